@@ -1,0 +1,1 @@
+"""The command line, the embedded AWS and the demo."""

@@ -1,0 +1,164 @@
+"""AppointmentsFunction: the example effect, an appointment taken out of a practice's book.
+
+It cannot be repeated, on purpose: each call of `perform` takes the *next* free slot and writes an
+appointment of its own, so two calls leave two appointments that anyone can count.
+
+The Appointments table holds, under (`message_id`, `appointment_id`):
+    (message id, "appointment-<uuid>")   one appointment
+    ("#book", "book-<practice>")         a practice's book: `next_slot`, and the switch `closed`
+"""
+
+import json
+import os
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from deduplication.fingerprints import timestamp
+from deduplication.identity import stored_message_id
+from effect import NotPerformed, Rejected, answer
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+DEFAULT_PRACTICE = "main"
+BOOK_KEY = "#book"
+MAX_PRACTICE_CHARACTERS = 200
+
+
+def book_key(practice: str) -> dict[str, Any]:
+    """The key of a practice's book, in DynamoDB's form."""
+    return {"message_id": {"S": BOOK_KEY}, "appointment_id": {"S": f"book-{practice}"}}
+
+
+class AppointmentBook:
+    """The effect.
+
+    Args:
+        practices: the practices that exist; empty: every practice does.
+    """
+
+    def __init__(
+        self, dynamodb: "DynamoDBClient", table_name: str, practices: frozenset[str] = frozenset()
+    ) -> None:
+        self._dynamodb = dynamodb
+        self._table_name = table_name
+        self._practices = practices
+
+    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Take the practice's next free slot and write the appointment.
+
+        A crash between the two leaves a slot unused, never an appointment without its message.
+
+        Returns:
+            `{"appointment_id": str, "practice": str, "slot": int}`; slots count from 1.
+
+        Raises:
+            Rejected: there is no such practice.
+            NotPerformed: its book is closed, or no slot could be taken: nothing was written.
+        """
+        practice = self._practice(request["body"])
+        slot = self._next_slot(practice)
+        appointment_id = f"appointment-{uuid.uuid4()}"
+        # The SDK may repeat this write after a lost answer: the same key, so the same appointment.
+        self._dynamodb.put_item(
+            TableName=self._table_name,
+            Item={
+                "message_id": {"S": stored_message_id(request["message_id"])},
+                "appointment_id": {"S": appointment_id},
+                "practice": {"S": practice},
+                "slot": {"N": str(slot)},
+                "booked_at": {"S": timestamp(datetime.now(UTC))},
+                "request": {"S": json.dumps(request["body"], ensure_ascii=False)},
+            },
+        )
+        return {"appointment_id": appointment_id, "practice": practice, "slot": slot}
+
+    def find(self, message_id: str) -> dict[str, Any] | None:
+        """Look the message's appointment up, with a consistent read.
+
+        Returns:
+            As `perform`, and `appointments`: how many there are (more than one means that the
+            step was repeated behind the system's back).
+        """
+        answer = self._dynamodb.query(
+            TableName=self._table_name,
+            KeyConditionExpression=(
+                "message_id = :message_id AND begins_with(appointment_id, :appointment)"
+            ),
+            ExpressionAttributeValues={
+                ":message_id": {"S": stored_message_id(message_id)},
+                ":appointment": {"S": "appointment-"},
+            },
+            ProjectionExpression="appointment_id, practice, slot",
+            ConsistentRead=True,
+        )
+        if not answer["Items"]:
+            return None
+        first = answer["Items"][0]
+        return {
+            "appointment_id": first["appointment_id"]["S"],
+            "practice": first["practice"]["S"],
+            "slot": int(first["slot"]["N"]),
+            "appointments": len(answer["Items"]),
+        }
+
+    def _practice(self, body: Any) -> str:
+        practice = body.get("practice", DEFAULT_PRACTICE) if isinstance(body, dict) else None
+        if practice is None:
+            return DEFAULT_PRACTICE
+        if not isinstance(practice, str) or not 0 < len(practice) <= MAX_PRACTICE_CHARACTERS:
+            raise Rejected(
+                f"practice must be a string of 1 to {MAX_PRACTICE_CHARACTERS} characters"
+            )
+        if self._practices and practice not in self._practices:
+            raise Rejected(f"there is no practice {practice!r}")
+        return practice
+
+    def _next_slot(self, practice: str) -> int:
+        book_is_open = "(attribute_not_exists(closed) OR closed = :no)"
+        try:
+            answer = self._dynamodb.update_item(
+                TableName=self._table_name,
+                Key=book_key(practice),
+                UpdateExpression="ADD next_slot :one",
+                ConditionExpression=book_is_open,
+                ExpressionAttributeValues={":one": {"N": "1"}, ":no": {"BOOL": False}},
+                ReturnValues="UPDATED_NEW",
+            )
+        except (ClientError, BotoCoreError) as error:
+            # Whatever went wrong: a slot may be unused now, but no appointment was written.
+            code = (
+                error.response["Error"]["Code"]
+                if isinstance(error, ClientError)
+                else type(error).__name__
+            )
+            if code == "ConditionalCheckFailedException":
+                raise NotPerformed(f"the book of practice {practice!r} is closed") from error
+            raise NotPerformed(f"no slot could be taken: {code}") from error
+        return int(answer["Attributes"]["next_slot"]["N"])
+
+
+_book: AppointmentBook | None = None
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda's entry point."""
+    global _book
+    if _book is None:
+        config = Config(
+            connect_timeout=1,
+            read_timeout=2,
+            retries={"mode": "standard", "total_max_attempts": 2},
+        )
+        practices = os.environ.get("PRACTICES", "").split(",")
+        _book = AppointmentBook(
+            boto3.client("dynamodb", config=config),
+            os.environ["APPOINTMENTS_TABLE"],
+            frozenset(name.strip() for name in practices if name.strip()),
+        )
+    return answer(_book, event)

@@ -1,0 +1,52 @@
+"""One SQS record, as the event source mapping hands it to a function."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SOURCE_MESSAGE_ID = "source_message_id"
+"""Message attribute that keeps a message's first SQS id when it is handed on or sent back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One SQS record.
+
+    Attributes:
+        sqs_message_id: SQS's id of this message; a re-send has another.
+        body: the message, verbatim.
+        attributes: SQS's own attributes (`SentTimestamp` and `ApproximateFirstReceiveTimestamp`
+            in milliseconds since the epoch, as text).
+        message_attributes: the producer's attributes, in the event's form
+            (`{name: {"dataType": ..., "stringValue": ...}}`).
+    """
+
+    sqs_message_id: str
+    body: str
+    attributes: Mapping[str, str]
+    message_attributes: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Delivery":
+        """Read one element of an SQS event's `Records`."""
+        return cls(
+            sqs_message_id=record["messageId"],
+            body=record["body"],
+            attributes=record.get("attributes") or {},
+            message_attributes=record.get("messageAttributes") or {},
+        )
+
+    @property
+    def receive_count(self) -> int:
+        """How often SQS has handed this message out, this time included."""
+        return int(self.attributes.get("ApproximateReceiveCount", "1"))
+
+    def text_attribute(self, name: str) -> str | None:
+        """The producer's attribute of type String or Number, or None."""
+        value = self.message_attributes.get(name, {}).get("stringValue")
+        return value if isinstance(value, str) else None
+
+    @property
+    def original_sqs_message_id(self) -> str:
+        """The SQS id that the message had when its producer sent it."""
+        return self.text_attribute(SOURCE_MESSAGE_ID) or self.sqs_message_id

@@ -1,0 +1,69 @@
+"""Starting the one execution that belongs to a message."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from deduplication.message import Message
+from deduplication.refusal import Reason, Refusal
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
+
+_CANNOT_BE_STARTED = frozenset({"InvalidName", "InvalidExecutionInput"})
+
+
+class Start(StrEnum):
+    """What StartExecution did."""
+
+    STARTED = "started"
+    SUPPRESSED = "suppressed"
+
+
+class Executions:
+    """The edge to Step Functions.
+
+    Invariant: for one message id there is at most one execution in 90 days, whoever calls this,
+    however often, from wherever: StartExecution with a name is atomic.
+    Source: StartExecution, API reference (idempotent for Standard workflows).
+    """
+
+    def __init__(self, stepfunctions: "SFNClient", state_machine_arn: str) -> None:
+        self._stepfunctions = stepfunctions
+        self._state_machine_arn = state_machine_arn
+
+    def start(self, message: Message, *, first_seen_now: bool) -> Start | Refusal:
+        """Start the message's execution, or find that it has one.
+
+        Args:
+            first_seen_now: this delivery wrote the fingerprint. It only helps to name the answer:
+                while an execution runs, AWS answers a duplicate start with 200 and the original's
+                start date, so a date before the call tells the duplicate. No decision rests on it.
+
+        Raises:
+            ClientError: throttled, not allowed, or failing; nothing is known to have started.
+        """
+        asked_at = datetime.now(UTC)
+        try:
+            answer = self._stepfunctions.start_execution(
+                stateMachineArn=self._state_machine_arn,
+                name=message.execution_name,
+                input=message.execution_input,
+            )
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code == "ExecutionAlreadyExists":
+                return Start.SUPPRESSED
+            if code in _CANNOT_BE_STARTED:
+                return Refusal(
+                    Reason.NOT_STARTABLE,
+                    f"Step Functions refused the start: {code}.",
+                    message.stored_message_id,
+                )
+            raise
+        # AWS gives milliseconds, so the comparison must not see microseconds.
+        asked_at = asked_at.replace(microsecond=asked_at.microsecond // 1000 * 1000)
+        was_running = not first_seen_now and answer["startDate"] < asked_at
+        return Start.SUPPRESSED if was_running else Start.STARTED

@@ -1,0 +1,184 @@
+"""From a delivery to the message in it: its id, its content's fingerprint, its execution."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+
+from deduplication import strict_json
+from deduplication.delivery import Delivery
+from deduplication.identity import execution_name, stored_message_id
+from deduplication.refusal import Reason, Refusal
+from deduplication.strict_json import JsonValue
+
+MAX_EXECUTION_INPUT_BYTES = 256 * 1024
+"""Largest execution input, in bytes of UTF-8 (Step Functions: "Quotas", Maximum input size)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message that can be started.
+
+    Invariant: deliveries of one message id have one `execution_name`; with the same body they have
+    the same `execution_input`, byte for byte. Nothing here changes from delivery to delivery.
+
+    Attributes:
+        message_id: the producer's id; an integer id in decimal.
+        fingerprint: SHA-256 of the content's canonical JSON, 64 hex digits.
+        execution_input: canonical JSON of `{"body": ..., "message_id": ...}`.
+    """
+
+    message_id: str
+    fingerprint: str
+    execution_input: str
+
+    @property
+    def execution_name(self) -> str:
+        """See `identity.execution_name`."""
+        return execution_name(self.message_id)
+
+    @property
+    def stored_message_id(self) -> str:
+        """See `identity.stored_message_id`."""
+        return stored_message_id(self.message_id)
+
+
+class MessageReader:
+    """Reads messages as the stack's parameters MessageIdFrom and ContentFrom say.
+
+    Args:
+        message_id_from: `body:<JMESPath>`, `attribute:<name>`, `deduplication-id` or
+            `sqs-message-id`.
+        content_from: JMESPath of what makes two messages with one id the same message; empty for
+            the whole body.
+
+    Raises:
+        ValueError: if either cannot be understood.
+    """
+
+    def __init__(self, message_id_from: str = "body:message_id", content_from: str = "") -> None:
+        self._where, self._find_id, self._id_path = _id_finder(message_id_from)
+        self._content = jmespath.compile(content_from) if content_from.strip() else None
+
+    def read(self, delivery: Delivery) -> Message | Refusal:
+        """Read the message, or say why there is none."""
+        try:
+            body = strict_json.parse(delivery.body)
+        except strict_json.NotJson as error:
+            return Refusal(Reason.NOT_JSON, f"The body is not strict JSON: {error}.")
+
+        found = self._find_id(delivery, body)
+        message_id = _as_message_id(found)
+        if message_id is None:
+            return Refusal(
+                Reason.NO_MESSAGE_ID,
+                f"There is no message id at {self._where}: expected a string that is not empty, "
+                f"or an integer, and found {_kind(found)}.",
+            )
+
+        message = Message(
+            message_id=message_id,
+            fingerprint=self._fingerprint(body, message_id),
+            execution_input=strict_json.canonical({"message_id": message_id, "body": body}),
+        )
+        size = len(message.execution_input.encode("utf-8"))
+        if size > MAX_EXECUTION_INPUT_BYTES:
+            return Refusal(
+                Reason.TOO_LARGE,
+                f"As the input of an execution the message has {size:,} bytes of UTF-8; "
+                f"an execution takes at most {MAX_EXECUTION_INPUT_BYTES:,}.",
+                message.stored_message_id,
+            )
+        return message
+
+    def _fingerprint(self, body: JsonValue, message_id: str) -> str:
+        # 1 and "1" are one id, so bodies that differ in nothing else have one content.
+        body = _with_value_at(body, self._id_path, message_id)
+        content = None
+        if self._content is not None:
+            try:
+                content = self._content.search(body)
+            except JMESPathError:  # a function met a type it does not take
+                content = None
+        # A body that has no such content is compared whole: stricter, and never by accident equal.
+        content = body if content is None else content
+        return hashlib.sha256(strict_json.canonical(content).encode("utf-8")).hexdigest()
+
+
+_Finder = Callable[[Delivery, JsonValue], JsonValue]
+
+
+def _id_finder(source: str) -> tuple[str, _Finder, list[str]]:
+    """Where the id is, in words; how to find it; the names that lead to it in the body, if plain."""
+    kind, _, argument = source.partition(":")
+    argument = argument.strip()
+    if kind == "body" and argument:
+        try:
+            expression = jmespath.compile(argument)
+        except JMESPathError as error:
+            raise ValueError(f"MessageIdFrom {source!r}: {error}") from error
+
+        def search(_: Delivery, body: JsonValue) -> JsonValue:
+            try:
+                return expression.search(body)
+            except JMESPathError:
+                return None
+
+        return f"'{argument}' in the body", search, _plain_path(expression.parsed)
+    if kind == "attribute" and argument:
+        return (
+            f"the message attribute '{argument}'",
+            lambda delivery, _: delivery.text_attribute(argument),
+            [],
+        )
+    if source == "deduplication-id":
+        return (
+            "the deduplication id",
+            lambda delivery, _: delivery.attributes.get("MessageDeduplicationId"),
+            [],
+        )
+    if source == "sqs-message-id":
+        return "the SQS message id", lambda delivery, _: delivery.original_sqs_message_id, []
+    raise ValueError(
+        f"MessageIdFrom {source!r}: expected body:<JMESPath>, attribute:<name>, "
+        "deduplication-id or sqs-message-id"
+    )
+
+
+def _plain_path(node: dict[str, JsonValue]) -> list[str]:
+    """`a.b.c` as names; empty for any expression that is more than names."""
+    if node["type"] == "field":
+        return [node["value"]]
+    if node["type"] == "subexpression":
+        parts = [_plain_path(child) for child in node["children"]]
+        return [name for part in parts for name in part] if all(parts) else []
+    return []
+
+
+def _with_value_at(value: JsonValue, path: list[str], replacement: str) -> JsonValue:
+    if not path:
+        return value
+    name, *rest = path
+    return {**value, name: _with_value_at(value[name], rest, replacement) if rest else replacement}
+
+
+def _as_message_id(found: JsonValue) -> str | None:
+    if isinstance(found, bool):
+        return None
+    if isinstance(found, int):
+        return str(found)
+    return found if isinstance(found, str) and found else None
+
+
+def _kind(value: JsonValue) -> str:
+    if value is None:
+        return "nothing, or null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, float):
+        return "a number with a fraction or an exponent"
+    if isinstance(value, str):
+        return "an empty string"
+    return "an array" if isinstance(value, list) else "an object"

@@ -1,0 +1,63 @@
+"""Handing a refused delivery on to UnstartedQueue, whole and with its reason."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from deduplication.delivery import SOURCE_MESSAGE_ID, Delivery
+from deduplication.refusal import Refusal
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+SOURCE_ATTRIBUTES = "source_attributes"
+"""Message attribute with the producer's own attributes as one JSON text: SQS takes ten, and the
+refusal needs four of them."""
+
+
+def unstarted_attributes(delivery: Delivery, refusal: Refusal) -> dict[str, Any]:
+    """The message attributes under which a refused delivery is found again, in SQS's form."""
+    attributes: dict[str, Any] = {
+        "reason": {"DataType": "String", "StringValue": str(refusal.reason)},
+        "detail": {"DataType": "String", "StringValue": refusal.detail},
+        SOURCE_MESSAGE_ID: {
+            "DataType": "String",
+            "StringValue": delivery.original_sqs_message_id,
+        },
+        "receive_count": {"DataType": "Number", "StringValue": str(delivery.receive_count)},
+    }
+    own = {
+        name: {
+            key: value[key]
+            for key in ("dataType", "stringValue", "binaryValue")
+            if value.get(key) is not None
+        }
+        for name, value in delivery.message_attributes.items()
+        if name != SOURCE_MESSAGE_ID
+    }
+    if own:
+        attributes[SOURCE_ATTRIBUTES] = {
+            "DataType": "String",
+            "StringValue": json.dumps(own, sort_keys=True),
+        }
+    return attributes
+
+
+class UnstartedQueue:
+    """The queue's edge."""
+
+    def __init__(self, sqs: "SQSClient", queue_url: str) -> None:
+        self._sqs = sqs
+        self._queue_url = queue_url
+
+    def hand_on(self, delivery: Delivery, refusal: Refusal) -> None:
+        """Send the delivery there, body verbatim.
+
+        Raises:
+            ClientError: it could not be sent. The delivery must then not be acknowledged; after
+                `maxReceiveCount` receives SQS itself moves it to the same queue.
+        """
+        self._sqs.send_message(
+            QueueUrl=self._queue_url,
+            MessageBody=delivery.body,
+            MessageAttributes=unstarted_attributes(delivery, refusal),
+        )

@@ -1,0 +1,93 @@
+"""The contract of an effect: the step that must not happen twice.
+
+A team writes a class with `perform` and `find`, and its function's handler is one call of
+`answer`. See docs/your-own-effect.md.
+"""
+
+import json
+from typing import Any, Protocol
+
+MAX_EFFECT_BYTES = 32 * 1024
+"""Largest description of an effect, in bytes of JSON, that goes into the execution's output. Step
+Functions fails an execution whose data outgrow 256 KiB, and no Catch sees that; an effect that was
+performed must not end so."""
+
+
+class NotPerformed(Exception):
+    """Nothing happened, provably. The step is tried again, with back-off and jitter."""
+
+
+class Rejected(Exception):
+    """Nothing happened, provably, and never will. The message becomes a dead letter at once."""
+
+
+class OutcomeUnknown(Exception):
+    """Anything else that an effect raised. It may have happened: it is looked up, not repeated."""
+
+
+class Effect(Protocol):
+    """What the state machine needs of a step that cannot be repeated."""
+
+    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Do it, once, and return a small description of what was done.
+
+        Args:
+            request: `{"message_id": str, "body": JSON}`.
+
+        Raises:
+            NotPerformed: only if it certainly did not happen.
+            Rejected: only if it certainly did not and never will.
+            Exception: anything else means that nobody knows.
+        """
+
+    def find(self, message_id: str) -> dict[str, Any] | None:
+        """Return the description of what was done for this message, or None if nothing was.
+
+        Invariant: once `perform` can no longer be running, the answer is final. It must read
+        consistently; a stale None makes the effect happen twice.
+        """
+
+
+def answer(effect: Effect, event: dict[str, Any]) -> dict[str, Any]:
+    """Run the operation that the state machine asked for.
+
+    Args:
+        event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON}}`.
+
+    Returns:
+        `{"performed": bool, "effect": dict | None}`.
+
+    Raises:
+        NotPerformed, Rejected: exactly these types, because Step Functions matches an error by the
+            name of its class and knows no subclasses.
+        OutcomeUnknown: for every other exception, whatever its name, so that no library's error
+            can pass for one of the two above.
+        ValueError: the event is not of this form.
+    """
+    message = event.get("message")
+    if not isinstance(message, dict) or not isinstance(message.get("message_id"), str):
+        raise ValueError("event: expected 'message' with a 'message_id' that is a string")
+    operation = event.get("operation")
+    if operation == "find":
+        found = effect.find(message["message_id"])
+        return {"performed": found is not None, "effect": _small(found)}
+    if operation == "perform":
+        return {"performed": True, "effect": _small(_perform(effect, message))}
+    raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
+
+
+def _perform(effect: Effect, message: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return effect.perform(message)
+    except Rejected as error:
+        raise Rejected(str(error)) from error
+    except NotPerformed as error:
+        raise NotPerformed(str(error)) from error
+    except Exception as error:
+        raise OutcomeUnknown(f"{type(error).__name__}: {error}") from error
+
+
+def _small(effect: dict[str, Any] | None) -> dict[str, Any] | None:
+    if effect is None or len(json.dumps(effect).encode()) <= MAX_EFFECT_BYTES:
+        return effect
+    return {"omitted": f"the description has more than {MAX_EFFECT_BYTES} bytes"}

@@ -1,0 +1,128 @@
+"""StarterFunction: one SQS batch in, one execution per message out.
+
+Thin on purpose: each record goes to `Starter.start_message`, its end becomes one log line and one
+count, and what raised becomes a batch item failure.
+"""
+
+import asyncio
+import os
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+from aws_lambda_powertools import Logger, Metrics, single_metric
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.batch import (
+    AsyncBatchProcessor,
+    EventType,
+    async_process_partial_response,
+)
+from botocore.config import Config
+
+from deduplication.delivery import Delivery
+from deduplication.delivery_record import delivery_record
+from deduplication.executions import Executions
+from deduplication.fingerprints import FingerprintTable
+from deduplication.message import MessageReader
+from deduplication.refusal import Refusal
+from deduplication.start import Starter
+from deduplication.unstarted import UnstartedQueue
+
+LARGEST_BATCH = 10
+"""Records handled side by side; template.yaml allows no larger batch."""
+
+logger = Logger()
+metrics = Metrics()
+
+
+def starter_from_environment() -> Starter:
+    """Build the starter from the variables that template.yaml sets."""
+    # Three attempts of at most 5 s each stay well inside the shortest time-out of the function.
+    config = Config(
+        connect_timeout=2,
+        read_timeout=3,
+        max_pool_connections=LARGEST_BATCH,
+        retries={"mode": "standard", "total_max_attempts": 2},
+    )
+    return Starter(
+        reader=MessageReader(
+            os.environ.get("MESSAGE_ID_FROM", "body:message_id"), os.environ.get("CONTENT_FROM", "")
+        ),
+        fingerprints=FingerprintTable(
+            boto3.client("dynamodb", config=config), os.environ["FINGERPRINTS_TABLE"]
+        ),
+        executions=Executions(
+            boto3.client("stepfunctions", config=config), os.environ["STATE_MACHINE_ARN"]
+        ),
+        unstarted=UnstartedQueue(
+            boto3.client("sqs", config=config), os.environ["UNSTARTED_QUEUE_URL"]
+        ),
+    )
+
+
+class BatchStarter:
+    """Handles the records of a batch side by side, and counts how they ended.
+
+    Every record waits for AWS most of its time, so a batch takes about as long as its slowest
+    record (`bench/starter.py`).
+    """
+
+    def __init__(self, starter: Starter) -> None:
+        self._starter = starter
+        self._threads = ThreadPoolExecutor(LARGEST_BATCH, thread_name_prefix="delivery")
+        # A batch of which every record failed is answered like any other: SQS brings each back.
+        self._processor = AsyncBatchProcessor(
+            event_type=EventType.SQS, raise_on_entire_batch_failure=False
+        )
+
+    def handle(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
+        """Answer an SQS event with Lambda's partial batch response."""
+        ends: Counter[tuple[str, str]] = Counter()
+
+        async def handle_record(record: Any) -> None:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._threads, self._handle_one, record.raw_event, ends)
+
+        response = async_process_partial_response(
+            event=event, record_handler=handle_record, processor=self._processor, context=context
+        )
+        _count(ends)
+        return dict(response)
+
+    def _handle_one(self, record: dict[str, Any], ends: Counter[tuple[str, str]]) -> None:
+        delivery = Delivery.from_record(record)
+        try:
+            end = self._starter.start_message(delivery)
+        except Exception as error:
+            ends["failed", ""] += 1
+            logger.error("delivery", extra=delivery_record(delivery, error, datetime.now(UTC)))
+            raise
+        reason = str(end.outcome.reason) if isinstance(end.outcome, Refusal) else ""
+        ends["refused" if reason else str(end.outcome), reason] += 1
+        logger.info("delivery", extra=delivery_record(delivery, end, datetime.now(UTC)))
+
+
+def _count(ends: Counter[tuple[str, str]]) -> None:
+    """Started, Suppressed, Refused and Failed per stack; Refused also by reason."""
+    totals: Counter[str] = Counter()
+    for (end, reason), number in ends.items():
+        totals[end] += number
+        if reason:
+            with single_metric(name="Refused", unit=MetricUnit.Count, value=number) as metric:
+                metric.add_dimension(name="reason", value=reason)
+    for end, number in totals.items():
+        metrics.add_metric(name=end.capitalize(), unit=MetricUnit.Count, value=number)
+
+
+_batch_starter: BatchStarter | None = None
+
+
+@metrics.log_metrics
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda's entry point."""
+    global _batch_starter
+    if _batch_starter is None:
+        _batch_starter = BatchStarter(starter_from_environment())
+    return _batch_starter.handle(event, context)
