@@ -1,0 +1,173 @@
+"""How this command reaches AWS: the usual variables, or the embedded AWS."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from actonce.errors import Failed
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_logs import CloudWatchLogsClient
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_stepfunctions import SFNClient
+
+EMBEDDED_REGION = "us-east-1"
+EMBEDDED_CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+
+_CLIENT_CONFIG = Config(
+    connect_timeout=5,
+    read_timeout=60,
+    max_pool_connections=32,
+    retries={"mode": "standard", "total_max_attempts": 5},
+)
+
+
+@dataclass(slots=True)
+class Aws:
+    """Makes clients, one per service.
+
+    Args:
+        endpoint_url: of the embedded AWS; None for what the usual variables say.
+    """
+
+    endpoint_url: str | None = None
+    _clients: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def client(self, service: str) -> Any:
+        """The client of a service.
+
+        Raises:
+            Failed: no Region or credentials are set.
+        """
+        if service not in self._clients:
+            try:
+                self._clients[service] = self._make(service)
+            except BotoCoreError as error:
+                raise Failed(f"AWS cannot be reached: {error}") from error
+        return self._clients[service]
+
+    def _make(self, service: str) -> Any:
+        if self.endpoint_url is None:
+            return boto3.client(service, config=_CLIENT_CONFIG)  # type: ignore[call-overload]
+        return boto3.client(  # type: ignore[call-overload]
+            service,
+            endpoint_url=self.endpoint_url,
+            region_name=EMBEDDED_REGION,
+            aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+            config=_CLIENT_CONFIG,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A deployed stack: its name, its outputs, and clients for what it is made of."""
+
+    aws: Aws
+    name: str
+    outputs: dict[str, str]
+
+    @classmethod
+    def find(cls, aws: Aws, name: str) -> "Stack":
+        """Read the stack's outputs from CloudFormation.
+
+        Raises:
+            Failed: there is no such stack, or it is not this project's, or AWS says no.
+        """
+        try:
+            answer = aws.client("cloudformation").describe_stacks(StackName=name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ValidationError":
+                raise Failed(
+                    f"There is no stack named {name!r} here. Deploy it (sam deploy, or actonce up), "
+                    "or name another with --stack-name."
+                ) from error
+            raise Failed(f"CloudFormation: {error}") from error
+        except BotoCoreError as error:
+            raise Failed(f"AWS cannot be reached: {error}") from error
+        outputs = {
+            output["OutputKey"]: output["OutputValue"]
+            for output in answer["Stacks"][0].get("Outputs", [])
+        }
+        if "ProcessMessageArn" not in outputs:
+            raise Failed(f"The stack {name!r} is not an ActOnce stack, or is not deployed whole.")
+        return cls(aws, name, outputs)
+
+    @property
+    def sqs(self) -> "SQSClient":
+        """Client of SQS."""
+        return self.aws.client("sqs")  # type: ignore[no-any-return]
+
+    @property
+    def stepfunctions(self) -> "SFNClient":
+        """Client of Step Functions."""
+        return self.aws.client("stepfunctions")  # type: ignore[no-any-return]
+
+    @property
+    def dynamodb(self) -> "DynamoDBClient":
+        """Client of DynamoDB."""
+        return self.aws.client("dynamodb")  # type: ignore[no-any-return]
+
+    @property
+    def logs(self) -> "CloudWatchLogsClient":
+        """Client of CloudWatch Logs."""
+        return self.aws.client("logs")  # type: ignore[no-any-return]
+
+    @property
+    def lambda_(self) -> "LambdaClient":
+        """Client of Lambda."""
+        return self.aws.client("lambda")  # type: ignore[no-any-return]
+
+    @property
+    def requests_queue(self) -> str:
+        """URL of RequestsQueue."""
+        return self.outputs["RequestsQueueUrl"]
+
+    @property
+    def unstarted_queue(self) -> str:
+        """URL of UnstartedQueue."""
+        return self.outputs["UnstartedQueueUrl"]
+
+    @property
+    def dead_letter_queue(self) -> str:
+        """URL of DeadLetterQueue."""
+        return self.outputs["DeadLetterQueueUrl"]
+
+    @property
+    def fingerprints_table(self) -> str:
+        """Name of the Fingerprints table."""
+        return self.outputs["FingerprintsTableName"]
+
+    @property
+    def appointments_table(self) -> str:
+        """Name of the Appointments table."""
+        return self.outputs["AppointmentsTableName"]
+
+    @property
+    def state_machine(self) -> str:
+        """ARN of ProcessMessage."""
+        return self.outputs["ProcessMessageArn"]
+
+    @property
+    def starter_function(self) -> str:
+        """Name of StarterFunction."""
+        return self.outputs["StarterFunctionName"]
+
+    @property
+    def appointments_function(self) -> str:
+        """Name of AppointmentsFunction."""
+        return self.outputs["AppointmentsFunctionName"]
+
+    @property
+    def starter_log_group(self) -> str:
+        """Name of the starter's log group."""
+        return self.outputs["StarterLogGroupName"]
+
+    def execution_arn(self, name: str) -> str:
+        """ARN of ProcessMessage's execution of that name."""
+        return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"

@@ -1,0 +1,46 @@
+"""`actonce`: the command line. Each command is a module in `actonce.commands`."""
+
+import sys
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from actonce import console
+from actonce.commands import dead_letters, demo, embedded, send, unstarted, where
+from actonce.errors import Failed
+
+app = typer.Typer(
+    name="actonce",
+    help="Every Amazon SQS message acted on once, and the proof that it was.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo.demo)
+app.command()(embedded.up)
+app.command()(embedded.down)
+app.command()(embedded.env)
+app.command()(send.send)
+app.command()(where.where)
+app.add_typer(dead_letters.app, name="dead-letters")
+app.add_typer(unstarted.app, name="unstarted")
+
+
+def main() -> None:
+    """Entry point. Exit status: 0, 1 (the thing failed), 2 (wrong use), 130 (Ctrl-C)."""
+    try:
+        app(prog_name="actonce")
+    except Failed as error:
+        console.err.print(f"actonce: {error}", style="red", markup=False)
+        sys.exit(error.exit_status)
+    except (ClientError, BotoCoreError) as error:
+        console.err.print(f"actonce: AWS: {error}", style="red", markup=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

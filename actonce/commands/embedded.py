@@ -1,0 +1,88 @@
+"""`actonce up`, `actonce down`, `actonce env`: the embedded AWS."""
+
+from typing import Annotated
+
+import typer
+
+from actonce import console
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.embedded import lifecycle
+from actonce.embedded.paths import Paths
+from actonce.errors import Failed, WrongUse
+
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter",
+        "-p",
+        metavar="NAME=VALUE",
+        help="A parameter of template.yaml; may be given more than once.",
+    ),
+]
+
+
+def up(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 0,
+    parameter: Parameters = None,
+) -> None:
+    """Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.
+
+    Harmless when it is up: a changed source or parameter is deployed, and nothing else happens.
+    Its data live until `actonce down`.
+
+    Examples:
+
+        actonce up
+
+        actonce up --port 4566 --parameter 'ContentFrom={patient: patient, day: day}'
+    """
+    state, stack = lifecycle.up(
+        Paths.default(), console.say, port=port, parameters=parsed_parameters(parameter)
+    )
+    console.out.print(f"Up at {state.endpoint_url}, stack {stack.name}", markup=False)
+
+
+def down() -> None:
+    """Stop the embedded AWS. What was in it is gone.
+
+    Example:
+
+        actonce down
+    """
+    stopped = lifecycle.down(Paths.default())
+    console.out.print("Stopped." if stopped else "It was not up.")
+
+
+def env() -> None:
+    """Print the variables that point the AWS CLI, SAM and boto3 at the embedded AWS.
+
+    Example:
+
+        eval "$(actonce env)" && aws stepfunctions list-state-machines
+    """
+    state = lifecycle.running(Paths.default())
+    if state is None:
+        raise Failed("The embedded AWS is not up; actonce up brings it up.")
+    variables = EMBEDDED_CREDENTIALS | {
+        "AWS_ENDPOINT_URL": state.endpoint_url,
+        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+    }
+    for name, value in variables.items():
+        console.out.print(f"export {name}={value}", markup=False)
+
+
+def parsed_parameters(texts: list[str] | None) -> dict[str, str] | None:
+    """`NAME=VALUE` texts as a dictionary; None stays None.
+
+    Raises:
+        WrongUse: a text has no `=`.
+    """
+    if texts is None:
+        return None
+    parameters = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not name or not separator:
+            raise WrongUse(f"--parameter {text!r}: expected NAME=VALUE.")
+        parameters[name] = value
+    return parameters

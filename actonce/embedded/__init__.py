@@ -1,0 +1,1 @@
+"""The embedded AWS: MiniStack on loopback, with this project's stack deployed on it."""

@@ -1,0 +1,408 @@
+"""Brings the embedded AWS up, with the stack deployed on it, and down again."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
+from actonce.embedded import lambda_runtime, local_stack
+from actonce.embedded.paths import PROJECT, Paths
+from actonce.errors import Failed, WrongUse
+
+STACK_NAME = "actonce"
+_ARTIFACTS_BUCKET = "actonce-artifacts"
+_LAMBDA_RUNTIMES = range(11, 15)  # python3.11 to python3.14, as template.yaml allows
+
+LOCAL_PARAMETERS = {
+    # Paced for two cores: every concurrent invocation is a process of its own here.
+    "BatchSize": "2",
+    "MaximumConcurrency": "2",
+    # Short, because a person waits.
+    "StarterTimeoutSeconds": "20",
+    "EffectTimeoutSeconds": "4",
+    "StragglerMarginSeconds": "1",
+}
+_WARM_EFFECTS = 10
+_WARM_STARTERS = 3
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What `embedded.json` says; written when the server runs, `deployed` when the stack does."""
+
+    pid: int
+    port: int
+    parameters: dict[str, str]
+    deployed: str = ""
+
+    @property
+    def endpoint_url(self) -> str:
+        """Where the embedded AWS listens, on loopback only."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+def running(paths: Paths) -> State | None:
+    """The embedded AWS of this folder, if its server runs."""
+    try:
+        state = State(**json.loads(paths.state.read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return state if _is_server(state.pid) and _answers(state) else None
+
+
+def up(
+    paths: Paths, say: Say, *, port: int = 0, parameters: Mapping[str, str] | None = None
+) -> tuple[State, Stack]:
+    """Bring the embedded AWS up, and the stack as the sources are now; harmless if it is.
+
+    Args:
+        paths: where it keeps its things.
+        say: told what is being done.
+        port: to listen on; 0 for a free one.
+        parameters: values of the stack's parameters; None keeps those of the last time.
+
+    Raises:
+        Failed: something did not come up; nothing is left running.
+        WrongUse: something is missing, or the port is taken.
+    """
+    _check_python()
+    paths.home.mkdir(parents=True, exist_ok=True)
+    with _locked(paths):
+        state = running(paths)
+        if state is not None and port not in (0, state.port):
+            raise WrongUse(
+                f"The embedded AWS runs on port {state.port} already; actonce down stops it."
+            )
+        wanted = dict(parameters) if parameters is not None else state.parameters if state else {}
+        digest = _digest(wanted)
+        if state is not None and state.deployed == digest:
+            return state, Stack.find(Aws(state.endpoint_url), STACK_NAME)
+        if state is not None and not state.deployed:
+            say("The stack was deployed half; starting over")
+            _stop(paths, state.pid)
+            state = None
+        try:
+            if state is None:
+                say("Starting MiniStack")
+                state = _start_server(paths, port, wanted)
+            stack = _deploy(paths, state, wanted, say)
+            state = State(state.pid, state.port, wanted, digest)
+            _write(paths, state)
+        except BaseException:
+            if state is not None:
+                _stop(paths, state.pid)
+            raise
+    return state, stack
+
+
+def down(paths: Paths) -> bool:
+    """Stop the embedded AWS; False if it did not run. Its data are gone with it."""
+    if not paths.home.exists():
+        return False
+    with _locked(paths):
+        try:
+            pid = int(json.loads(paths.state.read_text())["pid"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        was_running = _is_server(pid)
+        _stop(paths, pid)
+        return was_running
+
+
+def kill_functions(state: State) -> int:
+    """Kill every process of a function, as a crash of their hosts would; how many there were."""
+    killed = 0
+    for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else []:
+        if not entry.name.isdigit() or int(entry.name) == state.pid:
+            continue
+        with contextlib.suppress(OSError):
+            pid = int(entry.name)
+            command = (entry / "cmdline").read_bytes()
+            if os.getpgid(pid) == state.pid and b"awslambdaric" in command:
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+    return killed
+
+
+def _check_python() -> None:
+    if sys.version_info.minor not in _LAMBDA_RUNTIMES or sys.version_info.major != 3:
+        raise WrongUse(
+            f"Lambda has no runtime for Python {sys.version_info.major}.{sys.version_info.minor}; "
+            "use 3.11 to 3.14."
+        )
+
+
+@contextlib.contextmanager
+def _locked(paths: Paths) -> Iterator[None]:
+    with paths.lock.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _digest(parameters: Mapping[str, str]) -> str:
+    """Of everything that is deployed: a stack with the same digest is the same stack."""
+    digest = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode())
+    sources = [PROJECT / "template.yaml", *sorted((PROJECT / "statemachine").glob("*.json"))]
+    sources += sorted((PROJECT / "functions").rglob("*.py"))
+    sources += [PROJECT / "functions" / "requirements.txt"]
+    sources += sorted((PROJECT / "actonce" / "embedded").glob("*.py"))
+    for source in sources:
+        digest.update(str(source.relative_to(PROJECT)).encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()
+
+
+def _write(paths: Paths, state: State) -> None:
+    # Replaced whole, so that nobody reads half of it.
+    temporary = paths.state.with_suffix(".new")
+    temporary.write_text(json.dumps(asdict(state), indent=2))
+    temporary.replace(paths.state)
+
+
+# --------------------------------------------------------------------------- the server
+
+
+def _start_server(paths: Paths, port: int, parameters: dict[str, str]) -> State:
+    if port and not _is_free(port):
+        raise WrongUse(f"Port {port} is taken by another program; choose another with --port.")
+    for folder in (paths.temporary, paths.faults):
+        folder.mkdir(parents=True, exist_ok=True)
+    lambda_runtime.provide_packages(paths.runtime)
+    for _ in range(3):  # another program may take the free port before MiniStack does
+        state = _start_once(paths, port or _free_port(), parameters)
+        if state is not None:
+            return state
+    raise Failed(f"MiniStack did not start; its last words are in {paths.server_log}.")
+
+
+def _start_once(paths: Paths, port: int, parameters: dict[str, str]) -> State | None:
+    terminal = _terminal()
+    arguments = ["--terminal-fd", str(terminal)] if terminal is not None else []
+    with paths.server_log.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "actonce.embedded.server", *arguments],
+            env=_server_environment(paths, port),
+            cwd=paths.home,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=[terminal] if terminal is not None else [],
+        )
+    if terminal is not None:
+        os.close(terminal)
+    state = State(process.pid, port, parameters)
+    _write(paths, state)
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if process.poll() is not None:
+                return None
+            if _answers(state):
+                return state
+            time.sleep(0.05)
+    except BaseException:
+        _stop(paths, process.pid)
+        raise
+    _stop(paths, process.pid)
+    return None
+
+
+def _server_environment(paths: Paths, port: int) -> dict[str, str]:
+    """The functions inherit it: nothing of the user's, least of all credentials."""
+    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    return keep | EMBEDDED_CREDENTIALS | {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+        "MINISTACK_REGION": EMBEDDED_REGION,
+        "MINISTACK_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "TMPDIR": str(paths.temporary),
+        "LOG_LEVEL": "WARNING",
+        "LAMBDA_ACCOUNT_CONCURRENCY": "24",
+        "SFTP_ENABLED": "0",
+        "IOT_MTLS_ENABLED": "0",
+        "DOCKER_HOST": f"unix://{paths.temporary}/no-docker-is-used",
+        "TZ": "UTC",
+    }
+
+
+def _terminal() -> int | None:
+    """A descriptor of the controlling terminal, if there is one."""
+    try:
+        return os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                return False
+            raise
+        return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(state: State) -> bool:
+    try:
+        with urllib.request.urlopen(  # noqa: S310 - loopback
+            f"{state.endpoint_url}/_ministack/health", timeout=5
+        ) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def _is_server(pid: int) -> bool:
+    """Whether the process is our server, and not another that got its number."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    answer = subprocess.run(
+        ["ps", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    status, _, command = answer.stdout.strip().partition(" ")
+    return not status.startswith("Z") and "actonce.embedded.server" in command
+
+
+def _stop(paths: Paths, pid: int) -> None:
+    """End the server and every process of its group."""
+    if _is_server(pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + 5
+        while _is_server(pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+    paths.state.unlink(missing_ok=True)
+
+
+# --------------------------------------------------------------------------- the stack
+
+
+def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
+    values = LOCAL_PARAMETERS | {"PythonRuntime": f"python3.{sys.version_info.minor}"}
+    values |= parameters
+    _check_parameters(values)
+    overrides = [f"{name}={_quoted(value)}" for name, value in values.items()]
+    with paths.deploy_log.open("w") as log:
+        say("sam build")
+        build = ["build", "--template-file", str(PROJECT / "template.yaml")]
+        build += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
+        build += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
+        build += ["--base-dir", str(PROJECT), "--parameter-overrides", *overrides]
+        _sam(build, state, log, paths)
+
+        template = local_stack.rewrite(
+            paths.build,
+            paths.local,
+            lambda_runtime.bootstrap(paths.runtime, paths.temporary / "bytecode"),
+            values,
+        )
+        aws = Aws(state.endpoint_url)
+        with contextlib.suppress(ClientError):
+            aws.client("s3").create_bucket(Bucket=_ARTIFACTS_BUCKET)
+        say("sam deploy")
+        deploy = ["deploy", "--template-file", str(template), "--stack-name", STACK_NAME]
+        deploy += ["--config-file", str(PROJECT / "samconfig.toml")]
+        deploy += ["--s3-bucket", _ARTIFACTS_BUCKET, "--no-resolve-s3", "--region", EMBEDDED_REGION]
+        deploy += ["--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset"]
+        deploy += ["--no-fail-on-empty-changeset", "--no-progressbar"]
+        deploy += ["--parameter-overrides", *overrides]
+        _sam(deploy, state, log, paths)
+    stack = Stack.find(aws, STACK_NAME)
+    say("Warming the functions")
+    _warm(stack)
+    return stack
+
+
+def _check_parameters(values: Mapping[str, str]) -> None:
+    known = local_stack.parameter_names(PROJECT / "template.yaml")
+    for name in values:
+        if name not in known:
+            raise WrongUse(
+                f"template.yaml has no parameter {name!r}; it has {', '.join(sorted(known))}."
+            )
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _sam(arguments: list[str], state: State, log: IO[str], paths: Paths) -> None:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("AWS_")
+    } | EMBEDDED_CREDENTIALS
+    environment |= {
+        "AWS_ENDPOINT_URL": state.endpoint_url,
+        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+        "SAM_CLI_TELEMETRY": "0",
+        # sam looks for the interpreter that the runtime is named after.
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+    }
+    log.write(f"\n$ sam {' '.join(arguments)}\n")
+    log.flush()
+    answer = subprocess.run(
+        [sys.executable, "-m", "samcli", *arguments],
+        env=environment,
+        cwd=PROJECT,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if answer.returncode != 0:
+        last = paths.deploy_log.read_text().strip().splitlines()[-1]
+        raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {paths.deploy_log}.")
+
+
+def _warm(stack: Stack) -> None:
+    """Start the functions' processes side by side, by calls that change nothing."""
+    find = json.dumps({"operation": "find", "message": {"message_id": "warm-up"}})
+    calls = [(stack.appointments_function, find)] * _WARM_EFFECTS
+    calls += [(stack.starter_function, json.dumps({"Records": []}))] * _WARM_STARTERS
+
+    def call(function_and_event: tuple[str, str]) -> None:
+        function, event = function_and_event
+        answer = stack.lambda_.invoke(FunctionName=function, Payload=event.encode())
+        if "FunctionError" in answer:
+            raise Failed(f"{function} does not start: {answer['Payload'].read().decode()}")
+
+    try:
+        with ThreadPoolExecutor(len(calls)) as threads:
+            list(threads.map(call, calls))
+    except (ClientError, BotoCoreError) as error:
+        raise Failed(f"The functions could not be called: {error}") from error

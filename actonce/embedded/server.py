@@ -1,0 +1,49 @@
+"""The process that is the embedded AWS: MiniStack, ended with the terminal that started it.
+
+Run as `python -m actonce.embedded.server [--terminal-fd N]`, as the leader of a process group of
+its own, so that the functions' processes end with it. Its settings come from the environment that
+`lifecycle` makes.
+"""
+
+import os
+import select
+import signal
+import sys
+import threading
+import time
+
+GRACE_SECONDS = 5.0
+
+
+def _end_with_terminal(terminal: int) -> None:
+    """End this process when the terminal is gone: its other side hangs up."""
+    poll = select.poll()
+    poll.register(terminal, 0)  # POLLHUP and POLLERR are reported whatever is asked for
+    while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE_SECONDS)
+    _end_group()
+
+
+def _end_group() -> None:
+    """Take the functions' processes along; MiniStack leaves them behind when it ends."""
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Serve until SIGTERM or the end of the terminal."""
+    if sys.argv[1:2] == ["--terminal-fd"]:
+        threading.Thread(target=_end_with_terminal, args=(int(sys.argv[2]),), daemon=True).start()
+        sys.argv[1:] = []
+
+    from ministack import app  # noqa: PLC0415 - reads its settings when it is imported
+
+    try:
+        app.main()
+    finally:
+        _end_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""Errors that a person is told of in one sentence."""
+
+
+class Failed(Exception):
+    """What was asked for could not be done (exit status 1)."""
+
+    exit_status = 1
+
+
+class WrongUse(Failed):
+    """What was asked for cannot be asked for (exit status 2)."""
+
+    exit_status = 2
