@@ -1,0 +1,120 @@
+"""One embedded AWS for all tests of this folder.
+
+They share it, so a test uses message ids (and practices) of its own, never purges a queue, and puts
+back what it received and does not want.
+"""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from actonce.aws import Stack
+from actonce.embedded import lifecycle
+from actonce.embedded.lifecycle import State
+from actonce.embedded.paths import Paths
+from tests.embedded import waiting
+
+_NEEDS_EMBEDDED = {"embedded_paths", "stack", "state"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and _NEEDS_EMBEDDED.intersection(item.fixturenames):
+            item.add_marker(pytest.mark.embedded)
+
+
+@pytest.fixture(scope="session")
+def embedded_paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
+    """Where the embedded AWS of the tests keeps its things."""
+    return Paths(tmp_path_factory.mktemp("embedded"))
+
+
+@pytest.fixture(scope="session")
+def _up(embedded_paths: Paths) -> Iterator[tuple[State, Stack]]:
+    try:
+        yield lifecycle.up(embedded_paths, lambda _: None, parameters={})
+    finally:
+        lifecycle.down(embedded_paths)
+
+
+@pytest.fixture(scope="session")
+def state(_up: tuple[State, Stack]) -> State:
+    """The running embedded AWS: process, port, parameters."""
+    return _up[0]
+
+
+@pytest.fixture(scope="session")
+def stack(_up: tuple[State, Stack]) -> Stack:
+    """The stack that is deployed on it, with `lifecycle.LOCAL_PARAMETERS`."""
+    return _up[1]
+
+
+@pytest.fixture
+def message_id() -> str:
+    """A message id that no other test uses; it is its execution's name, too."""
+    return f"test-{uuid.uuid4()}"
+
+
+@pytest.fixture(scope="session")
+def send(stack: Stack) -> Callable[[Any], None]:
+    """Sends a message to RequestsQueue: a string verbatim, anything else as JSON."""
+
+    def send_body(body: Any) -> None:
+        text = body if isinstance(body, str) else json.dumps(body)
+        stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=text)
+
+    return send_body
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., Any]:
+    """See `waiting.wait_until`."""
+    return waiting.wait_until
+
+
+@pytest.fixture(scope="session")
+def deliveries(stack: Stack) -> Callable[[str], list[dict[str, Any]]]:
+    """Reads the `deliveries` stream: the lines of one message id, in the order they were logged."""
+
+    def of_message(message_id: str) -> list[dict[str, Any]]:
+        pages = stack.logs.get_paginator("filter_log_events").paginate(
+            logGroupName=stack.starter_log_group
+        )
+        lines = [
+            json.loads(event["message"])
+            for page in pages
+            for event in page["events"]
+            if event["message"].lstrip().startswith("{") and message_id in event["message"]
+        ]
+        return [
+            line
+            for line in lines
+            if line.get("stream") == "deliveries" and line.get("message_id") == message_id
+        ]
+
+    return of_message
+
+
+@pytest.fixture(scope="session")
+def appointments(stack: Stack) -> Callable[[str], list[dict[str, Any]]]:
+    """Counts effects: the appointments of one message id, in DynamoDB's form."""
+
+    def of_message(message_id: str) -> list[dict[str, Any]]:
+        answer = stack.dynamodb.query(
+            TableName=stack.appointments_table,
+            KeyConditionExpression=(
+                "message_id = :message_id AND begins_with(appointment_id, :appointment)"
+            ),
+            ExpressionAttributeValues={
+                ":message_id": {"S": message_id},
+                ":appointment": {"S": "appointment-"},
+            },
+            ConsistentRead=True,
+        )
+        return [dict(item) for item in answer["Items"]]
+
+    return of_message
