@@ -1,0 +1,34 @@
+"""What the command line shares with the functions that are deployed.
+
+The only place that knows where they lie: `functions/` of this clone, which is no package of its own.
+Ids, names and reasons are read here by the very code that reads them in Lambda.
+"""
+
+import sys
+
+from actonce.embedded.paths import PROJECT
+
+_FUNCTIONS = str(PROJECT / "functions")
+if _FUNCTIONS not in sys.path:
+    sys.path.append(_FUNCTIONS)
+
+from deduplication.delivery import SOURCE_MESSAGE_ID, Delivery  # noqa: E402
+from deduplication.fingerprints import timestamp  # noqa: E402
+from deduplication.identity import execution_name, stored_message_id  # noqa: E402
+from deduplication.message import Message, MessageReader  # noqa: E402
+from deduplication.refusal import Reason, Refusal  # noqa: E402
+from deduplication.unstarted import SOURCE_ATTRIBUTES, unstarted_attributes  # noqa: E402
+
+__all__ = [
+    "SOURCE_ATTRIBUTES",
+    "SOURCE_MESSAGE_ID",
+    "Delivery",
+    "Message",
+    "MessageReader",
+    "Reason",
+    "Refusal",
+    "execution_name",
+    "stored_message_id",
+    "timestamp",
+    "unstarted_attributes",
+]
