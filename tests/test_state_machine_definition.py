@@ -1,0 +1,573 @@
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from cfnlint.api import lint_all
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonata import Jsonata
+
+from tests import asl
+
+PROVES_NOT_PERFORMED = {"NotPerformed", "Lambda.TooManyRequestsException"}
+# Every kind of unknown outcome that AWS documents for a Lambda task, and one nobody has thought of.
+UNKNOWN_OUTCOMES = [
+    "OutcomeUnknown",
+    "Lambda.ServiceException",
+    "Lambda.AWSLambdaException",
+    "Lambda.SdkClientException",
+    "Lambda.ClientExecutionTimeoutException",
+    "Lambda.Unknown",
+    "Lambda.ResourceNotFoundException",
+    "States.Timeout",
+    "States.TaskFailed",
+    "States.QueryEvaluationError",
+    "Sandbox.Timedout",
+    "Runtime.ExitError",
+    "Runtime.OutOfMemory",
+    "Function.ResponseSizeTooLarge",
+    "SomethingNew",
+]
+
+
+@pytest.fixture(scope="module")
+def definition() -> asl.Definition:
+    return asl.definition()
+
+
+@pytest.fixture(scope="module")
+def states(definition: asl.Definition) -> dict[str, Any]:
+    found: dict[str, Any] = definition["States"]
+    return found
+
+
+def lint(definition: asl.Definition) -> list[str]:
+    """What cfn-lint says; it reads a definition only inside a state machine's resource."""
+    definition = copy.deepcopy(definition)
+    for state in definition["States"].values():
+        if "TimeoutSeconds" in state:  # AWS takes an expression here, cfn-lint's schema does not
+            state["TimeoutSeconds"] = asl.evaluate(state["TimeoutSeconds"])
+    template = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Resources": {
+            "ProcessMessage": {
+                "Type": "AWS::StepFunctions::StateMachine",
+                "Properties": {
+                    "RoleArn": "arn:aws:iam::123456789012:role/process-message",
+                    "Definition": definition,
+                },
+            }
+        },
+    }
+    return [f"{match.rule.id}: {match.message}" for match in lint_all(json.dumps(template))]
+
+
+def broken(
+    definition: asl.Definition, change: Callable[[dict[str, Any]], object]
+) -> asl.Definition:
+    copied = copy.deepcopy(definition)
+    change(copied["States"])
+    return copied
+
+
+# --------------------------------------------------------------------------- lint and graph
+
+
+def test_cfn_lint_has_nothing_to_say(definition: asl.Definition) -> None:
+    assert lint(definition) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda states: states["PerformEffect"].pop("Resource"),
+        lambda states: states["PerformEffect"].pop("End"),
+        lambda states: states["AwaitStraggler"].update(InputPath="$"),
+        lambda states: states["AwaitStraggler"].update(Type="Pause"),
+        lambda states: states["Decision"]["Choices"][0].pop("Next"),
+        lambda states: states["DeadLetter"]["Retry"][1].update(MaxAttempts="ten"),
+    ],
+    ids=["no-resource", "no-way-out", "jsonpath-field", "no-such-type", "no-target", "text"],
+)
+def test_lint_finds_a_broken_state(
+    definition: asl.Definition, change: Callable[[dict[str, Any]], object]
+) -> None:
+    assert lint(broken(definition, change)) != []
+
+
+def test_every_way_leads_to_a_state_and_every_state_to_an_end(definition: asl.Definition) -> None:
+    assert asl.graph_problems(definition) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            lambda states: states["AwaitStraggler"].update(Next="Nowhere"),
+            "AwaitStraggler leads to Nowhere, which does not exist",
+        ),
+        (
+            lambda states: states["PerformEffect"]["Catch"][0].update(Next="Nowhere"),
+            "PerformEffect leads to Nowhere, which does not exist",
+        ),
+        (
+            lambda states: states["Decision"]["Choices"][2].update(Next="Nowhere"),
+            "Decision leads to Nowhere, which does not exist",
+        ),
+        (
+            lambda states: states["Performed?"].update(Default="Nowhere"),
+            "Performed? leads to Nowhere, which does not exist",
+        ),
+        (
+            lambda states: states.update(Forgotten={"Type": "Succeed"}),
+            "Forgotten cannot be reached",
+        ),
+        (
+            lambda states: states["FindEffect"].update(Next="AwaitStraggler", Catch=[]),
+            "FindEffect never comes to an end",
+        ),
+        (
+            lambda states: states["AwaitStraggler"].pop("Next"),
+            "AwaitStraggler never comes to an end",
+        ),
+    ],
+)
+def test_graph_check_finds_a_broken_way(
+    definition: asl.Definition, change: Callable[[dict[str, Any]], object], problem: str
+) -> None:
+    assert problem in asl.graph_problems(broken(definition, change))
+
+
+def test_graph_check_finds_a_start_that_does_not_exist(definition: asl.Definition) -> None:
+    assert asl.graph_problems(definition | {"StartAt": "Nowhere"}) == [
+        "StartAt names Nowhere, which does not exist"
+    ]
+
+
+def test_happy_path_is_one_state(definition: asl.Definition) -> None:
+    assert asl.may_end(definition["States"][definition["StartAt"]])
+
+
+def test_template_supplies_every_substitution_and_no_other() -> None:
+    template = yaml.load(
+        (asl.PROJECT / "template.yaml").read_text(),
+        Loader=_loader_that_skips_tags(),
+    )
+    supplied = template["Resources"]["ProcessMessage"]["Properties"]["DefinitionSubstitutions"]
+
+    used = set(asl.SUBSTITUTION.findall(asl.PROCESS_MESSAGE.read_text()))
+
+    assert used == set(supplied) == set(asl.EXAMPLE_SUBSTITUTIONS)
+
+
+def _loader_that_skips_tags() -> type[yaml.SafeLoader]:
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_multi_constructor("!", lambda _loader, suffix, _node: suffix)
+    return Loader
+
+
+# --------------------------------------------------------------------------- errors
+
+
+def first_match(rules: list[dict[str, Any]], error: str) -> dict[str, Any] | None:
+    """The first Retry or Catch rule for an error, as AWS documents the wildcards."""
+    for rule in rules:
+        names = rule["ErrorEquals"]
+        if error in names or names == ["States.ALL"]:
+            return rule
+        if "States.TaskFailed" in names and error != "States.Timeout":
+            return rule
+    return None
+
+
+def test_only_what_proves_not_performed_is_ever_retried(states: dict[str, Any]) -> None:
+    retried = {name for rule in states["PerformEffect"]["Retry"] for name in rule["ErrorEquals"]}
+
+    assert retried == PROVES_NOT_PERFORMED
+
+
+@pytest.mark.parametrize("error", UNKNOWN_OUTCOMES)
+def test_unknown_outcome_is_waited_out_and_looked_up(states: dict[str, Any], error: str) -> None:
+    perform = states["PerformEffect"]
+    catcher = first_match(perform["Catch"], error)
+
+    assert first_match(perform["Retry"], error) is None
+    assert catcher is not None
+    assert catcher["Next"] == "AwaitStraggler"
+    assert states["AwaitStraggler"]["Next"] == "FindEffect"
+
+
+@pytest.mark.parametrize("error", sorted(PROVES_NOT_PERFORMED))
+def test_not_performed_is_retried_with_back_off_and_jitter(
+    states: dict[str, Any], error: str
+) -> None:
+    rule = first_match(states["PerformEffect"]["Retry"], error)
+
+    assert rule is not None
+    assert rule["MaxAttempts"] >= 3
+    assert rule["BackoffRate"] > 1
+    assert rule["JitterStrategy"] == "FULL"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("Rejected", "rejected"),
+        *((error, "not_performed") for error in sorted(PROVES_NOT_PERFORMED)),
+    ],
+)
+def test_what_never_happened_becomes_a_dead_letter(
+    states: dict[str, Any], error: str, reason: str
+) -> None:
+    catcher = first_match(states["PerformEffect"]["Catch"], error)
+
+    assert catcher is not None
+    assert catcher["Next"] == "DeadLetter"
+    assert catcher["Output"]["failure"]["reason"] == reason
+
+
+def test_rejected_is_not_retried(states: dict[str, Any]) -> None:
+    assert first_match(states["PerformEffect"]["Retry"], "Rejected") is None
+
+
+def test_looking_up_may_be_retried_after_anything_and_ends_with_a_person(
+    states: dict[str, Any],
+) -> None:
+    find = states["FindEffect"]
+
+    for error in [*UNKNOWN_OUTCOMES, *PROVES_NOT_PERFORMED]:
+        catcher = first_match(find["Catch"], error)
+        assert first_match(find["Retry"], error) is not None
+        assert catcher is not None
+        assert catcher["Next"] == "DeadLetter"
+        assert catcher["Output"]["failure"]["reason"] == "outcome_unknown"
+
+
+# --------------------------------------------------------------------------- redrive
+
+
+def test_unanswered_dead_letter_fails_in_the_state_that_posts_it(states: dict[str, Any]) -> None:
+    # RedriveExecution re-enters the state that failed: the task, so the dead letter is posted anew.
+    # Were the time-out caught and led to a Fail state, a redrive would only fail again.
+    dead_letter = states["DeadLetter"]
+    rule = first_match(dead_letter["Retry"], "States.Timeout")
+
+    assert dead_letter["Type"] == "Task"
+    assert "Catch" not in dead_letter
+    assert rule is not None
+    assert rule["MaxAttempts"] == 0
+
+
+def test_dead_letter_that_cannot_be_posted_is_posted_again(states: dict[str, Any]) -> None:
+    rule = first_match(states["DeadLetter"]["Retry"], "SQS.AmazonSQSException")
+
+    assert rule is not None
+    assert rule["MaxAttempts"] >= 5
+
+
+def test_only_the_operator_ends_an_execution_in_a_fail_state(states: dict[str, Any]) -> None:
+    fails = {name for name, state in states.items() if state["Type"] == "Fail"}
+    leading_there = {
+        name for name, state in states.items() if fails.intersection(asl.ways_out(state))
+    }
+
+    assert leading_there == {"Decision"}
+
+
+def test_no_time_out_ends_an_execution_as_a_whole(definition: asl.Definition) -> None:
+    # It would end a message that waits for a decision, or one whose outcome is unknown.
+    assert "TimeoutSeconds" not in definition
+
+
+# --------------------------------------------------------------------------- expressions
+
+
+def test_every_expression_parses(definition: asl.Definition) -> None:
+    found = list(asl.expressions(definition))
+
+    assert len(found) == json.dumps(definition).count("{%")
+    for _path, expression in found:
+        Jsonata.jsonata(expression)
+
+
+@pytest.mark.parametrize(
+    ("variable", "place"),
+    [
+        ("$states.result", "/Output/"),
+        ("$states.errorOutput", "/Catch/"),
+        ("$states.context.Task.Token", "/States/DeadLetter/"),
+    ],
+)
+def test_variable_is_used_only_where_aws_sets_it(
+    definition: asl.Definition, variable: str, place: str
+) -> None:
+    paths = [path for path, expression in asl.expressions(definition) if variable in expression]
+
+    assert paths
+    assert [path for path in paths if place not in path] == []
+    if variable == "$states.result":
+        assert [path for path in paths if "/Catch/" in path or "/Choices/" in path] == []
+
+
+def test_expression_without_a_result_fails_as_on_aws() -> None:
+    with pytest.raises(asl.NoResultError):
+        asl.evaluate("{% $states.input.nothing %}", input={})
+    assert asl.evaluate("{% $states.input.effect %}", input={"effect": None}) is None
+
+
+def test_state_time_out_lets_the_function_time_out_first(states: dict[str, Any]) -> None:
+    for name in ("PerformEffect", "FindEffect"):
+        assert asl.evaluate(states[name]["TimeoutSeconds"]) == 15 + 5
+
+
+def test_straggler_is_awaited_for_the_functions_time_out_and_the_margin(
+    states: dict[str, Any],
+) -> None:
+    assert asl.evaluate(states["AwaitStraggler"]["Seconds"]) == 15 + 30
+
+
+def test_dead_letter_waits_fourteen_days_by_default(states: dict[str, Any]) -> None:
+    assert asl.evaluate(states["DeadLetter"]["TimeoutSeconds"]) == 14 * 24 * 60 * 60
+
+
+MESSAGE = {"message_id": "m-1", "body": {"message_id": "m-1", "practice": "main"}}
+CONTEXT: dict[str, dict[str, Any]] = {
+    "Execution": {
+        "Input": MESSAGE,
+        "Id": "arn:aws:states:us-east-1:123456789012:execution:process-message:m-1",
+        "Name": "m-1",
+    },
+    "State": {"EnteredTime": "2026-01-31T09:30:00.000Z"},
+    "Task": {"Token": "t" * 1024},
+}
+
+
+def catch_output(
+    state: dict[str, Any], error: str, state_input: Any, **error_output: str
+) -> dict[str, Any]:
+    catcher = first_match(state["Catch"], error)
+    assert catcher is not None
+    output: dict[str, Any] = asl.evaluate(
+        catcher["Output"], input=state_input, errorOutput={"Error": error, **error_output}
+    )
+    return output
+
+
+def test_effect_is_asked_for_with_the_whole_message_in_every_round(states: dict[str, Any]) -> None:
+    # The state's input changes from round to round; the execution's never does.
+    arguments = asl.evaluate(
+        states["PerformEffect"]["Arguments"], input={"rounds": 2}, context=CONTEXT
+    )
+
+    assert arguments["Payload"] == {"operation": "perform", "message": MESSAGE}
+
+
+def test_rounds_are_counted_from_the_first_unknown_outcome(states: dict[str, Any]) -> None:
+    perform = states["PerformEffect"]
+
+    assert catch_output(perform, "States.Timeout", MESSAGE)["rounds"] == 1
+    assert catch_output(perform, "States.Timeout", {"rounds": 1})["rounds"] == 2
+
+
+@pytest.mark.parametrize("error", ["Rejected", "NotPerformed", "States.Timeout"])
+def test_error_without_a_cause_is_caught_all_the_same(states: dict[str, Any], error: str) -> None:
+    # States Language: an error has a name, and not always a cause. A Catch whose Output fails to
+    # evaluate fails the execution, with the outcome unknown and nobody told.
+    failure = catch_output(states["PerformEffect"], error, MESSAGE)["failure"]
+
+    assert failure["error"] == error
+    assert failure["cause"] == ""
+
+
+@pytest.mark.parametrize("error", ["Rejected", "NotPerformed", "SomethingNew"])
+def test_long_cause_is_cut(states: dict[str, Any], error: str) -> None:
+    failure = catch_output(states["PerformEffect"], error, MESSAGE, Cause="c" * 32_768)["failure"]
+
+    assert failure["cause"] == "c" * 4096
+
+
+def test_failed_look_up_keeps_the_first_error_and_adds_its_own(states: dict[str, Any]) -> None:
+    before = {"rounds": 2, "failure": {"reason": "x", "error": "States.Timeout", "cause": "late"}}
+
+    after = catch_output(states["FindEffect"], "SomethingNew", before, Cause="no table")
+
+    assert after == {
+        "rounds": 2,
+        "failure": {
+            "reason": "outcome_unknown",
+            "error": "States.Timeout",
+            "cause": "late | FindEffect: SomethingNew: no table",
+        },
+    }
+
+
+def test_cause_stays_bounded_however_often_a_look_up_fails(states: dict[str, Any]) -> None:
+    # Each retry of an operator may fail again; what is told of it must not outgrow the state.
+    state_input: dict[str, Any] = {"rounds": 0, "failure": {"error": "E", "cause": "c" * 4096}}
+    for _ in range(40):
+        state_input = catch_output(
+            states["FindEffect"], "SomethingNew", state_input, Cause="f" * 32_768
+        )
+
+    assert len(state_input["failure"]["cause"]) < 2 * 4096 + 100
+
+
+# --------------------------------------------------------------------------- choices
+
+
+def choose(choice: dict[str, Any], state_input: dict[str, Any]) -> str:
+    for rule in choice["Choices"]:
+        if asl.evaluate(rule["Condition"], input=state_input):
+            return str(rule["Next"])
+    return str(choice["Default"])
+
+
+@pytest.mark.parametrize(
+    ("performed", "rounds", "following"),
+    [
+        (True, 1, "Done"),
+        (True, 3, "Done"),
+        (False, 0, "PerformEffect"),
+        (False, 2, "PerformEffect"),
+        (False, 3, "DeadLetter"),
+        (False, 4, "DeadLetter"),
+        # An answer that is neither true nor false proves nothing: a person decides.
+        (None, 1, "DeadLetter"),
+        ("false", 1, "DeadLetter"),
+        (0, 1, "DeadLetter"),
+    ],
+)
+def test_what_follows_the_look_up(
+    states: dict[str, Any], performed: Any, rounds: int, following: str
+) -> None:
+    state_input = {"performed": performed, "rounds": rounds, "effect": None}
+
+    assert choose(states["Performed?"], state_input) == following
+
+
+@pytest.mark.parametrize(
+    ("decision", "reason", "following"),
+    [
+        ("retry", "rejected", "PerformEffect"),
+        ("retry", "not_performed", "PerformEffect"),
+        # The outcome was unknown, so it is looked up again before anything is done.
+        ("retry", "rounds_used_up", "FindEffect"),
+        ("retry", "outcome_unknown", "FindEffect"),
+        ("resolve", "outcome_unknown", "Done"),
+        ("reject", "outcome_unknown", "Failed"),
+        ("none", "rejected", "DeadLetter"),
+        ("RETRY", "rejected", "DeadLetter"),
+        (None, "rejected", "DeadLetter"),
+        (["retry"], "rejected", "DeadLetter"),
+    ],
+)
+def test_what_follows_a_decision(
+    states: dict[str, Any], decision: Any, reason: str, following: str
+) -> None:
+    state_input = {"decision": decision, "failure": {"reason": reason}, "note": ""}
+
+    assert choose(states["Decision"], state_input) == following
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision", "note"),
+    [
+        ({"decision": "retry"}, "retry", ""),
+        ({"decision": "resolve", "note": "booked by hand"}, "resolve", "booked by hand"),
+        ({}, "none", ""),
+        ("retry", "none", ""),
+        (17, "none", ""),
+        ([], "none", ""),
+    ],
+)
+def test_decision_is_read_from_any_answer(
+    states: dict[str, Any], answer: Any, decision: str, note: str
+) -> None:
+    waiting = {"rounds": 3, "failure": {"reason": "rounds_used_up"}}
+
+    output = asl.evaluate(states["DeadLetter"]["Output"], input=waiting, result=answer)
+
+    # The rounds begin anew: the operator has asked for them.
+    assert output == {
+        "rounds": 0,
+        "failure": waiting["failure"],
+        "decision": decision,
+        "note": note,
+    }
+
+
+# --------------------------------------------------------------------------- the dead letter
+
+MAX_STATE_BYTES = 256 * 1024
+
+
+def dead_letter(states: dict[str, Any], message: Any, cause: str = "") -> dict[str, Any]:
+    context = CONTEXT | {"Execution": CONTEXT["Execution"] | {"Input": message}}
+    failure = {"reason": "rejected", "error": "Rejected", "cause": cause}
+    body: dict[str, Any] = asl.evaluate(
+        states["DeadLetter"]["Arguments"]["MessageBody"],
+        input={"rounds": 0, "failure": failure},
+        context=context,
+    )
+    return body
+
+
+def test_dead_letter_says_all_that_a_person_needs(states: dict[str, Any]) -> None:
+    assert dead_letter(states, MESSAGE, cause="no such practice") == {
+        "version": 1,
+        "message_id": "m-1",
+        "reason": "rejected",
+        "error": "Rejected",
+        "cause": "no such practice",
+        "rounds": 0,
+        "execution_arn": CONTEXT["Execution"]["Id"],
+        "execution_name": "m-1",
+        "posted_at": "2026-01-31T09:30:00.000Z",
+        "task_token": "t" * 1024,
+        "message": MESSAGE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a" * 190_000, True),
+        ("a" * 200_000, False),
+        ("é" * 49_000, True),
+        ("é" * 50_000, False),
+        ("😀" * 24_000, True),  # AWS counts its two UTF-16 units, this library its one character
+        ("😀" * 50_000, False),
+        ('"' * 99_000, True),
+        ('"' * 100_000, False),
+    ],
+    ids=lambda value: value[:1] if isinstance(value, str) else None,
+)
+def test_message_that_would_outgrow_the_dead_letter_is_left_in_the_execution(
+    states: dict[str, Any], text: str, kept: bool
+) -> None:
+    message = {"message_id": "m-1", "body": text}
+
+    posted = dead_letter(states, message)
+
+    assert posted["message"] == (message if kept else None)
+    assert posted["execution_arn"]
+
+
+@given(
+    text=st.text(min_size=1, max_size=10),
+    size=st.integers(0, 256 * 1024),
+    message_id=st.text(min_size=1, max_size=10).map(lambda text: text * 300),
+)
+def test_dead_letter_always_fits_into_a_state(text: str, size: int, message_id: str) -> None:
+    states = asl.definition()["States"]
+    message = {"message_id": message_id, "body": text * (size // len(text))}
+
+    posted = dead_letter(states, message, cause='"€"' * (2 * 4096 // 3))
+
+    as_text = json.dumps(posted, ensure_ascii=False, separators=(",", ":"))
+    assert len(as_text.encode("utf-8")) <= MAX_STATE_BYTES
