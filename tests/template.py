@@ -1,0 +1,45 @@
+"""Reads template.yaml, with CloudFormation's short tags in their long form."""
+
+from typing import Any
+
+import yaml
+
+from actonce.embedded import paths
+
+TEMPLATE = paths.PROJECT / "template.yaml"
+
+Resource = dict[str, Any]
+
+
+class _Loader(yaml.SafeLoader):
+    pass
+
+
+def _intrinsic(loader: _Loader, name: str, node: yaml.Node) -> dict[str, Any]:
+    if isinstance(node, yaml.SequenceNode):
+        value: Any = loader.construct_sequence(node, deep=True)
+    elif isinstance(node, yaml.MappingNode):
+        value = loader.construct_mapping(node, deep=True)
+    else:
+        value = node.value
+        if name == "GetAtt":
+            value = value.split(".", 1)
+    return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
+
+
+_Loader.add_multi_constructor("!", _intrinsic)
+
+
+def load() -> dict[str, Any]:
+    """The whole template."""
+    parsed: dict[str, Any] = yaml.load(TEMPLATE.read_text(), Loader=_Loader)
+    return parsed
+
+
+def of_type(template: dict[str, Any], resource_type: str) -> dict[str, Resource]:
+    """The resources of one type, by logical id."""
+    return {
+        name: resource
+        for name, resource in template["Resources"].items()
+        if resource["Type"] == resource_type
+    }

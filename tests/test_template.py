@@ -1,0 +1,448 @@
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import starter
+from tests import template as cloudformation
+from tests.template import TEMPLATE, of_type
+
+PROJECT = TEMPLATE.parent
+FOURTEEN_DAYS = 14 * 24 * 60 * 60
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    return cloudformation.load()
+
+
+@pytest.fixture(scope="module")
+def resources(template: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = template["Resources"]
+    return found
+
+
+def properties(resources: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = resources[name]["Properties"]
+    return found
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def references(node: Any) -> Iterator[str]:
+    """Every name that is referred to under a node, by Ref, GetAtt, Sub or If."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key in ("Ref", "Condition") and isinstance(value, str):
+                yield value
+            elif key == "Fn::GetAtt":
+                yield value[0]
+            elif key == "Fn::Sub":
+                yield from re.findall(r"\$\{([\w:]+)", str(value))
+            elif key == "Fn::If":
+                yield value[0]
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+# --------------------------------------------------------------------------- lint
+
+
+def validate(template: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
+    command = [sys.executable, "-m", "samcli", "validate", "--lint", "--region", "us-east-1"]
+    return subprocess.run(
+        [*command, "--template-file", str(template)],
+        cwd=folder,
+        env=environment | {"SAM_CLI_TELEMETRY": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_sam_validate_finds_nothing(tmp_path: Path) -> None:
+    answer = validate(TEMPLATE, tmp_path)
+
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_sam_validate_finds_a_broken_template(tmp_path: Path) -> None:
+    broken = tmp_path / "template.yaml"
+    broken.write_text(TEMPLATE.read_text().replace("BillingMode:", "BilingMode:"))
+
+    answer = validate(broken, tmp_path)
+
+    assert answer.returncode != 0
+    assert "BilingMode" in answer.stdout + answer.stderr
+
+
+# --------------------------------------------------------------------------- queues
+
+
+def test_every_queue_is_encrypted_and_keeps_messages_as_long_as_sqs_can(
+    template: dict[str, Any],
+) -> None:
+    queues = of_type(template, "AWS::SQS::Queue")
+
+    assert set(queues) == {"RequestsQueue", "UnstartedQueue", "DeadLetterQueue"}
+    for queue in queues.values():
+        assert queue["Properties"]["SqsManagedSseEnabled"] is True
+        assert queue["Properties"]["MessageRetentionPeriod"] == FOURTEEN_DAYS
+
+
+def test_no_queue_can_be_reached_without_tls(template: dict[str, Any]) -> None:
+    queues = set(of_type(template, "AWS::SQS::Queue"))
+    (policy,) = of_type(template, "AWS::SQS::QueuePolicy").values()
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+
+    assert set(references(policy["Properties"]["Queues"])) == queues
+    assert set(references(statement["Resource"])) == queues
+    assert statement["Effect"] == "Deny"
+    assert statement["Principal"] == "*"
+    assert statement["Action"] == "sqs:*"
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_delivery_comes_back_only_after_six_time_outs_of_the_starter(
+    template: dict[str, Any], resources: dict[str, Any]
+) -> None:
+    by_time_out = template["Mappings"]["VisibilityTimeout"]["StarterTimeout"]
+    allowed = template["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]
+
+    assert properties(resources, "RequestsQueue")["VisibilityTimeout"] == {
+        "Fn::FindInMap": ["VisibilityTimeout", "StarterTimeout", {"Ref": "StarterTimeoutSeconds"}]
+    }
+    assert properties(resources, "StarterFunction")["Timeout"] == {"Ref": "StarterTimeoutSeconds"}
+    assert set(by_time_out) == {str(seconds) for seconds in allowed}
+    for seconds in allowed:
+        assert by_time_out[str(seconds)] >= 6 * seconds
+
+
+def test_delivery_that_fails_five_times_goes_to_the_unstarted_queue(
+    resources: dict[str, Any],
+) -> None:
+    assert properties(resources, "RequestsQueue")["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
+        "maxReceiveCount": 5,
+    }
+
+
+def test_dead_letter_stays_in_its_queue_as_long_as_its_execution_waits(
+    template: dict[str, Any], resources: dict[str, Any]
+) -> None:
+    longest_wait = template["Parameters"]["DecisionTimeoutSeconds"]["MaxValue"]
+
+    assert properties(resources, "DeadLetterQueue")["MessageRetentionPeriod"] >= longest_wait
+
+
+# --------------------------------------------------------------------------- tables
+
+
+def test_tables_are_on_demand_recoverable_and_outlive_the_stack(template: dict[str, Any]) -> None:
+    tables = of_type(template, "AWS::DynamoDB::Table")
+
+    assert set(tables) == {"FingerprintsTable", "AppointmentsTable"}
+    for table in tables.values():
+        assert table["DeletionPolicy"] == "Retain"
+        assert table["UpdateReplacePolicy"] == "Retain"
+        assert table["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
+        assert table["Properties"]["PointInTimeRecoverySpecification"] == {
+            "PointInTimeRecoveryEnabled": True
+        }
+
+
+# --------------------------------------------------------------------------- functions
+
+
+def test_starter_takes_batches_answers_for_each_delivery_and_is_bounded(
+    resources: dict[str, Any],
+) -> None:
+    (event,) = properties(resources, "StarterFunction")["Events"].values()
+
+    assert event["Type"] == "SQS"
+    assert event["Properties"]["Queue"] == {"Fn::GetAtt": ["RequestsQueue", "Arn"]}
+    assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert event["Properties"]["BatchSize"] == {"Ref": "BatchSize"}
+    assert event["Properties"]["ScalingConfig"] == {
+        "MaximumConcurrency": {"Ref": "MaximumConcurrency"}
+    }
+
+
+def test_concurrency_may_be_what_aws_allows(template: dict[str, Any]) -> None:
+    concurrency = template["Parameters"]["MaximumConcurrency"]
+
+    assert (concurrency["MinValue"], concurrency["MaxValue"]) == (2, 1000)
+
+
+def test_largest_batch_is_handled_side_by_side(template: dict[str, Any]) -> None:
+    assert template["Parameters"]["BatchSize"]["MaxValue"] == starter.LARGEST_BATCH
+
+
+def test_functions_and_state_machine_are_traced(
+    template: dict[str, Any], resources: dict[str, Any]
+) -> None:
+    assert template["Globals"]["Function"]["Tracing"] == "Active"
+    assert properties(resources, "ProcessMessage")["Tracing"] == {"Enabled": True}
+
+
+@pytest.mark.parametrize(
+    ("function", "modules"),
+    [
+        ("StarterFunction", ["starter.py"]),
+        ("AppointmentsFunction", ["appointments.py"]),
+    ],
+)
+def test_function_gets_the_variables_that_it_reads(
+    resources: dict[str, Any], function: str, modules: list[str]
+) -> None:
+    code = "".join((PROJECT / "functions" / module).read_text() for module in modules)
+    read = set(re.findall(r"""environ(?:\.get\(|\[)\s*"(\w+)\"""", code))
+
+    assert read
+    assert read == set(properties(resources, function)["Environment"]["Variables"])
+
+
+def test_handlers_exist(template: dict[str, Any]) -> None:
+    for function in of_type(template, "AWS::Serverless::Function").values():
+        module, _, handler = function["Properties"]["Handler"].partition(".")
+        code = (PROJECT / function["Properties"]["CodeUri"] / f"{module}.py").read_text()
+        assert f"def {handler}(event" in code
+
+
+# --------------------------------------------------------------------------- the state machine
+
+
+def test_state_machine_is_standard(resources: dict[str, Any]) -> None:
+    # The names of Express workflows deduplicate nothing.
+    assert properties(resources, "ProcessMessage")["Type"] == "STANDARD"
+
+
+def test_messages_stay_out_of_the_log_unless_asked_for(
+    template: dict[str, Any], resources: dict[str, Any]
+) -> None:
+    logging = properties(resources, "ProcessMessage")["Logging"]
+
+    assert template["Parameters"]["LogExecutionData"]["Default"] == "false"
+    assert logging["IncludeExecutionData"] == {"Fn::If": ["LogsExecutionData", True, False]}
+    assert template["Conditions"]["LogsExecutionData"] == {
+        "Fn::Equals": [{"Ref": "LogExecutionData"}, "true"]
+    }
+
+
+def test_every_log_has_a_retention_and_every_writer_a_log(template: dict[str, Any]) -> None:
+    groups = of_type(template, "AWS::Logs::LogGroup")
+    writers = of_type(template, "AWS::Serverless::Function") | of_type(
+        template, "AWS::Serverless::StateMachine"
+    )
+
+    for group in groups.values():
+        assert group["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+    for name, writer in writers.items():
+        where = writer["Properties"].get("LoggingConfig") or writer["Properties"]["Logging"]
+        assert groups.keys() & set(references(where)), name
+
+
+# --------------------------------------------------------------------------- alarms
+
+ALARMS = [
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue"),
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "UnstartedQueue"),
+    ("AWS/SQS", "ApproximateAgeOfOldestMessage", "RequestsQueue"),
+    ("AWS/States", "ExecutionsFailed", "ProcessMessage"),
+    ("AWS/States", "ExecutionsTimedOut", "ProcessMessage"),
+    ("AWS/Lambda", "Errors", "StarterFunction"),
+    ("AWS/Lambda", "Throttles", "StarterFunction"),
+    ("ActOnce", "Failed", "AWS::StackName"),
+]
+
+
+@pytest.mark.parametrize(("namespace", "metric", "source"), ALARMS)
+def test_alarm_is_raised(
+    template: dict[str, Any], namespace: str, metric: str, source: str
+) -> None:
+    found = [
+        alarm["Properties"]
+        for alarm in of_type(template, "AWS::CloudWatch::Alarm").values()
+        if (alarm["Properties"]["Namespace"], alarm["Properties"]["MetricName"])
+        == (namespace, metric)
+        and source in references(alarm["Properties"]["Dimensions"])
+    ]
+
+    assert len(found) == 1
+    assert found[0]["ComparisonOperator"] == "GreaterThanThreshold"
+
+
+def test_every_alarm_tells_the_topic_and_is_quiet_when_nothing_happens(
+    template: dict[str, Any],
+) -> None:
+    alarms = of_type(template, "AWS::CloudWatch::Alarm")
+
+    assert len(alarms) == len(ALARMS)
+    for alarm in alarms.values():
+        assert alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
+        assert alarm["Properties"]["TreatMissingData"] == "notBreaching"
+        assert alarm["Properties"]["AlarmDescription"]
+
+
+def test_alarms_may_publish_to_the_encrypted_topic(resources: dict[str, Any]) -> None:
+    cloudwatch = {"Service": "cloudwatch.amazonaws.com"}
+    topic = properties(resources, "AlarmTopicPolicy")["PolicyDocument"]["Statement"]
+    key = properties(resources, "AlarmTopicKey")["KeyPolicy"]["Statement"]
+
+    assert properties(resources, "AlarmTopic")["KmsMasterKeyId"] == {"Ref": "AlarmTopicKey"}
+    assert [s["Action"] for s in topic if s["Principal"] == cloudwatch] == ["sns:Publish"]
+    assert [set(s["Action"]) for s in key if s["Principal"] == cloudwatch] == [
+        {"kms:Decrypt", "kms:GenerateDataKey"}
+    ]
+
+
+# --------------------------------------------------------------------------- least privilege
+
+
+def statements(node: Any) -> Iterator[dict[str, Any]]:
+    """Every statement of every policy under a node."""
+    if isinstance(node, dict):
+        if "Effect" in node and "Action" in node:
+            yield node
+        for value in node.values():
+            yield from statements(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from statements(value)
+
+
+def test_no_role_may_do_everything_of_anything(template: dict[str, Any]) -> None:
+    roles = of_type(template, "AWS::IAM::Role")
+
+    assert roles
+    for role in roles.values():
+        for statement in statements(role):
+            assert statement["Effect"] == "Allow"
+            for action in as_list(statement["Action"]):
+                assert "*" not in action
+
+
+def test_action_with_a_wildcard_is_only_denied_or_the_key_owners(
+    resources: dict[str, Any],
+) -> None:
+    allowed = [
+        (name, action)
+        for name, resource in resources.items()
+        for statement in statements(resource)
+        for action in as_list(statement["Action"])
+        if statement["Effect"] == "Allow" and "*" in action
+    ]
+
+    assert allowed == [("AlarmTopicKey", "kms:*")]
+
+
+def test_every_wildcard_says_why(template: dict[str, Any]) -> None:
+    lines = [
+        line
+        for line in TEMPLATE.read_text().splitlines()
+        if re.match(r"""\s*-?\s*(Resource|Action):\s.*\*""", line)
+    ]
+    with_wildcard = [
+        value
+        for statement in statements(template["Resources"])
+        for value in as_list(statement["Action"]) + as_list(statement.get("Resource", ""))
+        if isinstance(value, str) and "*" in value
+    ]
+
+    assert len(lines) == len(with_wildcard)
+    for line in lines:
+        assert re.search(r"\*\"?\s+# \w+", line), line
+
+
+@pytest.mark.parametrize(
+    ("role", "reach"),
+    [
+        # None of these may touch what belongs to another: the starter cannot perform the effect,
+        # the effect cannot start executions, the state machine sees no table.
+        (
+            "StarterRole",
+            {
+                "RequestsQueue",
+                "FingerprintsTable",
+                "ProcessMessage",
+                "UnstartedQueue",
+                "StarterLogGroup",
+            },
+        ),
+        ("AppointmentsRole", {"AppointmentsTable", "AppointmentsLogGroup"}),
+        ("ProcessMessageRole", {"AppointmentsFunction", "DeadLetterQueue"}),
+    ],
+)
+def test_role_reaches_only_its_part(resources: dict[str, Any], role: str, reach: set[str]) -> None:
+    policies = properties(resources, role)["Policies"]
+
+    assert set(references([s["Resource"] for s in statements(policies)])) == reach
+
+
+def test_starter_can_only_start_executions(resources: dict[str, Any]) -> None:
+    # DescribeExecution's quota would drown in a storm of duplicates.
+    actions = {
+        action
+        for statement in statements(properties(resources, "StarterRole")["Policies"])
+        for action in as_list(statement["Action"])
+    }
+
+    assert {a for a in actions if a.startswith("states:")} == {"states:StartExecution"}
+    assert {a for a in actions if a.startswith("dynamodb:")} == {"dynamodb:PutItem"}
+
+
+def test_every_function_and_the_state_machine_has_a_role_of_its_own(
+    template: dict[str, Any],
+) -> None:
+    users = of_type(template, "AWS::Serverless::Function") | of_type(
+        template, "AWS::Serverless::StateMachine"
+    )
+    roles = [name for user in users.values() for name in references(user["Properties"]["Role"])]
+
+    assert sorted(roles) == sorted(of_type(template, "AWS::IAM::Role"))
+
+
+# --------------------------------------------------------------------------- parameters, outputs
+
+
+def test_every_parameter_is_described_used_and_shown_in_a_group(template: dict[str, Any]) -> None:
+    parameters = template["Parameters"]
+    used = set(
+        references([template[part] for part in ("Conditions", "Globals", "Resources", "Outputs")])
+    )
+    groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    shown = [name for group in groups for name in group["Parameters"]]
+
+    assert [
+        name for name, parameter in parameters.items() if not parameter.get("Description")
+    ] == []
+    assert parameters.keys() - used == set()
+    assert sorted(shown) == sorted(parameters)
+
+
+def test_every_condition_is_used(template: dict[str, Any]) -> None:
+    assert template["Conditions"].keys() - set(references(template["Resources"])) == set()
+
+
+def test_stack_deploys_without_a_word_of_the_user(template: dict[str, Any]) -> None:
+    assert [
+        n for n, parameter in template["Parameters"].items() if "Default" not in parameter
+    ] == []
+
+
+def test_outputs_that_the_command_line_reads_exist(template: dict[str, Any]) -> None:
+    code = (PROJECT / "actonce" / "aws.py").read_text()
+    read = set(re.findall(r"""outputs\["(\w+)"\]""", code))
+
+    assert read
+    assert read <= template["Outputs"].keys()
