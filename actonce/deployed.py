@@ -1,6 +1,6 @@
 """What the command line shares with the functions that are deployed.
 
-The only place that knows where they lie: `functions/` of this clone, which is no package of its own.
+The only place that knows where they lie: `functions/` of this clone, which is no package itself.
 Ids, names and reasons are read here by the very code that reads them in Lambda.
 """
 
@@ -14,7 +14,11 @@ if _FUNCTIONS not in sys.path:
 
 from deduplication.delivery import SOURCE_MESSAGE_ID, Delivery  # noqa: E402
 from deduplication.fingerprints import timestamp  # noqa: E402
-from deduplication.identity import execution_name, stored_message_id  # noqa: E402
+from deduplication.identity import (  # noqa: E402
+    execution_name,
+    execution_name_of_stored,
+    stored_message_id,
+)
 from deduplication.message import Message, MessageReader  # noqa: E402
 from deduplication.refusal import Reason, Refusal  # noqa: E402
 from deduplication.unstarted import SOURCE_ATTRIBUTES, unstarted_attributes  # noqa: E402
@@ -28,6 +32,7 @@ __all__ = [
     "Reason",
     "Refusal",
     "execution_name",
+    "execution_name_of_stored",
     "stored_message_id",
     "timestamp",
     "unstarted_attributes",

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from aws_lambda_powertools import Logger
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 DEFAULT_PRACTICE = "main"
 BOOK_KEY = "#book"
 MAX_PRACTICE_CHARACTERS = 200
+
+logger = Logger()
 
 
 def book_key(practice: str) -> dict[str, Any]:
@@ -161,4 +164,13 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
             os.environ["APPOINTMENTS_TABLE"],
             frozenset(name.strip() for name in practices if name.strip()),
         )
-    return answer(_book, event)
+    result = answer(_book, event)
+    logger.info(
+        "effect",
+        extra={
+            "operation": event["operation"],
+            "message_id": stored_message_id(event["message"]["message_id"]),
+            "performed": result["performed"],
+        },
+    )
+    return result

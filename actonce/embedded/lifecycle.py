@@ -70,7 +70,12 @@ def running(paths: Paths) -> State | None:
 
 
 def up(
-    paths: Paths, say: Say, *, port: int = 0, parameters: Mapping[str, str] | None = None
+    paths: Paths,
+    say: Say,
+    *,
+    port: int = 0,
+    parameters: Mapping[str, str] | None = None,
+    fresh: bool = False,
 ) -> tuple[State, Stack]:
     """Bring the embedded AWS up, and the stack as the sources are now; harmless if it is.
 
@@ -79,6 +84,7 @@ def up(
         say: told what is being done.
         port: to listen on; 0 for a free one.
         parameters: values of the stack's parameters; None keeps those of the last time.
+        fresh: start from empty queues, tables and histories.
 
     Raises:
         Failed: something did not come up; nothing is left running.
@@ -94,12 +100,16 @@ def up(
             )
         wanted = dict(parameters) if parameters is not None else state.parameters if state else {}
         digest = _digest(wanted)
+        if state is not None and (fresh or not state.deployed):
+            say(
+                "Starting afresh"
+                if state.deployed
+                else "The stack was deployed half; starting over"
+            )
+            _stop(paths, state.pid)
+            port, state = port or state.port, None
         if state is not None and state.deployed == digest:
             return state, Stack.find(Aws(state.endpoint_url), STACK_NAME)
-        if state is not None and not state.deployed:
-            say("The stack was deployed half; starting over")
-            _stop(paths, state.pid)
-            state = None
         try:
             if state is None:
                 say("Starting MiniStack")
@@ -229,21 +239,25 @@ def _start_once(paths: Paths, port: int, parameters: dict[str, str]) -> State | 
 def _server_environment(paths: Paths, port: int) -> dict[str, str]:
     """The functions inherit it: nothing of the user's, least of all credentials."""
     keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    return keep | EMBEDDED_CREDENTIALS | {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-        "MINISTACK_REGION": EMBEDDED_REGION,
-        "MINISTACK_HOST": "127.0.0.1",
-        "GATEWAY_PORT": str(port),
-        "BIND_HOST": "127.0.0.1",
-        "TMPDIR": str(paths.temporary),
-        "LOG_LEVEL": "WARNING",
-        "LAMBDA_ACCOUNT_CONCURRENCY": "24",
-        "SFTP_ENABLED": "0",
-        "IOT_MTLS_ENABLED": "0",
-        "DOCKER_HOST": f"unix://{paths.temporary}/no-docker-is-used",
-        "TZ": "UTC",
-    }
+    return (
+        keep
+        | EMBEDDED_CREDENTIALS
+        | {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+            "MINISTACK_REGION": EMBEDDED_REGION,
+            "MINISTACK_HOST": "127.0.0.1",
+            "GATEWAY_PORT": str(port),
+            "BIND_HOST": "127.0.0.1",
+            "TMPDIR": str(paths.temporary),
+            "LOG_LEVEL": "WARNING",
+            "LAMBDA_ACCOUNT_CONCURRENCY": "24",
+            "SFTP_ENABLED": "0",
+            "IOT_MTLS_ENABLED": "0",
+            "DOCKER_HOST": f"unix://{paths.temporary}/no-docker-is-used",
+            "TZ": "UTC",
+        }
+    )
 
 
 def _terminal() -> int | None:
@@ -345,7 +359,7 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
         _sam(deploy, state, log, paths)
     stack = Stack.find(aws, STACK_NAME)
     say("Warming the functions")
-    _warm(stack)
+    warm(stack)
     return stack
 
 
@@ -389,7 +403,7 @@ def _sam(arguments: list[str], state: State, log: IO[str], paths: Paths) -> None
         raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {paths.deploy_log}.")
 
 
-def _warm(stack: Stack) -> None:
+def warm(stack: Stack) -> None:
     """Start the functions' processes side by side, by calls that change nothing."""
     find = json.dumps({"operation": "find", "message": {"message_id": "warm-up"}})
     calls = [(stack.appointments_function, find)] * _WARM_EFFECTS

@@ -33,5 +33,10 @@ def stored_message_id(message_id: str) -> str:
     return _hashed(message_id)
 
 
+def execution_name_of_stored(stored: str) -> str:
+    """The name of the execution of a message whose id is known in its stored form."""
+    return stored if _HASHED_FORM.fullmatch(stored) else execution_name(stored)
+
+
 def _hashed(message_id: str) -> str:
     return "sha256-" + hashlib.sha256(message_id.encode("utf-8")).hexdigest()

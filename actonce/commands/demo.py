@@ -1,0 +1,114 @@
+"""`actonce demo`: the main job, on the embedded AWS."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from actonce import console
+from actonce.commands.embedded import Parameters, parsed_parameters
+from actonce.commands.options import Json
+from actonce.demo.faults import Level
+from actonce.demo.outcome import Outcome
+from actonce.demo.run import Settings, run
+from actonce.embedded.paths import Paths
+from actonce.errors import WrongUse
+
+
+def demo(
+    messages: Annotated[
+        int, typer.Option(min=1, max=100_000, help="How many requests to make up.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(help="The same seed makes up the same run.")] = 1,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="Send the lines of this JSON Lines file instead, verbatim.",
+        ),
+    ] = None,
+    faults: Annotated[
+        Level | None,
+        typer.Option(help="How much is interrupted; default some, with --input none."),
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Go on from what is there, instead of afresh.")
+    ] = False,
+    parameter: Parameters = None,
+    json_: Json = False,
+) -> None:
+    """Send requests more than once, interrupt some, and show that each was acted on once.
+
+    Brings the embedded AWS up if it is not, sends the messages, waits until all has come to rest,
+    and counts what the queues, tables and execution histories say. Exit status 1 if a message was
+    acted on twice, or lost.
+
+    Examples:
+
+        actonce demo
+
+        actonce demo --faults many --messages 300 --seed 7
+
+        actonce demo --input requests.jsonl --json
+    """
+    if file is not None and not file.is_file() and str(file) != "-":
+        raise WrongUse(f"--input {file}: there is no such file.")
+    level = faults or (Level.NONE if file else Level.SOME)
+    result = run(
+        Settings(messages, seed, level, file, keep, parsed_parameters(parameter)), Paths.default()
+    )
+    if json_:
+        console.print_json(result.outcome.as_json())
+    else:
+        _show(result.outcome, result.interruptions)
+    if not result.outcome.exactly_once:
+        raise typer.Exit(1)
+
+
+def _show(outcome: Outcome, interruptions: Counter[str]) -> None:
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    table.add_column(style="dim")
+
+    def row(number: int, what: str, meaning: str, alarm: bool = False) -> None:  # noqa: FBT001, FBT002
+        table.add_row(f"{number:,}", what, meaning, style="bold red" if alarm and number else None)
+
+    refused = sum(outcome.refused.values())
+    reasons = ", ".join(f"{reason} {number}" for reason, number in outcome.refused.items())
+    row(outcome.sent, "sent", "messages that SQS accepted, re-sends included")
+    row(outcome.distinct, "distinct", "message ids among them")
+    row(outcome.deliveries, "deliveries", "by SQS to the starter")
+    if interruptions:
+        row(interruptions.total(), "interruptions", _kinds(interruptions))
+    table.add_section()
+    row(outcome.started, "started", "executions, one per message id")
+    row(outcome.suppressed, "suppressed", "deliveries whose message had its execution")
+    row(refused, "refused", reasons or "deliveries that cannot be started")
+    table.add_section()
+    row(outcome.effects, "effects", "appointments in the practices' books")
+    row(outcome.acted_on_twice, "acted on twice", "messages with two appointments", alarm=True)
+    row(outcome.awaiting_decision, "awaiting decision", "actonce dead-letters list")
+    row(outcome.lost, "lost", "messages that ended nowhere", alarm=True)
+    console.out.print()
+    console.out.print(table)
+    console.out.print()
+    good = outcome.exactly_once
+    console.out.print(
+        f"{'✓' if good else '✗'} {outcome.sentence}", style="bold green" if good else "bold red"
+    )
+    console.out.print(
+        f"  {outcome.seconds} s. The stack is still up: actonce where MESSAGE_ID tells a message's "
+        "story, actonce down stops it.",
+        style="dim",
+    )
+
+
+def _kinds(interruptions: Counter[str]) -> str:
+    kinds = Counter[str]()
+    for fault, number in interruptions.items():
+        kinds[fault.rpartition(":")[2].removeprefix("delivery ").removeprefix("Lambda.")] += number
+    return ", ".join(f"{kind} {number}" for kind, number in kinds.most_common())

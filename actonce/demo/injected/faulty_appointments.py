@@ -1,0 +1,33 @@
+"""AppointmentsFunction with faults around it: the product's handler is called as it is."""
+
+from typing import Any
+
+import appointments
+import effect
+import fault_injection as inject
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Interrupt the call as planned: before the effect, after it, or not at all."""
+    fault = inject.next_fault(event["message"]["message_id"], event["operation"])
+    moment, _, name = (fault or "").partition(":")
+    if moment == "before":
+        _interrupt(name, context)
+    answer = appointments.handler(event, context)
+    if moment == "after":
+        _interrupt(name, context)
+    return answer
+
+
+def _interrupt(name: str, context: Any) -> None:
+    if name == "killed":
+        inject.die()
+    if name == "timed-out":
+        inject.outlast(context)
+    if name == "out-of-memory":
+        inject.use_up_memory()
+    if name == "NotPerformed":
+        raise effect.NotPerformed("injected by the demo")
+    if name == "Rejected":
+        raise effect.Rejected("injected by the demo")
+    inject.fail_as(name)

@@ -1,0 +1,28 @@
+"""StarterFunction with faults around it: the product's handler is called as it is."""
+
+import json
+from typing import Any
+
+import fault_injection as inject
+import starter
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Crash before or after the batch, or let SQS deliver a message again."""
+    faults = {record["messageId"]: _fault(record) for record in event["Records"]}
+    if "before:killed" in faults.values():
+        inject.die()
+    answer = starter.handler(event, context)
+    if "after:killed" in faults.values():
+        inject.die()
+    # The message was acted on, and its deletion is lost: SQS brings it back.
+    again = [{"itemIdentifier": id_} for id_, fault in faults.items() if fault == "delivered-again"]
+    return answer | {"batchItemFailures": answer["batchItemFailures"] + again}
+
+
+def _fault(record: dict[str, Any]) -> str | None:
+    try:
+        message_id = json.loads(record["body"])["message_id"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return inject.next_fault(message_id, "delivery") if isinstance(message_id, str) else None

@@ -1,0 +1,107 @@
+"""The demo's answer: what was sent, what became of it, and whether it was acted on exactly once."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from actonce.demo.records import Records
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One message that SQS accepted.
+
+    Attributes:
+        sqs_message_id: SQS's id of this sending.
+        message_id: the producer's id, as the tables keep it; None if the message has none.
+        execution_name: of the execution that it may have; None if it can have none.
+    """
+
+    sqs_message_id: str
+    message_id: str | None
+    execution_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Counts; `distinct` counts message ids, among the messages that have one."""
+
+    sent: int
+    distinct: int
+    deliveries: int
+    started: int
+    suppressed: int
+    refused: dict[str, int]
+    effects: int
+    acted_on_twice: int
+    awaiting_decision: int
+    lost: int
+    exactly_once: bool
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return asdict(self)
+
+    @property
+    def sentence(self) -> str:
+        """The answer."""
+        if self.exactly_once:
+            return "Every message was acted on at most once, and none was lost."
+        return (
+            f"NOT exactly once: {self.acted_on_twice} messages were acted on more than once, "
+            f"{self.lost} were lost."
+        )
+
+
+def judge(sent: Collection[Sent], records: Records, seconds: float) -> Outcome:
+    """Count, and decide.
+
+    A message is lost unless it can be found in one of the four places where messages end: its
+    effect was performed, its dead letter waits for a decision or got one, or it lies in
+    UnstartedQueue with a reason.
+
+    Args:
+        sent: every message that SQS accepted.
+        records: read after everything had come to rest.
+        seconds: how long it took.
+    """
+    twice = sum(number > 1 for number in records.effects.values())
+    ends = Counter(line["end"] for line in records.deliveries)
+    lost = len(_lost(sent, records))
+    return Outcome(
+        sent=len(sent),
+        distinct=len({message.message_id for message in sent} - {None}),
+        deliveries=len(records.deliveries),
+        started=len(records.executions),
+        suppressed=ends["suppressed"],
+        refused=dict(sorted(Counter(reason for _, reason in records.refused).items())),
+        effects=sum(records.effects.values()),
+        acted_on_twice=twice,
+        awaiting_decision=len(records.waiting),
+        lost=lost,
+        exactly_once=twice == 0 and lost == 0,
+        seconds=round(seconds, 1),
+    )
+
+
+def _lost(sent: Collection[Sent], records: Records) -> set[str]:
+    """Message ids, and SQS ids of messages without one, that ended nowhere."""
+    refused = {source for source, _ in records.refused}
+    found: set[str] = set()
+    seen: set[str] = set()
+    for message in sent:
+        key = message.message_id or message.sqs_message_id
+        seen.add(key)
+        # An operator's rejection, or a dead letter that nobody answered: it can be redriven.
+        failed = records.executions.get(message.execution_name or "") == "FAILED"
+        if (
+            message.sqs_message_id in refused
+            or message.message_id in records.effects
+            or message.execution_name in records.waiting
+            or message.execution_name in records.resolved
+            or failed
+        ):
+            found.add(key)
+    return seen - found

@@ -1,0 +1,122 @@
+"""What the parts of the stack recorded on their own: queues, tables, executions, the starter's log."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from actonce.aws import Stack
+from actonce.deployed import execution_name_of_stored
+from actonce.queue_peek import peek
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions.literals import ExecutionStatusType
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Read after everything has come to rest.
+
+    Attributes:
+        deliveries: the `deliveries` stream, see `deduplication.delivery_record`.
+        executions: name to status.
+        resolved: names of the executions that an operator ended as resolved.
+        effects: stored message id to the number of its appointments.
+        refused: (`source_message_id`, reason) of what waits in UnstartedQueue.
+        waiting: names of the executions whose dead letters wait for a decision.
+    """
+
+    deliveries: list[dict[str, Any]]
+    executions: dict[str, str]
+    resolved: set[str]
+    effects: dict[str, int]
+    refused: set[tuple[str, str]]
+    waiting: set[str]
+
+
+def read(stack: Stack) -> Records:
+    """Read everything; nothing is consumed."""
+    executions = _executions(stack)
+    effects = _effects(stack)
+    return Records(
+        deliveries=list(_deliveries(stack)),
+        executions=executions,
+        resolved=_resolved(stack, executions, effects),
+        effects=effects,
+        refused=_refused(stack),
+        waiting=waiting(stack),
+    )
+
+
+def _deliveries(stack: Stack) -> Iterator[dict[str, Any]]:
+    pages = stack.logs.get_paginator("filter_log_events").paginate(
+        logGroupName=stack.starter_log_group, filterPattern='{ $.stream = "deliveries" }'
+    )
+    for page in pages:
+        for event in page["events"]:
+            # Lambda's own lines are no JSON, and not every log service takes the pattern.
+            with suppress(ValueError):
+                line = json.loads(event["message"])
+                if line.get("stream") == "deliveries":
+                    yield line
+
+
+def execution_names(stack: Stack, status: "ExecutionStatusType") -> set[str]:
+    """Names of the executions of that status."""
+    pages = stack.stepfunctions.get_paginator("list_executions").paginate(
+        stateMachineArn=stack.state_machine, statusFilter=status
+    )
+    return {item["name"] for page in pages for item in page["executions"]}
+
+
+def _executions(stack: Stack) -> dict[str, str]:
+    pages = stack.stepfunctions.get_paginator("list_executions").paginate(
+        stateMachineArn=stack.state_machine
+    )
+    return {item["name"]: item["status"] for page in pages for item in page["executions"]}
+
+
+def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int]) -> set[str]:
+    with_effect = {execution_name_of_stored(message_id) for message_id in effects}
+    resolved = set()
+    for name, status in executions.items():
+        if status != "SUCCEEDED" or name in with_effect:
+            continue
+        answer = stack.stepfunctions.describe_execution(executionArn=stack.execution_arn(name))
+        if json.loads(answer["output"]).get("outcome") == "resolved":
+            resolved.add(name)
+    return resolved
+
+
+def _effects(stack: Stack) -> dict[str, int]:
+    pages = stack.dynamodb.get_paginator("scan").paginate(
+        TableName=stack.appointments_table,
+        FilterExpression="begins_with(appointment_id, :appointment)",
+        ExpressionAttributeValues={":appointment": {"S": "appointment-"}},
+        ProjectionExpression="message_id",
+        ConsistentRead=True,
+    )
+    effects: dict[str, int] = {}
+    for page in pages:
+        for item in page["Items"]:
+            message_id = item["message_id"]["S"]
+            effects[message_id] = effects.get(message_id, 0) + 1
+    return effects
+
+
+def _refused(stack: Stack) -> set[tuple[str, str]]:
+    refused = set()
+    for message in peek(stack.sqs, stack.unstarted_queue):
+        attributes = message.get("MessageAttributes", {})
+        source = attributes.get("source_message_id", {}).get("StringValue", message["MessageId"])
+        refused.add((source, attributes.get("reason", {}).get("StringValue", "received_too_often")))
+    return refused
+
+
+def waiting(stack: Stack) -> set[str]:
+    """Names of the executions whose dead letters are in DeadLetterQueue."""
+    return {
+        json.loads(message["Body"])["execution_name"]
+        for message in peek(stack.sqs, stack.dead_letter_queue)
+    }

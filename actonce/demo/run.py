@@ -1,0 +1,162 @@
+"""One run of the demo: up, send, wait until all has come to rest, count."""
+
+import io
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from actonce import console
+from actonce.aws import Stack
+from actonce.demo import faults, outcome, records, requests
+from actonce.deployed import Delivery, MessageReader, Refusal
+from actonce.embedded import lifecycle
+from actonce.embedded.paths import Paths
+from actonce.errors import Failed
+from actonce.sending import Accepted, End, Line, Sender, read_lines
+
+QUIET_SECONDS = 120.0
+"""Longest wait without any progress; the longest honest one is a few rounds of an unknown outcome."""
+
+POLL_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was asked for; see `actonce demo --help`."""
+
+    messages: int
+    seed: int
+    level: faults.Level
+    file: Path | None
+    keep: bool
+    parameters: dict[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A run: its outcome, and the interruptions that were met, by kind."""
+
+    outcome: outcome.Outcome
+    interruptions: Counter[str]
+
+
+def run(settings: Settings, paths: Paths) -> Result:
+    """Run the demo.
+
+    Raises:
+        Failed: the stack did not come up, or its messages did not come to rest.
+    """
+    was_up = lifecycle.running(paths) is not None
+    try:
+        _, stack = lifecycle.up(
+            paths, console.say, parameters=settings.parameters, fresh=not settings.keep
+        )
+        reader = _reader(stack)
+        source, planned = _traffic(settings, reader)
+        with faults.deployed(stack, paths.faults, planned):
+            started = time.monotonic()
+            sent = _send(stack, reader, source)
+            _wait_for_rest(stack, sent)
+            seconds = time.monotonic() - started
+        result = outcome.judge(sent, records.read(stack), seconds)
+    except KeyboardInterrupt:
+        if not was_up:
+            lifecycle.down(paths)
+        raise
+    return Result(result, faults.injected(paths.faults) if planned else Counter())
+
+
+def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:
+    """What is sent, as the lines of a file, and what is interrupted."""
+    if settings.file is None:
+        traffic = requests.generate(settings.messages, settings.seed)
+        planned = faults.plan(
+            traffic.message_ids, settings.level, settings.seed, deliver_again=True
+        )
+        return "\n".join(traffic.bodies).encode(), planned
+    if str(settings.file) == "-":
+        source = sys.stdin.buffer.read()
+    else:
+        source = settings.file.read_bytes()
+    if settings.level is faults.Level.NONE:
+        return source, {}
+    lines = [line for line in read_lines(io.BytesIO(source)) if isinstance(line, Line)]
+    ids = dict.fromkeys(_identify(reader, line.body, "").message_id for line in lines)
+    message_ids = [message_id for message_id in ids if message_id]
+    return source, faults.plan(message_ids, settings.level, settings.seed, deliver_again=False)
+
+
+def _send(stack: Stack, reader: MessageReader, source: bytes) -> list[outcome.Sent]:
+    sent: list[outcome.Sent] = []
+    with console.progress("Sent", source.count(b"\n") + 1) as bar:
+
+        def report(ends: Sequence[End]) -> None:
+            for end in ends:
+                if isinstance(end, Accepted):
+                    sent.append(_identify(reader, end.line.body, end.sqs_message_id))
+                else:
+                    console.err.print(
+                        f"Line {end.number} was not sent. {end.reason}", style="red", markup=False
+                    )
+            bar.update(len(sent))
+
+        Sender(stack.sqs, stack.requests_queue).send_all(io.BytesIO(source), report)
+    return sent
+
+
+def _reader(stack: Stack) -> MessageReader:
+    """Reads messages as the deployed starter does."""
+    configuration = stack.lambda_.get_function_configuration(FunctionName=stack.starter_function)
+    variables = configuration["Environment"]["Variables"]
+    return MessageReader(variables["MESSAGE_ID_FROM"], variables["CONTENT_FROM"])
+
+
+def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.Sent:
+    message = reader.read(Delivery(sqs_message_id, body, {}, {}))
+    if isinstance(message, Refusal):
+        return outcome.Sent(sqs_message_id, message.message_id, None)
+    return outcome.Sent(sqs_message_id, message.stored_message_id, message.execution_name)
+
+
+def _wait_for_rest(stack: Stack, sent: Collection[outcome.Sent]) -> None:
+    """Wait until no message is under way: each is done, refused, or waits for a decision.
+
+    Raises:
+        Failed: nothing moved for `QUIET_SECONDS`.
+    """
+    expected = len({message.execution_name for message in sent} - {None})
+    last, since = None, time.monotonic()
+    with console.progress("Acted on", expected) as bar:
+        while True:
+            queued = _depth(stack, stack.requests_queue)
+            running = records.execution_names(stack, "RUNNING")
+            waiting = records.waiting(stack) if not queued and running else set()
+            if not queued and running <= waiting:
+                return
+            now = (queued, frozenset(running))
+            if now != last:
+                last, since = now, time.monotonic()
+            elif time.monotonic() - since > QUIET_SECONDS:
+                raise Failed(
+                    f"Nothing has moved for {QUIET_SECONDS:.0f} s: {queued} messages in "
+                    f"RequestsQueue, {len(running - waiting)} executions under way, such as "
+                    f"{min(running - waiting, default='none')}."
+                )
+            # What waits in the queue may be a duplicate, so the bar can only say: not yet.
+            bar.update(max(0, expected - len(running) - queued))
+            time.sleep(POLL_SECONDS)
+
+
+def _depth(stack: Stack, queue_url: str) -> int:
+    """Messages in a queue, those in flight included."""
+    attributes = stack.sqs.get_queue_attributes(
+        QueueUrl=queue_url,
+        AttributeNames=[
+            "ApproximateNumberOfMessages",
+            "ApproximateNumberOfMessagesNotVisible",
+        ],
+    )["Attributes"]
+    return sum(int(number) for number in attributes.values())

@@ -1,0 +1,225 @@
+"""Runs a function in a container by `sam local invoke`, against the embedded AWS.
+
+What sam build wrote is taken as it is, with three things said that `sam local` cannot know: which
+runtime the package was built for, the variables that the deployed function has, and where the
+container reaches the embedded AWS.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.embedded.forwarder import reachable_from_containers
+from actonce.embedded.lifecycle import State
+from actonce.embedded.paths import PROJECT, Paths
+from actonce.errors import Failed, WrongUse
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a function answered.
+
+    Attributes:
+        value: the JSON value; where the handler raised, Lambda's error object.
+        raised: whether it raised. SAM's own exit status is 0 either way.
+    """
+
+    value: Any
+    raised: bool
+
+
+def engine_missing() -> str | None:
+    """Why no container can be run, in one sentence; None if one can."""
+    try:
+        _docker("info", "--format", "{{.ServerVersion}}")
+    except Failed as error:
+        return str(error)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SamLocal:
+    """Runs functions of the embedded AWS's stack in containers.
+
+    Attributes:
+        paths: of the embedded AWS, with what sam build wrote.
+        state: of the embedded AWS.
+        stack: deployed there.
+        say: told what is run. What a function logs goes to standard error.
+    """
+
+    paths: Paths
+    state: State
+    stack: Stack
+    say: Say
+
+    def invoke(self, function: str, event: Path) -> Answer:
+        """Give an event to a function.
+
+        Args:
+            function: its logical name in template.yaml, such as `StarterFunction`.
+            event: file with the event, JSON.
+
+        Raises:
+            WrongUse: no such function or no such event file.
+            Failed: no container engine; or the function gave no answer: it crashed, it ran out of
+                time, or SAM failed.
+        """
+        if not event.is_file():
+            raise WrongUse(f"There is no event file {event}.")
+        variables = deployed_variables(self.stack)
+        if function not in variables:
+            raise WrongUse(
+                f"template.yaml has no {function!r}; it has {', '.join(sorted(variables))}."
+            )
+        with (
+            reachable_from_containers(self.state.port, _gateway()) as address,
+            tempfile.TemporaryDirectory(prefix="sam-local-", dir=self.paths.home) as folder,
+        ):
+            template, env_vars = write_inputs(
+                self.paths.build, Path(folder), f"http://{address}", variables
+            )
+            arguments = ["local", "invoke", function, "--event", str(event.resolve())]
+            arguments += ["--template", str(template), "--env-vars", str(env_vars)]
+            arguments += ["--config-file", str(PROJECT / "samconfig.toml")]
+            arguments += ["--skip-pull-image"]  # an image that is not there is pulled all the same
+            self.say(f"sam {shlex.join(arguments)}")
+            run = subprocess.run(  # noqa: S603 - a list of arguments; no shell reads it
+                [sys.executable, "-m", "samcli", *arguments],
+                env=_environment(self.state),
+                cwd=PROJECT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                check=False,
+                text=True,
+            )
+        return read_answer(run.stdout, function)
+
+
+def deployed_variables(stack: Stack) -> dict[str, dict[str, str]]:
+    """The environment of each deployed function, by its logical name in template.yaml."""
+    resources = stack.aws.client("cloudformation").describe_stack_resources(StackName=stack.name)
+    variables = {}
+    for resource in resources["StackResources"]:
+        if resource["ResourceType"] == "AWS::Lambda::Function":
+            name = resource["PhysicalResourceId"]
+            configuration = stack.lambda_.get_function_configuration(FunctionName=name)
+            environment = configuration.get("Environment", {}).get("Variables", {})
+            variables[resource["LogicalResourceId"]] = dict(environment)
+    return variables
+
+
+def write_inputs(
+    built: Path, folder: Path, endpoint_url: str, variables: Mapping[str, Mapping[str, str]]
+) -> tuple[Path, Path]:
+    """Write what `sam local invoke` is given: a template and a file of variables.
+
+    Args:
+        built: the folder that sam build wrote; its packages are used where they are.
+        folder: to write to.
+        endpoint_url: of the embedded AWS, as a container reaches it.
+        variables: of each function, by its logical name.
+
+    Returns:
+        The paths of both.
+    """
+    template = yaml.safe_load((built / "template.yaml").read_text())
+    template["Parameters"]["PythonRuntime"]["Default"] = f"python3.{sys.version_info.minor}"
+    for name, resource in template["Resources"].items():
+        properties = resource.get("Properties", {})
+        for key in ("CodeUri", "DefinitionUri"):
+            if key in properties:
+                properties[key] = str((built / properties[key]).resolve())
+        if name in variables:
+            # A container gets the variables that its template declares, and no others.
+            environment = properties.setdefault("Environment", {}).setdefault("Variables", {})
+            environment |= dict.fromkeys(_with_endpoint(variables[name], endpoint_url), "")
+    template_path, variables_path = folder / "template.yaml", folder / "env.json"
+    template_path.write_text(yaml.safe_dump(template, sort_keys=False))
+    variables_path.write_text(
+        json.dumps(
+            {name: _with_endpoint(values, endpoint_url) for name, values in variables.items()}
+        )
+    )
+    return template_path, variables_path
+
+
+def read_answer(output: str, function: str) -> Answer:
+    """Read what `sam local invoke` printed on standard output.
+
+    Raises:
+        Failed: there is no answer in it.
+    """
+    lines = output.strip().splitlines()
+    try:
+        value = json.loads(lines[-1])
+    except (IndexError, ValueError):
+        raise Failed(
+            f"{function} gave no answer: it crashed, ran out of time, or could not be started; "
+            "what SAM said is above."
+        ) from None
+    return Answer(value, raised=isinstance(value, dict) and "errorType" in value)
+
+
+def _with_endpoint(variables: Mapping[str, str], endpoint_url: str) -> dict[str, str]:
+    return {**variables, "AWS_ENDPOINT_URL": endpoint_url}
+
+
+def _environment(state: State) -> dict[str, str]:
+    """SAM's own: it asks STS who calls, and hands Region and credentials to the container."""
+    keep = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return (
+        keep
+        | EMBEDDED_CREDENTIALS
+        | {
+            "AWS_ENDPOINT_URL": state.endpoint_url,
+            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+            "SAM_CLI_TELEMETRY": "0",
+        }
+    )
+
+
+def _gateway() -> str:
+    """This machine's address on the network that SAM starts containers in."""
+    networks = json.loads(_docker("network", "inspect", "bridge"))
+    for configuration in networks[0]["IPAM"]["Config"] or []:
+        network = ip_network(configuration["Subnet"])
+        if network.version == 4:
+            # The engine takes the first address where none was chosen.
+            return str(configuration.get("Gateway") or network[1])
+    raise Failed("The container engine's network 'bridge' has no IPv4 addresses.")
+
+
+def _docker(*arguments: str) -> str:
+    hint = "Start one (Docker), or set DOCKER_HOST to it."
+    try:
+        run = subprocess.run(  # noqa: S603 - a list of arguments; no shell reads it
+            ["docker", *arguments],  # noqa: S607 - the user's own, wherever it is
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=60,
+        )
+    except FileNotFoundError:
+        raise Failed(
+            f"sam local needs a container engine, and there is no docker. {hint}"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise Failed(f"The container engine does not answer. {hint}") from None
+    if run.returncode != 0:
+        said = (run.stderr.strip().splitlines() or ["docker said nothing"])[-1]
+        raise Failed(f"sam local needs a container engine: {said} {hint}")
+    return run.stdout

@@ -1,0 +1,106 @@
+"""Draws docs/pictures/process_message.svg from the state machine's definition.
+
+    python docs/draw_state_machine.py      needs Graphviz's `dot`
+
+Every transition of the definition is drawn, and a transition that has no words here is an error, so
+the picture cannot leave out what the machine does. A test compares the picture with the definition.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+DEFINITION = PROJECT / "statemachine" / "process_message.asl.json"
+PICTURE = PROJECT / "docs" / "pictures" / "process_message.svg"
+
+Edge = tuple[str, str]
+
+WORDS: dict[Edge, str] = {
+    ("PerformEffect", "End"): "performed:\\nthe happy path is one state",
+    ("PerformEffect", "PerformEffect"): "NotPerformed or throttled:\\ntry again, with back-off",
+    ("PerformEffect", "DeadLetter"): "Rejected,\\nor retries used up",
+    ("PerformEffect", "AwaitStraggler"): "anything else:\\nit may have happened",
+    ("AwaitStraggler", "FindEffect"): "nothing can be\\nat work any more",
+    ("FindEffect", "FindEffect"): "try again",
+    ("FindEffect", "Performed?"): "looked up",
+    ("FindEffect", "DeadLetter"): "cannot be\\nfound out",
+    ("Performed?", "Done"): "yes",
+    ("Performed?", "PerformEffect"): "no: perform it,\\nat most 3 rounds",
+    ("Performed?", "DeadLetter"): "no, and the\\nrounds are used up",
+    ("DeadLetter", "DeadLetter"): "not posted:\\ntry again",
+    ("DeadLetter", "Decision"): "a person decides\\n(waits up to 14 days)",
+    ("Decision", "PerformEffect"): "retry",
+    ("Decision", "FindEffect"): "retry, and the\\noutcome is unknown",
+    ("Decision", "Done"): "resolve",
+    ("Decision", "Failed"): "reject",
+    ("Decision", "DeadLetter"): "no decision",
+}
+_LOOKS: dict[Edge, str] = {
+    ("PerformEffect", "End"): ", penwidth=2.5",
+    ("Decision", "PerformEffect"): ", headport=ne",
+    ("PerformEffect", "PerformEffect"): ", headport=nw, tailport=w",
+}
+_SHAPES = {"Choice": "diamond", "Wait": "octagon", "Succeed": "oval", "Fail": "oval"}
+_FILLS = {"Succeed": "#d5f0d8", "Fail": "#f8d4d0", "Task": "#dbe9fb", "Wait": "#fdf0cd"}
+
+
+def edges(definition: dict[str, Any]) -> Iterator[Edge]:
+    """Every transition of the definition, in its order; a retry goes from a state to itself."""
+    for name, state in definition["States"].items():
+        if any(retrier.get("MaxAttempts") != 0 for retrier in state.get("Retry", [])):
+            yield name, name
+        for choice in state.get("Choices", []):
+            yield name, choice["Next"]
+        for key in ("Next", "Default"):
+            if key in state:
+                yield name, state[key]
+        for catcher in state.get("Catch", []):
+            yield name, catcher["Next"]
+        if state.get("End"):
+            yield name, "End"
+
+
+def dot(definition: dict[str, Any]) -> str:
+    """The picture as Graphviz reads it.
+
+    Raises:
+        KeyError: a transition has no words.
+    """
+    lines = [
+        "digraph process_message {",
+        '  graph [bgcolor="white", pad=0.3, nodesep=0.7, ranksep=0.7, fontname="Helvetica"];',
+        '  node [style="filled,rounded", shape=box, fillcolor="#eeeeee", fontname="Helvetica", '
+        'fontsize=15, margin="0.2,0.12"];',
+        '  edge [fontname="Helvetica", fontsize=12, color="#555555", fontcolor="#222222"];',
+        '  Start [shape=circle, label="", width=0.2, fillcolor="#333333"];',
+        '  End [shape=oval, label="end: performed", fillcolor="#d5f0d8"];',
+        f'  Start -> "{definition["StartAt"]}" [penwidth=2];',
+    ]
+    for name, state in definition["States"].items():
+        shape = _SHAPES.get(state["Type"], "box")
+        style = "filled,rounded" if shape == "box" else "filled"
+        fill = _FILLS.get(state["Type"], "#eeeeee")
+        lines.append(f'  "{name}" [shape={shape}, style="{style}", fillcolor="{fill}"];')
+    for edge in dict.fromkeys(edges(definition)):
+        look = _LOOKS.get(edge, "")
+        lines.append(f'  "{edge[0]}" -> "{edge[1]}" [label="{WORDS[edge]}"{look}];')
+    return "\n".join([*lines, "}", ""])
+
+
+def main() -> None:
+    """Write the picture."""
+    text = dot(json.loads(DEFINITION.read_text()))
+    answer = subprocess.run(
+        ["dot", "-Tsvg"], input=text, capture_output=True, text=True, check=False
+    )
+    if answer.returncode:
+        sys.exit(answer.stderr)
+    PICTURE.write_text(answer.stdout)
+
+
+if __name__ == "__main__":
+    main()
