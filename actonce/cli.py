@@ -6,7 +6,7 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce import console
-from actonce.commands import dead_letters, demo, embedded, send, unstarted, where
+from actonce.commands import dead_letters, demo, embedded, sam_local, send, unstarted, where
 from actonce.errors import Failed
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command()(demo.demo)
 app.command()(embedded.up)
 app.command()(embedded.down)
 app.command()(embedded.env)
+app.command()(sam_local.sam_local)
 app.command()(send.send)
 app.command()(where.where)
 app.add_typer(dead_letters.app, name="dead-letters")

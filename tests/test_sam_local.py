@@ -1,0 +1,143 @@
+"""What `actonce sam-local` does before and after the container; tests/container/ has the rest."""
+
+import http.server
+import json
+import socket
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from actonce.embedded import sam_local
+from actonce.embedded.forwarder import reachable_from_containers
+from actonce.embedded.sam_local import Answer
+from actonce.errors import Failed
+
+BUILT_TEMPLATE = {
+    "Parameters": {"PythonRuntime": {"Type": "String", "Default": "python3.99"}},
+    "Resources": {
+        "StarterFunction": {
+            "Type": "AWS::Serverless::Function",
+            "Properties": {
+                "CodeUri": "StarterFunction",
+                "Environment": {"Variables": {"FINGERPRINTS_TABLE": {"Ref": "FingerprintsTable"}}},
+            },
+        },
+        "ProcessMessage": {
+            "Type": "AWS::Serverless::StateMachine",
+            "Properties": {"DefinitionUri": "../statemachine/process_message.asl.json"},
+        },
+        "RequestsQueue": {"Type": "AWS::SQS::Queue"},
+    },
+}
+
+
+@pytest.fixture
+def server_port() -> Iterator[int]:
+    """Port of a small HTTP server on loopback that answers with what it is sent."""
+
+    class Echo(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def test_what_is_sent_to_the_gateway_reaches_loopback_and_comes_back(server_port: int) -> None:
+    sent = b"0123456789" * 100_000
+    with reachable_from_containers(server_port, "127.0.0.2") as address:
+        assert address.startswith("127.0.0.2:")
+        with urllib.request.urlopen(f"http://{address}/", data=sent) as answer:
+            assert answer.read() == sent
+
+
+def test_the_gateway_is_closed_when_the_block_ends(server_port: int) -> None:
+    with reachable_from_containers(server_port, "127.0.0.2") as address:
+        host, _, port = address.partition(":")
+        socket.create_connection((host, int(port))).close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)))
+
+
+def test_a_gateway_inside_a_virtual_machine_is_left_to_the_engine() -> None:
+    # 192.0.2.0/24 and its like are for documentation; this one is nobody's address.
+    with reachable_from_containers(4566, "203.0.113.1") as address:
+        assert address == "host.docker.internal:4566"
+
+
+def test_a_container_is_told_the_deployed_names_and_where_aws_is(tmp_path: Path) -> None:
+    built, folder = tmp_path / "build", tmp_path / "given"
+    built.mkdir()
+    folder.mkdir()
+    (built / "template.yaml").write_text(yaml.safe_dump(BUILT_TEMPLATE))
+
+    template_path, variables_path = sam_local.write_inputs(
+        built,
+        folder,
+        "http://172.17.0.1:4566",
+        {"StarterFunction": {"FINGERPRINTS_TABLE": "table-1", "CONTENT_FROM": "patient"}},
+    )
+
+    variables = json.loads(variables_path.read_text())["StarterFunction"]
+    assert variables == {
+        "FINGERPRINTS_TABLE": "table-1",
+        "CONTENT_FROM": "patient",
+        "AWS_ENDPOINT_URL": "http://172.17.0.1:4566",
+    }
+    template = yaml.safe_load(template_path.read_text())
+    starter = template["Resources"]["StarterFunction"]["Properties"]
+    assert starter["Environment"]["Variables"].keys() == variables.keys()
+    assert starter["CodeUri"] == str(built / "StarterFunction")
+    machine = template["Resources"]["ProcessMessage"]["Properties"]
+    assert machine["DefinitionUri"] == str(tmp_path / "statemachine/process_message.asl.json")
+    assert template["Parameters"]["PythonRuntime"]["Default"] != "python3.99"
+
+
+def test_the_answer_is_the_last_line() -> None:
+    answer = sam_local.read_answer('\n{"batchItemFailures": []}\n', "StarterFunction")
+    assert answer == Answer({"batchItemFailures": []}, raised=False)
+
+
+def test_an_error_object_is_an_answer_that_says_so() -> None:
+    answer = sam_local.read_answer('{"errorType": "Rejected", "errorMessage": "no"}', "F")
+    assert answer.raised
+
+
+@pytest.mark.parametrize("output", ["", "\n", "Function 'F' timed out after 20 seconds"])
+def test_no_answer_is_a_failure(output: str) -> None:
+    with pytest.raises(Failed, match="F gave no answer"):
+        sam_local.read_answer(output, "F")
+
+
+def test_a_missing_engine_is_one_sentence_that_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
+    missing = sam_local.engine_missing()
+    assert missing is not None
+    assert missing.startswith("sam local needs a container engine")
+    assert missing.endswith("Start one (Docker), or set DOCKER_HOST to it.")
+
+
+def test_a_missing_docker_command_is_one_sentence_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    missing = sam_local.engine_missing()
+    assert missing is not None
+    assert "there is no docker" in missing
