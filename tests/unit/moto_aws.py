@@ -1,0 +1,122 @@
+"""The parts of the stack that the starter and the effect talk to, on moto in this process."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+
+from deduplication.executions import Executions
+from deduplication.fingerprints import FingerprintTable
+from deduplication.message import MessageReader
+from deduplication.start import Starter
+from deduplication.unstarted import UnstartedQueue
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_stepfunctions import SFNClient
+
+NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+_ONE_ATTEMPT = Config(retries={"mode": "standard", "total_max_attempts": 1})
+_ROLE = "arn:aws:iam::123456789012:role/process-message"
+
+
+@cache
+def _session() -> boto3.session.Session:
+    """One for all tests: it keeps the service models, whose loading takes longer than a test."""
+    return boto3.session.Session(
+        aws_access_key_id="testing", aws_secret_access_key="testing", region_name="us-east-1"
+    )
+
+
+@dataclass(frozen=True)
+class MotoAws:
+    """Clients, and the names of what they reach."""
+
+    dynamodb: "DynamoDBClient"
+    stepfunctions: "SFNClient"
+    sqs: "SQSClient"
+    fingerprints_table: str
+    appointments_table: str
+    state_machine: str
+    unstarted_queue: str
+
+    @classmethod
+    def create(cls, definition: dict[str, Any]) -> "MotoAws":
+        """Create tables, queue and a state machine of that definition."""
+        session = _session()
+        dynamodb = session.client("dynamodb", config=_ONE_ATTEMPT)
+        stepfunctions = session.client("stepfunctions", config=_ONE_ATTEMPT)
+        sqs = session.client("sqs", config=_ONE_ATTEMPT)
+        dynamodb.create_table(
+            TableName="fingerprints",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
+        )
+        dynamodb.create_table(
+            TableName="appointments",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[
+                {"AttributeName": "message_id", "AttributeType": "S"},
+                {"AttributeName": "appointment_id", "AttributeType": "S"},
+            ],
+            KeySchema=[
+                {"AttributeName": "message_id", "KeyType": "HASH"},
+                {"AttributeName": "appointment_id", "KeyType": "RANGE"},
+            ],
+        )
+        machine = stepfunctions.create_state_machine(
+            name="process-message", definition=json.dumps(definition), roleArn=_ROLE
+        )
+        return cls(
+            dynamodb=dynamodb,
+            stepfunctions=stepfunctions,
+            sqs=sqs,
+            fingerprints_table="fingerprints",
+            appointments_table="appointments",
+            state_machine=machine["stateMachineArn"],
+            unstarted_queue=sqs.create_queue(QueueName="unstarted")["QueueUrl"],
+        )
+
+    def starter(self, reader: MessageReader | None = None, now: datetime = NOW) -> Starter:
+        """A starter over these clients, at a time of the test's choice."""
+        return Starter(
+            reader=reader or MessageReader(),
+            fingerprints=FingerprintTable(self.dynamodb, self.fingerprints_table),
+            executions=Executions(self.stepfunctions, self.state_machine),
+            unstarted=UnstartedQueue(self.sqs, self.unstarted_queue),
+            clock=lambda: now,
+        )
+
+    def executions(self) -> Counter[str]:
+        """How many executions there are of each name."""
+        pages = self.stepfunctions.get_paginator("list_executions").paginate(
+            stateMachineArn=self.state_machine
+        )
+        return Counter(execution["name"] for page in pages for execution in page["executions"])
+
+    def execution_arn(self, name: str) -> str:
+        """ARN of the state machine's execution of that name."""
+        return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"
+
+    def fingerprint_row(self, message_id: str) -> dict[str, Any] | None:
+        """The row of a message id in the Fingerprints table, in DynamoDB's form."""
+        return self.dynamodb.get_item(
+            TableName=self.fingerprints_table, Key={"message_id": {"S": message_id}}
+        ).get("Item")
+
+    def unstarted(self) -> list[dict[str, Any]]:
+        """Everything in UnstartedQueue, in SQS's form; it stays there, but invisible."""
+        messages: list[Any] = []
+        while received := self.sqs.receive_message(
+            QueueUrl=self.unstarted_queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+        ).get("Messages"):
+            messages += received
+        return messages

@@ -1,0 +1,113 @@
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from deduplication.delivery_record import delivery_record
+from deduplication.executions import Start
+from deduplication.message import Message, MessageReader
+from deduplication.refusal import Reason, Refusal
+from deduplication.start import End
+from tests.unit.moto_aws import NOW
+from tests.unit.samples import delivery
+
+MESSAGE = Message("order 17", "a" * 64, '{"body":{"secret":1},"message_id":"order 17"}')
+OF_EVERY_DELIVERY: dict[str, Any] = {
+    "stream": "deliveries",
+    "version": 1,
+    "at": "2026-01-31T09:30:00.000Z",
+    "sqs_message_id": "sqs-1",
+    "receive_count": 1,
+    "sent_at": "2026-01-01T00:00:00.000Z",
+    "first_received_at": "2026-01-01T00:00:00.123Z",
+}
+OF_THE_MESSAGE = {
+    "message_id": "order 17",
+    "fingerprint": "a" * 64,
+    "execution_name": MESSAGE.execution_name,
+}
+
+
+@pytest.mark.parametrize("start", list(Start))
+def test_a_start_is_recorded_with_its_message(start: Start) -> None:
+    record = delivery_record(delivery({"secret": 1}), End(start, MESSAGE), NOW)
+    assert record == OF_EVERY_DELIVERY | OF_THE_MESSAGE | {"end": str(start)}
+
+
+@pytest.mark.parametrize("reason", [Reason.CONFLICT, Reason.TOO_OLD_TO_TELL, Reason.NOT_STARTABLE])
+def test_a_refusal_of_a_message_is_recorded_with_it(reason: Reason) -> None:
+    end = End(Refusal(reason, "A sentence.", "order 17"), MESSAGE)
+    assert delivery_record(delivery({"secret": 1}), end, NOW) == (
+        OF_EVERY_DELIVERY
+        | OF_THE_MESSAGE
+        | {"end": "refused", "reason": reason.value, "detail": "A sentence."}
+    )
+
+
+@pytest.mark.parametrize("reason", [Reason.NOT_JSON, Reason.NO_MESSAGE_ID])
+def test_a_delivery_without_a_message_is_recorded_without_one(reason: Reason) -> None:
+    record = delivery_record(delivery("{"), End(Refusal(reason, "A sentence."), None), NOW)
+    assert record == OF_EVERY_DELIVERY | {
+        "end": "refused",
+        "reason": reason.value,
+        "detail": "A sentence.",
+    }
+
+
+def test_a_message_too_large_is_recorded_with_its_id() -> None:
+    end = End(Refusal(Reason.TOO_LARGE, "A sentence.", "order 17"), None)
+    record = delivery_record(delivery("{}"), end, NOW)
+    assert record["message_id"] == "order 17"
+    assert "fingerprint" not in record
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (ClientError({"Error": {"Code": "ThrottlingException"}}, "X"), "ThrottlingException"),
+        (ReadTimeoutError(endpoint_url="https://secret"), "ReadTimeoutError"),
+        (RuntimeError("the body is {secret}"), "RuntimeError"),
+    ],
+)
+def test_a_failure_is_recorded_by_its_name_alone(error: Exception, name: str) -> None:
+    record = delivery_record(delivery({"secret": 1}), error, NOW)
+    assert record["end"] == "failed"
+    assert record["error"].endswith(name)
+    assert "secret" not in json.dumps(record)
+    assert record.keys() == OF_EVERY_DELIVERY.keys() | {"end", "error"}
+
+
+def test_times_that_sqs_did_not_give_are_none() -> None:
+    bare = delivery("{}")
+    record = delivery_record(
+        type(bare)(bare.sqs_message_id, bare.body, {}, {}), End(Start.STARTED, MESSAGE), NOW
+    )
+    assert record["sent_at"] is None
+    assert record["first_received_at"] is None
+    assert record["receive_count"] == 1
+
+
+@given(st.text('abc{}[]",:0é\\', min_size=12))
+def test_a_body_that_is_no_json_is_in_no_record(body: str) -> None:
+    assume(body.strip("0"))
+    read = MessageReader().read(delivery(body))
+    assume(isinstance(read, Refusal))
+    assert isinstance(read, Refusal)
+    record = delivery_record(delivery(body), End(read, None), NOW)
+    written = json.dumps(record, ensure_ascii=False)
+    assert body not in written
+    assert json.dumps(body)[1:-1] not in written
+
+
+@given(st.text("klmé", min_size=1), st.integers(10**20, 10**30))
+def test_nothing_of_a_message_but_its_id_is_in_its_record(text: str, number: int) -> None:
+    name, value = f"XX{text}XX", f"YY{text}YY"
+    sent = delivery({"message_id": "order 17", name: [value, number]})
+    message = MessageReader().read(sent)
+    assert isinstance(message, Message)
+    for outcome in (*Start, Refusal(Reason.CONFLICT, "A sentence.", "order 17")):
+        written = json.dumps(delivery_record(sent, End(outcome, message), NOW), ensure_ascii=False)
+        assert not any(part in written for part in (name, value, str(number)))

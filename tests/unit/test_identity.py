@@ -1,0 +1,98 @@
+import hashlib
+import re
+
+import pytest
+from hypothesis import assume, example, given
+
+from deduplication.identity import MAX_KEY_BYTES, execution_name, stored_message_id
+from tests.unit.samples import message_ids
+
+SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
+HASH_OF_A = "sha256-" + hashlib.sha256(b"a b").hexdigest()
+
+
+@pytest.mark.parametrize("message_id", ["a", "0", "order-1_B", "-", "x" * 80, "sha256-", "SHA256"])
+def test_a_safe_id_is_the_execution_s_name(message_id: str) -> None:
+    assert execution_name(message_id) == message_id
+
+
+@pytest.mark.parametrize(
+    "message_id",
+    [
+        "x" * 81,
+        "x" * 1_000_000,
+        "a b",
+        "a\n",
+        "a/b",
+        "a:b",
+        "a.b",
+        "é",
+        "٣",
+        "\U0001f600",
+        "\x00",
+        HASH_OF_A,
+    ],
+)
+def test_any_other_id_is_hashed_whole(message_id: str) -> None:
+    digest = hashlib.sha256(message_id.encode()).hexdigest()
+    assert execution_name(message_id) == f"sha256-{digest}"
+
+
+def test_an_id_cannot_pose_as_the_hash_of_another() -> None:
+    assert execution_name("a b") == HASH_OF_A
+    assert execution_name(HASH_OF_A) != HASH_OF_A
+    assert execution_name(execution_name(HASH_OF_A)) != execution_name(HASH_OF_A)
+
+
+def test_ids_that_differ_only_at_their_very_end_have_two_names() -> None:
+    assert execution_name("x" * 100_000 + "1") != execution_name("x" * 100_000 + "2")
+
+
+def test_ids_that_look_alike_have_two_names() -> None:
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    assert execution_name(composed) != execution_name(decomposed)
+    assert stored_message_id(composed) != stored_message_id(decomposed)
+    assert execution_name("A") != execution_name("a")
+
+
+@given(message_ids)
+@example("\x00")
+@example("sha256-" + "0" * 64)
+def test_every_name_is_one_that_step_functions_takes(message_id: str) -> None:
+    assert SAFE_NAME.fullmatch(execution_name(message_id))
+
+
+@given(message_ids)
+def test_one_id_has_one_name(message_id: str) -> None:
+    again = message_id.encode().decode()
+    assert execution_name(message_id) == execution_name(again)
+    assert stored_message_id(message_id) == stored_message_id(again)
+
+
+@given(message_ids, message_ids)
+def test_two_ids_never_share_a_name_or_a_stored_form(one: str, other: str) -> None:
+    assume(one != other)
+    assert execution_name(one) != execution_name(other)
+    assert stored_message_id(one) != stored_message_id(other)
+
+
+@given(message_ids)
+@example("é" * 2000)
+def test_an_id_never_shares_a_name_with_what_another_became(message_id: str) -> None:
+    for derived in (execution_name(message_id), stored_message_id(message_id)):
+        if derived != message_id:
+            assert execution_name(derived) != execution_name(message_id)
+            assert stored_message_id(derived) != stored_message_id(message_id)
+
+
+@given(message_ids)
+def test_every_stored_form_fits_a_partition_key(message_id: str) -> None:
+    assert 1 <= len(stored_message_id(message_id).encode()) <= MAX_KEY_BYTES
+
+
+@pytest.mark.parametrize(
+    ("message_id", "is_kept"),
+    [("x" * 2048, True), ("x" * 2049, False), ("é" * 1024, True), ("é" * 1024 + "x", False)],
+)
+def test_an_id_is_stored_as_it_is_up_to_2048_bytes(message_id: str, is_kept: bool) -> None:
+    assert (stored_message_id(message_id) == message_id) is is_kept

@@ -1,0 +1,319 @@
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deduplication.message import MAX_EXECUTION_INPUT_BYTES, Message, MessageReader
+from deduplication.refusal import Reason, Refusal
+from deduplication.strict_json import canonical
+from tests.unit.samples import delivery, json_values, message_ids, text_attribute
+
+
+def read(body: Any, reader: MessageReader | None = None, **of_delivery: Any) -> Message:
+    message = (reader or MessageReader()).read(delivery(body, **of_delivery))
+    assert isinstance(message, Message), message
+    return message
+
+
+def refuse(body: Any, reader: MessageReader | None = None, **of_delivery: Any) -> Refusal:
+    refusal = (reader or MessageReader()).read(delivery(body, **of_delivery))
+    assert isinstance(refusal, Refusal), refusal
+    return refusal
+
+
+def body_whose_input_has(size: int, character: str = "x") -> dict[str, str]:
+    """A body that as an execution's input has that many bytes of UTF-8."""
+    empty = {"message_id": "m", "text": ""}
+    left = size - len(canonical({"message_id": "m", "body": empty}).encode())
+    characters, rest = divmod(left, len(character.encode()))
+    return {"message_id": "m", "text": character * characters + "x" * rest}
+
+
+class TestMessageIdFrom:
+    def test_the_default_is_message_id_in_the_body(self) -> None:
+        assert read({"message_id": "m-1"}).message_id == "m-1"
+
+    def test_a_nested_path_in_the_body(self) -> None:
+        reader = MessageReader("body:order.header.id")
+        assert read({"order": {"header": {"id": "o-1"}}}, reader).message_id == "o-1"
+
+    def test_a_quoted_name_in_the_body(self) -> None:
+        reader = MessageReader('body:"order-id"')
+        assert read({"order-id": 7}, reader).message_id == "7"
+
+    def test_an_expression_over_the_body(self) -> None:
+        reader = MessageReader("body:join('-', [tenant, to_string(number)])")
+        assert read({"tenant": "a", "number": 5}, reader).message_id == "a-5"
+
+    def test_an_element_of_a_body_that_is_an_array(self) -> None:
+        assert read(["m-1", {}], MessageReader("body:[0]")).message_id == "m-1"
+
+    def test_a_body_that_is_itself_the_id(self) -> None:
+        assert read('"m-1"', MessageReader("body:@")).message_id == "m-1"
+
+    @pytest.mark.parametrize("data_type", ["String", "Number"])
+    def test_a_message_attribute(self, data_type: str) -> None:
+        attribute = {"dataType": data_type, "stringValue": "17"}
+        message = read({}, MessageReader("attribute:id"), message_attributes={"id": attribute})
+        assert message.message_id == "17"
+
+    def test_a_binary_message_attribute_is_no_id(self) -> None:
+        attribute = {"dataType": "Binary", "binaryValue": "AAE="}
+        refusal = refuse({}, MessageReader("attribute:id"), message_attributes={"id": attribute})
+        assert refusal.reason == Reason.NO_MESSAGE_ID
+        assert "the message attribute 'id'" in refusal.detail
+
+    def test_the_deduplication_id_of_a_fifo_queue(self) -> None:
+        reader = MessageReader("deduplication-id")
+        attributes = {"MessageDeduplicationId": "d-1"}
+        assert read({}, reader, attributes=attributes).message_id == "d-1"
+        assert refuse({}, reader).reason == Reason.NO_MESSAGE_ID
+
+    def test_the_sqs_message_id(self) -> None:
+        message = read({}, MessageReader("sqs-message-id"), sqs_message_id="sqs-9")
+        assert message.message_id == "sqs-9"
+
+    def test_the_sqs_message_id_of_a_message_that_was_sent_back_is_its_first(self) -> None:
+        message = read(
+            {},
+            MessageReader("sqs-message-id"),
+            sqs_message_id="sqs-2",
+            message_attributes={"source_message_id": text_attribute("sqs-1")},
+        )
+        assert message.message_id == "sqs-1"
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "",
+            "body",
+            "body:",
+            "body: ",
+            "attribute:",
+            "attribute",
+            "deduplication-id:x",
+            "sqs-message-id ",
+            "header:id",
+            "message_id",
+        ],
+    )
+    def test_any_other_form_is_refused_with_the_forms_there_are(self, source: str) -> None:
+        with pytest.raises(ValueError, match="expected body:<JMESPath>, attribute:<name>"):
+            MessageReader(source)
+
+
+class TestExpressions:
+    @pytest.mark.parametrize("expression", ["a b", "a.", "[", "{a: b", "a || "])
+    def test_one_that_cannot_be_read_is_refused_at_once(self, expression: str) -> None:
+        with pytest.raises(ValueError, match=r"^MessageIdFrom: .* is not a JMESPath expression$"):
+            MessageReader(f"body:{expression}")
+        with pytest.raises(ValueError, match=r"^ContentFrom: .* is not a JMESPath expression$"):
+            MessageReader(content_from=expression)
+
+    @pytest.mark.parametrize(
+        "expression", ["lower(a)", "a || b[?upper(c) == 'X'] | [0]", "a[1:2].{b: upper(@)}"]
+    )
+    def test_one_with_a_function_that_there_is_not_is_refused_at_once(
+        self, expression: str
+    ) -> None:
+        with pytest.raises(ValueError, match=r"MessageIdFrom: JMESPath has no function '(lo|up)"):
+            MessageReader(f"body:{expression}")
+        with pytest.raises(ValueError, match=r"ContentFrom: JMESPath has no function '(lo|up)"):
+            MessageReader(content_from=expression)
+
+    @pytest.mark.parametrize(
+        "expression", ["sum(number)", "contains(message_id, `1`)", "avg([`1e308`, number])"]
+    )
+    def test_one_that_fails_over_a_body_finds_no_id(self, expression: str) -> None:
+        body = {"message_id": "m", "number": 10**308}
+        assert refuse(body, MessageReader(f"body:{expression}")).reason == Reason.NO_MESSAGE_ID
+
+
+class TestMessageId:
+    @pytest.mark.parametrize(
+        ("value", "found"),
+        [
+            (True, "true or false"),
+            (False, "true or false"),
+            (None, "nothing, or null"),
+            (1.0, "a number with a fraction or an exponent"),
+            (1e3, "a number with a fraction or an exponent"),
+            ("", "an empty string"),
+            (["m"], "an array"),
+            ({"id": "m"}, "an object"),
+        ],
+    )
+    def test_what_is_neither_a_text_nor_an_integer_is_none(self, value: Any, found: str) -> None:
+        refusal = refuse({"message_id": value})
+        assert refusal.reason == Reason.NO_MESSAGE_ID
+        assert refusal.detail == (
+            "There is no message id at 'message_id' in the body: expected a string that is not "
+            f"empty, or an integer, and found {found}."
+        )
+
+    @pytest.mark.parametrize("body", [{}, [], "null", "17", '"text"', {"Message_Id": "m"}])
+    def test_a_body_without_one_is_refused(self, body: Any) -> None:
+        assert refuse(body).reason == Reason.NO_MESSAGE_ID
+
+    @pytest.mark.parametrize("text", ["", "{", '{"message_id": NaN}', '{"message_id": "m",}'])
+    def test_a_body_that_is_not_json_is_refused_wherever_the_id_is(self, text: str) -> None:
+        for source in ("body:message_id", "sqs-message-id"):
+            refusal = refuse(text, MessageReader(source))
+            assert refusal.reason == Reason.NOT_JSON
+            assert refusal.detail.startswith("The body is not strict JSON: ")
+
+    @pytest.mark.parametrize(("number", "text"), [(1, "1"), (0, "0"), (-5, "-5"), (2**70, None)])
+    def test_an_integer_and_its_decimal_text_are_one_id_and_one_content(
+        self, number: int, text: str | None
+    ) -> None:
+        text = text or str(number)
+        by_number = read({"message_id": number, "practice": "main"})
+        by_text = read({"practice": "main", "message_id": text})
+        assert by_number.message_id == by_text.message_id == text
+        assert by_number.fingerprint == by_text.fingerprint
+        assert by_number.execution_name == by_text.execution_name
+
+    def test_so_are_they_on_a_nested_path(self) -> None:
+        reader = MessageReader("body:a.b.id")
+        by_number = read({"a": {"b": {"id": 1, "c": 2}}}, reader)
+        by_text = read({"a": {"b": {"c": 2, "id": "1"}}}, reader)
+        assert by_number.fingerprint == by_text.fingerprint
+
+    def test_1_and_01_are_two_ids(self) -> None:
+        assert read({"message_id": 1}).message_id != read({"message_id": "01"}).message_id
+
+    def test_blanks_belong_to_an_id(self) -> None:
+        assert read({"message_id": " m "}).message_id == " m "
+        assert read({"message_id": " "}).message_id == " "
+
+    @given(message_ids)
+    def test_any_text_is_one(self, message_id: str) -> None:
+        message = read({"message_id": message_id})
+        assert message.message_id == message_id
+        assert json.loads(message.execution_input)["message_id"] == message_id
+
+
+class TestContent:
+    def test_the_fingerprint_is_the_sha_256_of_the_body_s_canonical_json(self) -> None:
+        expected = hashlib.sha256(b'{"a":[1,2],"message_id":"m"}').hexdigest()
+        assert read({"message_id": "m", "a": [1, 2]}).fingerprint == expected
+
+    def test_without_content_from_any_difference_counts(self) -> None:
+        one, other = {"message_id": "m", "retry": 1}, {"message_id": "m", "retry": 2}
+        assert read(one).fingerprint != read(other).fingerprint
+
+    def test_blank_content_from_means_the_whole_body(self) -> None:
+        body = {"message_id": "m", "retry": 1}
+        assert read(body, MessageReader(content_from=" ")).fingerprint == read(body).fingerprint
+
+    def test_only_what_content_from_names_counts(self) -> None:
+        reader = MessageReader(content_from="{practice: practice, patient: patient}")
+        one = {"message_id": "m", "practice": "a", "patient": 1, "retry": 1}
+        again = one | {"retry": 2}
+        other = one | {"patient": 2}
+        assert read(one, reader).fingerprint == read(again, reader).fingerprint
+        assert read(one, reader).fingerprint != read(other, reader).fingerprint
+
+    def test_the_execution_gets_the_whole_body_all_the_same(self) -> None:
+        body = {"message_id": "m", "practice": "a", "retry": 2}
+        message = read(body, MessageReader(content_from="practice"))
+        assert json.loads(message.execution_input) == {"message_id": "m", "body": body}
+
+    @pytest.mark.parametrize(
+        "expression",
+        [
+            pytest.param("missing", id="finds nothing"),
+            pytest.param("length(retry)", id="meets a type that it does not take"),
+            pytest.param("contains(message_id, `1`)", id="makes Python raise TypeError"),
+            pytest.param("to_number(huge)", id="makes an infinity"),
+            pytest.param("to_number(nan)", id="makes a NaN"),
+            pytest.param("&retry", id="makes no JSON at all"),
+        ],
+    )
+    def test_where_content_from_yields_nothing_the_whole_body_counts(self, expression: str) -> None:
+        reader = MessageReader(content_from=expression)
+        one = {"message_id": "m", "retry": 1, "huge": "1e999", "nan": "nan"}
+        other = one | {"retry": 2}
+        assert read(one, reader).fingerprint == read(one).fingerprint
+        assert read(one, reader).fingerprint != read(other, reader).fingerprint
+
+    def test_a_content_that_is_false_or_empty_is_still_the_content(self) -> None:
+        reader = MessageReader(content_from="content")
+        empty: list[Any] = [False, 0, "", [], {}]
+        for content in empty:
+            one = read({"message_id": "m", "content": content, "retry": 1}, reader)
+            again = read({"message_id": "m", "content": content, "retry": 2}, reader)
+            assert one.fingerprint == again.fingerprint
+
+
+class TestExecutionInput:
+    def test_it_is_canonical_json_of_id_and_body(self) -> None:
+        message = read('{ "b": "\\u00e9", "message_id": 1 }')
+        assert message.execution_input == '{"body":{"b":"é","message_id":1},"message_id":"1"}'
+
+    @given(st.dictionaries(st.text("abcé", max_size=3), json_values), st.randoms())
+    def test_it_is_the_same_whatever_the_order_of_names(
+        self, members: dict[str, Any], random: Any
+    ) -> None:
+        body = members | {"message_id": "m"}
+        names = list(body)
+        random.shuffle(names)
+        reordered = {name: body[name] for name in names}
+        assert (
+            read(json.dumps(body)).execution_input
+            == read(json.dumps(reordered, ensure_ascii=False, indent=1)).execution_input
+        )
+
+    def test_nothing_in_it_changes_from_delivery_to_delivery(self) -> None:
+        first = read({"message_id": "m"})
+        again = read(
+            {"message_id": "m"},
+            sqs_message_id="sqs-2",
+            attributes={"ApproximateReceiveCount": "5", "SentTimestamp": "1767999999999"},
+            message_attributes={"trace": text_attribute("t-2")},
+        )
+        assert first == again
+
+
+class TestSize:
+    @pytest.mark.parametrize("character", ["x", "é", "€", "\U0001f600"])
+    def test_262144_bytes_of_utf_8_are_taken_and_one_more_is_not(self, character: str) -> None:
+        largest = body_whose_input_has(262_144, character)
+        message = read(largest)
+        assert len(message.execution_input.encode()) == MAX_EXECUTION_INPUT_BYTES == 262_144
+
+        refusal = refuse(largest | {"text": largest["text"] + "x"})
+        assert refusal.reason == Reason.TOO_LARGE
+        assert "262,145 bytes of UTF-8" in refusal.detail
+        assert refusal.message_id == "m"
+
+    def test_escapes_and_blanks_of_the_producer_are_not_counted(self) -> None:
+        text = json.dumps(body_whose_input_has(262_144, "é"), indent=8)
+        assert len(text) > 3 * 262_144 / 1.1
+        assert isinstance(read(text), Message)
+
+    def test_an_id_as_large_as_the_input_is_refused_under_its_hash(self) -> None:
+        refusal = refuse({"message_id": "x" * 200_000})
+        assert refusal.reason == Reason.TOO_LARGE
+        assert refusal.message_id is not None
+        assert refusal.message_id.startswith("sha256-")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"message_id": "secret", "message_id": 1}',
+        '{"secret": 1,}',
+        {"message_id": {"secret": 1}},
+        {"message_id": ["secret"]},
+        {"message_id": "m", "secret": "secret" * 100_000},
+    ],
+)
+def test_a_refusal_s_detail_is_one_sentence_that_never_quotes_the_body(body: Any) -> None:
+    detail = refuse(body).detail
+    assert "secret" not in detail
+    assert detail.endswith(".")
+    assert "\n" not in detail

@@ -1,0 +1,207 @@
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
+
+from deduplication.executions import Start
+from deduplication.message import MessageReader
+from deduplication.refusal import Reason, Refusal
+from tests.unit.moto_aws import NOW, MotoAws
+from tests.unit.samples import delivery
+
+REQUEST = {"message_id": "m-1", "practice": "main"}
+TOO_LARGE = {"message_id": "m-1", "text": "x" * 262_144}
+
+
+class FunctionKilledError(Exception):
+    """Where the function's process ends in these tests."""
+
+
+def reasons(aws: MotoAws) -> list[str]:
+    return [message["MessageAttributes"]["reason"]["StringValue"] for message in aws.unstarted()]
+
+
+def kill(client: Any, moment: str, service: str, operation: str) -> Callable[[], None]:
+    """End the function just before a call is made, or just after AWS has done what it asks."""
+    event = f"{moment}.{service}.{operation}"
+
+    def die(**_: Any) -> None:
+        raise FunctionKilledError
+
+    client.meta.events.register_first(event, die)
+    return lambda: client.meta.events.unregister(event, die)
+
+
+def test_a_new_message_is_remembered_and_started(aws: MotoAws) -> None:
+    end = aws.starter().start_message(delivery(REQUEST))
+    assert end.outcome is Start.STARTED
+    assert end.message is not None
+    assert end.message.message_id == "m-1"
+    assert aws.executions() == {"m-1": 1}
+    assert aws.fingerprint_row("m-1") is not None
+    assert not aws.unstarted()
+
+
+def test_the_same_message_again_is_suppressed(aws: MotoAws) -> None:
+    aws.starter().start_message(delivery(REQUEST))
+    aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("m-1"))
+    reordered = json.dumps(dict(reversed(REQUEST.items())), indent=2)
+    again = aws.starter().start_message(delivery(reordered, sqs_message_id="sqs-2"))
+    assert again.outcome is Start.SUPPRESSED
+    assert aws.executions() == {"m-1": 1}
+    assert not aws.unstarted()
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("{", Reason.NOT_JSON),
+        ({"practice": "main"}, Reason.NO_MESSAGE_ID),
+        (TOO_LARGE, Reason.TOO_LARGE),
+    ],
+)
+def test_bad_input_is_handed_on_and_leaves_no_other_trace(
+    aws: MotoAws, body: Any, reason: Reason
+) -> None:
+    end = aws.starter().start_message(delivery(body))
+    assert isinstance(end.outcome, Refusal)
+    assert end.outcome.reason is reason
+    assert reasons(aws) == [reason]
+    assert not aws.executions()
+    assert aws.fingerprint_row("m-1") is None
+
+
+def test_another_content_under_the_same_id_is_handed_on(aws: MotoAws) -> None:
+    aws.starter().start_message(delivery(REQUEST))
+    end = aws.starter().start_message(delivery(REQUEST | {"practice": "other"}))
+    assert isinstance(end.outcome, Refusal)
+    assert end.outcome.reason is Reason.CONFLICT
+    assert end.message is not None
+    assert reasons(aws) == ["conflict"]
+    assert aws.executions() == {"m-1": 1}
+
+
+def test_a_retry_counter_outside_the_content_is_a_duplicate_and_no_conflict(aws: MotoAws) -> None:
+    starter = aws.starter(MessageReader(content_from="practice"))
+    starter.start_message(delivery(REQUEST | {"retry": 1}))
+    end = starter.start_message(delivery(REQUEST | {"retry": 2}))
+    assert end.outcome is Start.SUPPRESSED
+    assert aws.executions() == {"m-1": 1}
+
+
+def test_a_message_id_first_seen_more_than_80_days_ago_is_handed_on(aws: MotoAws) -> None:
+    aws.starter().start_message(delivery(REQUEST))
+    end = aws.starter(now=NOW + timedelta(days=81)).start_message(delivery(REQUEST))
+    assert isinstance(end.outcome, Refusal)
+    assert end.outcome.reason is Reason.TOO_OLD_TO_TELL
+    assert reasons(aws) == ["too_old_to_tell"]
+    assert aws.executions() == {"m-1": 1}
+
+
+def test_an_input_that_step_functions_refuses_is_handed_on(aws: MotoAws) -> None:
+    with Stubber(aws.stepfunctions) as stubber:
+        stubber.add_client_error("start_execution", "InvalidExecutionInput")
+        end = aws.starter().start_message(delivery(REQUEST))
+    assert isinstance(end.outcome, Refusal)
+    assert end.outcome.reason is Reason.NOT_STARTABLE
+    assert reasons(aws) == ["not_startable"]
+
+
+@pytest.mark.parametrize(
+    "message_id", ["é" * 5000, "a/b c", "sha256-" + "0" * 64, "\U0001f600", "\n", 10**30]
+)
+def test_ids_of_any_characters_and_any_length_are_started_once(
+    aws: MotoAws, message_id: str | int
+) -> None:
+    for _ in range(2):
+        end = aws.starter().start_message(delivery({"message_id": message_id}))
+        assert isinstance(end.outcome, Start)
+    assert list(aws.executions().values()) == [1]
+
+
+@pytest.mark.parametrize("body", ["{", {"practice": "main"}, TOO_LARGE])
+def test_what_cannot_be_handed_on_raises(aws: MotoAws, body: Any) -> None:
+    aws.sqs.delete_queue(QueueUrl=aws.unstarted_queue)
+    with pytest.raises(ClientError):
+        aws.starter().start_message(delivery(body))
+
+
+def test_a_conflict_that_cannot_be_handed_on_raises(aws: MotoAws) -> None:
+    aws.starter().start_message(delivery(REQUEST))
+    aws.sqs.delete_queue(QueueUrl=aws.unstarted_queue)
+    with pytest.raises(ClientError):
+        aws.starter().start_message(delivery(REQUEST | {"practice": "other"}))
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "code"),
+    [
+        ("dynamodb", "put_item", "ProvisionedThroughputExceededException"),
+        ("stepfunctions", "start_execution", "ThrottlingException"),
+        ("stepfunctions", "start_execution", "ServiceUnavailable"),
+    ],
+)
+def test_throttled_a_delivery_raises_and_succeeds_when_it_comes_back(
+    aws: MotoAws, service: str, operation: str, code: str
+) -> None:
+    with Stubber(getattr(aws, service)) as stubber:
+        stubber.add_client_error(operation, code, http_status_code=400)
+        with pytest.raises(ClientError, match=code):
+            aws.starter().start_message(delivery(REQUEST))
+    assert not aws.executions()
+    assert aws.starter().start_message(delivery(REQUEST)).outcome is Start.STARTED
+    assert aws.executions() == {"m-1": 1}
+
+
+@pytest.mark.parametrize(
+    ("moment", "service", "operation"),
+    [
+        ("before-call", "dynamodb", "PutItem"),
+        ("after-call", "dynamodb", "PutItem"),
+        ("before-call", "stepfunctions", "StartExecution"),
+        ("after-call", "stepfunctions", "StartExecution"),
+    ],
+)
+def test_killed_at_any_step_it_has_acknowledged_nothing_and_the_next_delivery_ends_well(
+    aws: MotoAws, moment: str, service: str, operation: str
+) -> None:
+    revive = kill(getattr(aws, service), moment, service, operation)
+    for _ in range(2):
+        with pytest.raises(FunctionKilledError):
+            aws.starter().start_message(delivery(REQUEST))
+    revive()
+    end = aws.starter().start_message(delivery(REQUEST))
+    assert isinstance(end.outcome, Start)
+    assert aws.executions() == {"m-1": 1}
+    assert not aws.unstarted()
+
+
+@pytest.mark.parametrize(("moment", "copies"), [("before-call", 1), ("after-call", 2)])
+def test_killed_while_handing_on_it_hands_on_again_rather_than_never(
+    aws: MotoAws, moment: str, copies: int
+) -> None:
+    revive = kill(aws.sqs, moment, "sqs", "SendMessage")
+    with pytest.raises(FunctionKilledError):
+        aws.starter().start_message(delivery("{"))
+    revive()
+    aws.starter().start_message(delivery("{"))
+    assert reasons(aws) == ["not_json"] * copies
+
+
+def test_a_conflict_after_a_crash_before_the_start_does_not_take_the_first_one_s_place(
+    aws: MotoAws,
+) -> None:
+    revive = kill(aws.stepfunctions, "before-call", "stepfunctions", "StartExecution")
+    with pytest.raises(FunctionKilledError):
+        aws.starter().start_message(delivery(REQUEST))
+    revive()
+    other = aws.starter().start_message(delivery(REQUEST | {"practice": "other"}))
+    assert isinstance(other.outcome, Refusal)
+    assert not aws.executions()
+    assert aws.starter().start_message(delivery(REQUEST)).outcome is Start.STARTED
+    execution = aws.stepfunctions.describe_execution(executionArn=aws.execution_arn("m-1"))
+    assert json.loads(execution["input"])["body"] == REQUEST

@@ -1,0 +1,97 @@
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from deduplication.delivery import Delivery
+from deduplication.refusal import Reason, Refusal
+from deduplication.unstarted import UnstartedQueue, unstarted_attributes
+from tests.unit.moto_aws import MotoAws
+from tests.unit.samples import delivery, text_attribute
+
+REFUSAL = Refusal(Reason.CONFLICT, "Another content (fingerprint aaaaaaaaaaaa…).", "m-1")
+
+
+def handed_on(aws: MotoAws, refused: Delivery) -> dict[str, Any]:
+    UnstartedQueue(aws.sqs, aws.unstarted_queue).hand_on(refused, REFUSAL)
+    (message,) = aws.unstarted()
+    return message
+
+
+def texts(message: dict[str, Any]) -> dict[str, str]:
+    return {
+        name: attribute["StringValue"] for name, attribute in message["MessageAttributes"].items()
+    }
+
+
+def in_event_form(attributes: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"dataType": value["DataType"], "stringValue": value["StringValue"]}
+        for name, value in attributes.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "body", ["{", " ", '{"a": NaN}', '{ "b":1,\n"a" : "\\u00e9é\U0001f600" }\n', "x" * 500_000]
+)
+def test_the_body_arrives_verbatim(aws: MotoAws, body: str) -> None:
+    assert handed_on(aws, delivery(body))["Body"] == body
+
+
+def test_reason_detail_source_and_receive_count_go_with_it(aws: MotoAws) -> None:
+    refused = delivery("{}", sqs_message_id="sqs-7", attributes={"ApproximateReceiveCount": "3"})
+    message = handed_on(aws, refused)
+    assert texts(message) == {
+        "reason": "conflict",
+        "detail": REFUSAL.detail,
+        "source_message_id": "sqs-7",
+        "receive_count": "3",
+    }
+    assert message["MessageAttributes"]["receive_count"]["DataType"] == "Number"
+
+
+def test_ten_attributes_of_the_producer_go_with_it_as_one(aws: MotoAws) -> None:
+    own = {f"attribute-{n}": text_attribute(f"é {n}") for n in range(9)}
+    own["binary"] = {"dataType": "Binary.png", "binaryValue": "AAEC", "stringListValues": []}
+    packed = json.loads(
+        texts(handed_on(aws, delivery("{}", message_attributes=own)))["source_attributes"]
+    )
+    assert len(packed) == 10
+    assert packed["attribute-0"] == {"dataType": "String", "stringValue": "é 0"}
+    assert packed["binary"] == {"dataType": "Binary.png", "binaryValue": "AAEC"}
+
+
+def test_attributes_of_the_producer_never_replace_those_of_the_refusal(aws: MotoAws) -> None:
+    own = {"reason": text_attribute("flu"), "detail": text_attribute("none")}
+    attributes = texts(handed_on(aws, delivery("{}", message_attributes=own)))
+    assert attributes["reason"] == "conflict"
+    assert json.loads(attributes["source_attributes"])["reason"]["stringValue"] == "flu"
+
+
+def test_a_message_that_was_sent_back_keeps_its_first_sqs_id(aws: MotoAws) -> None:
+    own = {"source_message_id": text_attribute("sqs-1"), "tenant": text_attribute("a")}
+    attributes = texts(
+        handed_on(aws, delivery("{}", sqs_message_id="sqs-2", message_attributes=own))
+    )
+    assert attributes["source_message_id"] == "sqs-1"
+    assert json.loads(attributes["source_attributes"]) == {
+        "tenant": {"dataType": "String", "stringValue": "a"}
+    }
+
+
+@pytest.mark.parametrize(
+    "own", [{}, {"tenant": text_attribute("a"), "reason": text_attribute("b")}]
+)
+def test_refused_again_and_again_a_message_s_attributes_do_not_grow(
+    own: dict[str, dict[str, Any]],
+) -> None:
+    first = unstarted_attributes(delivery("{}", message_attributes=own), REFUSAL)
+    moved_back = delivery("{}", sqs_message_id="sqs-2", message_attributes=in_event_form(first))
+    assert unstarted_attributes(moved_back, REFUSAL) == first
+
+
+def test_a_queue_that_is_not_there_is_raised(aws: MotoAws) -> None:
+    aws.sqs.delete_queue(QueueUrl=aws.unstarted_queue)
+    with pytest.raises(ClientError):
+        UnstartedQueue(aws.sqs, aws.unstarted_queue).hand_on(delivery("{}"), REFUSAL)
