@@ -1,11 +1,12 @@
 """From a delivery to the message in it: its id, its content's fingerprint, its execution."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import jmespath
 from jmespath.exceptions import JMESPathError
+from jmespath.functions import Functions
 
 from deduplication import strict_json
 from deduplication.delivery import Delivery
@@ -15,6 +16,10 @@ from deduplication.strict_json import JsonValue
 
 MAX_EXECUTION_INPUT_BYTES = 256 * 1024
 """Largest execution input, in bytes of UTF-8 (Step Functions: "Quotas", Maximum input size)."""
+
+# What a JMESPath search may raise over a body that it was not written for: a function met a type it
+# does not take (JMESPathError is a ValueError), `contains('text', `1`)`, a sum beyond all doubles.
+_SEARCH_FAILED = (ValueError, TypeError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class MessageReader:
 
     def __init__(self, message_id_from: str = "body:message_id", content_from: str = "") -> None:
         self._where, self._find_id, self._id_path = _id_finder(message_id_from)
-        self._content = jmespath.compile(content_from) if content_from.strip() else None
+        self._content = _compile("ContentFrom", content_from) if content_from.strip() else None
 
     def read(self, delivery: Delivery) -> Message | Refusal:
         """Read the message, or say why there is none."""
@@ -96,34 +101,34 @@ class MessageReader:
     def _fingerprint(self, body: JsonValue, message_id: str) -> str:
         # 1 and "1" are one id, so bodies that differ in nothing else have one content.
         body = _with_value_at(body, self._id_path, message_id)
-        content = None
-        if self._content is not None:
-            try:
-                content = self._content.search(body)
-            except JMESPathError:  # a function met a type it does not take
-                content = None
+        content = self._content_of(body) or strict_json.canonical(body).encode("utf-8")
+        return hashlib.sha256(content).hexdigest()
+
+    def _content_of(self, body: JsonValue) -> bytes | None:
         # A body that has no such content is compared whole: stricter, and never by accident equal.
-        content = body if content is None else content
-        return hashlib.sha256(strict_json.canonical(content).encode("utf-8")).hexdigest()
+        if self._content is None:
+            return None
+        try:
+            content = self._content.search(body)
+            return None if content is None else strict_json.canonical(content).encode("utf-8")
+        except _SEARCH_FAILED:
+            return None
 
 
 _Finder = Callable[[Delivery, JsonValue], JsonValue]
 
 
 def _id_finder(source: str) -> tuple[str, _Finder, list[str]]:
-    """Where the id is, in words; how to find it; the names that lead to it in the body, if plain."""
+    """Where the id is, in words; how to find it; the names that lead to it in the body."""
     kind, _, argument = source.partition(":")
     argument = argument.strip()
     if kind == "body" and argument:
-        try:
-            expression = jmespath.compile(argument)
-        except JMESPathError as error:
-            raise ValueError(f"MessageIdFrom {source!r}: {error}") from error
+        expression = _compile("MessageIdFrom", argument)
 
         def search(_: Delivery, body: JsonValue) -> JsonValue:
             try:
                 return expression.search(body)
-            except JMESPathError:
+            except _SEARCH_FAILED:
                 return None
 
         return f"'{argument}' in the body", search, _plain_path(expression.parsed)
@@ -145,6 +150,26 @@ def _id_finder(source: str) -> tuple[str, _Finder, list[str]]:
         f"MessageIdFrom {source!r}: expected body:<JMESPath>, attribute:<name>, "
         "deduplication-id or sqs-message-id"
     )
+
+
+def _compile(parameter: str, expression: str) -> jmespath.parser.ParsedResult:
+    try:
+        compiled = jmespath.compile(expression)
+    except JMESPathError as error:
+        raise ValueError(f"{parameter}: {expression!r} is not a JMESPath expression") from error
+    # JMESPath itself tells only when it first meets a body, and then every body would look wrong.
+    for name in _functions(compiled.parsed):
+        if name not in Functions.FUNCTION_TABLE:
+            raise ValueError(f"{parameter}: JMESPath has no function {name!r}")
+    return compiled
+
+
+def _functions(node: dict[str, JsonValue]) -> Iterator[str]:
+    if node["type"] == "function_expression":
+        yield node["value"]
+    for child in node["children"]:
+        if isinstance(child, dict):  # a slice has plain numbers for children
+            yield from _functions(child)
 
 
 def _plain_path(node: dict[str, JsonValue]) -> list[str]:

@@ -13,6 +13,8 @@ SOURCE_ATTRIBUTES = "source_attributes"
 """Message attribute with the producer's own attributes as one JSON text: SQS takes ten, and the
 refusal needs four of them."""
 
+_OF_A_REFUSAL = frozenset({"reason", "detail", SOURCE_MESSAGE_ID, "receive_count"})
+
 
 def unstarted_attributes(delivery: Delivery, refusal: Refusal) -> dict[str, Any]:
     """The message attributes under which a refused delivery is found again, in SQS's form."""
@@ -25,6 +27,20 @@ def unstarted_attributes(delivery: Delivery, refusal: Refusal) -> dict[str, Any]
         },
         "receive_count": {"DataType": "Number", "StringValue": str(delivery.receive_count)},
     }
+    own = _source_attributes(delivery)
+    if own:
+        attributes[SOURCE_ATTRIBUTES] = {"DataType": "String", "StringValue": own}
+    return attributes
+
+
+def _source_attributes(delivery: Delivery) -> str | None:
+    """The producer's attributes as one JSON text.
+
+    A message that was moved back from UnstartedQueue as it was, with the attributes of its last
+    refusal, keeps the text that it has: packed again it would grow with every round.
+    """
+    if delivery.message_attributes.keys() >= _OF_A_REFUSAL:
+        return delivery.text_attribute(SOURCE_ATTRIBUTES)
     own = {
         name: {
             key: value[key]
@@ -34,12 +50,7 @@ def unstarted_attributes(delivery: Delivery, refusal: Refusal) -> dict[str, Any]
         for name, value in delivery.message_attributes.items()
         if name != SOURCE_MESSAGE_ID
     }
-    if own:
-        attributes[SOURCE_ATTRIBUTES] = {
-            "DataType": "String",
-            "StringValue": json.dumps(own, sort_keys=True),
-        }
-    return attributes
+    return json.dumps(own, sort_keys=True) if own else None
 
 
 class UnstartedQueue:
