@@ -84,8 +84,8 @@ class Stack:
         except ClientError as error:
             if error.response["Error"]["Code"] == "ValidationError":
                 raise Failed(
-                    f"There is no stack named {name!r} here. Deploy it (sam deploy, or actonce up), "
-                    "or name another with --stack-name."
+                    f"There is no stack named {name!r} here. Deploy it (sam deploy, or actonce "
+                    "up), or name another with --stack-name."
                 ) from error
             raise Failed(f"CloudFormation: {error}") from error
         except BotoCoreError as error:

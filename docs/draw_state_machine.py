@@ -73,8 +73,10 @@ def dot(definition: dict[str, Any]) -> str:
     lines = [
         "digraph process_message {",
         '  graph [bgcolor="white", pad=0.3, nodesep=0.7, ranksep=0.7, fontname="Helvetica"];',
-        '  node [style="filled,rounded", shape=box, fillcolor="#eeeeee", fontname="Helvetica", '
-        'fontsize=15, margin="0.2,0.12"];',
+        (
+            '  node [style="filled,rounded", shape=box, fillcolor="#eeeeee", '
+            'fontname="Helvetica", fontsize=15, margin="0.2,0.12"];'
+        ),
         '  edge [fontname="Helvetica", fontsize=12, color="#555555", fontcolor="#222222"];',
         '  Start [shape=circle, label="", width=0.2, fillcolor="#333333"];',
         '  End [shape=oval, label="end: performed", fillcolor="#d5f0d8"];',

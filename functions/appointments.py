@@ -8,6 +8,7 @@ The Appointments table holds, under (`message_id`, `appointment_id`):
     ("#book", "book-<practice>")         a practice's book: `next_slot`, and the switch `closed`
 """
 
+import functools
 import json
 import os
 import uuid
@@ -146,25 +147,25 @@ class AppointmentBook:
         return int(answer["Attributes"]["next_slot"]["N"])
 
 
-_book: AppointmentBook | None = None
+@functools.cache
+def _book() -> AppointmentBook:
+    """One per process: its client serves every invocation."""
+    config = Config(
+        connect_timeout=1,
+        read_timeout=2,
+        retries={"mode": "standard", "total_max_attempts": 2},
+    )
+    practices = os.environ.get("PRACTICES", "").split(",")
+    return AppointmentBook(
+        boto3.client("dynamodb", config=config),
+        os.environ["APPOINTMENTS_TABLE"],
+        frozenset(name.strip() for name in practices if name.strip()),
+    )
 
 
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ARG001 - Lambda's form
     """Lambda's entry point."""
-    global _book
-    if _book is None:
-        config = Config(
-            connect_timeout=1,
-            read_timeout=2,
-            retries={"mode": "standard", "total_max_attempts": 2},
-        )
-        practices = os.environ.get("PRACTICES", "").split(",")
-        _book = AppointmentBook(
-            boto3.client("dynamodb", config=config),
-            os.environ["APPOINTMENTS_TABLE"],
-            frozenset(name.strip() for name in practices if name.strip()),
-        )
-    result = answer(_book, event)
+    result = answer(_book(), event)
     logger.info(
         "effect",
         extra={

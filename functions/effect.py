@@ -52,6 +52,7 @@ def answer(effect: Effect, event: dict[str, Any]) -> dict[str, Any]:
     """Run the operation that the state machine asked for.
 
     Args:
+        effect: the team's own.
         event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON}}`.
 
     Returns:

@@ -5,6 +5,7 @@ count, and what raised becomes a batch item failure.
 """
 
 import asyncio
+import functools
 import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -126,13 +127,13 @@ def _count(ends: Counter[tuple[str, str]]) -> None:
         metrics.add_metric(name=end.capitalize(), unit=MetricUnit.Count, value=number)
 
 
-_batch_starter: BatchStarter | None = None
+@functools.cache
+def _batch_starter() -> BatchStarter:
+    """One per process: its clients and threads serve every invocation."""
+    return BatchStarter(starter_from_environment())
 
 
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda's entry point."""
-    global _batch_starter
-    if _batch_starter is None:
-        _batch_starter = BatchStarter(starter_from_environment())
-    return _batch_starter.handle(event, context)
+    return _batch_starter().handle(event, context)

@@ -1,4 +1,4 @@
-"""What the parts of the stack recorded on their own: queues, tables, executions, the starter's log."""
+"""What the parts of the stack recorded on their own."""
 
 import json
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from actonce.aws import Stack
-from actonce.deployed import execution_name_of_stored
-from actonce.queue_peek import peek
+from actonce.deployed import SOURCE_MESSAGE_ID, execution_name_of_stored
+from actonce.queue_peek import QueueReader
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.literals import ExecutionStatusType
@@ -106,17 +106,17 @@ def _effects(stack: Stack) -> dict[str, int]:
 
 
 def _refused(stack: Stack) -> set[tuple[str, str]]:
-    refused = set()
-    for message in peek(stack.sqs, stack.unstarted_queue):
-        attributes = message.get("MessageAttributes", {})
-        source = attributes.get("source_message_id", {}).get("StringValue", message["MessageId"])
-        refused.add((source, attributes.get("reason", {}).get("StringValue", "received_too_often")))
-    return refused
+    with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
+        return {
+            (
+                message.text_attribute(SOURCE_MESSAGE_ID) or message.sqs_message_id,
+                message.text_attribute("reason") or "received_too_often",
+            )
+            for message in queue.messages()
+        }
 
 
 def waiting(stack: Stack) -> set[str]:
     """Names of the executions whose dead letters are in DeadLetterQueue."""
-    return {
-        json.loads(message["Body"])["execution_name"]
-        for message in peek(stack.sqs, stack.dead_letter_queue)
-    }
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        return {json.loads(message.body)["execution_name"] for message in queue.messages()}

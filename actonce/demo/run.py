@@ -18,7 +18,7 @@ from actonce.errors import Failed
 from actonce.sending import Accepted, End, Line, Sender, read_lines
 
 QUIET_SECONDS = 120.0
-"""Longest wait without any progress; the longest honest one is a few rounds of an unknown outcome."""
+"""Longest wait for anything to move; rounds of an unknown outcome take far less."""
 
 POLL_SECONDS = 0.25
 
@@ -77,10 +77,8 @@ def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.P
             traffic.message_ids, settings.level, settings.seed, deliver_again=True
         )
         return "\n".join(traffic.bodies).encode(), planned
-    if str(settings.file) == "-":
-        source = sys.stdin.buffer.read()
-    else:
-        source = settings.file.read_bytes()
+    stdin = str(settings.file) == "-"
+    source = sys.stdin.buffer.read() if stdin else settings.file.read_bytes()
     if settings.level is faults.Level.NONE:
         return source, {}
     lines = [line for line in read_lines(io.BytesIO(source)) if isinstance(line, Line)]

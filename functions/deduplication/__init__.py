@@ -1,1 +1,1 @@
-"""What every function of the stack shares: how a delivery becomes one execution, or says why not."""
+"""What the functions share: how a delivery becomes one execution, or says why not."""

@@ -11,7 +11,7 @@ _HASHED_FORM = re.compile(r"sha256-[0-9a-f]{64}")
 
 
 def execution_name(message_id: str) -> str:
-    """The name of the message's execution: the id itself where it is safe everywhere, else its hash.
+    """The name of the message's execution: the id itself where that is safe, else its hash.
 
     Invariant: two ids never share a name, and one id never has two. An id is never truncated; one
     that looks like a hash is hashed too, so no id can pose as another's hash.

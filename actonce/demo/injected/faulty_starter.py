@@ -17,7 +17,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         inject.die()
     # The message was acted on, and its deletion is lost: SQS brings it back.
     again = [{"itemIdentifier": id_} for id_, fault in faults.items() if fault == "delivered-again"]
-    return answer | {"batchItemFailures": answer["batchItemFailures"] + again}
+    answer["batchItemFailures"] += again
+    return answer
 
 
 def _fault(record: dict[str, Any]) -> str | None:
@@ -25,4 +26,7 @@ def _fault(record: dict[str, Any]) -> str | None:
         message_id = json.loads(record["body"])["message_id"]
     except (ValueError, TypeError, KeyError):
         return None
-    return inject.next_fault(message_id, "delivery") if isinstance(message_id, str) else None
+    if not isinstance(message_id, str):
+        return None
+    fault: str | None = inject.next_fault(message_id, "delivery")
+    return fault
