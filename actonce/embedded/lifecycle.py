@@ -416,6 +416,10 @@ def warm(stack: Stack) -> None:
             raise Failed(f"{function} does not start: {answer['Payload'].read().decode()}")
 
     try:
+        # One of each first: it writes the bytecode that the others then read. Without it every
+        # process compiles boto3 for itself, and on two cores they overrun Lambda's 10 s init limit.
+        call(calls[-1])
+        call(calls[0])
         with ThreadPoolExecutor(len(calls)) as threads:
             list(threads.map(call, calls))
     except (ClientError, BotoCoreError) as error:
