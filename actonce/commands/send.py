@@ -1,0 +1,136 @@
+"""`actonce send`: a file's lines as messages."""
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from actonce import console
+from actonce.commands.options import Json, StackName
+from actonce.errors import Failed, WrongUse
+from actonce.message_ids import message_reader
+from actonce.sending import Accepted, End, NotSent, Sender
+from actonce.sent_record import SentRecord
+from actonce.target import find_stack
+
+_COUNTED_BEFORE = 64 * 1024 * 1024  # bytes; counting the lines of a larger file takes too long
+
+
+def send(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines, or - for the input.")],
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the sent stream, for the audit, under DIR/sent/."),
+    ] = None,
+    message_id_from: Annotated[
+        str | None,
+        typer.Option(
+            help="For --record: where a message's id is, in the form of the stack's parameter "
+            "MessageIdFrom, whose value is the default."
+        ),
+    ] = None,
+    retry_for: Annotated[
+        float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
+    ] = 60.0,
+    stack_name: StackName = "actonce",
+    json: Json = False,
+) -> None:
+    """Send each line that is not blank as one message, verbatim.
+
+    Lines that SQS does not take are named with their number and the reason, the others are sent,
+    and the exit status is 1.
+
+    Examples:
+
+        actonce send requests.jsonl
+
+        zcat requests.jsonl.gz | actonce send - --record audit/ --json
+    """
+    with _opened(file) as source:
+        stack = find_stack(stack_name)
+        stream = None
+        if record is not None:
+            reader = message_reader(stack, message_id_from)
+            try:
+                stream = SentRecord(record, file, reader)
+            except OSError as error:
+                raise WrongUse(f"--record {record}: {error.strerror or error}.") from error
+        started = time.monotonic()
+        with console.progress("Sending", _lines_of(source)) as bar:
+            ends = _Ends(stream, bar)
+            try:
+                Sender(stack.sqs, stack.requests_queue, retry_for=retry_for).send_all(source, ends)
+            except OSError as error:
+                raise Failed(f"Stopped after {ends.sent} messages were sent: {error}.") from error
+            except BaseException:
+                console.err.print(f"Stopped after {ends.sent} messages were sent.")
+                raise
+    seconds = round(time.monotonic() - started, 3)
+    if json:
+        summary = {
+            "lines": ends.sent + ends.failed,
+            "sent": ends.sent,
+            "failed": ends.failed,
+            "seconds": seconds,
+        }
+        console.print_json(summary)
+    else:
+        console.out.print(f"Sent {ends.sent:,} messages in {seconds:.1f} s")
+    if ends.failed:
+        raise Failed(f"{ends.failed} of {ends.sent + ends.failed} lines were not sent; see above.")
+
+
+class _Ends:
+    """Counts and records how lines ended; told from several threads."""
+
+    def __init__(self, stream: SentRecord | None, bar: console.Bar) -> None:
+        self.sent = 0
+        self.failed = 0
+        self._stream = stream
+        self._bar = bar
+        self._lock = threading.Lock()
+
+    def __call__(self, ends: Sequence[End]) -> None:
+        accepted = [end for end in ends if isinstance(end, Accepted)]
+        if self._stream is not None and accepted:
+            self._stream.append(accepted)
+        with self._lock:
+            self.sent += len(accepted)
+            for end in ends:
+                if isinstance(end, NotSent):
+                    self.failed += 1
+                    console.err.print(f"Line {end.number}: {end.reason}", markup=False)
+            self._bar.update(self.sent + self.failed)
+
+
+@contextlib.contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        source = Path(file).open("rb")  # noqa: SIM115 - closed below; only opening is guarded
+        source.peek()
+    except OSError as error:
+        raise WrongUse(f"{file} cannot be read: {error.strerror}.") from error
+    with source:
+        yield source
+
+
+def _lines_of(source: IO[bytes]) -> int | None:
+    """How many messages the file has, if it is quick to tell."""
+    try:
+        size = Path(source.name).stat().st_size if source.seekable() else _COUNTED_BEFORE
+    except (OSError, TypeError):
+        return None
+    if size >= _COUNTED_BEFORE:
+        return None
+    start = source.tell()
+    count = sum(1 for line in source if line.strip())
+    source.seek(start)
+    return count

@@ -1,0 +1,66 @@
+"""`actonce where`: the story of one message."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from actonce import console
+from actonce.commands.options import Json, StackName
+from actonce.deployed import timestamp
+from actonce.errors import Failed
+from actonce.story import Story, read_story
+from actonce.target import find_stack
+
+
+def where(
+    message_id: Annotated[
+        str, typer.Argument(metavar="MESSAGE_ID", help="The producer's id, or an execution's name.")
+    ],
+    stack_name: StackName = "actonce",
+    json: Json = False,
+) -> None:
+    """Tell the whole story of one message, in order of time.
+
+    Its deliveries, its fingerprint, its execution and the states it went through, its effect, its
+    dead letter and the decision, and what of it lies in UnstartedQueue.
+
+    Example:
+
+        actonce where request-4711
+    """
+    story = read_story(find_stack(stack_name), message_id)
+    if not story.is_known:
+        raise Failed(f"Nothing is known of a message {message_id!r}: no part of the stack saw it.")
+    if json:
+        console.print_json(story.as_json())
+        return
+    table = Table("Time (UTC)", "Where", "What", "More", box=None, header_style="bold")
+    for moment in story.timeline():
+        at = timestamp(moment.at).replace("T", " ").rstrip("Z")
+        table.add_row(at, *(Text(text) for text in (moment.where, moment.what, moment.more)))
+    console.out.print(table)
+    console.out.print()
+    console.out.print(_how_it_stands(story), markup=False)
+
+
+def _how_it_stands(story: Story) -> str:
+    """One sentence: where the message is now."""
+    if story.dead_letters and not story.dead_letters[-1].over:
+        return (
+            f"It is a dead letter and waits for a decision: "
+            f"actonce dead-letters show {story.message_id}"
+        )
+    effects = len(story.effects)
+    acted = "acted on once" if effects == 1 else f"acted on {effects} times"
+    if story.execution is None:
+        place = "in UnstartedQueue" if story.unstarted else "nowhere any more"
+        return f"No execution is known; it lies {place}; it was {acted}."
+    status = story.execution.status
+    outcome = story.execution.output.get("outcome")
+    suppressed = sum(line["end"] == "suppressed" for line in story.deliveries)
+    return (
+        f"Its execution is {status}{f' ({outcome})' if outcome else ''}; it was {acted}; "
+        f"{suppressed} of {len(story.deliveries)} deliveries suppressed."
+    )

@@ -1,0 +1,246 @@
+"""Dead letters: messages that the state machine cannot finish without a decision."""
+
+import contextlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from actonce import history
+from actonce.aws import Stack
+from actonce.deployed import execution_name, timestamp
+from actonce.errors import Failed
+from actonce.history import Execution, Stay
+from actonce.queue_peek import Queued, QueueReader
+
+Decision = Literal["retry", "resolve", "reject"]
+
+_NO_OPEN_TASK = frozenset({"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"})
+_NO_SUCH_OPERATION = frozenset(
+    {"InvalidAction", "UnknownOperationException", "NotImplemented", "NotImplementedException"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An entry of DeadLetterQueue; the fields are those that the state DeadLetter posts.
+
+    Attributes:
+        message: the execution's input, or None where it was too large to be posted.
+    """
+
+    queued: Queued
+    message_id: str
+    execution_name: str
+    execution_arn: str
+    reason: str
+    error: str
+    cause: str
+    rounds: int
+    posted_at: str
+    task_token: str
+    message: dict[str, Any] | None
+
+    def is_named(self, name: str) -> bool:
+        """Whether `name` is the message's id, or its execution's name."""
+        return self.execution_name in (execution_name(name), name)
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines; without the token, which is as good as the decision."""
+        return {
+            "message_id": self.message_id,
+            "execution_name": self.execution_name,
+            "execution_arn": self.execution_arn,
+            "reason": self.reason,
+            "error": self.error,
+            "cause": self.cause,
+            "rounds": self.rounds,
+            "posted_at": self.posted_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a decision.
+
+    Attributes:
+        decided: Step Functions accepted it.
+        posted_again: the execution was redriven, and posts its dead letter again.
+        said: one sentence for the person who asked.
+    """
+
+    decided: bool
+    said: str
+    posted_again: bool = False
+
+
+def dead_letter(queued: Queued) -> DeadLetter | None:
+    """Read an entry; None if somebody else put it there."""
+    try:
+        posted = json.loads(queued.body)
+        return DeadLetter(
+            queued=queued,
+            message_id=posted["message_id"],
+            execution_name=posted["execution_name"],
+            execution_arn=posted["execution_arn"],
+            reason=posted["reason"],
+            error=posted["error"],
+            cause=posted["cause"],
+            rounds=int(posted["rounds"]),
+            posted_at=posted["posted_at"],
+            task_token=posted["task_token"],
+            message=posted.get("message"),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def waiting(queue: QueueReader) -> list[DeadLetter]:
+    """The newest dead letter of each execution, the longest waiting first."""
+    newest: dict[str, DeadLetter] = {}
+    for letter in _newest_first(_letters(queue)):
+        newest.setdefault(letter.execution_arn, letter)
+    return list(reversed(newest.values()))
+
+
+def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") -> Answer:
+    """Answer a message's dead letter.
+
+    First the decision, then the entry is deleted: never is one deleted whose execution still waits.
+    Made twice, or for an execution that waits no more, it changes nothing, and entries that nobody
+    can answer any more are removed.
+
+    `message_id` is the message's id, or its execution's name.
+
+    Raises:
+        Failed: there is no such message, or its dead letter cannot be found now.
+    """
+    output = json.dumps(_answer(stack, decision, note), ensure_ascii=False)
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        letters = [letter for letter in _letters(queue) if letter.is_named(message_id)]
+        accepted = False
+        for letter in _newest_first(letters):
+            # An execution has one open task; once that is answered, its older entries have none.
+            accepted = accepted or _send(stack, letter.task_token, output)
+            queue.delete(letter.queued)
+        held_elsewhere = queue.held_elsewhere
+    if accepted:
+        return Answer(decided=True, said=f"Decided: {decision}.")
+
+    name = letters[0].execution_name if letters else None
+    execution = _execution(stack, name, message_id)
+    if execution is None:
+        if letters:
+            return Answer(
+                decided=False, said="Its execution is gone: nothing waits for a decision."
+            )
+        raise Failed(f"There is no dead letter and no execution of a message {message_id!r}.")
+    stays = history.dead_letter_stays(history.read_events(stack, execution.arn))
+    if execution.status != "RUNNING":
+        return _over(stack, execution, stays, decision)
+    if not stays or stays[-1].over:
+        return Answer(decided=False, said=f"It waits for no decision: {_how_it_stands(stays)}.")
+    # It waits, and its entry cannot be seen: another reader holds it, or it outlived the queue's
+    # retention. On AWS the history tells the token, too.
+    token = stays[-1].task_token
+    if token is not None and _send(stack, token, output):
+        return Answer(decided=True, said=f"Decided: {decision}.")
+    if held_elsewhere:
+        raise Failed(
+            f"Another reader holds the dead letter of {message_id!r} now; try again in a minute."
+        )
+    if letters:
+        return Answer(decided=False, said="It was decided already, this very moment.")
+    raise Failed(
+        f"{message_id!r} waits for a decision, but its dead letter is gone from the queue: stop "
+        f"its execution ({execution.arn}), and retry will have it posted again."
+    )
+
+
+def _letters(queue: QueueReader) -> list[DeadLetter]:
+    return [letter for queued in queue.messages() if (letter := dead_letter(queued)) is not None]
+
+
+def _newest_first(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
+    return sorted(
+        letters, key=lambda letter: (letter.posted_at, letter.queued.sent_at), reverse=True
+    )
+
+
+def _answer(stack: Stack, decision: Decision, note: str) -> dict[str, str]:
+    """The task's output. Who decided is for the record only, so it may be missing."""
+    answer = {"decision": decision, "note": note, "decided_at": timestamp(datetime.now(UTC))}
+    with contextlib.suppress(ClientError, BotoCoreError, Failed):
+        answer["decided_by"] = stack.aws.client("sts").get_caller_identity()["Arn"]
+    return answer
+
+
+def _send(stack: Stack, task_token: str, output: str) -> bool:
+    """Answer the task; False if it is open no more."""
+    try:
+        stack.stepfunctions.send_task_success(taskToken=task_token, output=output)
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _NO_OPEN_TASK:
+            return False
+        raise
+    return True
+
+
+def _execution(stack: Stack, name: str | None, message_id: str) -> Execution | None:
+    """The execution of an entry, or of a message id, or of that name."""
+    if name is not None:
+        return history.find_execution(stack, name)
+    return history.find_execution_of(stack, message_id)
+
+
+def _over(stack: Stack, execution: Execution, stays: list[Stay], decision: Decision) -> Answer:
+    """What to say of an execution that has ended."""
+    end = f"its execution ended {execution.status}"
+    if execution.error:
+        end += f" ({execution.error})"
+    unanswered = bool(stays) and not stays[-1].decision
+    if unanswered and decision == "retry":
+        return _redrive(stack, execution, end)
+    if unanswered:
+        return Answer(
+            decided=False,
+            said=f"Nobody had decided when {end}; retry posts the dead letter again.",
+        )
+    return Answer(decided=False, said=f"It waits for no decision: {end}, {_how_it_stands(stays)}.")
+
+
+def _redrive(stack: Stack, execution: Execution, end: str) -> Answer:
+    """Have the dead letter posted again: a redrive goes on in the state that failed."""
+    try:
+        stack.stepfunctions.redrive_execution(executionArn=execution.arn)
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        if code in _NO_SUCH_OPERATION:
+            raise Failed(
+                f"Nobody had decided when {end}, and this endpoint cannot redrive executions "
+                "(AWS can), so the dead letter cannot be posted again."
+            ) from error
+        if code == "ExecutionNotRedrivable":
+            raise Failed(
+                f"Nobody had decided when {end}, and Step Functions cannot redrive it any more: "
+                f"{error.response['Error']['Message']}"
+            ) from error
+        raise
+    return Answer(
+        decided=False,
+        said=f"Nobody had decided when {end}; it goes on now and posts the dead letter again, for "
+        "you to decide.",
+        posted_again=True,
+    )
+
+
+def _how_it_stands(stays: list[Stay]) -> str:
+    made = next((stay.decision for stay in reversed(stays) if stay.decision), None)
+    if made is None:
+        return "no decision was made"
+    when = f" at {made['decided_at']}" if "decided_at" in made else ""
+    by = f" by {made['decided_by']}" if "decided_by" in made else ""
+    return f"the last decision was {made['decision']}{when}{by}"

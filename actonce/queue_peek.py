@@ -1,0 +1,171 @@
+"""Reading a whole queue without consuming it."""
+
+import contextlib
+import random
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+HOLD_SECONDS = 30
+"""How long a reader that dies keeps messages from others; for long queues it grows (below)."""
+
+_READ_PER_SECOND = 100  # a cautious guess, for how long a long queue is held
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A message that lies in a queue, in ReceiveMessage's form.
+
+    Attributes:
+        attributes: SQS's own, such as `SentTimestamp` (milliseconds since the epoch, as text).
+        message_attributes: the sender's (`{name: {"DataType": ..., "StringValue": ...}}`).
+    """
+
+    sqs_message_id: str
+    body: str
+    attributes: Mapping[str, str]
+    message_attributes: Mapping[str, Mapping[str, Any]]
+    receipt_handle: str
+
+    @property
+    def sent_at(self) -> datetime:
+        """When it was sent (UTC)."""
+        return datetime.fromtimestamp(int(self.attributes["SentTimestamp"]) / 1000, UTC)
+
+    def text_attribute(self, name: str) -> str | None:
+        """The sender's attribute of type String or Number, or None."""
+        value = self.message_attributes.get(name, {}).get("StringValue")
+        return value if isinstance(value, str) else None
+
+
+class QueueReader:
+    """Takes hold of every message of a queue, and gives back what is not deleted.
+
+    Two readers at once hide messages from each other. So a reader goes round again, after it gave
+    everything back, until a round brings nothing new and nobody else holds anything; at most until
+    what a dead reader held must have come back.
+
+    A context manager: whatever ends the block, what is held is given back.
+
+    Args:
+        hold_seconds: visibility timeout of what is received.
+    """
+
+    def __init__(
+        self, sqs: "SQSClient", queue_url: str, *, hold_seconds: int = HOLD_SECONDS
+    ) -> None:
+        self._sqs = sqs
+        self._queue_url = queue_url
+        self._hold_seconds = hold_seconds
+        self._handles: dict[str, str] = {}
+        self.held_elsewhere = 0
+        """After `messages`: how many others still held, which it may have missed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._give_back()
+
+    def messages(self) -> Iterator[Queued]:
+        """Every message once. At its end all of them are held, until the block ends."""
+        visible, _ = self._counts()
+        hold = min(self._hold_seconds + visible // _READ_PER_SECOND, 43_200)
+        deadline = time.monotonic() + hold + 5
+        seen: set[str] = set()
+        while True:
+            before = len(seen)
+            for message in self._round(hold):
+                if message.sqs_message_id not in seen:
+                    seen.add(message.sqs_message_id)
+                    yield message
+            _, in_flight = self._counts()
+            self.held_elsewhere = max(0, in_flight - len(self._handles))
+            finished = len(seen) == before and not self.held_elsewhere
+            if finished or time.monotonic() > deadline:
+                return
+            self._give_back()
+            # Two readers in step would go on taking the same halves.
+            time.sleep(random.uniform(0, 0.3))  # noqa: S311 - not for secrets
+
+    def delete(self, message: Queued) -> None:
+        """Delete a message; harmless if it is gone."""
+        handle = self._handles.pop(message.sqs_message_id, message.receipt_handle)
+        try:
+            self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=handle)
+        except ClientError as error:
+            if "ReceiptHandle" not in error.response["Error"]["Code"]:
+                raise
+
+    def _round(self, hold: int) -> Iterator[Queued]:
+        """Receive until there is nothing more to receive."""
+        while True:
+            try:
+                answer = self._sqs.receive_message(
+                    QueueUrl=self._queue_url,
+                    MaxNumberOfMessages=10,
+                    VisibilityTimeout=hold,
+                    # Only a long poll asks all of SQS's servers.
+                    WaitTimeSeconds=1,
+                    MessageAttributeNames=["All"],
+                    MessageSystemAttributeNames=["All"],
+                )
+            except ClientError as error:
+                if error.response["Error"]["Code"].rpartition(".")[2] == "OverLimit":
+                    return
+                raise
+            messages = [_queued(message) for message in answer.get("Messages", [])]
+            # What is held already and comes again has been held for too long: the round is over.
+            new = [message for message in messages if message.sqs_message_id not in self._handles]
+            self._handles |= {m.sqs_message_id: m.receipt_handle for m in messages}
+            yield from messages
+            if not new:
+                return
+
+    def _counts(self) -> tuple[int, int]:
+        """How many messages are visible, and how many are held by anybody."""
+        answer = self._sqs.get_queue_attributes(
+            QueueUrl=self._queue_url,
+            AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+        )["Attributes"]
+        return (
+            int(answer["ApproximateNumberOfMessages"]),
+            int(answer["ApproximateNumberOfMessagesNotVisible"]),
+        )
+
+    def _give_back(self) -> None:
+        """Make what is held visible at once. What cannot be given back comes back by itself."""
+        handles = list(self._handles.values())
+        self._handles.clear()
+        with contextlib.suppress(ClientError):
+            for start in range(0, len(handles), 10):
+                self._sqs.change_message_visibility_batch(
+                    QueueUrl=self._queue_url,
+                    Entries=[
+                        {"Id": str(index), "ReceiptHandle": handle, "VisibilityTimeout": 0}
+                        for index, handle in enumerate(handles[start : start + 10])
+                    ],
+                )
+
+
+def _queued(message: Mapping[str, Any]) -> Queued:
+    return Queued(
+        sqs_message_id=message["MessageId"],
+        body=message["Body"],
+        attributes=message.get("Attributes", {}),
+        message_attributes=message.get("MessageAttributes", {}),
+        receipt_handle=message["ReceiptHandle"],
+    )

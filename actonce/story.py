@@ -1,0 +1,273 @@
+"""The story of one message: everything that each part of the stack recorded of it."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from boto3.dynamodb.types import TypeDeserializer
+
+from actonce import history, unstarted
+from actonce.aws import Stack
+from actonce.deployed import execution_name, stored_message_id, timestamp
+from actonce.history import Execution, Stay, Step
+from actonce.message_ids import message_reader
+from actonce.queue_peek import QueueReader
+from actonce.unstarted import Unstarted
+
+Record = dict[str, Any]
+
+_LOGGED = (
+    "at",
+    "end",
+    "reason",
+    "detail",
+    "error",
+    "fingerprint",
+    "sqs_message_id",
+    "receive_count",
+    "sent_at",
+    "first_received_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A line of the story: when (UTC), where, what happened, and more of it."""
+
+    at: datetime
+    where: str
+    what: str
+    more: str = ""
+
+    def as_json(self) -> Record:
+        """For machines."""
+        return {
+            "at": timestamp(self.at),
+            "where": self.where,
+            "what": self.what,
+            "more": self.more,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What was found. Every record comes from where its part of the stack keeps it.
+
+    Attributes:
+        deliveries: lines of the starter's log.
+        fingerprint: the row, `fingerprint` and `first_seen`.
+        effects: items of the Appointments table, without the request.
+        unstarted: what lies in UnstartedQueue now.
+    """
+
+    message_id: str
+    execution_name: str
+    deliveries: list[Record]
+    fingerprint: Record | None
+    execution: Execution | None
+    steps: list[Step]
+    dead_letters: list[Stay]
+    effects: list[Record]
+    unstarted: list[Unstarted]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any part of the stack has a record of the message."""
+        return bool(
+            self.deliveries or self.fingerprint or self.execution or self.effects or self.unstarted
+        )
+
+    def as_json(self) -> Record:
+        """One object for machines."""
+        execution = None
+        if self.execution is not None:
+            execution = self.execution.as_json() | {"steps": [s.as_json() for s in self.steps]}
+        return {
+            "message_id": self.message_id,
+            "execution_name": self.execution_name,
+            "deliveries": self.deliveries,
+            "fingerprint": self.fingerprint,
+            "execution": execution,
+            "dead_letters": [stay.as_json() for stay in self.dead_letters],
+            "effects": self.effects,
+            "unstarted": [entry.as_json() for entry in self.unstarted],
+            "timeline": [moment.as_json() for moment in self.timeline()],
+        }
+
+    def timeline(self) -> list[Moment]:
+        """All of it in order of time. Each time is by the clock of the part that recorded it."""
+        moments = [moment for part in self._parts() for moment in part]
+        return sorted(moments, key=lambda moment: moment.at)
+
+    def _parts(self) -> Iterator[Iterator[Moment]]:
+        # Where two times are the same, this order tells the story.
+        yield self._fingerprint_moments()
+        yield (_delivery_moment(line) for line in self.deliveries)
+        yield (Moment(e.since, "UnstartedQueue", e.reason, e.detail) for e in self.unstarted)
+        yield (_step_moment(step) for step in self.steps if _is_told(step))
+        yield (_effect_moment(effect) for effect in self.effects if "booked_at" in effect)
+
+    def _fingerprint_moments(self) -> Iterator[Moment]:
+        if self.fingerprint is not None:
+            at = datetime.fromisoformat(self.fingerprint["first_seen"])
+            yield Moment(at, "Fingerprints", "first seen", self.fingerprint["fingerprint"][:12])
+
+
+def read_story(stack: Stack, message_id: str) -> Story:
+    """Read a message's story, all its parts side by side.
+
+    `message_id` is the producer's id, or the name of its execution.
+    """
+    execution = history.find_execution_of(stack, message_id)
+    if execution is not None:
+        message_id = str(execution.input.get("message_id", message_id))
+    with ThreadPoolExecutor(5, thread_name_prefix="story") as threads:
+        deliveries = threads.submit(_deliveries, stack, message_id)
+        fingerprint = threads.submit(_fingerprint, stack, message_id)
+        effects = threads.submit(_effects, stack, message_id)
+        entries = threads.submit(_unstarted, stack, message_id)
+        events = history.read_events(stack, execution.arn) if execution is not None else []
+        return Story(
+            message_id=message_id,
+            execution_name=execution_name(message_id),
+            deliveries=deliveries.result(),
+            fingerprint=fingerprint.result(),
+            execution=execution,
+            steps=history.steps(events),
+            dead_letters=history.dead_letter_stays(events),
+            effects=effects.result(),
+            unstarted=entries.result(),
+        )
+
+
+def _deliveries(stack: Stack, message_id: str) -> list[Record]:
+    """The message's lines of the `deliveries` stream.
+
+    Most have its execution's name, which needs no quoting whatever its id is. A message that is too
+    large has none yet, and a delivery that failed has not even its id.
+    """
+    name, stored = execution_name(message_id), stored_message_id(message_id)
+    with ThreadPoolExecutor(3, thread_name_prefix="logs") as threads:
+        named, too_large, failed = threads.map(
+            lambda word: _logged(stack, word), (name, "too_large", "failed")
+        )
+    own = {
+        line["log_event"]: line
+        for line in [*named, *too_large]
+        if line.get("execution_name") == name or line.get("message_id") == stored
+    }
+    sqs_ids = {line.get("sqs_message_id") for line in own.values()}
+    own |= {
+        line["log_event"]: line
+        for line in failed
+        if line.get("end") == "failed" and line.get("sqs_message_id") in sqs_ids
+    }
+    lines = sorted(own.values(), key=lambda line: str(line["at"]))
+    return [{key: line[key] for key in _LOGGED if line.get(key) is not None} for line in lines]
+
+
+def _logged(stack: Stack, word: str) -> list[Record]:
+    """Lines of the starter's log that hold a word and are of the `deliveries` stream.
+
+    Lambda's own lines (START, REPORT and the like) and metrics stand between them.
+    """
+    pages = stack.logs.get_paginator("filter_log_events").paginate(
+        logGroupName=stack.starter_log_group, filterPattern=f'"{word}"'
+    )
+    found = []
+    for page in pages:
+        for event in page["events"]:
+            try:
+                line = json.loads(event["message"])
+            except ValueError:
+                continue
+            if isinstance(line, dict) and line.get("stream") == "deliveries":
+                found.append(line | {"log_event": event["message"]})
+    return found
+
+
+def _fingerprint(stack: Stack, message_id: str) -> Record | None:
+    answer = stack.dynamodb.get_item(
+        TableName=stack.fingerprints_table,
+        Key={"message_id": {"S": stored_message_id(message_id)}},
+        ConsistentRead=True,
+    )
+    row = answer.get("Item")
+    if row is None:
+        return None
+    return {"fingerprint": row["fingerprint"]["S"], "first_seen": row["first_seen"]["S"]}
+
+
+def _effects(stack: Stack, message_id: str) -> list[Record]:
+    pages = stack.dynamodb.get_paginator("query").paginate(
+        TableName=stack.appointments_table,
+        KeyConditionExpression="message_id = :id AND begins_with(appointment_id, :appointment)",
+        ExpressionAttributeValues={
+            ":id": {"S": stored_message_id(message_id)},
+            ":appointment": {"S": "appointment-"},
+        },
+        ConsistentRead=True,
+    )
+    effects = [_plain(item) for page in pages for item in page["Items"]]
+    return sorted(effects, key=lambda effect: str(effect.get("booked_at")))
+
+
+def _plain(item: Mapping[str, Any]) -> Record:
+    """An item without DynamoDB's types, and without the request, which may be personal."""
+    deserialize: Callable[[Any], Any] = TypeDeserializer().deserialize
+    values = {name: deserialize(value) for name, value in item.items() if name != "request"}
+    return {
+        name: int(value) if isinstance(value, Decimal) else value for name, value in values.items()
+    }
+
+
+def _unstarted(stack: Stack, message_id: str) -> list[Unstarted]:
+    reader = message_reader(stack)
+    with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
+        return [e for e in unstarted.entries(queue, reader) if e.is_named(message_id)]
+
+
+def _delivery_moment(line: Record) -> Moment:
+    more = [str(line[key]) for key in ("reason", "error", "detail") if line.get(key)]
+    if line.get("receive_count", 1) != 1:
+        more.append(f"received {line['receive_count']} times")
+    return Moment(
+        datetime.fromisoformat(line["at"]), "StarterFunction", str(line["end"]), ", ".join(more)
+    )
+
+
+def _is_told(step: Step) -> bool:
+    # What the choices chose is told by what comes next.
+    return not (step.what == "entered" and step.state in ("Performed?", "Decision"))
+
+
+def _step_moment(step: Step) -> Moment:
+    detail = step.detail
+    if step.what == "attempt":
+        return Moment(step.at, step.state, f"attempt {detail['number']}")
+    if step.what == "error":
+        return Moment(step.at, step.state, detail.get("error", "failed"), _cause(detail))
+    if step.what == "decision":
+        who = " ".join(str(detail[name]) for name in ("decided_by", "note") if detail.get(name))
+        return Moment(step.at, step.state, f"decided: {detail['decision']}", who)
+    if step.what == "ended":
+        more = detail.get("outcome") or " ".join(
+            filter(None, [detail.get("error"), _cause(detail)])
+        )
+        return Moment(step.at, "execution", detail["status"], more)
+    return Moment(step.at, step.state or "execution", step.what)
+
+
+def _cause(detail: Record) -> str:
+    return history.short_cause(detail.get("cause"))
+
+
+def _effect_moment(effect: Record) -> Moment:
+    more = f"practice {effect['practice']}, slot {effect['slot']}"
+    return Moment(
+        datetime.fromisoformat(effect["booked_at"]), "Appointments", effect["appointment_id"], more
+    )

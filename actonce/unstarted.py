@@ -1,0 +1,214 @@
+"""What lies in UnstartedQueue: deliveries that could not be started, and their way back."""
+
+import base64
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from actonce.deployed import (
+    SOURCE_ATTRIBUTES,
+    SOURCE_MESSAGE_ID,
+    Delivery,
+    Message,
+    MessageReader,
+    Reason,
+    stored_message_id,
+    timestamp,
+)
+from actonce.queue_peek import Queued, QueueReader
+from actonce.sending import MAX_BYTES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+RECEIVED_TOO_OFTEN = "received_too_often"
+"""Reason of a message that SQS moved here itself, after `maxReceiveCount` receives."""
+
+REASONS = (*(str(reason) for reason in Reason), RECEIVED_TOO_OFTEN)
+
+_MAX_ATTRIBUTES = 10
+_SET_BY_THE_STARTER = frozenset({"reason", "detail", SOURCE_MESSAGE_ID, "receive_count"})
+
+Attributes = dict[str, Any]
+"""Message attributes by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unstarted:
+    """An entry of UnstartedQueue.
+
+    Attributes:
+        queued: the entry as it lies there.
+        reason: why it could not be started, one of `REASONS`.
+        message_id: the producer's, as tables and logs keep it; None where it cannot be read.
+        source_message_id: SQS's id of the message when its producer sent it.
+        receive_count: how often the starter was given it.
+        attributes: the producer's own, in a Lambda event's form.
+    """
+
+    queued: Queued
+    reason: str
+    detail: str
+    message_id: str | None
+    source_message_id: str
+    receive_count: int
+    attributes: Attributes
+
+    @property
+    def sqs_message_id(self) -> str:
+        """SQS's id of the entry."""
+        return self.queued.sqs_message_id
+
+    @property
+    def since(self) -> datetime:
+        """When the entry was sent: by the starter, or, if SQS moved it, by its producer (UTC)."""
+        return self.queued.sent_at
+
+    def is_named(self, name: str) -> bool:
+        """Whether `name` is its message id or one of its SQS ids."""
+        return name in (self.sqs_message_id, self.source_message_id) or (
+            self.message_id is not None and self.message_id == stored_message_id(name)
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines; without body and attributes."""
+        return {
+            "sqs_message_id": self.sqs_message_id,
+            "message_id": self.message_id,
+            "reason": self.reason,
+            "detail": self.detail,
+            "since": timestamp(self.since),
+            "receive_count": self.receive_count,
+            "source_message_id": self.source_message_id,
+        }
+
+
+def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
+    """Read an entry, whoever put it there."""
+    handed_on = queued.message_attributes.keys() >= _SET_BY_THE_STARTER
+    if handed_on:
+        own = json.loads(queued.text_attribute(SOURCE_ATTRIBUTES) or "{}")
+        receive_count = int(queued.text_attribute("receive_count") or 0)
+        reason = queued.text_attribute("reason") or ""
+        detail = queued.text_attribute("detail") or ""
+    else:
+        own = {name: _event_form(value) for name, value in queued.message_attributes.items()}
+        # This reader's own receives count as well: SQS goes on counting after the move.
+        receive_count = int(queued.attributes.get("ApproximateReceiveCount", 0))
+        reason = RECEIVED_TOO_OFTEN
+        detail = "SQS gave it up: the starter received it time and again and never finished."
+    source = queued.text_attribute(SOURCE_MESSAGE_ID) or queued.sqs_message_id
+    delivery = Delivery(
+        sqs_message_id=source,
+        body=queued.body,
+        attributes=queued.attributes,
+        message_attributes=own,
+    )
+    message = reader.read(delivery)
+    return Unstarted(
+        queued=queued,
+        reason=reason,
+        detail=detail,
+        message_id=(
+            message.stored_message_id if isinstance(message, Message) else message.message_id
+        ),
+        source_message_id=source,
+        receive_count=receive_count,
+        attributes={name: value for name, value in own.items() if name != SOURCE_MESSAGE_ID},
+    )
+
+
+def entries(queue: QueueReader, reader: MessageReader) -> list[Unstarted]:
+    """Everything in UnstartedQueue, oldest first."""
+    found = [unstarted(queued, reader) for queued in queue.messages()]
+    return sorted(found, key=lambda entry: entry.since)
+
+
+@dataclass(frozen=True, slots=True)
+class NotRedriven:
+    """An entry that stays where it is, and why."""
+
+    entry: Unstarted
+    why: str
+
+
+def redrive(
+    sqs: "SQSClient", requests_queue: str, queue: QueueReader, chosen: Sequence[Unstarted]
+) -> list[NotRedriven]:
+    """Send entries back to RequestsQueue as their producers sent them; what could not be.
+
+    First sent, then deleted: a crash between the two leaves the message in both queues, and the
+    execution's name makes a duplicate of one of them. The other way round it would be lost.
+    """
+
+    def one(entry: Unstarted) -> NotRedriven | None:
+        attributes = attributes_to_send(entry)
+        if attributes is None:
+            return NotRedriven(
+                entry, "It has no room left for its source_message_id, so it would get a new id."
+            )
+        try:
+            sqs.send_message(
+                QueueUrl=requests_queue,
+                MessageBody=entry.queued.body,
+                MessageAttributes=attributes,
+            )
+        except ClientError as error:
+            return NotRedriven(entry, str(error))
+        queue.delete(entry.queued)
+        return None
+
+    with ThreadPoolExecutor(10, thread_name_prefix="redrive") as threads:
+        return [failure for failure in threads.map(one, chosen) if failure is not None]
+
+
+def attributes_to_send(entry: Unstarted) -> Attributes | None:
+    """The producer's own attributes and `source_message_id`, in SendMessage's form.
+
+    The latter keeps the id of a message whose id is SQS's, also where SQS moved it here: it may
+    have been started before. A message that has no room for one more goes without, unless its id
+    depends on it; then None.
+    """
+    own = {name: _sqs_form(value) for name, value in entry.attributes.items()}
+    whole: Attributes = own | {
+        SOURCE_MESSAGE_ID: {"DataType": "String", "StringValue": entry.source_message_id}
+    }
+    size = len(entry.queued.body.encode()) + _size(whole.items())
+    if len(whole) <= _MAX_ATTRIBUTES and size <= MAX_BYTES:
+        return whole
+    return None if entry.message_id == entry.source_message_id else own
+
+
+def _size(attributes: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
+    """Bytes that count towards a message's size: names, types and values."""
+    return sum(
+        len(name.encode())
+        + len(value["DataType"].encode())
+        + len(value.get("StringValue", "").encode())
+        + len(value.get("BinaryValue", b""))
+        for name, value in attributes
+    )
+
+
+def _event_form(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A message attribute as ReceiveMessage gives it, in the form of a Lambda event."""
+    form = {"dataType": value["DataType"]}
+    if "StringValue" in value:
+        form["stringValue"] = value["StringValue"]
+    if "BinaryValue" in value:
+        form["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode()
+    return form
+
+
+def _sqs_form(value: Mapping[str, Any]) -> dict[str, Any]:
+    form = {"DataType": value["dataType"]}
+    if "stringValue" in value:
+        form["StringValue"] = value["stringValue"]
+    if "binaryValue" in value:
+        form["BinaryValue"] = base64.b64decode(value["binaryValue"])
+    return form
