@@ -1,0 +1,222 @@
+"""The code and the names in docs/ are true."""
+
+import doctest
+import http.server
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from actonce.embedded.paths import PROJECT
+from deduplication.refusal import Reason
+from effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
+from tests import template
+
+DOCS = PROJECT / "docs"
+PAGES = [*DOCS.rglob("*.md"), *PROJECT.glob("*.md"), PROJECT / "events" / "README.md"]
+
+
+def read(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def python_blocks(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", read(page), re.DOTALL | re.MULTILINE)
+
+
+@dataclass
+class Provider:
+    """A provider of gift cards, on loopback; `fault` is what it does to the next order."""
+
+    port: int = 0
+    fault: str = ""
+    orders: list[dict[str, Any]] = field(default_factory=list)
+
+    def connect(self) -> HTTPConnection:
+        return HTTPConnection("127.0.0.1", self.port, timeout=10)
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    provider = Provider()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            order = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            fault, provider.fault = provider.fault, ""
+            if fault == "busy":
+                self.reply(429, {})
+                return
+            provider.orders.append(order | {"id": len(provider.orders) + 1})
+            if fault == "answer lost":
+                self.close_connection = True
+            elif fault == "error after the order":
+                self.reply(500, {})
+            else:
+                self.reply(201, provider.orders[-1])
+
+        def do_GET(self) -> None:
+            if provider.fault == "cannot look":
+                self.reply(503, {})
+                return
+            reference = parse_qs(urlsplit(self.path).query)["reference"][0]
+            self.reply(200, [order for order in provider.orders if order["reference"] == reference])
+
+        def reply(self, status: int, value: Any) -> None:
+            body = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        provider.port = server.server_port
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield provider
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def gift_cards(provider: Provider) -> Effect:
+    """The page's effect, made from the page's text."""
+    (code,) = python_blocks("your-own-effect.md")
+    namespace: dict[str, Any] = {"__name__": "gift_cards"}
+    exec(compile(code, "docs/your-own-effect.md", "exec"), namespace)
+    effect: Effect = namespace["GiftCards"](provider.connect)
+    return effect
+
+
+PERFORM = {"operation": "perform", "message": {"message_id": "a/1 ü", "body": {"amount": 20}}}
+FIND = {"operation": "find", "message": {"message_id": "a/1 ü"}}
+NOT_FOUND = {"performed": False, "effect": None}
+
+
+def test_the_effect_of_the_page_is_performed_and_then_found(gift_cards: Effect) -> None:
+    assert answer(gift_cards, FIND) == NOT_FOUND
+    performed = answer(gift_cards, PERFORM)
+    assert performed == {"performed": True, "effect": {"order": 1}}
+    assert answer(gift_cards, FIND) == performed
+
+
+@pytest.mark.parametrize("fault", ["answer lost", "error after the order"])
+def test_the_effect_of_the_page_never_guesses_that_nothing_happened(
+    fault: str, gift_cards: Effect, provider: Provider
+) -> None:
+    provider.fault = fault
+    with pytest.raises(OutcomeUnknown):
+        answer(gift_cards, PERFORM)
+    assert len(provider.orders) == 1
+    assert answer(gift_cards, FIND) == {"performed": True, "effect": {"order": 1}}
+
+
+def test_the_effect_of_the_page_is_not_performed_where_no_order_was_taken(
+    gift_cards: Effect, provider: Provider
+) -> None:
+    provider.fault = "busy"
+    with pytest.raises(NotPerformed):
+        answer(gift_cards, PERFORM)
+    assert provider.orders == []
+    assert answer(gift_cards, FIND) == NOT_FOUND
+
+
+def test_the_effect_of_the_page_is_not_performed_where_nobody_listens(
+    gift_cards: Effect, provider: Provider
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed_again:
+        provider.port = closed_again.getsockname()[1]
+    with pytest.raises(NotPerformed):
+        answer(gift_cards, PERFORM)
+
+
+@pytest.mark.parametrize("body", [{}, {"amount": "20"}, [], None])
+def test_the_effect_of_the_page_rejects_what_can_never_be_ordered(
+    body: Any, gift_cards: Effect, provider: Provider
+) -> None:
+    message = {"message_id": "a/1 ü", "body": body}
+    with pytest.raises(Rejected):
+        answer(gift_cards, {"operation": "perform", "message": message})
+    assert provider.orders == []
+
+
+def test_the_effect_of_the_page_does_not_take_a_failed_look_for_nothing(
+    gift_cards: Effect, provider: Provider
+) -> None:
+    provider.fault = "cannot look"
+    with pytest.raises(RuntimeError):
+        answer(gift_cards, FIND)
+
+
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)
+def test_the_code_of_the_page_passes_the_checks_of_the_project(command: list[str]) -> None:
+    (code,) = python_blocks("your-own-effect.md")
+    as_file = ["--stdin-filename", "functions/gift_cards.py", "-"]
+    run = subprocess.run(
+        [sys.executable, "-m", "ruff", *command, *as_file],
+        input=code,
+        cwd=PROJECT,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout
+
+
+def test_the_examples_of_the_message_id_page_are_true() -> None:
+    result = doctest.testfile(str(DOCS / "message-id.md"), module_relative=False)
+    assert result.attempted > 10
+    assert result.failed == 0
+
+
+def test_every_reason_is_explained_and_has_its_remedy() -> None:
+    for page in ("message-id.md", "operations.md"):
+        text = read(page)
+        assert [reason for reason in Reason if f"`{reason}`" not in text] == []
+
+
+def test_every_alarm_has_its_row() -> None:
+    alarms = template.of_type(template.load(), "AWS::CloudWatch::Alarm")
+    assert alarms
+    text = read("operations.md")
+    assert [name for name in alarms if f"| `{name}` |" not in text] == []
+
+
+def test_every_reason_of_a_dead_letter_has_its_row() -> None:
+    definition = (PROJECT / "statemachine" / "process_message.asl.json").read_text()
+    reasons = set(re.findall(r'"reason": "(\w+)"', definition))
+    assert reasons
+    text = read("operations.md")
+    assert [reason for reason in reasons if f"| `{reason}` |" not in text] == []
+
+
+def test_every_name_of_a_parameter_is_one_of_the_template() -> None:
+    parameters = template.load()["Parameters"]
+    named = {
+        name
+        for page in ("message-id.md", "operations.md", "your-own-effect.md")
+        for name in re.findall(
+            r"`([A-Z]\w+(?:Seconds|From|Concurrency|Email|Days|Data))`", read(page)
+        )
+    }
+    assert len(named) > 5
+    assert named <= parameters.keys()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_every_link_to_a_file_leads_somewhere(page: Any) -> None:
+    links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    files = [link for link in links if "://" not in link]
+    assert [link for link in files if not (page.parent / link).exists()] == []
