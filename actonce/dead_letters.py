@@ -118,9 +118,9 @@ def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") ->
     Raises:
         Failed: there is no such message, or its dead letter cannot be found now.
     """
-    output = json.dumps(_answer(stack, decision, note), ensure_ascii=False)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         letters = [letter for letter in _letters(queue) if letter.is_named(message_id)]
+        output = json.dumps(_answer(stack, decision, note), ensure_ascii=False)
         accepted = False
         for letter in _newest_first(letters):
             # An execution has one open task; once that is answered, its older entries have none.

@@ -86,15 +86,18 @@ class QueueReader:
         hold = min(self._hold_seconds + visible // _READ_PER_SECOND, 43_200)
         deadline = time.monotonic() + hold + 5
         seen: set[str] = set()
+        # A short poll asks some of SQS's servers and is quick; only a long poll asks all of them.
+        wait_seconds = 0
         while True:
             before = len(seen)
-            for message in self._round(hold):
+            for message in self._round(hold, wait_seconds):
                 if message.sqs_message_id not in seen:
                     seen.add(message.sqs_message_id)
                     yield message
             _, in_flight = self._counts()
             self.held_elsewhere = max(0, in_flight - len(self._handles))
-            finished = len(seen) == before and not self.held_elsewhere
+            finished = len(seen) == before and not self.held_elsewhere and wait_seconds
+            wait_seconds = 1
             if finished or time.monotonic() > deadline:
                 return
             self._give_back()
@@ -110,7 +113,7 @@ class QueueReader:
             if "ReceiptHandle" not in error.response["Error"]["Code"]:
                 raise
 
-    def _round(self, hold: int) -> Iterator[Queued]:
+    def _round(self, hold: int, wait_seconds: int) -> Iterator[Queued]:
         """Receive until there is nothing more to receive."""
         while True:
             try:
@@ -118,8 +121,7 @@ class QueueReader:
                     QueueUrl=self._queue_url,
                     MaxNumberOfMessages=10,
                     VisibilityTimeout=hold,
-                    # Only a long poll asks all of SQS's servers.
-                    WaitTimeSeconds=1,
+                    WaitTimeSeconds=wait_seconds,
                     MessageAttributeNames=["All"],
                     MessageSystemAttributeNames=["All"],
                 )

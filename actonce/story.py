@@ -107,7 +107,7 @@ class Story:
         # Where two times are the same, this order tells the story.
         yield self._fingerprint_moments()
         yield (_delivery_moment(line) for line in self.deliveries)
-        yield (Moment(e.since, "UnstartedQueue", e.reason, e.detail) for e in self.unstarted)
+        yield (Moment(e.since, "UnstartedQueue", "waits", e.reason) for e in self.unstarted)
         yield (_step_moment(step) for step in self.steps if _is_told(step))
         yield (_effect_moment(effect) for effect in self.effects if "booked_at" in effect)
 
@@ -252,8 +252,9 @@ def _step_moment(step: Step) -> Moment:
     if step.what == "error":
         return Moment(step.at, step.state, detail.get("error", "failed"), _cause(detail))
     if step.what == "decision":
-        who = " ".join(str(detail[name]) for name in ("decided_by", "note") if detail.get(name))
-        return Moment(step.at, step.state, f"decided: {detail['decision']}", who)
+        by = f"by {detail['decided_by']}" if "decided_by" in detail else ""
+        more = ", ".join(filter(None, [detail["note"], by]))
+        return Moment(step.at, step.state, f"decided: {detail['decision']}", more)
     if step.what == "ended":
         more = detail.get("outcome") or " ".join(
             filter(None, [detail.get("error"), _cause(detail)])
@@ -267,7 +268,5 @@ def _cause(detail: Record) -> str:
 
 
 def _effect_moment(effect: Record) -> Moment:
-    more = f"practice {effect['practice']}, slot {effect['slot']}"
-    return Moment(
-        datetime.fromisoformat(effect["booked_at"]), "Appointments", effect["appointment_id"], more
-    )
+    more = f"practice {effect['practice']}, slot {effect['slot']}, {effect['appointment_id']}"
+    return Moment(datetime.fromisoformat(effect["booked_at"]), "Appointments", "booked", more)

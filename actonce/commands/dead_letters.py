@@ -3,10 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from actonce import console, dead_letters, history
+from actonce.commands import tables
 from actonce.commands.options import Json, StackName
 from actonce.dead_letters import Decision
 from actonce.errors import Failed
@@ -42,11 +41,11 @@ def list_(stack_name: StackName = "actonce", json: Json = False) -> None:
         found = [letter.as_json() for letter in letters]
         console.print_json({"dead_letters": found, "held_elsewhere": held})
     elif letters:
-        table = Table("ID", "Reason", "Error", "Since (UTC)", "Rounds", box=None)
-        for letter in letters:
-            cells = (letter.message_id, letter.reason, letter.error, letter.posted_at)
-            table.add_row(*(Text(cell) for cell in cells), str(letter.rounds))
-        console.out.print(table)
+        rows = [
+            (one.message_id, one.reason, str(one.rounds), one.posted_at, one.error)
+            for one in letters
+        ]
+        tables.print_rows(("ID", "Reason", "Rounds", "Since", "Error"), rows)
     else:
         console.out.print("No message waits for a decision.")
     if held:
@@ -80,15 +79,10 @@ def show(
     if json:
         console.print_json(whole)
         return
-    table = Table(box=None, show_header=False)
-    for name, value in whole.items():
-        if name not in ("cause", "message"):
-            table.add_row(Text(name), Text(str(value)))
-    table.add_row(Text("cause"), Text(history.short_cause(letter.cause, 1000)))
-    console.out.print(table)
-    console.out.print("message")
+    fields = {name: value for name, value in whole.items() if name != "message"}
+    tables.print_fields(fields | {"cause": history.short_cause(letter.cause, 1000)})
     if letter.message is None:
-        console.out.print("  too large to be posted; it is the execution's input")
+        console.out.print("The message was too large to be posted: it is the execution's input.")
     else:
         console.out.print_json(data=letter.message, ensure_ascii=False)
 

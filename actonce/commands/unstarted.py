@@ -3,11 +3,10 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from actonce import console, unstarted
 from actonce.aws import Stack
+from actonce.commands import tables
 from actonce.commands.options import Json, StackName
 from actonce.deployed import timestamp
 from actonce.errors import Failed, WrongUse
@@ -50,18 +49,11 @@ def list_(
         found = [entry.as_json() for entry in entries]
         console.print_json({"unstarted": found, "held_elsewhere": held})
     elif entries:
-        table = Table("SQS message id", "Message id", "Reason", "Since (UTC)", "Detail", box=None)
-        for entry in entries:
-            since = timestamp(entry.since)
-            cells = (
-                entry.sqs_message_id,
-                entry.message_id or "",
-                entry.reason,
-                since,
-                entry.detail,
-            )
-            table.add_row(*(Text(cell) for cell in cells))
-        console.out.print(table)
+        rows = [
+            (one.sqs_message_id, one.reason, timestamp(one.since), one.message_id or "", one.detail)
+            for one in entries
+        ]
+        tables.print_rows(("SQS message id", "Reason", "Since", "Message id", "Detail"), rows)
     else:
         console.out.print("Nothing lies in UnstartedQueue.")
     _say_held(held)
@@ -93,10 +85,7 @@ def show(
         console.print_json({"unstarted": shown, "held_elsewhere": queue.held_elsewhere})
         return
     for entry in found:
-        table = Table(box=None, show_header=False)
-        for name, value in (entry.as_json() | {"attributes": entry.attributes}).items():
-            table.add_row(Text(name), Text(str(value)))
-        console.out.print(table)
+        tables.print_fields(entry.as_json() | {"attributes": entry.attributes or None})
         console.out.print(entry.queued.body, markup=False)
 
 

@@ -3,10 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from actonce import console
+from actonce.commands import tables
 from actonce.commands.options import Json, StackName
 from actonce.deployed import timestamp
 from actonce.errors import Failed
@@ -36,11 +35,11 @@ def where(
     if json:
         console.print_json(story.as_json())
         return
-    table = Table("Time (UTC)", "Where", "What", "More", box=None, header_style="bold")
-    for moment in story.timeline():
-        at = timestamp(moment.at).replace("T", " ").rstrip("Z")
-        table.add_row(at, *(Text(text) for text in (moment.where, moment.what, moment.more)))
-    console.out.print(table)
+    rows = [
+        (timestamp(moment.at), moment.where, moment.what, moment.more)
+        for moment in story.timeline()
+    ]
+    tables.print_rows(("Time", "Where", "What", "More"), rows)
     console.out.print()
     console.out.print(_how_it_stands(story), markup=False)
 
@@ -53,7 +52,7 @@ def _how_it_stands(story: Story) -> str:
             f"actonce dead-letters show {story.message_id}"
         )
     effects = len(story.effects)
-    acted = "acted on once" if effects == 1 else f"acted on {effects} times"
+    acted = {0: "not acted on", 1: "acted on once"}.get(effects, f"acted on {effects} times")
     if story.execution is None:
         place = "in UnstartedQueue" if story.unstarted else "nowhere any more"
         return f"No execution is known; it lies {place}; it was {acted}."
