@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 HOLD_SECONDS = 30
 """How long a reader that dies keeps messages from others; for long queues it grows (below)."""
 
+_LONGEST_HOLD = 43_200  # seconds, SQS: visibility timeout
 _READ_PER_SECOND = 100  # a cautious guess, for how long a long queue is held
 
 
@@ -56,15 +57,16 @@ class QueueReader:
     A context manager: whatever ends the block, what is held is given back.
 
     Args:
-        hold_seconds: visibility timeout of what is received.
+        wait_for_others: seconds after which what others hold is waited for no more; None for as
+            long as a reader like this one may hold it.
     """
 
     def __init__(
-        self, sqs: "SQSClient", queue_url: str, *, hold_seconds: int = HOLD_SECONDS
+        self, sqs: "SQSClient", queue_url: str, *, wait_for_others: float | None = None
     ) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
-        self._hold_seconds = hold_seconds
+        self._wait_for_others = wait_for_others
         self._handles: dict[str, str] = {}
         self.held_elsewhere = 0
         """After `messages`: how many others still held, which it may have missed."""
@@ -82,21 +84,24 @@ class QueueReader:
 
     def messages(self) -> Iterator[Queued]:
         """Every message once. At its end all of them are held, until the block ends."""
-        visible, _ = self._counts()
-        hold = min(self._hold_seconds + visible // _READ_PER_SECOND, 43_200)
-        deadline = time.monotonic() + hold + 5
+        visible, self.held_elsewhere = self._counts()
+        hold = min(HOLD_SECONDS + visible // _READ_PER_SECOND, _LONGEST_HOLD)
+        patience = hold + 5 if self._wait_for_others is None else self._wait_for_others
+        deadline = time.monotonic() + patience
         seen: set[str] = set()
         # A short poll asks some of SQS's servers and is quick; only a long poll asks all of them.
         wait_seconds = 0
         while True:
-            before = len(seen)
+            known, held_before = len(seen), self.held_elsewhere
             for message in self._round(hold, wait_seconds):
                 if message.sqs_message_id not in seen:
                     seen.add(message.sqs_message_id)
                     yield message
             _, in_flight = self._counts()
             self.held_elsewhere = max(0, in_flight - len(self._handles))
-            finished = len(seen) == before and not self.held_elsewhere and wait_seconds
+            # What others held before this round they may have given back after its last look.
+            alone = not held_before and not self.held_elsewhere
+            finished = len(seen) == known and alone and wait_seconds > 0
             wait_seconds = 1
             if finished or time.monotonic() > deadline:
                 return

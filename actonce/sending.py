@@ -195,7 +195,7 @@ class Sender:
             if time.monotonic() + pause > give_up_at or self._stop.wait(pause):
                 report(
                     [
-                        NotSent(line.number, f"Given up after {attempt} attempts: {reason}")
+                        NotSent(line.number, f"Given up after {attempt} attempt(s): {reason}")
                         for line, reason in again
                     ]
                 )

@@ -1,0 +1,35 @@
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+from moto import mock_aws
+
+from actonce.aws import Aws, Stack
+
+# No example is timed: how long one takes says something about the machine only.
+settings.register_profile("actonce", deadline=None)
+settings.load_profile("actonce")
+
+STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-message"
+
+
+@pytest.fixture(autouse=True)
+def aws_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+
+
+@pytest.fixture
+def moto_stack() -> Iterator[Stack]:
+    """The stack's queues, on moto in this process."""
+    with mock_aws():
+        aws = Aws()
+        sqs = aws.client("sqs")
+        outputs = {
+            f"{name}Url": sqs.create_queue(QueueName=name)["QueueUrl"]
+            for name in ("RequestsQueue", "UnstartedQueue", "DeadLetterQueue")
+        }
+        yield Stack(aws, "actonce", outputs | {"ProcessMessageArn": STATE_MACHINE})

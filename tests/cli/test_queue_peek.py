@@ -1,0 +1,88 @@
+import pytest
+
+from actonce.aws import Stack
+from actonce.queue_peek import QueueReader
+from tests.cli.received import received
+
+
+def fill(stack: Stack, number: int) -> set[str]:
+    return {
+        stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=f"body {n}")["MessageId"]
+        for n in range(number)
+    }
+
+
+def reader(stack: Stack) -> QueueReader:
+    return QueueReader(stack.sqs, stack.unstarted_queue)
+
+
+def test_every_message_is_read_once_and_given_back(moto_stack: Stack) -> None:
+    ids = fill(moto_stack, 23)
+    with reader(moto_stack) as queue:
+        read = [message.sqs_message_id for message in queue.messages()]
+        assert queue.held_elsewhere == 0
+    assert len(read) == 23
+    assert set(read) == ids
+    visible_at_once = received(moto_stack, moto_stack.unstarted_queue)
+    assert {message["MessageId"] for message in visible_at_once} == ids
+
+
+def test_an_empty_queue_has_nothing_to_read(moto_stack: Stack) -> None:
+    with reader(moto_stack) as queue:
+        assert list(queue.messages()) == []
+
+
+def test_messages_are_held_until_the_block_ends(moto_stack: Stack) -> None:
+    fill(moto_stack, 3)
+    with reader(moto_stack) as queue:
+        assert len(list(queue.messages())) == 3
+        assert received(moto_stack, moto_stack.unstarted_queue) == []
+    assert len(received(moto_stack, moto_stack.unstarted_queue)) == 3
+
+
+def test_what_is_deleted_is_gone_and_the_rest_is_given_back(moto_stack: Stack) -> None:
+    fill(moto_stack, 12)
+    with reader(moto_stack) as queue:
+        for message in queue.messages():
+            if message.body in ("body 3", "body 11"):
+                queue.delete(message)
+                queue.delete(message)  # harmless
+    left = {message["Body"] for message in received(moto_stack, moto_stack.unstarted_queue)}
+    assert left == {f"body {n}" for n in range(12)} - {"body 3", "body 11"}
+
+
+def test_an_error_and_an_early_end_give_everything_back(moto_stack: Stack) -> None:
+    ids = fill(moto_stack, 15)
+
+    def fail() -> None:
+        with reader(moto_stack) as queue:
+            raise RuntimeError(next(queue.messages()).body)
+
+    with pytest.raises(RuntimeError, match="body"):
+        fail()
+    with reader(moto_stack) as queue:
+        next(queue.messages())
+    visible = received(moto_stack, moto_stack.unstarted_queue)
+    assert {message["MessageId"] for message in visible} == ids
+
+
+def test_what_another_reader_holds_is_waited_for(moto_stack: Stack) -> None:
+    ids = fill(moto_stack, 4)
+    held = moto_stack.sqs.receive_message(
+        QueueUrl=moto_stack.unstarted_queue, MaxNumberOfMessages=3, VisibilityTimeout=3
+    )["Messages"]
+    with reader(moto_stack) as queue:
+        read = {message.sqs_message_id for message in queue.messages()}
+    assert len(held) == 3
+    assert read == ids
+
+
+def test_what_another_reader_holds_for_too_long_is_counted(moto_stack: Stack) -> None:
+    fill(moto_stack, 4)
+    moto_stack.sqs.receive_message(
+        QueueUrl=moto_stack.unstarted_queue, MaxNumberOfMessages=3, VisibilityTimeout=600
+    )
+    with QueueReader(moto_stack.sqs, moto_stack.unstarted_queue, wait_for_others=0) as queue:
+        read = list(queue.messages())
+        assert queue.held_elsewhere == 3
+    assert len(read) == 1

@@ -1,0 +1,141 @@
+import gzip
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.deployed import MessageReader
+from actonce.sending import Accepted, Line
+from actonce.sent_record import SentRecord
+
+AT = datetime(2026, 1, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+AFTER_MIDNIGHT = datetime(2026, 2, 1, 0, 0, 0, 1_000, tzinfo=UTC)
+
+# Appends batches of ten for ever; says so after each, when `append` has returned.
+ENDLESS = """
+import itertools, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from actonce.deployed import MessageReader
+from actonce.sending import Accepted, Line
+from actonce.sent_record import SentRecord
+record = SentRecord(Path(sys.argv[1]), "requests.jsonl", MessageReader())
+at = datetime(2026, 1, 31, tzinfo=UTC)
+for batch in itertools.count():
+    numbers = range(batch * 10 + 1, batch * 10 + 11)
+    record.append([Accepted(Line(n, "{}", 2), f"sqs-{n}", at) for n in numbers])
+    print(flush=True)
+"""
+
+
+def accepted(number: int, body: str, at: datetime = AT) -> Accepted:
+    return Accepted(Line(number, body, len(body.encode())), f"sqs-{number}", at)
+
+
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    return [
+        json.loads(line)
+        for file in sorted(folder.glob("sent/dt=*/*.jsonl.gz"))
+        for line in gzip.decompress(file.read_bytes()).decode().splitlines()
+    ]
+
+
+def test_a_line_says_what_was_sent_and_what_sqs_called_it(tmp_path: Path) -> None:
+    record = SentRecord(tmp_path, "requests.jsonl", MessageReader())
+    record.append([accepted(3, '{"message_id": "réq-1", "secret": 1}')])
+    assert lines_of(tmp_path) == [
+        {
+            "stream": "sent",
+            "version": 1,
+            "at": "2026-01-31T23:59:59.999Z",
+            "message_id": "réq-1",
+            "sqs_message_id": "sqs-3",
+            "line": 3,
+            "file": "requests.jsonl",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message_id_from", "body", "message_id"),
+    [
+        ("body:message_id", '{"message_id": 12}', "12"),
+        ("body:message_id", '{"message_id": true}', None),
+        ("body:message_id", "not json", None),
+        ("body:a.b", '{"a": {"b": "deep"}}', "deep"),
+        ("sqs-message-id", "{}", "sqs-1"),
+        ("attribute:id", "{}", None),  # what is sent has no attributes
+        ("body:message_id", '{"message_id": "big", "x": "' + "x" * 300_000 + '"}', "big"),
+        ("body:message_id", json.dumps({"message_id": "x" * 3000}), "sha256-"),
+    ],
+)
+def test_the_message_id_is_the_starters(
+    tmp_path: Path, message_id_from: str, body: str, message_id: str | None
+) -> None:
+    record = SentRecord(tmp_path, "f", MessageReader(message_id_from))
+    found = record.line(accepted(1, body))["message_id"]
+    if message_id == "sha256-":
+        assert found.startswith(message_id)
+    else:
+        assert found == message_id
+
+
+def test_a_line_lies_in_the_folder_of_its_utc_day(tmp_path: Path) -> None:
+    record = SentRecord(tmp_path, "f", MessageReader())
+    record.append([accepted(1, "{}", AT)])
+    record.append([accepted(2, "{}", AFTER_MIDNIGHT)])
+    folders = sorted(folder.name for folder in (tmp_path / "sent").iterdir())
+    assert folders == ["dt=2026-01-31", "dt=2026-02-01"]
+    assert [line["line"] for line in lines_of(tmp_path)] == [1, 2]
+
+
+def test_two_runs_do_not_write_to_one_file(tmp_path: Path) -> None:
+    for number in (1, 2):
+        SentRecord(tmp_path, "f", MessageReader()).append([accepted(number, "{}")])
+    assert len(list(tmp_path.glob("sent/dt=2026-01-31/*"))) == 2
+
+
+def test_a_kill_leaves_a_file_that_holds_all_that_was_acknowledged(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS, str(tmp_path)], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(25):
+            assert process.stdout.readline() == b"\n"
+        process.send_signal(signal.SIGKILL)
+        acknowledged = 10 * (25 + process.stdout.read().count(b"\n"))
+    numbers = [line["line"] for line in lines_of(tmp_path)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) in (acknowledged, acknowledged + 10)
+
+
+def test_a_full_disk_is_an_error_and_leaves_what_was_there(tmp_path: Path) -> None:
+    def small_files_only() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    answer = subprocess.run(
+        [sys.executable, "-c", ENDLESS, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=small_files_only,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert answer.returncode == 1
+    assert "OSError" in answer.stderr
+    written = answer.stdout.count("\n")
+    assert written >= 1
+    assert len(lines_of(tmp_path)) == 10 * written
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        SentRecord(tmp_path / "file", "f", MessageReader())
