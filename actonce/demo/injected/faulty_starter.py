@@ -17,8 +17,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         inject.die()
     # The message was acted on, and its deletion is lost: SQS brings it back.
     again = [{"itemIdentifier": id_} for id_, fault in faults.items() if fault == "delivered-again"]
-    answer["batchItemFailures"] += again
-    return answer
+    return {"batchItemFailures": answer["batchItemFailures"] + again}
 
 
 def _fault(record: dict[str, Any]) -> str | None:

@@ -1,0 +1,215 @@
+"""`actonce demo`, run as a person runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.aws import Aws, Stack
+from actonce.demo import faults
+from actonce.embedded import lifecycle
+from actonce.embedded.paths import Paths
+from actonce.errors import Failed
+from tests.embedded import appointments
+
+pytestmark = pytest.mark.embedded
+
+ACTONCE = [sys.executable, "-m", "actonce.cli"]
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paths]:
+    paths = Paths(tmp_path_factory.mktemp("demo"))
+    yield paths
+    lifecycle.down(paths)
+
+
+def _start(paths: Paths, *arguments: str) -> subprocess.Popen[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    return subprocess.Popen(
+        [*ACTONCE, "demo", *arguments],
+        env=environment | {"ACTONCE_DIR": str(paths.home)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _demo(paths: Paths, *arguments: str) -> dict[str, Any]:
+    out, err = (process := _start(paths, *arguments, "--json")).communicate(timeout=400)
+    assert process.returncode == 0, err
+    assert out.count("\n") == 1, "exactly one object on standard output"
+    answer: dict[str, Any] = json.loads(out)
+    return answer
+
+
+def _adds_up(answer: dict[str, Any]) -> None:
+    assert answer["exactly_once"] is True
+    assert answer["acted_on_twice"] == answer["lost"] == 0
+    assert answer["effects"] + answer["awaiting_decision"] == answer["started"]
+
+
+def test_a_person_reads_the_answer_at_a_glance(paths: Paths) -> None:
+    out, err = (process := _start(paths, "--messages", "40", "--faults", "none")).communicate(
+        timeout=300
+    )
+    assert process.returncode == 0, err
+    rows = {line[4:].strip().split("  ")[0]: line.split()[0] for line in out.splitlines() if line}
+    assert rows["sent"] == "48"
+    assert rows["distinct"] == rows["started"] == rows["effects"] == "40"
+    assert rows["deliveries"] == "52"
+    assert rows["suppressed"] == "12"
+    assert rows["acted on twice"] == rows["lost"] == "0"
+    assert "Every message was acted on at most once, and none was lost." in out
+
+    # The same traffic again, on top of what is there: every delivery is a duplicate now.
+    again = _demo(paths, "--messages", "40", "--faults", "none", "--keep")
+    assert again["effects"] == again["started"] == 40
+    assert again["suppressed"] == 12 + 52
+    assert again["exactly_once"] is True
+
+
+def test_many_faults_reach_every_row_of_the_table_of_errors(paths: Paths) -> None:
+    answer = _demo(paths, "--faults", "many", "--messages", "300", "--seed", "1")
+    _adds_up(answer)
+    assert answer["sent"] == 360
+    assert answer["distinct"] == answer["started"] == 300
+    met = {fault.removeprefix("perform ") for fault in faults.injected(paths.faults)}
+    assert {fault for row in faults.PERFORM_FAULTS for fault in row} <= met
+    assert answer["awaiting_decision"] > 0
+
+
+def test_all_functions_killed_in_the_middle_change_nothing(paths: Paths) -> None:
+    process = _start(paths, "--faults", "many", "--messages", "300", "--seed", "2", "--json")
+    deadline = time.monotonic() + 200
+    killed = 0
+    while not killed:
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[1]
+        if _executions(paths) > 100:
+            state = lifecycle.running(paths)
+            assert state is not None
+            killed = lifecycle.kill_functions(state)
+        time.sleep(0.2)
+    assert killed > 2
+    out, err = process.communicate(timeout=400)
+    assert process.returncode == 0, err
+    answer = json.loads(out)
+    _adds_up(answer)
+    assert answer["started"] == 300
+
+
+def _executions(paths: Paths) -> int:
+    state = lifecycle.running(paths)
+    if state is None or not (paths.faults / "plan.json").exists():
+        return 0
+    try:
+        stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
+    except Failed:  # not deployed yet
+        return 0
+    return len(
+        stack.stepfunctions.list_executions(stateMachineArn=stack.state_machine)["executions"]
+    )
+
+
+def test_every_kind_of_bad_line_is_refused_with_its_reason(paths: Paths, tmp_path: Path) -> None:
+    lines = [
+        '{"message_id": "good", "practice": "main"}',
+        '{"practice": "main", "message_id": "good"}',
+        '{"message_id": "good", "practice": "harbour"}',
+        '{"message_id": "cut off',
+        '{"message_id": NaN}',
+        '{"no": "id"}',
+        '{"message_id": true}',
+        '{"message_id": ""}',
+        '{"message_id": 1}',
+        '{"message_id": "1"}',
+        json.dumps({"message_id": "vast", "text": "ü" * 140_000}, ensure_ascii=False),
+        json.dumps({"message_id": "odd ⛵ <id>" * 300}),
+    ]
+    file = tmp_path / "bad.jsonl"
+    file.write_text("\n".join(lines) + "\n")
+    answer = _demo(paths, "--input", str(file))
+    assert answer["sent"] == len(lines)
+    assert answer["distinct"] == 4
+    assert answer["started"] == answer["effects"] == 3
+    assert answer["suppressed"] == 2
+    assert answer["refused"] == {"conflict": 1, "no_message_id": 3, "not_json": 2, "too_large": 1}
+    assert answer["exactly_once"] is True
+
+
+def test_a_missing_file_is_wrong_use(paths: Paths) -> None:
+    process = _start(paths, "--input", "/nowhere/requests.jsonl")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "/nowhere/requests.jsonl: there is no such file" in err
+
+
+def test_an_effect_written_twice_behind_the_systems_back_is_found(paths: Paths) -> None:
+    state = lifecycle.running(paths)
+    assert state is not None
+    stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
+    stack.dynamodb.put_item(
+        TableName=stack.appointments_table,
+        Item={"message_id": {"S": "good"}, "appointment_id": {"S": "appointment-by-hand"}},
+    )
+    process = _start(paths, "--keep", "--messages", "1", "--faults", "none", "--json")
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert json.loads(out)["acted_on_twice"] == 1
+    assert json.loads(out)["exactly_once"] is False
+
+
+@appointments.needed
+@pytest.mark.parametrize(
+    ("sms_received", "content_from", "suppressed", "refused"),
+    [
+        pytest.param(False, "", 15, {}, id="without SMS_received"),
+        pytest.param(True, "", 6, {"conflict": 9}, id="with SMS_received"),
+        pytest.param(
+            True, "{age: Age, where: Neighbourhood}", 15, {}, id="with it, but not as content"
+        ),
+    ],
+)
+def test_real_double_bookings_are_acted_on_once(
+    paths: Paths,
+    tmp_path: Path,
+    sms_received: bool,
+    content_from: str,
+    suppressed: int,
+    refused: dict[str, int],
+) -> None:
+    file = tmp_path / "requests.jsonl"
+    file.write_text(appointments.as_json_lines(sms_received=sms_received))
+    answer = _demo(paths, "--input", str(file), "--parameter", f"ContentFrom={content_from}")
+    assert answer["sent"] == 1000
+    assert answer["distinct"] == answer["started"] == answer["effects"] == 985
+    assert answer["suppressed"] == suppressed
+    assert answer["refused"] == refused
+    assert answer["exactly_once"] is True
+
+
+def test_ctrl_c_leaves_nothing_running_that_the_demo_started(tmp_path: Path) -> None:
+    paths = Paths(tmp_path / "interrupted")
+    process = _start(paths, "--messages", "2000")
+    try:
+        deadline = time.monotonic() + 120
+        while _executions(paths) < 5:
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert lifecycle.running(paths) is None
+    finally:
+        process.kill()
+        lifecycle.down(paths)
