@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 HOLD_SECONDS = 30
 """How long a reader that dies keeps messages from others; for long queues it grows (below)."""
 
+LONG_POLL_SECONDS = 1
+"""A short poll asks some of SQS's servers and is quick; only a long poll asks all of them."""
+
 _LONGEST_HOLD = 43_200  # seconds, SQS: visibility timeout
 _READ_PER_SECOND = 100  # a cautious guess, for how long a long queue is held
 
@@ -89,11 +92,10 @@ class QueueReader:
         patience = hold + 5 if self._wait_for_others is None else self._wait_for_others
         deadline = time.monotonic() + patience
         seen: set[str] = set()
-        # A short poll asks some of SQS's servers and is quick; only a long poll asks all of them.
-        wait_seconds = 0
+        everywhere = False
         while True:
             known, held_before = len(seen), self.held_elsewhere
-            for message in self._round(hold, wait_seconds):
+            for message in self._round(hold, everywhere=everywhere):
                 if message.sqs_message_id not in seen:
                     seen.add(message.sqs_message_id)
                     yield message
@@ -101,24 +103,24 @@ class QueueReader:
             self.held_elsewhere = max(0, in_flight - len(self._handles))
             # What others held before this round they may have given back after its last look.
             alone = not held_before and not self.held_elsewhere
-            finished = len(seen) == known and alone and wait_seconds > 0
-            wait_seconds = 1
-            if finished or time.monotonic() > deadline:
+            if (everywhere and alone and len(seen) == known) or time.monotonic() > deadline:
                 return
             self._give_back()
+            everywhere = True
             # Two readers in step would go on taking the same halves.
             time.sleep(random.uniform(0, 0.3))  # noqa: S311 - not for secrets
 
     def delete(self, message: Queued) -> None:
         """Delete a message; harmless if it is gone."""
-        handle = self._handles.pop(message.sqs_message_id, message.receipt_handle)
+        handle = self._handles.get(message.sqs_message_id, message.receipt_handle)
         try:
             self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=handle)
         except ClientError as error:
             if "ReceiptHandle" not in error.response["Error"]["Code"]:
                 raise
+        self._handles.pop(message.sqs_message_id, None)
 
-    def _round(self, hold: int, wait_seconds: int) -> Iterator[Queued]:
+    def _round(self, hold: int, *, everywhere: bool) -> Iterator[Queued]:
         """Receive until there is nothing more to receive."""
         while True:
             try:
@@ -126,7 +128,7 @@ class QueueReader:
                     QueueUrl=self._queue_url,
                     MaxNumberOfMessages=10,
                     VisibilityTimeout=hold,
-                    WaitTimeSeconds=wait_seconds,
+                    WaitTimeSeconds=LONG_POLL_SECONDS if everywhere else 0,
                     MessageAttributeNames=["All"],
                     MessageSystemAttributeNames=["All"],
                 )

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import settings
 from moto import mock_aws
 
+from actonce import queue_peek
 from actonce.aws import Aws, Stack
 
 # No example is timed: how long one takes says something about the machine only.
@@ -23,8 +24,9 @@ def aws_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def moto_stack() -> Iterator[Stack]:
-    """The stack's queues, on moto in this process."""
+def moto_stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+    """The stack's queues, on moto in this process: one server, so no poll need be long."""
+    monkeypatch.setattr(queue_peek, "LONG_POLL_SECONDS", 0)
     with mock_aws():
         aws = Aws()
         sqs = aws.client("sqs")

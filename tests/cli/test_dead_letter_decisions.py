@@ -1,0 +1,277 @@
+"""Decisions, with the answers of Step Functions that no emulator gives."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import ANY, Stubber
+
+from actonce.aws import Stack
+from actonce.dead_letters import decide
+from actonce.errors import Failed
+from tests.cli.conftest import STATE_MACHINE
+from tests.cli.received import received
+
+AT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+ARN = STATE_MACHINE.replace(":stateMachine:", ":execution:") + ":m-1"
+INPUT = {"message_id": "m-1", "body": {"message_id": "m-1"}}
+
+
+@pytest.fixture
+def stepfunctions(moto_stack: Stack) -> Iterator[Stubber]:
+    client = boto3.client("stepfunctions")
+    moto_stack.aws._clients["stepfunctions"] = client
+    with Stubber(client) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+def post(stack: Stack, token: str, message_id: str = "m-1", at: str = "09:30:00") -> None:
+    body = {
+        "version": 1,
+        "message_id": message_id,
+        "reason": "rejected",
+        "error": "Rejected",
+        "cause": "no such practice",
+        "rounds": 0,
+        "execution_arn": ARN.replace("m-1", message_id),
+        "execution_name": message_id,
+        "posted_at": f"2026-01-31T{at}.000Z",
+        "task_token": token,
+        "message": INPUT,
+    }
+    stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=json.dumps(body))
+
+
+def tokens_left(stack: Stack) -> set[str]:
+    return {json.loads(m["Body"])["task_token"] for m in received(stack, stack.dead_letter_queue)}
+
+
+def accepts(stubber: Stubber, token: str) -> None:
+    stubber.add_response("send_task_success", {}, {"taskToken": token, "output": ANY})
+
+
+def refuses(stubber: Stubber, token: str, code: str) -> None:
+    stubber.add_client_error(
+        "send_task_success", code, expected_params={"taskToken": token, "output": ANY}
+    )
+
+
+def execution(stubber: Stubber, status: str, error: str | None = None) -> None:
+    answer: dict[str, Any] = {
+        "executionArn": ARN,
+        "stateMachineArn": STATE_MACHINE,
+        "status": status,
+        "startDate": AT,
+        "input": json.dumps(INPUT),
+    }
+    if error:
+        answer["error"] = error
+    stubber.add_response("describe_execution", answer, {"executionArn": ARN})
+
+
+def history(stubber: Stubber, *events: tuple[str, dict[str, Any]]) -> None:
+    posted = [
+        ("TaskStateEntered", {"stateEnteredEventDetails": {"name": "DeadLetter", "input": "{}"}}),
+        *events,
+    ]
+    numbered = [
+        {"timestamp": AT, "type": kind, "id": number, **details}
+        for number, (kind, details) in enumerate(posted, 1)
+    ]
+    stubber.add_response("get_execution_history", {"events": numbered})
+
+
+TIMED_OUT = (
+    (
+        "TaskTimedOut",
+        {
+            "taskTimedOutEventDetails": {
+                "resourceType": "sqs",
+                "resource": "sendMessage.waitForTaskToken",
+                "error": "States.Timeout",
+            }
+        },
+    ),
+    ("ExecutionFailed", {"executionFailedEventDetails": {"error": "States.Timeout"}}),
+)
+DECIDED = (
+    (
+        "TaskStateExited",
+        {
+            "stateExitedEventDetails": {
+                "name": "DeadLetter",
+                "output": '{"decision": "resolve", "note": "x"}',
+            }
+        },
+    ),
+)
+
+
+def test_a_decision_goes_to_step_functions_with_who_made_it(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    outputs: list[dict[str, Any]] = []
+    stepfunctions.client.meta.events.register(
+        "provide-client-params.sfn.SendTaskSuccess",
+        lambda params, **_: outputs.append(json.loads(params["output"])),
+    )
+    post(moto_stack, "token")
+    post(moto_stack, "another's", message_id="m-2")
+    accepts(stepfunctions, "token")
+    answer = decide(moto_stack, "m-1", "reject", "geschlossen – zu")
+    assert answer.decided
+    (output,) = outputs
+    assert (output["decision"], output["note"]) == ("reject", "geschlossen – zu")
+    assert output["decided_by"].startswith("arn:aws:")
+    assert datetime.fromisoformat(output["decided_at"]).tzinfo is not None
+    assert tokens_left(moto_stack) == {"another's"}
+
+
+def test_nothing_is_deleted_unless_the_decision_was_accepted(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    post(moto_stack, "token")
+    refuses(stepfunctions, "token", "AccessDeniedException")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        decide(moto_stack, "m-1", "resolve")
+    assert tokens_left(moto_stack) == {"token"}
+
+
+def test_the_newest_entry_is_answered_and_the_older_ones_of_the_execution_go(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    post(moto_stack, "old", at="09:30:00")
+    post(moto_stack, "new", at="10:30:00")
+    accepts(stepfunctions, "new")
+    assert decide(moto_stack, "m-1", "resolve").decided
+    assert tokens_left(moto_stack) == set()
+
+
+def test_an_entry_that_cannot_be_answered_does_not_hide_one_that_can(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    post(moto_stack, "stale", at="10:30:00")
+    post(moto_stack, "open", at="09:30:00")
+    refuses(stepfunctions, "stale", "TaskTimedOut")
+    accepts(stepfunctions, "open")
+    assert decide(moto_stack, "m-1", "resolve").decided
+    assert tokens_left(moto_stack) == set()
+
+
+@pytest.mark.parametrize("code", ["TaskDoesNotExist", "TaskTimedOut", "InvalidToken"])
+def test_a_second_decision_changes_nothing_and_says_so(
+    moto_stack: Stack, stepfunctions: Stubber, code: str
+) -> None:
+    post(moto_stack, "token")
+    refuses(stepfunctions, "token", code)
+    execution(stepfunctions, "SUCCEEDED")
+    history(stepfunctions, *DECIDED)
+    answer = decide(moto_stack, "m-1", "reject")
+    assert not answer.decided
+    assert "the last decision was resolve" in answer.said
+    assert tokens_left(moto_stack) == set()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [("FAILED", "States.Timeout"), ("ABORTED", None), ("FAILED", "SQS.AmazonSQSException")],
+)
+def test_a_retry_of_what_nobody_answered_has_it_posted_again(
+    moto_stack: Stack, stepfunctions: Stubber, status: str, error: str | None
+) -> None:
+    post(moto_stack, "token")
+    refuses(stepfunctions, "token", "TaskTimedOut")
+    execution(stepfunctions, status, error)
+    history(stepfunctions, *TIMED_OUT)
+    stepfunctions.add_response("redrive_execution", {"redriveDate": AT}, {"executionArn": ARN})
+    answer = decide(moto_stack, "m-1", "retry")
+    assert (answer.decided, answer.posted_again) == (False, True)
+    assert tokens_left(moto_stack) == set()
+
+
+@pytest.mark.parametrize("decision", ["resolve", "reject"])
+def test_another_decision_on_what_nobody_answered_says_what_to_do(
+    moto_stack: Stack, stepfunctions: Stubber, decision: Any
+) -> None:
+    execution(stepfunctions, "FAILED", "States.Timeout")
+    history(stepfunctions, *TIMED_OUT)
+    answer = decide(moto_stack, "m-1", decision)
+    assert (answer.decided, answer.posted_again) == (False, False)
+    assert "retry posts the dead letter again" in answer.said
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("ExecutionNotRedrivable", "cannot redrive it any more: not redrivable"),
+        ("InvalidAction", "this endpoint cannot redrive"),
+        ("UnknownOperationException", "this endpoint cannot redrive"),
+    ],
+)
+def test_an_execution_that_cannot_be_redriven_is_a_failure(
+    moto_stack: Stack, stepfunctions: Stubber, code: str, said: str
+) -> None:
+    execution(stepfunctions, "FAILED", "States.Timeout")
+    history(stepfunctions, *TIMED_OUT)
+    stepfunctions.add_client_error("redrive_execution", code, "not redrivable")
+    with pytest.raises(Failed, match=said):
+        decide(moto_stack, "m-1", "retry")
+
+
+def test_a_dead_letter_that_is_gone_from_the_queue_is_answered_by_its_history(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    parameters = json.dumps({"MessageBody": {"task_token": "from history"}})
+    scheduled = {
+        "resourceType": "sqs",
+        "resource": "sendMessage.waitForTaskToken",
+        "region": "us-east-1",
+        "parameters": parameters,
+    }
+    execution(stepfunctions, "RUNNING")
+    history(stepfunctions, ("TaskScheduled", {"taskScheduledEventDetails": scheduled}))
+    accepts(stepfunctions, "from history")
+    assert decide(moto_stack, "m-1", "resolve").decided
+
+
+def test_a_dead_letter_that_nothing_tells_of_is_a_failure(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    execution(stepfunctions, "RUNNING")
+    history(stepfunctions)
+    with pytest.raises(Failed, match="is gone from the queue"):
+        decide(moto_stack, "m-1", "resolve")
+
+
+def test_a_running_execution_that_needs_no_decision_is_left_alone(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    execution(stepfunctions, "RUNNING")
+    history(stepfunctions, *DECIDED)
+    answer = decide(moto_stack, "m-1", "resolve")
+    assert not answer.decided
+    assert answer.said.startswith("It waits for no decision")
+
+
+def test_a_message_that_nobody_knows_is_a_failure(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
+    with pytest.raises(Failed, match="no dead letter and no execution"):
+        decide(moto_stack, "m-1", "resolve")
+
+
+def test_an_entry_whose_execution_is_forgotten_is_removed(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    post(moto_stack, "token")
+    refuses(stepfunctions, "token", "TaskDoesNotExist")
+    stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
+    answer = decide(moto_stack, "m-1", "resolve")
+    assert not answer.decided
+    assert tokens_left(moto_stack) == set()

@@ -1,0 +1,234 @@
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actonce import unstarted
+from actonce.aws import Stack
+from actonce.deployed import (
+    Delivery,
+    MessageReader,
+    Reason,
+    Refusal,
+    stored_message_id,
+    unstarted_attributes,
+)
+from actonce.queue_peek import Queued, QueueReader
+from actonce.unstarted import Unstarted, attributes_to_send
+from tests.cli.received import received
+
+CONFLICT = Refusal(Reason.CONFLICT, "Another content.")
+
+names = st.text("abcdefghijklmnopqrstuvwxyz_-.0123456789", min_size=1, max_size=20).filter(
+    lambda name: name != "source_message_id"
+)
+values = st.one_of(
+    st.builds(lambda text: {"dataType": "String", "stringValue": text}, st.text(min_size=1)),
+    st.builds(lambda n: {"dataType": "Number.int", "stringValue": str(n)}, st.integers()),
+    st.builds(
+        lambda data: {"dataType": "Binary", "binaryValue": base64.b64encode(data).decode()},
+        st.binary(min_size=1),
+    ),
+)
+
+
+def queued(body: str, attributes: Mapping[str, Mapping[str, Any]], **system: str) -> Queued:
+    return Queued("entry-id", body, {"SentTimestamp": "1", **system}, attributes, "handle")
+
+
+def handed_on(body: str, own: dict[str, Any], refusal: Refusal = CONFLICT) -> Queued:
+    """An entry as the starter makes it."""
+    delivery = Delivery("first-id", body, {"ApproximateReceiveCount": "2"}, own)
+    return queued(body, unstarted_attributes(delivery, refusal))
+
+
+def read(entry: Queued, message_id_from: str = "body:message_id") -> Unstarted:
+    return unstarted.unstarted(entry, MessageReader(message_id_from))
+
+
+def in_event_form(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {
+            "dataType": value["DataType"],
+            **({"stringValue": value["StringValue"]} if "StringValue" in value else {}),
+            **(
+                {"binaryValue": base64.b64encode(value["BinaryValue"]).decode()}
+                if "BinaryValue" in value
+                else {}
+            ),
+        }
+        for name, value in attributes.items()
+    }
+
+
+@given(st.dictionaries(names, values, max_size=9))
+def test_a_redriven_message_has_its_producers_attributes_and_its_first_sqs_id(
+    own: dict[str, Any],
+) -> None:
+    sent = attributes_to_send(read(handed_on("{}", own)))
+    assert sent is not None
+    assert sent.pop("source_message_id") == {"DataType": "String", "StringValue": "first-id"}
+    assert in_event_form(sent) == own
+
+
+@given(st.dictionaries(names, values, max_size=9))
+def test_a_message_that_sqs_moved_keeps_its_attributes_as_they_are(own: dict[str, Any]) -> None:
+    as_received = {
+        name: {
+            "DataType": value["dataType"],
+            **({"StringValue": value["stringValue"]} if "stringValue" in value else {}),
+            **(
+                {"BinaryValue": base64.b64decode(value["binaryValue"])}
+                if "binaryValue" in value
+                else {}
+            ),
+        }
+        for name, value in own.items()
+    }
+    entry = read(queued("{}", as_received, ApproximateReceiveCount="6"))
+    assert (entry.reason, entry.source_message_id) == ("received_too_often", "entry-id")
+    sent = attributes_to_send(entry)
+    assert sent is not None
+    assert sent.pop("source_message_id")["StringValue"] == "entry-id"
+    assert sent == as_received
+
+
+def test_a_producers_own_reason_is_not_taken_for_the_starters() -> None:
+    own = {"reason": {"DataType": "String", "StringValue": "conflict"}}
+    assert read(queued("{}", own)).reason == "received_too_often"
+
+
+def test_an_entry_says_what_the_starter_said() -> None:
+    entry = read(handed_on('{"message_id": "m-1"}', {}))
+    assert (entry.reason, entry.detail, entry.receive_count) == ("conflict", "Another content.", 2)
+    assert (entry.message_id, entry.source_message_id) == ("m-1", "first-id")
+
+
+@pytest.mark.parametrize(
+    ("message_id_from", "body", "own", "message_id"),
+    [
+        ("body:message_id", '{"message_id": 7}', {}, "7"),
+        ("body:message_id", "{not json", {}, None),
+        ("body:message_id", '{"id": "x"}', {}, None),
+        ("body:id", '{"id": "x"}', {}, "x"),
+        ("attribute:id", "{}", {"id": {"dataType": "String", "stringValue": "from-it"}}, "from-it"),
+        ("sqs-message-id", "{}", {}, "first-id"),
+    ],
+)
+def test_the_message_id_is_read_as_the_starter_reads_it(
+    message_id_from: str, body: str, own: dict[str, Any], message_id: str | None
+) -> None:
+    assert read(handed_on(body, own), message_id_from).message_id == message_id
+
+
+def test_an_entry_is_found_by_its_message_id_and_by_both_sqs_ids() -> None:
+    long_id = "x" * 3000
+    entry = read(handed_on(json.dumps({"message_id": long_id}), {}))
+    assert entry.message_id == stored_message_id(long_id)
+    assert all(entry.is_named(name) for name in (long_id, "entry-id", "first-id"))
+    assert not entry.is_named("x")
+
+
+TEN = {f"a{n}": {"dataType": "String", "stringValue": "v"} for n in range(10)}
+
+
+def test_a_message_with_ten_attributes_goes_back_without_its_first_sqs_id() -> None:
+    sent = attributes_to_send(read(handed_on('{"message_id": "m"}', TEN)))
+    assert sent is not None
+    assert in_event_form(sent) == TEN
+
+
+def test_a_message_whose_id_is_sqss_is_not_sent_back_without_it() -> None:
+    assert attributes_to_send(read(handed_on("{}", TEN), "sqs-message-id")) is None
+
+
+def test_a_body_of_the_largest_size_goes_back_without_its_first_sqs_id() -> None:
+    body = '"' + "x" * (1024 * 1024 - 2) + '"'
+    assert attributes_to_send(read(queued(body, {}))) == {}
+
+
+# ------------------------------------------------------------------- with queues
+
+
+def hand_on(stack: Stack, body: str, own: dict[str, Any] | None = None) -> str:
+    entry = handed_on(body, own or {})
+    attributes: Any = entry.message_attributes
+    return stack.sqs.send_message(
+        QueueUrl=stack.unstarted_queue, MessageBody=body, MessageAttributes=attributes
+    )["MessageId"]
+
+
+def entries(stack: Stack) -> list[Unstarted]:
+    with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
+        return unstarted.entries(queue, MessageReader())
+
+
+def redrive_all(stack: Stack, requests_queue: str) -> list[unstarted.NotRedriven]:
+    with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
+        chosen = unstarted.entries(queue, MessageReader())
+        return unstarted.redrive(stack.sqs, requests_queue, queue, chosen)
+
+
+def test_what_is_redriven_leaves_one_queue_for_the_other_verbatim(moto_stack: Stack) -> None:
+    body = '{ "message_id":"m-1",  "x": "ü" }'
+    own = {"kind": {"dataType": "Binary", "binaryValue": "AAH/"}}
+    hand_on(moto_stack, body, own)
+    assert redrive_all(moto_stack, moto_stack.requests_queue) == []
+
+    assert entries(moto_stack) == []
+    (message,) = received(moto_stack, moto_stack.requests_queue)
+    assert message["Body"] == body
+    assert message["MessageAttributes"]["kind"]["BinaryValue"] == b"\x00\x01\xff"
+    assert message["MessageAttributes"]["source_message_id"]["StringValue"] == "first-id"
+    assert set(message["MessageAttributes"]) == {"kind", "source_message_id"}
+
+
+def test_a_message_that_sqs_moved_is_listed_and_redriven(moto_stack: Stack) -> None:
+    sqs = moto_stack.sqs
+    arn = sqs.get_queue_attributes(
+        QueueUrl=moto_stack.unstarted_queue, AttributeNames=["QueueArn"]
+    )["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+    queue = sqs.create_queue(QueueName="received", Attributes={"RedrivePolicy": policy})["QueueUrl"]
+    sent = sqs.send_message(
+        QueueUrl=queue,
+        MessageBody='{"message_id": "m-2"}',
+        MessageAttributes={"n": {"DataType": "Number", "StringValue": "1"}},
+    )["MessageId"]
+    for _ in range(2):
+        sqs.receive_message(QueueUrl=queue, VisibilityTimeout=0)
+
+    (entry,) = entries(moto_stack)
+    assert (entry.reason, entry.message_id) == ("received_too_often", "m-2")
+    assert redrive_all(moto_stack, moto_stack.requests_queue) == []
+    (message,) = received(moto_stack, moto_stack.requests_queue)
+    assert message["MessageAttributes"]["n"]["StringValue"] == "1"
+    assert message["MessageAttributes"]["source_message_id"]["StringValue"] == sent
+
+
+def test_what_cannot_be_sent_stays_where_it_is(moto_stack: Stack) -> None:
+    entry_id = hand_on(moto_stack, "{}")
+    (failure,) = redrive_all(moto_stack, moto_stack.requests_queue + "-gone")
+    assert failure.entry.sqs_message_id == entry_id
+    assert "exist" in failure.why
+    assert [entry.sqs_message_id for entry in entries(moto_stack)] == [entry_id]
+
+
+def test_a_crash_after_the_send_leaves_the_message_in_both_queues(moto_stack: Stack) -> None:
+    entry_id = hand_on(moto_stack, "{}")
+
+    def crash(**_: Any) -> None:
+        raise KeyboardInterrupt
+
+    events = moto_stack.sqs.meta.events
+    events.register("before-call.sqs.DeleteMessage", crash, unique_id="crash")
+    with pytest.raises(KeyboardInterrupt):
+        redrive_all(moto_stack, moto_stack.requests_queue)
+    events.unregister("before-call.sqs.DeleteMessage", unique_id="crash")
+
+    assert len(received(moto_stack, moto_stack.requests_queue)) == 1
+    assert [entry.sqs_message_id for entry in entries(moto_stack)] == [entry_id]
