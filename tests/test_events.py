@@ -1,3 +1,4 @@
+import contextlib
 import hashlib
 import json
 import subprocess
@@ -24,6 +25,8 @@ from tests.event_cases import (
 )
 
 if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
+
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef
@@ -84,9 +87,7 @@ def handlers(monkeypatch: pytest.MonkeyPatch) -> Iterator[HandlersOnMoto]:
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(starter.metrics, "namespace", "ActOnce")
-    monkeypatch.setattr(starter, "_batch_starter", None)
-    monkeypatch.setattr(appointments, "_book", None)
-    with mock_aws():
+    with mock_aws(), _made_anew(starter._batch_starter), _made_anew(appointments._book):
         dynamodb = boto3.client("dynamodb")
         sqs = boto3.client("sqs")
         stepfunctions = boto3.client("stepfunctions")
@@ -111,6 +112,14 @@ def handlers(monkeypatch: pytest.MonkeyPatch) -> Iterator[HandlersOnMoto]:
             appointments_table="appointments",
             state_machine=machine["stateMachineArn"],
         )
+
+
+@contextlib.contextmanager
+def _made_anew(cached: "_lru_cache_wrapper[Any]") -> Iterator[None]:
+    """A process keeps what its handler made of the environment; here each test has its own."""
+    cached.cache_clear()
+    yield
+    cached.cache_clear()
 
 
 def _create_table(dynamodb: "DynamoDBClient", name: str, *keys: str) -> None:

@@ -14,8 +14,10 @@ from actonce.errors import Failed
 
 
 def sam_local(
-    function: Annotated[str, typer.Argument(help="StarterFunction or AppointmentsFunction.")],
-    event: Annotated[Path, typer.Argument(help="A file of events/.")],
+    function: Annotated[
+        str, typer.Argument(metavar="FUNCTION", help="StarterFunction or AppointmentsFunction.")
+    ],
+    event: Annotated[Path, typer.Argument(metavar="EVENT", help="A file of events/.")],
 ) -> None:
     """Run a function in a container by sam local invoke, on the embedded AWS.
 

@@ -97,7 +97,7 @@ class SamLocal:
             arguments += ["--config-file", str(PROJECT / "samconfig.toml")]
             arguments += ["--skip-pull-image"]  # an image that is not there is pulled all the same
             self.say(f"sam {shlex.join(arguments)}")
-            run = subprocess.run(  # noqa: S603 - a list of arguments; no shell reads it
+            run = subprocess.run(
                 [sys.executable, "-m", "samcli", *arguments],
                 env=_environment(self.state),
                 cwd=PROJECT,
@@ -206,8 +206,8 @@ def _gateway() -> str:
 def _docker(*arguments: str) -> str:
     hint = "Start one (Docker), or set DOCKER_HOST to it."
     try:
-        run = subprocess.run(  # noqa: S603 - a list of arguments; no shell reads it
-            ["docker", *arguments],  # noqa: S607 - the user's own, wherever it is
+        run = subprocess.run(
+            ["docker", *arguments],
             capture_output=True,
             check=False,
             text=True,
