@@ -278,6 +278,13 @@ class TestExecutionInput:
         assert first == again
 
 
+def test_no_depth_of_nesting_makes_reading_fail() -> None:
+    reader = MessageReader("sqs-message-id", content_from="@")
+    for depth in (*range(1, 1200), *range(5_000, 100_000, 5_000)):
+        answer = reader.read(delivery("[" * depth + "]" * depth))
+        assert isinstance(answer, Message) or answer.reason is Reason.NOT_JSON
+
+
 class TestSize:
     @pytest.mark.parametrize("character", ["x", "é", "€", "\U0001f600"])
     def test_262144_bytes_of_utf_8_are_taken_and_one_more_is_not(self, character: str) -> None:
