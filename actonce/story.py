@@ -1,6 +1,5 @@
 """The story of one message: everything that each part of the stack recorded of it."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from boto3.dynamodb.types import TypeDeserializer
 
 from actonce import history, unstarted
 from actonce.aws import Stack
+from actonce.delivery_log import delivery_lines
 from actonce.deployed import execution_name, stored_message_id, timestamp
 from actonce.history import Execution, Stay, Step
 from actonce.message_ids import message_reader
@@ -153,7 +153,7 @@ def _deliveries(stack: Stack, message_id: str) -> list[Record]:
     name, stored = execution_name(message_id), stored_message_id(message_id)
     with ThreadPoolExecutor(3, thread_name_prefix="logs") as threads:
         named, too_large, failed = threads.map(
-            lambda word: _logged(stack, word), (name, "too_large", "failed")
+            lambda word: list(delivery_lines(stack, word)), (name, "too_large", "failed")
         )
     own = {
         line["log_event"]: line
@@ -168,26 +168,6 @@ def _deliveries(stack: Stack, message_id: str) -> list[Record]:
     }
     lines = sorted(own.values(), key=lambda line: str(line["at"]))
     return [{key: line[key] for key in _LOGGED if line.get(key) is not None} for line in lines]
-
-
-def _logged(stack: Stack, word: str) -> list[Record]:
-    """Lines of the starter's log that hold a word and are of the `deliveries` stream.
-
-    Lambda's own lines (START, REPORT and the like) and metrics stand between them.
-    """
-    pages = stack.logs.get_paginator("filter_log_events").paginate(
-        logGroupName=stack.starter_log_group, filterPattern=f'"{word}"'
-    )
-    found = []
-    for page in pages:
-        for event in page["events"]:
-            try:
-                line = json.loads(event["message"])
-            except ValueError:
-                continue
-            if isinstance(line, dict) and line.get("stream") == "deliveries":
-                found.append(line | {"log_event": event["message"]})
-    return found
 
 
 def _fingerprint(stack: Stack, message_id: str) -> Record | None:

@@ -74,7 +74,7 @@ def _show(outcome: Outcome, interruptions: Counter[str]) -> None:
     table.add_column()
     table.add_column(style="dim")
 
-    def row(number: int, what: str, meaning: str, alarm: bool = False) -> None:  # noqa: FBT001, FBT002
+    def row(number: int, what: str, meaning: str, alarm: bool = False) -> None:  # noqa: FBT001
         table.add_row(f"{number:,}", what, meaning, style="bold red" if alarm and number else None)
 
     refused = sum(outcome.refused.values())

@@ -1,12 +1,11 @@
 """What the parts of the stack recorded on their own."""
 
 import json
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from actonce.aws import Stack
+from actonce.delivery_log import delivery_lines
 from actonce.deployed import SOURCE_MESSAGE_ID, execution_name_of_stored
 from actonce.queue_peek import QueueReader
 
@@ -40,26 +39,13 @@ def read(stack: Stack) -> Records:
     executions = _executions(stack)
     effects = _effects(stack)
     return Records(
-        deliveries=list(_deliveries(stack)),
+        deliveries=list(delivery_lines(stack)),
         executions=executions,
         resolved=_resolved(stack, executions, effects),
         effects=effects,
         refused=_refused(stack),
         waiting=waiting(stack),
     )
-
-
-def _deliveries(stack: Stack) -> Iterator[dict[str, Any]]:
-    pages = stack.logs.get_paginator("filter_log_events").paginate(
-        logGroupName=stack.starter_log_group, filterPattern='{ $.stream = "deliveries" }'
-    )
-    for page in pages:
-        for event in page["events"]:
-            # Lambda's own lines are no JSON, and not every log service takes the pattern.
-            with suppress(ValueError):
-                line = json.loads(event["message"])
-                if line.get("stream") == "deliveries":
-                    yield line
 
 
 def execution_names(stack: Stack, status: "ExecutionStatusType") -> set[str]:

@@ -4,7 +4,7 @@ import io
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,7 +59,8 @@ def run(settings: Settings, paths: Paths) -> Result:
         with faults.deployed(stack, paths.faults, planned):
             started = time.monotonic()
             sent = _send(stack, reader, source)
-            _wait_for_rest(stack, sent)
+            expected = len({message.execution_name for message in sent} - {None})
+            wait_for_rest(stack, expected=expected)
             seconds = time.monotonic() - started
         result = outcome.judge(sent, records.read(stack), seconds)
     except KeyboardInterrupt:
@@ -119,13 +120,16 @@ def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.
     return outcome.Sent(sqs_message_id, message.stored_message_id, message.execution_name)
 
 
-def _wait_for_rest(stack: Stack, sent: Collection[outcome.Sent]) -> None:
+def wait_for_rest(stack: Stack, *, expected: int) -> None:
     """Wait until no message is under way: each is done, refused, or waits for a decision.
+
+    Args:
+        stack: to watch.
+        expected: executions there may be, for the progress bar.
 
     Raises:
         Failed: nothing moved for `QUIET_SECONDS`.
     """
-    expected = len({message.execution_name for message in sent} - {None})
     last, since = None, time.monotonic()
     with console.progress("Acted on", expected) as bar:
         while True:

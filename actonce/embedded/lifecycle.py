@@ -41,6 +41,8 @@ LOCAL_PARAMETERS = {
 }
 _WARM_EFFECTS = 10
 _WARM_STARTERS = 3
+_WARM_WAVE = 3  # one process, then three more with every wave
+_WARM_TRIES = 3
 
 Say = Callable[[str], None]
 
@@ -238,7 +240,9 @@ def _start_once(paths: Paths, port: int, parameters: dict[str, str]) -> State | 
 
 def _server_environment(paths: Paths, port: int) -> dict[str, str]:
     """The functions inherit it: nothing of the user's, least of all credentials."""
-    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    # CLOUDTRAIL_…: a benchmark wants to know which API calls were made.
+    names = ("PATH", "HOME", "LANG", "CLOUDTRAIL_RECORDING", "CLOUDTRAIL_MAX_EVENTS")
+    keep = {name: os.environ[name] for name in names if name in os.environ}
     return (
         keep
         | EMBEDDED_CREDENTIALS
@@ -404,23 +408,25 @@ def _sam(arguments: list[str], state: State, log: IO[str], paths: Paths) -> None
 
 
 def warm(stack: Stack) -> None:
-    """Start the functions' processes side by side, by calls that change nothing."""
+    """Start the functions' processes, in growing waves, by calls that change nothing."""
     find = json.dumps({"operation": "find", "message": {"message_id": "warm-up"}})
-    calls = [(stack.appointments_function, find)] * _WARM_EFFECTS
-    calls += [(stack.starter_function, json.dumps({"Records": []}))] * _WARM_STARTERS
 
     def call(function_and_event: tuple[str, str]) -> None:
         function, event = function_and_event
-        answer = stack.lambda_.invoke(FunctionName=function, Payload=event.encode())
-        if "FunctionError" in answer:
-            raise Failed(f"{function} does not start: {answer['Payload'].read().decode()}")
+        for _ in range(_WARM_TRIES):
+            answer = stack.lambda_.invoke(FunctionName=function, Payload=event.encode())
+            if "FunctionError" not in answer:
+                return
+        raise Failed(f"{function} does not start: {answer['Payload'].read().decode()}")
 
     try:
-        # One of each first: it writes the bytecode that the others then read. Without it every
-        # process compiles boto3 for itself, and on two cores they overrun Lambda's 10 s init limit.
-        call(calls[-1])
-        call(calls[0])
-        with ThreadPoolExecutor(len(calls)) as threads:
-            list(threads.map(call, calls))
+        # The first of each writes the bytecode that the others then read; without it every process
+        # compiles boto3 for itself. All at once they would overrun Lambda's 10 s init limit and the
+        # effect's time-out on a machine that is busy.
+        for wave in range(1, _WARM_EFFECTS + 1, _WARM_WAVE):
+            calls = [(stack.starter_function, json.dumps({"Records": []}))]
+            calls = calls * min(wave, _WARM_STARTERS) + [(stack.appointments_function, find)] * wave
+            with ThreadPoolExecutor(len(calls)) as threads:
+                list(threads.map(call, calls))
     except (ClientError, BotoCoreError) as error:
         raise Failed(f"The functions could not be called: {error}") from error

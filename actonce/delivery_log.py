@@ -1,0 +1,55 @@
+"""The `deliveries` stream, as the starter's log group has it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from actonce.aws import Stack
+
+Line = dict[str, Any]
+
+
+def delivery_lines(stack: Stack, word: str = "deliveries") -> Iterator[Line]:
+    """Lines of the stream that hold a word, oldest first; see `deduplication.delivery_record`.
+
+    Lambda's own lines (START, REPORT and the like) and metrics stand between them in the log.
+
+    Args:
+        stack: whose starter wrote them.
+        word: a term of a filter pattern.
+
+    Yields:
+        Each line, with `log_event`, its text.
+    """
+    seen: set[tuple[str, int, str]] = set()
+    start = 0
+    while True:
+        pages = stack.logs.get_paginator("filter_log_events").paginate(
+            logGroupName=stack.starter_log_group,
+            filterPattern=f'"{word}"',
+            startTime=start,
+        )
+        news = False
+        for page in pages:
+            for event in page["events"]:
+                key = (event["logStreamName"], event["timestamp"], event["message"])
+                if key in seen:
+                    continue
+                seen.add(key)
+                news = True
+                start = max(start, event["timestamp"])
+                line = _parsed(event["message"])
+                if line.get("stream") == "deliveries":
+                    yield line | {"log_event": event["message"]}
+        # AWS gives a token for what did not fit; where there is none (MiniStack), only asking again
+        # from the last time stamp tells that there is no more.
+        if not news:
+            return
+
+
+def _parsed(message: str) -> Line:
+    try:
+        line = json.loads(message)
+    except ValueError:
+        return {}
+    return line if isinstance(line, dict) else {}
