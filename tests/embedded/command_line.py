@@ -1,0 +1,40 @@
+"""The command line, run as a person runs it, on the embedded AWS of the tests."""
+
+import json
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.embedded.lifecycle import State
+
+ACTONCE = Path(sysconfig.get_path("scripts")) / "actonce"
+
+
+def run(state: State, *arguments: str, input_text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command; the usual variables point it at the embedded AWS."""
+    environment = EMBEDDED_CREDENTIALS | {
+        "AWS_ENDPOINT_URL": state.endpoint_url,
+        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+    }
+    return subprocess.run(
+        [str(ACTONCE), *arguments],
+        env=environment,
+        input=input_text,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def run_json(state: State, *arguments: str, input_text: str = "") -> Any:
+    """Run a command with `--json`, expect it to succeed, and return its one object."""
+    answer = run(state, *arguments, "--json", input_text=input_text)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.count("\n") == 1
+    return json.loads(answer.stdout)

@@ -1,0 +1,168 @@
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actonce import dead_letters
+from actonce.aws import Stack
+from actonce.embedded.lifecycle import State
+from actonce.errors import Failed
+from actonce.queue_peek import QueueReader
+from tests.embedded.command_line import run, run_json
+from tests.embedded.waiting import wait_for_execution, wait_until
+
+Send = Callable[[Any], None]
+
+BOOK_OF = {"message_id": {"S": "#book"}}
+
+
+def listed(stack: Stack, message_id: str) -> list[dead_letters.DeadLetter]:
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        return [one for one in dead_letters.waiting(queue) if one.is_named(message_id)]
+
+
+def with_other_machine(stack: Stack, kind: str, state: str, field: str, value: Any) -> Stack:
+    """The stack with a state machine that differs in one thing, so that no test waits for it."""
+    machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
+    definition = json.loads(machine["definition"])
+    definition["States"][state][field] = value
+    arn = stack.stepfunctions.create_state_machine(
+        name=f"{machine['name']}-{kind}",
+        definition=json.dumps(definition),
+        roleArn=machine["roleArn"],
+    )["stateMachineArn"]
+    return dataclasses.replace(stack, outputs=stack.outputs | {"ProcessMessageArn": arn})
+
+
+def start(stack: Stack, message_id: str, *, practice: Any) -> None:
+    message = {"message_id": message_id, "body": {"practice": practice}}
+    stack.stepfunctions.start_execution(
+        stateMachineArn=stack.state_machine, name=message_id, input=json.dumps(message)
+    )
+
+
+@pytest.fixture
+def dead_letter(stack: Stack, send: Send, message_id: str) -> str:
+    """The id of a message that waits for a decision."""
+    send({"message_id": message_id, "practice": 7})
+    wait_until(lambda: listed(stack, message_id))
+    return message_id
+
+
+def test_dead_letters_are_listed_and_shown_and_stay_in_the_queue(
+    state: State, dead_letter: str
+) -> None:
+    for _ in range(2):
+        everything = run_json(state, "dead-letters", "list")["dead_letters"]
+        (letter,) = [one for one in everything if one["message_id"] == dead_letter]
+        assert (letter["reason"], letter["error"], letter["rounds"]) == ("rejected", "Rejected", 0)
+        assert "task_token" not in letter
+    assert dead_letter in run(state, "dead-letters", "list").stdout
+
+    shown = run_json(state, "dead-letters", "show", dead_letter)
+    assert shown["execution_status"] == "RUNNING"
+    assert shown["message"]["body"] == {"message_id": dead_letter, "practice": 7}
+    for_a_person = run(state, "dead-letters", "show", dead_letter).stdout
+    assert "practice must be a string" in for_a_person
+    assert "errorMessage" not in for_a_person
+
+
+def test_a_resolved_message_ends_and_a_second_decision_changes_nothing(
+    state: State, stack: Stack, dead_letter: str
+) -> None:
+    answer = run_json(state, "dead-letters", "resolve", dead_letter, "--note", "by hand")
+    assert (answer["decided"], answer["decision"]) == (True, "resolve")
+    assert listed(stack, dead_letter) == []
+    ended = wait_for_execution(stack, stack.execution_arn(dead_letter))
+    assert ended["status"] == "SUCCEEDED"
+
+    again = run(state, "dead-letters", "reject", dead_letter, "--note", "no")
+    assert again.returncode == 0
+    assert "waits for no decision" in again.stdout
+    assert "the last decision was resolve" in again.stdout
+    unchanged = wait_for_execution(stack, stack.execution_arn(dead_letter))
+    assert unchanged["status"] == "SUCCEEDED"
+
+
+def test_a_rejected_message_fails_with_the_note(
+    state: State, stack: Stack, dead_letter: str
+) -> None:
+    answer = run(state, "dead-letters", "reject", dead_letter, "--note", "Praxis schließt [x]")
+    assert (answer.returncode, answer.stdout) == (0, "Decided: reject.\n")
+    ended = wait_for_execution(stack, stack.execution_arn(dead_letter))
+    assert (ended["status"], ended["error"]) == ("FAILED", "RejectedByOperator")
+    assert ended["cause"] == "Praxis schließt [x]"
+
+
+def test_a_retried_message_is_performed_once_its_cause_is_gone(
+    stack: Stack,
+    message_id: str,
+    appointments: Callable[[str], list[dict[str, Any]]],
+) -> None:
+    hasty = with_other_machine(stack, "hasty", "PerformEffect", "Retry", [])
+    book: Any = {**BOOK_OF, "appointment_id": {"S": f"book-{message_id}"}}
+    table = stack.appointments_table
+    stack.dynamodb.put_item(TableName=table, Item=book | {"closed": {"BOOL": True}})
+    start(hasty, message_id, practice=message_id)
+    (letter,) = wait_until(lambda: listed(stack, message_id))
+    assert (letter.reason, letter.error) == ("not_performed", "NotPerformed")
+    assert appointments(message_id) == []
+
+    stack.dynamodb.put_item(TableName=table, Item=book | {"closed": {"BOOL": False}})
+    assert dead_letters.decide(hasty, message_id, "retry").decided
+    assert wait_for_execution(hasty, hasty.execution_arn(message_id))["status"] == "SUCCEEDED"
+    assert len(appointments(message_id)) == 1
+
+
+def test_a_retry_that_fails_again_posts_a_new_dead_letter(
+    state: State, stack: Stack, dead_letter: str
+) -> None:
+    (first,) = listed(stack, dead_letter)
+    assert run_json(state, "dead-letters", "retry", dead_letter)["decided"]
+    (second,) = wait_until(lambda: listed(stack, dead_letter))
+    assert second.task_token != first.task_token
+    assert run_json(state, "dead-letters", "reject", dead_letter, "--note", "x")["decided"]
+    wait_for_execution(stack, stack.execution_arn(dead_letter))
+
+
+def test_an_entry_left_behind_is_removed_by_the_next_decision(
+    state: State, stack: Stack, dead_letter: str
+) -> None:
+    (letter,) = listed(stack, dead_letter)
+    # As after a crash between the decision and the deletion.
+    output = json.dumps({"decision": "resolve", "note": "x"})
+    stack.stepfunctions.send_task_success(taskToken=letter.task_token, output=output)
+    wait_for_execution(stack, stack.execution_arn(dead_letter))
+    assert listed(stack, dead_letter) != []
+
+    answer = run_json(state, "dead-letters", "resolve", dead_letter, "--note", "x")
+    assert not answer["decided"]
+    assert listed(stack, dead_letter) == []
+
+
+def test_a_message_that_is_unknown_cannot_be_decided(state: State, message_id: str) -> None:
+    answer = run(state, "dead-letters", "retry", message_id)
+    assert answer.returncode == 1
+    assert f"no execution of a message '{message_id}'" in answer.stderr
+    shown = run(state, "dead-letters", "show", message_id)
+    assert shown.returncode == 1
+
+
+def test_a_dead_letter_that_nobody_answered_says_so_and_its_entry_goes(
+    stack: Stack, message_id: str
+) -> None:
+    impatient = with_other_machine(stack, "impatient", "DeadLetter", "TimeoutSeconds", 1)
+    start(impatient, message_id, practice=7)
+    ended = wait_for_execution(impatient, impatient.execution_arn(message_id))
+    assert (ended["status"], ended["error"]) == ("FAILED", "States.Timeout")
+    assert len(listed(impatient, message_id)) == 1
+
+    answer = dead_letters.decide(impatient, message_id, "resolve", "too late")
+    assert not answer.decided
+    assert "Nobody had decided" in answer.said
+    assert listed(impatient, message_id) == []
+    # MiniStack has no RedriveExecution; when it has, this fails, and the redrive can be tested.
+    with pytest.raises(Failed, match="this endpoint cannot redrive"):
+        dead_letters.decide(impatient, message_id, "retry")

@@ -1,0 +1,135 @@
+import json
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from actonce.aws import Stack
+from actonce.embedded.lifecycle import State
+from tests.embedded.command_line import run, run_json
+from tests.embedded.waiting import wait_for_execution, wait_until
+
+Send = Callable[[Any], None]
+Deliveries = Callable[[str], list[dict[str, Any]]]
+
+
+def ends(story: dict[str, Any]) -> list[str]:
+    return [delivery["end"] for delivery in story["deliveries"]]
+
+
+def test_a_storys_parts_agree_and_are_in_order_of_time(
+    state: State, stack: Stack, send: Send, deliveries: Deliveries, message_id: str
+) -> None:
+    send({"message_id": message_id, "x": 1})
+    wait_for_execution(stack, stack.execution_arn(message_id))
+    send({"x": 1, "message_id": message_id})
+    send({"x": 2, "message_id": message_id})
+    wait_until(lambda: len(deliveries(message_id)) == 3)
+
+    story = run_json(state, "where", message_id)
+    assert story["message_id"] == story["execution_name"] == message_id
+    assert ends(story)[0] == "started"
+    assert sorted(ends(story)[1:]) == ["refused", "suppressed"]
+    assert story["fingerprint"]["fingerprint"] == story["deliveries"][0]["fingerprint"]
+    assert (story["execution"]["status"], story["execution"]["outcome"]) == (
+        "SUCCEEDED",
+        "performed",
+    )
+    states = [step["state"] for step in story["execution"]["steps"] if step["what"] == "entered"]
+    assert states == ["PerformEffect"]
+    (effect,) = story["effects"]
+    assert effect["practice"] == "main"
+    assert "request" not in effect
+    (entry,) = story["unstarted"]
+    assert (entry["reason"], entry["message_id"]) == ("conflict", message_id)
+    assert story["dead_letters"] == []
+    times = [moment["at"] for moment in story["timeline"]]
+    assert times == sorted(times)
+    assert {moment["where"] for moment in story["timeline"]} == {
+        "Fingerprints",
+        "StarterFunction",
+        "PerformEffect",
+        "Appointments",
+        "UnstartedQueue",
+        "execution",
+    }
+
+
+def test_a_person_gets_a_table_and_a_sentence(
+    state: State, stack: Stack, send: Send, deliveries: Deliveries, message_id: str
+) -> None:
+    send({"message_id": message_id})
+    wait_for_execution(stack, stack.execution_arn(message_id))
+    wait_until(lambda: deliveries(message_id))
+    answer = run(state, "where", message_id)
+    assert answer.returncode == 0, answer.stderr
+    assert "Appointments" in answer.stdout
+    assert answer.stdout.rstrip().endswith(
+        "Its execution is SUCCEEDED (performed); it was acted on once; "
+        "0 of 1 deliveries suppressed."
+    )
+
+
+def test_an_id_of_any_characters_is_found_by_itself_and_by_its_executions_name(
+    state: State, send: Send
+) -> None:
+    message_id = f'Zoë/"{uuid.uuid4()}" [1] * {"x" * 100}'
+    send({"message_id": message_id})
+
+    def story_with_effect() -> Any:
+        story = run(state, "where", "--json", "--", message_id)
+        found = json.loads(story.stdout) if story.returncode == 0 else {}
+        return found if found.get("effects") and found.get("deliveries") else None
+
+    story = wait_until(story_with_effect)
+    assert story["execution_name"].startswith("sha256-")
+    by_name = run_json(state, "where", story["execution_name"])
+    assert by_name["message_id"] == message_id
+    assert by_name["effects"] == story["effects"]
+
+
+def test_a_message_too_large_to_start_is_found(
+    state: State, send: Send, deliveries: Deliveries, message_id: str
+) -> None:
+    send({"message_id": message_id, "x": "y" * 300_000})
+    wait_until(lambda: deliveries(message_id))
+    story = run_json(state, "where", message_id)
+    (delivery,) = story["deliveries"]
+    assert (delivery["end"], delivery["reason"]) == ("refused", "too_large")
+    assert story["execution"] is None
+    assert story["unstarted"][0]["reason"] == "too_large"
+
+
+def test_a_dead_letter_and_its_decision_are_told(
+    state: State, stack: Stack, send: Send, message_id: str
+) -> None:
+    send({"message_id": message_id, "practice": 7})
+
+    def waiting() -> bool:
+        story = run(state, "where", message_id)
+        return "waits for a decision" in story.stdout
+
+    wait_until(waiting)
+    (stay,) = run_json(state, "where", message_id)["dead_letters"]
+    assert (stay["reason"], stay["error"], stay["awaiting_decision"]) == (
+        "rejected",
+        "Rejected",
+        True,
+    )
+    decided = run(state, "dead-letters", "resolve", message_id, "--note", "by telephone")
+    assert decided.returncode == 0, decided.stderr
+    wait_for_execution(stack, stack.execution_arn(message_id))
+
+    story = run_json(state, "where", message_id)
+    (stay,) = story["dead_letters"]
+    assert not stay["awaiting_decision"]
+    assert (stay["decision"]["decision"], stay["decision"]["note"]) == ("resolve", "by telephone")
+    assert stay["decision"]["decided_by"].startswith("arn:aws:")
+    assert story["execution"]["outcome"] == "resolved"
+    assert "decided: resolve" in {moment["what"] for moment in story["timeline"]}
+
+
+def test_an_unknown_message_is_said_to_be_unknown(state: State, message_id: str) -> None:
+    answer = run(state, "where", message_id)
+    assert answer.returncode == 1
+    assert answer.stdout == ""
+    assert f"Nothing is known of a message '{message_id}'" in answer.stderr
