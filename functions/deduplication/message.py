@@ -14,8 +14,13 @@ from deduplication.identity import execution_name, stored_message_id
 from deduplication.refusal import Reason, Refusal
 from deduplication.strict_json import JsonValue
 
-MAX_EXECUTION_INPUT_BYTES = 256 * 1024
-"""Largest execution input, in bytes of UTF-8 (Step Functions: "Quotas", Maximum input size)."""
+MAX_EXECUTION_INPUT_BYTES = 256 * 1024 - 1024
+"""Largest execution input that is started, in bytes of UTF-8.
+
+Step Functions takes 256 KiB ("Quotas", Maximum input size), for an execution and again for each
+state's arguments, in which the input stands with the function's ARN around it. An execution that
+outgrows that fails past every Catch (States.DataLimitExceeded), so 1 KiB is kept for the rest.
+"""
 
 # What a JMESPath search may raise over a body that it was not written for: a function met a type it
 # does not take (JMESPathError is a ValueError), `contains('text', `1`)`, a sum beyond all doubles.

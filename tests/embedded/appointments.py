@@ -1,4 +1,4 @@
-"""Real appointment requests, where they are at hand; their licence keeps them out of this project."""
+"""Real appointment requests, where they are at hand: their licence keeps them out of here."""
 
 import csv
 import json

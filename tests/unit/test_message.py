@@ -287,19 +287,19 @@ def test_no_depth_of_nesting_makes_reading_fail() -> None:
 
 class TestSize:
     @pytest.mark.parametrize("character", ["x", "é", "€", "\U0001f600"])
-    def test_262144_bytes_of_utf_8_are_taken_and_one_more_is_not(self, character: str) -> None:
-        largest = body_whose_input_has(262_144, character)
+    def test_255_kib_of_utf_8_are_taken_and_one_byte_more_is_not(self, character: str) -> None:
+        largest = body_whose_input_has(MAX_EXECUTION_INPUT_BYTES, character)
         message = read(largest)
-        assert len(message.execution_input.encode()) == MAX_EXECUTION_INPUT_BYTES == 262_144
+        assert len(message.execution_input.encode()) == MAX_EXECUTION_INPUT_BYTES == 261_120
 
         refusal = refuse(largest | {"text": largest["text"] + "x"})
         assert refusal.reason == Reason.TOO_LARGE
-        assert "262,145 bytes of UTF-8" in refusal.detail
+        assert "261,121 bytes of UTF-8" in refusal.detail
         assert refusal.message_id == "m"
 
     def test_escapes_and_blanks_of_the_producer_are_not_counted(self) -> None:
-        text = json.dumps(body_whose_input_has(262_144, "é"), indent=8)
-        assert len(text) > 3 * 262_144 / 1.1
+        text = json.dumps(body_whose_input_has(MAX_EXECUTION_INPUT_BYTES, "é"), indent=8)
+        assert len(text) > 3 * MAX_EXECUTION_INPUT_BYTES / 1.1
         assert isinstance(read(text), Message)
 
     def test_an_id_as_large_as_the_input_is_refused_under_its_hash(self) -> None:

@@ -1,0 +1,116 @@
+"""Every command that README.md shows is run, here or where the list below says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.embedded.lifecycle import State
+from actonce.embedded.paths import PROJECT
+from tests import template
+
+BIN = Path(sys.executable).parent
+PYTHON = f"python3.{sys.version_info.minor}"
+
+RUN_ELSEWHERE = {
+    "make test": "runs this test",
+    ".venv/bin/actonce demo --faults many --messages 300 --seed 7": "tests/embedded/test_demo.py",
+}
+
+
+def commands() -> list[str]:
+    blocks = re.findall(r"^```sh\n(.*?)^```", (PROJECT / "README.md").read_text(), re.M | re.S)
+    return [line for block in blocks for line in block.splitlines() if line]
+
+
+def _run(
+    command: str, environment: dict[str, str], cwd: Path, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    command = command.replace(".venv/bin/", f"{BIN}/").replace("python3.13", PYTHON)
+    return subprocess.run(
+        ["bash", "-c", command],
+        env=environment | {"PATH": f"{BIN}{os.pathsep}{environment['PATH']}"},
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+
+
+def _environment(**more: str) -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if not k.startswith("AWS_")} | more
+
+
+@pytest.mark.embedded
+def test_the_demo_and_what_can_be_looked_at_after_it(tmp_path: Path) -> None:
+    environment = _environment(ACTONCE_DIR=str(tmp_path / "home"))
+    here = [
+        c for c in commands()[: commands().index("sam deploy --guided")] if c not in RUN_ELSEWHERE
+    ]
+    assert here == [
+        "make demo",
+        ".venv/bin/actonce dead-letters list",
+        ".venv/bin/actonce unstarted list",
+        ".venv/bin/actonce down",
+        "sam build --parameter-overrides PythonRuntime=python3.13",
+    ]
+    try:
+        # `make` would make an environment of its own where this one is not .venv.
+        demo = "make demo" if BIN == PROJECT / ".venv" / "bin" else f"{BIN}/actonce demo"
+        answer = _run(demo, environment, PROJECT)
+        assert answer.returncode == 0, answer.stderr
+        assert "Every message was acted on at most once, and none was lost." in answer.stdout
+        seconds = float(re.findall(r"([\d.]+) s\. The stack is still up", answer.stdout)[0])
+        assert seconds > 0
+        for command in here[1:4]:
+            answer = _run(command, environment, PROJECT)
+            assert answer.returncode == 0, f"{command}: {answer.stderr}"
+    finally:
+        _run(".venv/bin/actonce down", environment, PROJECT)
+
+
+def test_make_test_is_this_suite() -> None:
+    answer = _run("make -n test", _environment(), PROJECT)
+    assert answer.stdout.strip().endswith("pytest")
+
+
+@pytest.mark.usefixtures("stack")
+def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
+    environment = _environment(
+        **EMBEDDED_CREDENTIALS,
+        AWS_ENDPOINT_URL=state.endpoint_url,
+        AWS_DEFAULT_REGION=EMBEDDED_REGION,
+        SAM_CLI_TELEMETRY="0",
+    )
+    # --guided writes into samconfig.toml, so it gets a copy of its own.
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    for name in ("template.yaml", "samconfig.toml"):
+        shutil.copy(PROJECT / name, clone)
+    for name in ("functions", "statemachine"):
+        shutil.copytree(PROJECT / name, clone / name)
+    build, deploy, send, where = commands()[-4:]
+
+    answer = _run(build, environment, clone)
+    assert answer.returncode == 0, answer.stderr
+    parameters = len(template.load()["Parameters"])
+    # Stack name, Region and parameters; then no confirmation of changes; defaults for the rest.
+    answers = "readme\n\n" + "\n" * parameters + "n\n" + "\n" * 6
+    answer = _run(deploy, environment, clone, answers)
+    assert answer.returncode == 0, answer.stdout[-3000:] + answer.stderr
+    assert "Successfully created/updated stack - readme" in answer.stdout
+
+    answer = _run(send, environment, PROJECT)
+    assert answer.returncode == 0, answer.stderr
+    deadline = time.monotonic() + 60
+    while "performed" not in (answer := _run(where, environment, PROJECT)).stdout:
+        assert time.monotonic() < deadline, answer.stdout + answer.stderr
+        time.sleep(0.5)
