@@ -1,0 +1,351 @@
+"""Where MiniStack is not AWS, and this project knows it.
+
+Each test passes while the gap is there, and says what can go when it closes.
+"""
+
+import io
+import json
+import urllib.request
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from tests.embedded.waiting import wait_for_execution, wait_until
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
+
+CreateMachine = Callable[..., str]
+
+
+@contextmanager
+def open_gap(what_can_go: str) -> Iterator[None]:
+    """What is asserted inside holds while the gap is open."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"MiniStack has closed a gap: {what_can_go} ({error})") from error
+
+
+@pytest.fixture(scope="module")
+def roles(stack: Stack) -> dict[str, str]:
+    machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
+    function = stack.lambda_.get_function(FunctionName=stack.appointments_function)
+    return {"states": machine["roleArn"], "lambda": function["Configuration"]["Role"]}
+
+
+@pytest.fixture(scope="module")
+def create_machine(stack: Stack, roles: dict[str, str]) -> CreateMachine:
+    """Creates a state machine of one state, and returns its ARN."""
+
+    def create(state: dict[str, Any], **top_level: Any) -> str:
+        definition = {
+            "QueryLanguage": "JSONata",
+            "StartAt": "Only",
+            "States": {"Only": state},
+            **top_level,
+        }
+        return stack.stepfunctions.create_state_machine(
+            name=f"gap-{uuid.uuid4()}",
+            definition=json.dumps(definition),
+            roleArn=roles["states"],
+        )["stateMachineArn"]
+
+    return create
+
+
+@pytest.fixture(scope="module")
+def succeeding(create_machine: CreateMachine) -> str:
+    return create_machine({"Type": "Succeed"})
+
+
+@pytest.fixture(scope="module")
+def test_state_client(stack: Stack) -> "SFNClient":
+    return boto3.client(
+        "stepfunctions",
+        endpoint_url=stack.aws.endpoint_url,
+        region_name=EMBEDDED_REGION,
+        aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+        config=Config(inject_host_prefix=False, retries={"total_max_attempts": 1}),
+    )
+
+
+def package(**files: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, text in files.items():
+            info = zipfile.ZipInfo(name.replace("_py", ".py"))
+            info.external_attr = 0o755 << 16
+            archive.writestr(info, text)
+    return packed.getvalue()
+
+
+# --------------------------------------------------------------------------- starting executions
+
+
+def test_duplicate_start_of_a_running_execution_is_an_error(
+    stack: Stack, create_machine: CreateMachine, message_id: str
+) -> None:
+    machine = create_machine({"Type": "Wait", "Seconds": 3, "End": True})
+    start = {"stateMachineArn": machine, "name": message_id, "input": "{}"}
+    arn = stack.stepfunctions.start_execution(**start)["executionArn"]
+
+    with open_gap("StartExecution answers a running duplicate with 200, as AWS; moto need not"):
+        try:
+            stack.stepfunctions.start_execution(**start)
+            answer = "200"
+        except stack.stepfunctions.exceptions.ExecutionAlreadyExists:
+            answer = "ExecutionAlreadyExists"
+        assert answer == "ExecutionAlreadyExists"
+    assert stack.stepfunctions.describe_execution(executionArn=arn)["status"] == "RUNNING"
+
+
+@pytest.mark.parametrize("name", ["a b", "a*b", "a:b", "a" * 81], ids=["blank", "*", ":", "long"])
+def test_execution_names_are_not_checked(stack: Stack, succeeding: str, name: str) -> None:
+    with open_gap("names are checked, so tests of hashed names may rest on it"):
+        try:
+            stack.stepfunctions.start_execution(
+                stateMachineArn=succeeding, name=f"{name}{uuid.uuid4()}"
+            )
+            answer = "200"
+        except stack.stepfunctions.exceptions.InvalidName:
+            answer = "InvalidName"
+        assert answer == "200"
+
+
+def test_size_of_an_executions_input_is_not_checked(
+    stack: Stack, succeeding: str, message_id: str
+) -> None:
+    with open_gap("input sizes are checked, so tests of large messages may rest on it"):
+        try:
+            stack.stepfunctions.start_execution(
+                stateMachineArn=succeeding,
+                name=message_id,
+                input=json.dumps({"body": "x" * 257 * 1024}),
+            )
+            answer = "200"
+        except ClientError as error:
+            answer = error.response["Error"]["Code"]
+        assert answer == "200"
+
+
+def test_failed_execution_cannot_be_redriven(
+    stack: Stack, create_machine: CreateMachine, message_id: str
+) -> None:
+    machine = create_machine({"Type": "Fail", "Error": "Any"})
+    arn = stack.stepfunctions.start_execution(stateMachineArn=machine, name=message_id)[
+        "executionArn"
+    ]
+    assert wait_for_execution(stack, arn)["status"] == "FAILED"
+
+    with open_gap("RedriveExecution exists: run an unanswered dead letter's redrive for real"):
+        try:
+            stack.stepfunctions.redrive_execution(executionArn=arn)
+            answer = "200"
+        except ClientError as error:
+            answer = error.response["Error"]["Code"]
+        assert answer in ("InvalidAction", "UnknownOperationException")
+
+
+# --------------------------------------------------------------------------- running them
+
+
+def test_time_out_that_is_an_expression_is_not_evaluated(
+    stack: Stack, create_machine: CreateMachine, message_id: str
+) -> None:
+    machine = create_machine(
+        {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+            "Arguments": {
+                "QueueUrl": stack.dead_letter_queue,
+                "MessageBody": {"message_id": message_id},
+            },
+            "TimeoutSeconds": "{% 1 %}",
+            "End": True,
+        }
+    )
+    arn = stack.stepfunctions.start_execution(stateMachineArn=machine, name=message_id)[
+        "executionArn"
+    ]
+
+    with open_gap("TimeoutSeconds may be JSONata; local_stack need not evaluate it"):
+        assert wait_for_execution(stack, arn)["error"] == "States.Runtime"
+
+
+def test_execution_has_no_time_out_as_a_whole(
+    stack: Stack, create_machine: CreateMachine, message_id: str
+) -> None:
+    machine = create_machine({"Type": "Wait", "Seconds": 2, "End": True}, TimeoutSeconds=1)
+    arn = stack.stepfunctions.start_execution(stateMachineArn=machine, name=message_id)[
+        "executionArn"
+    ]
+
+    with open_gap("an execution times out as a whole, and the alarm on it can be tested"):
+        assert wait_for_execution(stack, arn)["status"] == "SUCCEEDED"
+
+
+def invoke(function: str) -> dict[str, Any]:
+    return {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::lambda:invoke",
+        "Arguments": {"FunctionName": function, "Payload": {}},
+        "End": True,
+    }
+
+
+def test_throttled_function_is_an_unknown_error_in_an_execution(
+    stack: Stack, create_machine: CreateMachine, roles: dict[str, str], message_id: str
+) -> None:
+    function = stack.lambda_.create_function(
+        FunctionName=f"gap-throttled-{message_id}",
+        Runtime="provided.al2023",
+        Role=roles["lambda"],
+        Handler="none",
+        Code={"ZipFile": package(bootstrap="#!/bin/sh\nexit 1\n")},
+    )["FunctionArn"]
+    stack.lambda_.put_function_concurrency(FunctionName=function, ReservedConcurrentExecutions=0)
+    machine = create_machine(invoke(function))
+    arn = stack.stepfunctions.start_execution(stateMachineArn=machine, name=message_id)[
+        "executionArn"
+    ]
+
+    with open_gap(
+        "a throttled call is Lambda.TooManyRequestsException: throttle the demo for real"
+    ):
+        assert wait_for_execution(stack, arn)["error"] == "Lambda.Unknown"
+
+
+def test_built_in_python_runtime_calls_every_exception_the_same(
+    stack: Stack, create_machine: CreateMachine, roles: dict[str, str], message_id: str
+) -> None:
+    code = (
+        "class NotPerformed(Exception): pass\n"
+        "def handler(event, context): raise NotPerformed('nothing happened')\n"
+    )
+    function = stack.lambda_.create_function(
+        FunctionName=f"gap-python-{message_id}",
+        Runtime="python3.11",
+        Role=roles["lambda"],
+        Handler="raising.handler",
+        Code={"ZipFile": package(raising_py=code)},
+    )["FunctionArn"]
+    machine = create_machine(invoke(function))
+    arn = stack.stepfunctions.start_execution(stateMachineArn=machine, name=message_id)[
+        "executionArn"
+    ]
+
+    with open_gap("its Python runtime names errors as AWS's; lambda_runtime's bootstrap can go"):
+        assert wait_for_execution(stack, arn)["error"] == "Runtime.HandlerError"
+
+
+# --------------------------------------------------------------------------- TestState
+
+
+@pytest.fixture(scope="module")
+def task(stack: Stack) -> str:
+    return json.dumps(
+        invoke(stack.appointments_function)
+        | {
+            "QueryLanguage": "JSONata",
+            "Output": {"from": "the Output"},
+            "Retry": [{"ErrorEquals": ["NotPerformed"], "MaxAttempts": 5}],
+            "Catch": [{"ErrorEquals": ["NotPerformed"], "Next": "Caught"}],
+        }
+    )
+
+
+def test_test_state_looks_at_catch_before_retry(
+    test_state_client: "SFNClient", roles: dict[str, str], task: str
+) -> None:
+    answer = test_state_client.test_state(
+        definition=task,
+        roleArn=roles["states"],
+        input="{}",
+        mock={"errorOutput": {"error": "NotPerformed", "cause": "mocked"}},
+        stateConfiguration={"retrierRetryCount": 0},
+    )
+
+    with open_gap("TestState answers RETRIABLE first; test_test_state.py can test retries"):
+        assert answer["status"] == "CAUGHT_ERROR"
+
+
+def test_test_state_does_not_evaluate_the_output_of_a_mocked_answer(
+    test_state_client: "SFNClient", roles: dict[str, str], task: str
+) -> None:
+    answer = test_state_client.test_state(
+        definition=task,
+        roleArn=roles["states"],
+        input="{}",
+        mock={"result": json.dumps({"from": "the mock"})},
+    )
+
+    with open_gap("TestState evaluates Output; test_test_state.py can test outputs"):
+        assert json.loads(answer["output"]) == {"from": "the mock"}
+
+
+# --------------------------------------------------------------------------- other services
+
+
+def test_concurrency_of_an_event_source_mapping_stays_text_when_it_is_a_parameter(
+    stack: Stack,
+) -> None:
+    cloudformation = stack.aws.client("cloudformation")
+    name = f"gap-{uuid.uuid4()}"
+    template = {
+        "Parameters": {"Most": {"Type": "Number"}},
+        "Resources": {
+            "Queue": {"Type": "AWS::SQS::Queue"},
+            "Mapping": {
+                "Type": "AWS::Lambda::EventSourceMapping",
+                "Properties": {
+                    "EventSourceArn": {"Fn::GetAtt": ["Queue", "Arn"]},
+                    "FunctionName": stack.starter_function,
+                    "Enabled": False,
+                    "ScalingConfig": {"MaximumConcurrency": {"Ref": "Most"}},
+                },
+            },
+        },
+        "Outputs": {"Mapping": {"Value": {"Ref": "Mapping"}}},
+    }
+    cloudformation.create_stack(
+        StackName=name,
+        TemplateBody=json.dumps(template),
+        Parameters=[{"ParameterKey": "Most", "ParameterValue": "3"}],
+    )
+    try:
+        outputs = wait_until(
+            lambda: cloudformation.describe_stacks(StackName=name)["Stacks"][0].get("Outputs")
+        )
+        # boto3 would make a number of it; the poller, which fails on text, does not.
+        path = f"/2015-03-31/event-source-mappings/{outputs[0]['OutputValue']}"
+        with urllib.request.urlopen(f"{stack.aws.endpoint_url}{path}", timeout=10) as answer:
+            mapping = json.load(answer)
+        with open_gap("MaximumConcurrency is a number; local_stack need not write it out"):
+            assert isinstance(mapping["ScalingConfig"]["MaximumConcurrency"], str)
+    finally:
+        cloudformation.delete_stack(StackName=name)
+
+
+def test_reading_a_log_gives_no_token_for_more(
+    stack: Stack, send: Callable[[Any], None], message_id: str
+) -> None:
+    send({"message_id": message_id})
+    wait_for_execution(stack, stack.execution_arn(message_id))
+    log = stack.starter_log_group
+    wait_until(lambda: len(stack.logs.filter_log_events(logGroupName=log)["events"]) > 1)
+
+    answer = stack.logs.filter_log_events(logGroupName=log, limit=1)
+
+    with open_gap("FilterLogEvents pages; nobody need look for one message at a time"):
+        assert len(answer["events"]) == 1
+        assert "nextToken" not in answer
