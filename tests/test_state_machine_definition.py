@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonata import Jsonata
 
+from deduplication.message import MAX_EXECUTION_INPUT_BYTES
 from tests import asl, template
 
 PROVES_NOT_PERFORMED = {"NotPerformed", "Lambda.TooManyRequestsException"}
@@ -322,6 +323,14 @@ def test_dead_letter_waits_fourteen_days_by_default(states: dict[str, Any]) -> N
     assert asl.evaluate(states["DeadLetter"]["TimeoutSeconds"]) == 14 * 24 * 60 * 60
 
 
+MAX_STATE_BYTES = 256 * 1024
+
+
+def as_bytes(value: Any) -> bytes:
+    """A state's data as Step Functions counts them: JSON in UTF-8."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+
+
 MESSAGE = {"message_id": "m-1", "body": {"message_id": "m-1", "practice": "main"}}
 CONTEXT: dict[str, dict[str, Any]] = {
     "Execution": {
@@ -352,6 +361,18 @@ def test_effect_is_asked_for_with_the_whole_message_in_every_round(states: dict[
     )
 
     assert arguments["Payload"] == {"operation": "perform", "message": MESSAGE}
+
+
+def test_largest_message_fits_into_the_call_of_the_effect(states: dict[str, Any]) -> None:
+    # Data that outgrow a state fail the execution, and no Catch sees it (States.DataLimitExceeded).
+    message = {"message_id": "m-1", "body": ""}
+    spare = MAX_EXECUTION_INPUT_BYTES - len(as_bytes(message))
+    context = {"Execution": {"Input": message | {"body": "x" * spare}}}
+    longest_arn = "arn:aws-us-gov:lambda:us-gov-east-1:123456789012:function:" + "f" * 64
+
+    arguments = asl.evaluate(states["PerformEffect"]["Arguments"], context=context)
+
+    assert len(as_bytes(arguments | {"FunctionName": longest_arn})) <= MAX_STATE_BYTES
 
 
 def test_rounds_are_counted_from_the_first_unknown_outcome(states: dict[str, Any]) -> None:
@@ -490,8 +511,6 @@ def test_decision_is_read_from_any_answer(
 
 # --------------------------------------------------------------------------- the dead letter
 
-MAX_STATE_BYTES = 256 * 1024
-
 
 def dead_letter(states: dict[str, Any], message: Any, cause: str = "") -> dict[str, Any]:
     context = CONTEXT | {"Execution": CONTEXT["Execution"] | {"Input": message}}
@@ -556,5 +575,4 @@ def test_dead_letter_always_fits_into_a_state(text: str, size: int, message_id: 
 
     posted = dead_letter(states, message, cause='"€"' * (2 * 4096 // 3))
 
-    as_text = json.dumps(posted, ensure_ascii=False, separators=(",", ":"))
-    assert len(as_text.encode("utf-8")) <= MAX_STATE_BYTES
+    assert len(as_bytes(posted)) <= MAX_STATE_BYTES
