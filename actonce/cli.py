@@ -6,7 +6,16 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce import console
-from actonce.commands import dead_letters, demo, embedded, sam_local, send, unstarted, where
+from actonce.commands import (
+    collect,
+    dead_letters,
+    demo,
+    embedded,
+    sam_local,
+    send,
+    unstarted,
+    where,
+)
 from actonce.errors import Failed
 
 app = typer.Typer(
@@ -18,6 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(collect.collect)
 app.command()(demo.demo)
 app.command()(embedded.up)
 app.command()(embedded.down)

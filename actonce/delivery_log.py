@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from actonce.aws import Stack
@@ -9,7 +10,13 @@ from actonce.aws import Stack
 Line = dict[str, Any]
 
 
-def delivery_lines(stack: Stack, word: str = "deliveries") -> Iterator[Line]:
+def delivery_lines(
+    stack: Stack,
+    word: str = "deliveries",
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Iterator[Line]:
     """Lines of the stream that hold a word, oldest first; see `deduplication.delivery_record`.
 
     Lambda's own lines (START, REPORT and the like) and metrics stand between them in the log.
@@ -17,17 +24,21 @@ def delivery_lines(stack: Stack, word: str = "deliveries") -> Iterator[Line]:
     Args:
         stack: whose starter wrote them.
         word: a term of a filter pattern.
+        since: when the log got the first line, UTC; None for the beginning.
+        until: when the log got the last line, UTC; None for now.
 
     Yields:
         Each line, with `log_event`, its text.
     """
     seen: set[tuple[str, int, str]] = set()
-    start = 0
+    start = _milliseconds(since) if since else 0
+    end: dict[str, Any] = {"endTime": _milliseconds(until)} if until else {}
     while True:
         pages = stack.logs.get_paginator("filter_log_events").paginate(
             logGroupName=stack.starter_log_group,
             filterPattern=f'"{word}"',
             startTime=start,
+            **end,
         )
         news = False
         for page in pages:
@@ -45,6 +56,10 @@ def delivery_lines(stack: Stack, word: str = "deliveries") -> Iterator[Line]:
         # from the last time stamp tells that there is no more.
         if not news:
             return
+
+
+def _milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
 
 
 def _parsed(message: str) -> Line:

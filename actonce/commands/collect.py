@@ -1,0 +1,119 @@
+"""`actonce collect`: the records of a day, for the audit."""
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from actonce import console
+from actonce.collect import STREAMS, Collected, Wanted
+from actonce.collect import collect as collect_streams
+from actonce.commands import tables
+from actonce.commands.options import Json, StackName
+from actonce.errors import Failed, WrongUse
+from actonce.target import find_stack
+
+MAX_DAYS = 366
+
+_RELATIVE = {"today": 0, "yesterday": 1}
+
+
+def collect(
+    to: Annotated[
+        Path, typer.Option("--to", metavar="DIR", help="The records' folder: DIR/STREAM/dt=DAY/.")
+    ],
+    day: Annotated[
+        str | None, typer.Option(help="A UTC day, YYYY-MM-DD, today or yesterday.")
+    ] = None,
+    first: Annotated[str | None, typer.Option("--from", help="The first of several days.")] = None,
+    last: Annotated[str | None, typer.Option("--until", help="The last of them, included.")] = None,
+    sent: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder that actonce send --record was given."),
+    ] = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Only this one, of {', '.join(STREAMS)}; may be given several times."),
+    ] = None,
+    retry_for: Annotated[
+        float, typer.Option(min=0, help="Seconds to try again what AWS throttles.")
+    ] = 300.0,
+    stack_name: StackName = "actonce",
+    json: Json = False,
+) -> None:
+    """Write a day's records as each part of the stack has them, for actonce audit.
+
+    A day collected again replaces its files. What could not be got is said, and the exit status is
+    1; the rest is there.
+
+    Examples:
+
+        actonce collect --day yesterday --to records/
+
+        actonce collect --from 2026-11-01 --until 2026-11-07 --sent sent/ --to records/ --json
+    """
+    wanted = Wanted(
+        days=_days(day, first, last),
+        root=to,
+        sent=sent,
+        streams=_streams(stream),
+        retry_for=retry_for,
+    )
+    try:
+        collected = collect_streams(find_stack(stack_name), wanted)
+    except (OSError, EOFError) as error:
+        raise Failed(f"The records cannot be read or written: {error}.") from error
+    if json:
+        console.print_json({"to": str(to)} | collected.as_json())
+    else:
+        _print(collected)
+    if collected.missing:
+        for sentence in collected.missing:
+            console.err.print(f"Missing: {sentence}", markup=False)
+        raise Failed("Not everything could be collected; see above.")
+
+
+def _print(collected: Collected) -> None:
+    streams = list(next(iter(collected.lines.values())))
+    rows = [
+        (day.isoformat(), *("-" if lines[s] is None else f"{lines[s]:,}" for s in streams))
+        for day, lines in collected.lines.items()
+    ]
+    tables.print_rows(("Day", *streams), rows)
+    for sentence in collected.notes:
+        console.out.print(f"Note: {sentence}", markup=False)
+
+
+def _streams(names: list[str] | None) -> frozenset[str]:
+    for name in names or ():
+        if name not in STREAMS:
+            raise WrongUse(f"There is no stream {name!r}; there are {', '.join(STREAMS)}.")
+    return frozenset(names or STREAMS)
+
+
+def _days(day: str | None, first: str | None, last: str | None) -> list[date]:
+    if day is not None and first is None and last is None:
+        return [_day(day)]
+    if day is not None or first is None or last is None:
+        raise WrongUse("Name the days: either --day DAY, or --from DAY and --until DAY.")
+    begin, end = _day(first), _day(last)
+    number = (end - begin).days + 1
+    if number < 1:
+        raise WrongUse(f"--until {last} is before --from {first}.")
+    if number > MAX_DAYS:
+        raise WrongUse(f"These are {number} days; collect at most {MAX_DAYS} at a time.")
+    return [begin + timedelta(days=index) for index in range(number)]
+
+
+def _day(text: str) -> date:
+    today = datetime.now(UTC).date()
+    if text in _RELATIVE:
+        return today - timedelta(days=_RELATIVE[text])
+    try:
+        found = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
+    except ValueError as error:
+        raise WrongUse(f"{text!r} is no day; write it as 2026-11-21.") from error
+    if found > today:
+        raise WrongUse(f"{found} has not begun (UTC); there are no records of it.")
+    return found

@@ -1,0 +1,102 @@
+"""The files of one stream: one per UTC day, replaced whole.
+
+JSON Lines, gzip, `<root>/<stream>/dt=YYYY-MM-DD/collected.jsonl.gz`. A file without lines says that
+the stream was looked at and had none that day; no file says that it was not looked at.
+"""
+
+import contextlib
+import gzip
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+FILE_NAME = "collected.jsonl.gz"
+_TEMPORARY = ".collected."  # Spark does not read names that begin with a dot
+
+
+def day_folder(root: Path, stream: str, day: date) -> Path:
+    """Where a stream's records of a day lie."""
+    return root / stream / f"dt={day.isoformat()}"
+
+
+def files_of_others(root: Path, stream: str, day: date) -> list[Path]:
+    """The files of that stream and day that were not collected, in order of their names."""
+    folder = day_folder(root, stream, day)
+    if not folder.is_dir():
+        return []
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if file.is_file() and not file.name.startswith((".", "_")) and file.name != FILE_NAME
+    )
+
+
+class DayFiles:
+    """Writes a stream's records of some days.
+
+    Invariant: a reader sees a day's old file or its new one, never a part of one. What was there
+    stays unless `replaced` ends without an error.
+
+    Args:
+        root: of all streams.
+        days: a record of any other day is left out.
+    """
+
+    def __init__(self, root: Path, stream: str, days: Collection[date]) -> None:
+        self.lines = dict.fromkeys(sorted(days), 0)
+        self._root = root
+        self._stream = stream
+        self._open: dict[date, gzip.GzipFile] = {}
+
+    def write(self, day: date | None, record: Mapping[str, Any]) -> None:
+        """Add a record to its day's file."""
+        if day not in self.lines:
+            return
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+        self._file(day).write(text.encode("utf-8"))
+        self.lines[day] += 1
+
+    def copy(self, day: date, lines: Iterable[bytes]) -> None:
+        """Add lines as they are; one without its line feed gets it."""
+        file = self._file(day)
+        for line in lines:
+            file.write(line if line.endswith(b"\n") else line + b"\n")
+            self.lines[day] += 1
+
+    @contextlib.contextmanager
+    def replaced(self) -> Iterator["DayFiles"]:
+        """Write inside; at the end every day's file is replaced, also by an empty one.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        try:
+            yield self
+            for day in self.lines:
+                self._file(day).close()
+            for day in self.lines:
+                temporary = self._temporary(day)
+                with temporary.open("rb") as written:
+                    os.fsync(written.fileno())
+                temporary.replace(day_folder(self._root, self._stream, day) / FILE_NAME)
+        finally:
+            for day, file in self._open.items():
+                file.close()
+                self._temporary(day).unlink(missing_ok=True)
+
+    def _temporary(self, day: date) -> Path:
+        folder = day_folder(self._root, self._stream, day)
+        return folder / f"{_TEMPORARY}{os.getpid()}"
+
+    def _file(self, day: date) -> gzip.GzipFile:
+        if day not in self._open:
+            folder = day_folder(self._root, self._stream, day)
+            folder.mkdir(parents=True, exist_ok=True)
+            for left in folder.glob(f"{_TEMPORARY}*"):  # of a run that was killed
+                left.unlink(missing_ok=True)
+            # No time in the header: the same records make the same bytes.
+            self._open[day] = gzip.GzipFile(self._temporary(day), "wb", mtime=0)
+        return self._open[day]
