@@ -2,8 +2,9 @@
 
 A message's body may have `faults`: one text per call of `perform`, `<when>:<what>`.
     when: `before` or `after` the appointment was written
-    what: `exit` (the process dies), `sleep` (past every time-out), `nap` (1.5 s, then goes on), or
-        the name of an error that the call ends with
+    what: `exit` (the process dies), `sleep` (past every time-out), `nap` (1.5 s, then goes on),
+        `until-looked-up` (goes on once `find` has answered), or the name of an error that the call
+        ends with
 
 `find` fails while the item (message id, "find-fails") exists.
 """
@@ -27,14 +28,16 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         key = {"message_id": {"S": message_id}, "appointment_id": {"S": "find-fails"}}
         if "Item" in _dynamodb.get_item(TableName=_table, Key=key, ConsistentRead=True):
             raise RuntimeError("the table cannot be read")
-        return appointments.handler(event, context)
+        answer = appointments.handler(event, context)
+        _dynamodb.put_item(TableName=_table, Item=_looked_up(message_id))
+        return answer
     fault = _next_fault(message_id, event["message"]["body"].get("faults", []))
     when, _, what = fault.partition(":")
     if when == "before":
-        _interrupt(what)
+        _interrupt(what, message_id)
     answer = appointments.handler(event, context)
     if when == "after":
-        _interrupt(what)
+        _interrupt(what, message_id)
     return answer
 
 
@@ -51,12 +54,21 @@ def _next_fault(message_id: str, faults: list[str]) -> str:
     return faults[call - 1] if call <= len(faults) else ""
 
 
-def _interrupt(what: str) -> None:
+def _looked_up(message_id: str) -> dict[str, Any]:
+    return {"message_id": {"S": message_id}, "appointment_id": {"S": "looked-up"}}
+
+
+def _interrupt(what: str, message_id: str) -> None:
     if what == "exit":
         os._exit(1)
     if what == "sleep":
         time.sleep(60)
     if what == "nap":
         time.sleep(1.5)
+        return
+    if what == "until-looked-up":  # the function's time-out ends a wait in vain
+        key = _looked_up(message_id)
+        while "Item" not in _dynamodb.get_item(TableName=_table, Key=key, ConsistentRead=True):
+            time.sleep(0.05)
         return
     raise type(what, (Exception,), {})("a fault that the test asked for")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,6 +89,7 @@ def test_many_faults_reach_every_row_of_the_table_of_errors(paths: Paths) -> Non
 
 
 def test_all_functions_killed_in_the_middle_change_nothing(paths: Paths) -> None:
+    shutil.rmtree(paths.faults, ignore_errors=True)  # a new plan tells that the run has begun
     process = _start(paths, "--faults", "many", "--messages", "300", "--seed", "2", "--json")
     deadline = time.monotonic() + 200
     killed = 0

@@ -427,7 +427,7 @@ def test_without_the_wait_a_straggler_would_act_twice(
     # The counter-proof: the same message, the same fault, and nobody waits.
     machine = machines.copy(state_timeout_seconds=1, straggler_seconds=0)
 
-    arn = machines.start(machine, message_id, faults=["before:nap"])
+    arn = machines.start(machine, message_id, faults=["before:until-looked-up"])
 
     assert output_of(wait_for_execution(stack, arn))["outcome"] == "performed"
     wait_until(lambda: len(appointments(message_id)) == 2)
