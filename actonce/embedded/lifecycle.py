@@ -38,6 +38,8 @@ LOCAL_PARAMETERS = {
     "StarterTimeoutSeconds": "20",
     "EffectTimeoutSeconds": "4",
     "StragglerMarginSeconds": "1",
+    # MiniStack hands nothing to Firehose, and a person has actonce collect.
+    "KeepRecords": "false",
 }
 _WARM_EFFECTS = 10
 _WARM_STARTERS = 3
@@ -173,7 +175,8 @@ def _locked(paths: Paths) -> Iterator[None]:
 def _digest(parameters: Mapping[str, str]) -> str:
     """Of everything that is deployed: a stack with the same digest is the same stack."""
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode())
-    sources = [PROJECT / "template.yaml", *sorted((PROJECT / "statemachine").glob("*.json"))]
+    sources = [PROJECT / "template.yaml", PROJECT / "records.yaml"]
+    sources += sorted((PROJECT / "statemachine").glob("*.json"))
     sources += sorted((PROJECT / "functions").rglob("*.py"))
     sources += [PROJECT / "functions" / "requirements.txt"]
     sources += sorted((PROJECT / "actonce" / "embedded").glob("*.py"))

@@ -40,7 +40,7 @@ def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, s
         name: str(parameters.get(name, parameter.get("Default", "")))
         for name, parameter in template["Parameters"].items()
     }
-    for resource in template["Resources"].values():
+    for name, resource in template["Resources"].items():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function":
             code = Path(properties["CodeUri"])
@@ -61,6 +61,10 @@ def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, s
             _evaluate_timeouts(definition, properties["DefinitionSubstitutions"], values)
             (local / source.name).write_text(json.dumps(definition, indent=2))
             properties["DefinitionUri"] = source.name
+        elif resource["Type"] == "AWS::CloudFormation::Stack":
+            nested = (built / properties["TemplateURL"]).resolve()
+            shutil.copy(nested, local / f"{name}.yaml")
+            properties["TemplateURL"] = f"{name}.yaml"
     template["Resources"]["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
         VISIBILITY_TIMEOUT_SECONDS
     )
