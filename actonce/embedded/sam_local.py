@@ -140,7 +140,7 @@ def write_inputs(
     template["Parameters"]["PythonRuntime"]["Default"] = f"python3.{sys.version_info.minor}"
     for name, resource in template["Resources"].items():
         properties = resource.get("Properties", {})
-        for key in ("CodeUri", "DefinitionUri"):
+        for key in ("CodeUri", "DefinitionUri", "TemplateURL"):
             if key in properties:
                 properties[key] = str((built / properties[key]).resolve())
         if name in variables:
