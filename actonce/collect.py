@@ -220,7 +220,7 @@ class _Run:
             days = self._days_after(
                 self.now - keeps,
                 "deliveries",
-                f"the starter's log keeps {keeps.days} days (LogRetentionDays).",
+                f"the starter's log keeps {keeps.days} day(s) (LogRetentionDays).",
             )
         if not days:
             return

@@ -1,0 +1,103 @@
+import gzip
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.day_files import DayFiles, day_folder, files_of_others
+
+MONDAY, TUESDAY, SUNDAY = date(2026, 11, 16), date(2026, 11, 17), date(2026, 11, 22)
+
+
+def read(root: Path, day: date) -> list[Any]:
+    (file,) = day_folder(root, "effects", day).iterdir()
+    return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+
+
+def write(root: Path, *records: tuple[date | None, dict[str, Any]]) -> DayFiles:
+    with DayFiles(root, "effects", [TUESDAY, MONDAY]).replaced() as files:
+        for day, record in records:
+            files.write(day, record)
+    return files
+
+
+def test_each_day_has_one_file_and_an_empty_one_says_that_there_was_nothing(tmp_path: Path) -> None:
+    files = write(tmp_path, (MONDAY, {"name": "Zoë"}), (MONDAY, {"name": "Ann"}))
+
+    assert files.lines == {MONDAY: 2, TUESDAY: 0}
+    assert read(tmp_path, MONDAY) == [{"name": "Zoë"}, {"name": "Ann"}]
+    assert read(tmp_path, TUESDAY) == []
+
+
+def test_days_that_were_not_asked_for_are_left_out_and_alone(tmp_path: Path) -> None:
+    with DayFiles(tmp_path, "effects", [SUNDAY]).replaced() as files:
+        files.write(SUNDAY, {"n": 1})
+
+    write(tmp_path, (SUNDAY, {"n": 2}), (None, {"n": 3}))
+
+    assert read(tmp_path, SUNDAY) == [{"n": 1}]
+    assert read(tmp_path, MONDAY) == []
+
+
+def test_a_day_written_again_is_replaced(tmp_path: Path) -> None:
+    write(tmp_path, (MONDAY, {"n": 1}))
+    write(tmp_path, (MONDAY, {"n": 2}))
+
+    assert read(tmp_path, MONDAY) == [{"n": 2}]
+
+
+def test_the_same_records_make_the_same_bytes(tmp_path: Path) -> None:
+    write(tmp_path / "one", (MONDAY, {"n": 1}))
+    write(tmp_path / "two", (MONDAY, {"n": 1}))
+
+    files = [
+        next(day_folder(tmp_path / root, "effects", MONDAY).iterdir()) for root in ("one", "two")
+    ]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:
+    write(tmp_path, (MONDAY, {"n": 1}))
+
+    def fail_half_way() -> None:
+        with DayFiles(tmp_path, "effects", [MONDAY]).replaced() as files:
+            files.write(MONDAY, {"n": 2})
+            raise RuntimeError("half-way")
+
+    with pytest.raises(RuntimeError, match="half-way"):
+        fail_half_way()
+
+    assert read(tmp_path, MONDAY) == [{"n": 1}]
+
+
+def test_what_a_killed_run_left_is_swept_away_and_never_counts(tmp_path: Path) -> None:
+    folder = day_folder(tmp_path, "effects", MONDAY)
+    folder.mkdir(parents=True)
+    (folder / ".collected.4711").write_bytes(b"half a file")
+    assert files_of_others(tmp_path, "effects", MONDAY) == []
+
+    write(tmp_path, (MONDAY, {"n": 1}))
+
+    assert read(tmp_path, MONDAY) == [{"n": 1}]
+
+
+def test_a_copied_line_without_its_line_feed_gets_it(tmp_path: Path) -> None:
+    files = DayFiles(tmp_path, "effects", [MONDAY])
+    with files.replaced():
+        files.copy(MONDAY, [b'{"n":1}\n', b'{"n":2}'])
+        files.copy(MONDAY, [b'{"n":3}'])
+
+    assert files.lines == {MONDAY: 3}
+    assert read(tmp_path, MONDAY) == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
+def test_files_of_others_are_found_however_deep(tmp_path: Path) -> None:
+    write(tmp_path, (MONDAY, {"n": 1}))
+    export = day_folder(tmp_path, "effects", MONDAY) / "AWSDynamoDB" / "data"
+    export.mkdir(parents=True)
+    (export / "a.json.gz").write_bytes(b"")
+
+    assert files_of_others(tmp_path, "effects", MONDAY) == [export / "a.json.gz"]
+    assert files_of_others(tmp_path, "effects", TUESDAY) == []
