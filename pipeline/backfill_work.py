@@ -1,0 +1,205 @@
+"""The folder that a backfill works in: what makes it go on where it was killed.
+
+lock                              held by the run; who holds it may have messages sent
+run                               the run that may send; its senders read it before each batch
+plan.json                         what was asked for, the archive's files, the counts; written
+                                  last, so that it is there means: the plan is whole
+plan/end=…/part=…/                the archive's rows by their end, Parquet
+conflicts.jsonl quarantine.jsonl  rows that are not sent, with file and line
+senders/part-00000.lock           held by the one sender of a part
+sent/dt=…/part-00000.jsonl        confirmations, which are the audit's `sent` stream
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pipeline.backfill_errors import BackfillFailed, WrongRequest
+
+_RUN_LOCK_SECONDS = 5.0  # a sender that looks whether its run is alive holds the lock for a moment
+
+
+@contextmanager
+def the_only_run(work: Path) -> Iterator[None]:
+    """Hold the folder; the operating system lets go of it when this process ends, however.
+
+    Raises:
+        WrongRequest: another run holds it, or it cannot be made.
+    """
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(work / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise WrongRequest(f"{work} cannot be worked in: {error.strerror or error}.") from error
+    try:
+        deadline = time.monotonic() + _RUN_LOCK_SECONDS
+        while not _lock(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() > deadline:
+                raise WrongRequest(
+                    f"Another backfill works in {work}: wait for its end, or name another folder "
+                    "with --work."
+                )
+            time.sleep(0.05)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def run_is_over(work: Path, run: str) -> bool:
+    """Whether a run must not send any more: it is dead, has stopped, or another took its place."""
+    try:
+        if (work / "run").read_text() != run:
+            return True
+        descriptor = os.open(work / "lock", os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    try:
+        return _lock(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def let_send(work: Path, run: str) -> None:
+    """Say which run may send; the empty text: none."""
+    write_whole(work / "run", run)
+
+
+@contextmanager
+def the_only_sender(work: Path, part: int, is_over: Callable[[], bool]) -> Iterator[bool]:
+    """Hold a part, against senders of an earlier run that have not noticed its end.
+
+    Yields False if the run ended before the part was free.
+    """
+    folder = work / "senders"
+    folder.mkdir(exist_ok=True)
+    descriptor = os.open(folder / f"part-{part:05d}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        while not (held := _lock(descriptor, fcntl.LOCK_EX)) and not is_over():
+            time.sleep(0.05)
+        yield held
+    finally:
+        os.close(descriptor)
+
+
+class Confirmations:
+    """A part's confirmed messages. Who makes one holds the part.
+
+    Invariant: when `append` has returned, its lines survive a crash of the machine; a line that
+    was being written when the process was killed counts as not confirmed and is taken away.
+
+    Args:
+        messages: how many messages the part has.
+
+    Attributes:
+        confirmed: a byte per message of the part, 1 where SQS has confirmed it.
+    """
+
+    def __init__(self, work: Path, part: int, messages: int) -> None:
+        self._sent = work / "sent"
+        self._name = f"part-{part:05d}.jsonl"
+        self.confirmed = bytearray(messages)
+        for path in sorted(self._sent.glob(f"dt=*/{self._name}")):
+            with path.open("r+b") as file:
+                whole = 0
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        file.truncate(whole)
+                        break
+                    whole += len(line)
+                    self.confirmed[json.loads(line)["position"]] = 1
+
+    def append(self, at: datetime, lines: Sequence[dict[str, Any]]) -> None:
+        """Confirm messages, at one moment (UTC).
+
+        Raises:
+            OSError: it could not be written; it may be written in part.
+        """
+        folder = self._sent / f"dt={at.date().isoformat()}"
+        path = folder / self._name
+        new = not path.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        with path.open("ab", buffering=0) as file:
+            data = text.encode("utf-8")
+            if file.write(data) != len(data):
+                raise OSError(28, "No space left on device", str(path))
+            os.fsync(file.fileno())
+        if new:
+            for parent in (folder, self._sent, self._sent.parent):
+                _sync_folder(parent)
+        for line in lines:
+            self.confirmed[line["position"]] = 1
+
+
+class ConfirmationCount:
+    """Counts the confirmed messages of all parts; reads only what is new since the last time."""
+
+    def __init__(self, work: Path) -> None:
+        self._sent = work / "sent"
+        self._read: dict[Path, int] = {}
+        self._count = 0
+
+    def __call__(self) -> int:
+        """How many messages are confirmed."""
+        for path in self._sent.glob("dt=*/part-*.jsonl"):
+            with path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                while new := file.read(1024 * 1024):
+                    end = new.rfind(b"\n") + 1  # what follows may be a torn line, to be taken away
+                    self._count += new.count(b"\n")
+                    self._read[path] = self._read.get(path, 0) + end
+                    if end < len(new):
+                        file.seek(self._read[path])
+                    if not end:
+                        break
+        return self._count
+
+
+def read_state(path: Path) -> dict[str, Any] | None:
+    """Read a JSON object that `write_whole` wrote; None if there is none.
+
+    Raises:
+        BackfillFailed: it is not what was written.
+    """
+    try:
+        state = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise BackfillFailed(f"{path} cannot be read: {error}; name another --work.") from error
+    if not isinstance(state, dict):
+        raise BackfillFailed(f"{path} is not a backfill's; name another --work.")
+    return state
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that is there whole, or as it was, whenever the machine stops."""
+    draft = path.with_name(f"{path.name}.draft")
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    _sync_folder(path.parent)
+
+
+def _lock(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
