@@ -1,0 +1,152 @@
+"""The page as a person sees it: in Chromium, on a screen, a phone, at night and on paper."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from actonce.report import write
+from tests.report import summaries
+from tests.report.browser import Browser, chromium
+
+PHONE = 390
+SCREEN = 1100
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = chromium()
+    if path is None:
+        pytest.skip("NO CHROMIUM HERE, so nobody looked at the page: apt-get install chromium")
+    with Browser(path) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    written = {}
+    for name, summary in summaries.ALL.items():
+        written[name] = folder / f"{name}.html"
+        write(summary(), written[name])
+    return written
+
+
+every_page = pytest.mark.parametrize("name", summaries.ALL)
+
+
+@every_page
+def test_the_page_opens_alone_and_nothing_in_it_is_refused(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    with browser.page(pages[name]) as page:
+        assert page.requests == [pages[name].as_uri()]
+        assert page.complaints == []
+        assert "taken over" not in page.evaluate("document.title")
+
+
+@every_page
+def test_the_answer_the_pictures_and_the_alarms_are_seen(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    summary = summaries.ALL[name]()
+    with browser.page(pages[name]) as page:
+        top = page.evaluate("document.querySelector('h1').getBoundingClientRect().bottom")
+        assert 0 < top < 300
+        assert (
+            page.evaluate("document.querySelector('#sentence').textContent")
+            == (summary["sentence"])
+        )
+        pictures = page.evaluate(
+            "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().height)"
+            ".map(s => s.closest('section').id + ' ' + s.getAttribute('class'))"
+        )
+        expected = [
+            ("flow", summary["messages"] > 0),
+            ("gaps", summary["gaps"]["duplicates"] > 0),
+            ("latency", any(one["count"] for one in summary["latency"].values())),
+            ("days", len(summary["days"]) > 1),
+        ]
+        assert pictures == [f"{section} wide" for section, there in expected if there]
+        alarms = page.evaluate("document.querySelectorAll('details.alarm').length")
+        assert alarms == len(summary["alarms"])
+
+
+@every_page
+@pytest.mark.parametrize("width", [320, PHONE, 700, SCREEN])
+def test_nothing_is_wider_than_the_window(
+    browser: Browser, pages: dict[str, Path], name: str, width: int
+) -> None:
+    with browser.page(pages[name], width=width) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        inner, outer = page.evaluate(
+            "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        )
+        assert outer <= width
+        assert inner <= outer
+        cut = page.evaluate(
+            "[...document.querySelectorAll('svg text, td, th, b')]"
+            ".filter(e => e.getBoundingClientRect().right > window.innerWidth + 1)"
+            ".map(e => e.textContent)"
+        )
+        assert cut == []
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+@every_page
+def test_no_text_of_a_picture_is_small_or_lies_on_another(
+    browser: Browser, pages: dict[str, Path], name: str, width: int
+) -> None:
+    with browser.page(pages[name], width=width) as page:
+        texts = page.evaluate(
+            "[...document.querySelectorAll('svg text')].map(t => {"
+            " const r = t.getBoundingClientRect(), s = t.ownerSVGElement;"
+            " return [t.textContent, r.left, r.top, r.right, r.bottom,"
+            "  parseFloat(getComputedStyle(t).fontSize) * s.getBoundingClientRect().width"
+            "  / s.viewBox.baseVal.width, s.closest('section').id] }).filter(t => t[3] > t[1])"
+        )
+    assert len(texts) > 0 or summaries.ALL[name]()["messages"] == 0
+    for index, (text, left, top, right, bottom, size, section) in enumerate(texts):
+        assert size >= 9.9, text
+        for other, left2, top2, right2, bottom2, _, section2 in texts[index + 1 :]:
+            across = min(right, right2) - max(left, left2)
+            down = min(bottom, bottom2) - max(top, top2)
+            # A line's box is taller than its letters.
+            assert section != section2 or across <= 1 or down <= 4, (text, other)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+def test_the_page_is_painted_and_follows_the_system_s_colours(
+    browser: Browser, pages: dict[str, Path], width: int, *, dark: bool
+) -> None:
+    with browser.page(pages["alarms_of_each_kind"], width=width, dark=dark) as page:
+        image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    assert width - 20 < image.width <= width  # the bar to scroll with
+    colours = image.getcolors(maxcolors=1 << 24)
+    assert colours is not None
+    paper = max(colours)[1]
+    assert paper == ((0x14, 0x17, 0x1B) if dark else (0xFF, 0xFF, 0xFF))
+    painted = {colour for _, colour in colours}
+    bars = (
+        {(0x57, 0xC9, 0x8D), (0xFF, 0x85, 0x77)}
+        if dark
+        else {(0x1F, 0x7A, 0x4D), (0xC2, 0x28, 0x1D)}
+    )
+    assert bars <= painted
+
+
+def test_on_paper_the_days_are_there_though_nobody_can_click(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    height = "document.querySelector('details.days').getBoundingClientRect().height"
+    with browser.page(pages["ninety_days"], dark=True) as page:
+        assert page.evaluate(height) < 100
+        browser.send("Emulation.setEmulatedMedia", media="print")
+        assert page.evaluate(height) > 1000
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == (
+            "rgb(255, 255, 255)"
+        )
+        assert page.pdf().startswith(b"%PDF-")
