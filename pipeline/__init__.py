@@ -1,0 +1,1 @@
+"""PySpark jobs: the audit and the backfill. Imports neither `functions/` nor `actonce/`."""
