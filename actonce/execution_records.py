@@ -7,7 +7,7 @@ posted to DeadLetterQueue and what was decided. EventBridge tells the status cha
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -87,7 +87,7 @@ def executions_between(
         token = {"nextToken": answer["nextToken"]}
 
 
-def tell(stack: Stack, executions: list[Listed], retry_for: float) -> Iterator[Told]:
+def tell(stack: Stack, executions: Sequence[Listed], retry_for: float) -> Iterator[Told]:
     """Read their histories, some side by side, in no particular order."""
 
     def read(listed: Listed) -> Told:
@@ -116,7 +116,7 @@ def tell(stack: Stack, executions: list[Listed], retry_for: float) -> Iterator[T
                 future.cancel()
 
 
-def records(name: str, events: list[Event]) -> list[Record]:
+def records(name: str, events: Sequence[Event]) -> list[Record]:
     """The lines of both streams that one history tells, in its order within each stream.
 
     Args:
@@ -127,7 +127,7 @@ def records(name: str, events: list[Event]) -> list[Record]:
     return _status_changes(name, message_id, events) + _dead_letters(name, message_id, events)
 
 
-def _status_changes(name: str, message_id: str | None, events: list[Event]) -> list[Record]:
+def _status_changes(name: str, message_id: str | None, events: Sequence[Event]) -> list[Record]:
     lines: list[Record] = []
     started_at: str | None = None
     for step in history.steps(events):
@@ -154,7 +154,7 @@ def _status_changes(name: str, message_id: str | None, events: list[Event]) -> l
     return lines
 
 
-def _dead_letters(name: str, message_id: str | None, events: list[Event]) -> list[Record]:
+def _dead_letters(name: str, message_id: str | None, events: Sequence[Event]) -> list[Record]:
     made = (step for step in history.steps(events) if step.what == "decision")
     lines: list[Record] = []
     for stay in history.dead_letter_stays(events):
@@ -190,7 +190,7 @@ def _dead_letters(name: str, message_id: str | None, events: list[Event]) -> lis
     return lines
 
 
-def _message_id(events: list[Event]) -> str | None:
+def _message_id(events: Sequence[Event]) -> str | None:
     """As tables and logs keep it; None for an execution that the starter did not start."""
     started = next((e for e in events if e["type"] == "ExecutionStarted"), None)
     try:

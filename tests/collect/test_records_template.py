@@ -1,0 +1,195 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from actonce.embedded.paths import PROJECT
+from tests import template as cloudformation
+from tests.template import of_type
+
+RECORDS = PROJECT / "records.yaml"
+STREAMS = {"deliveries": "DeliveriesStream", "executions": "ExecutionsStream"}
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.load(RECORDS.read_text(), Loader=cloudformation._Loader)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def bucket(template: dict[str, Any]) -> dict[str, Any]:
+    (found,) = of_type(template, "AWS::S3::Bucket").values()
+    return found
+
+
+def destination(template: dict[str, Any], stream: str) -> dict[str, Any]:
+    properties = template["Resources"][STREAMS[stream]]["Properties"]
+    found: dict[str, Any] = properties["ExtendedS3DestinationConfiguration"]
+    return found
+
+
+def lint(file: Path) -> subprocess.CompletedProcess[str]:
+    cfn_lint = Path(sys.executable).parent / "cfn-lint"
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
+    return subprocess.run(
+        [str(cfn_lint), "--regions", "us-east-1", "--", str(file)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_lint_finds_nothing() -> None:
+    answer = lint(RECORDS)
+
+    assert answer.returncode == 0, answer.stdout
+
+
+def test_lint_finds_a_processor_that_firehose_does_not_have(tmp_path: Path) -> None:
+    broken = tmp_path / "records.yaml"
+    broken.write_text(RECORDS.read_text().replace("Type: Decompression", "Type: Unpacking"))
+
+    answer = lint(broken)
+
+    assert answer.returncode != 0
+    assert "Unpacking" in answer.stdout
+
+
+def test_bucket_is_encrypted_private_versioned_and_outlives_the_stack(
+    bucket: dict[str, Any],
+) -> None:
+    properties = bucket["Properties"]
+
+    assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+    assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
+    assert len(properties["PublicAccessBlockConfiguration"]) == 4
+    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert properties["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
+
+
+def test_bucket_forgets_records_old_versions_and_half_uploads(bucket: dict[str, Any]) -> None:
+    rules = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
+    done = {key for rule in rules for key in rule if rule["Status"] == "Enabled"}
+
+    expiry = {"ExpirationInDays", "NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload"}
+    assert expiry <= done
+    # A rule with a prefix would leave the rest for ever.
+    assert not {"Prefix", "TagFilters"} & done
+
+
+def test_bucket_cannot_be_reached_without_tls(template: dict[str, Any]) -> None:
+    (policy,) = of_type(template, "AWS::S3::BucketPolicy").values()
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+
+    assert statement["Effect"] == "Deny"
+    assert statement["Action"] == "s3:*"
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert statement["Resource"] == [
+        {"Fn::GetAtt": ["RecordsBucket", "Arn"]},
+        {"Fn::Sub": "${RecordsBucket.Arn}/*"},
+    ]
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_stream_lies_where_the_audit_reads_and_failures_lie_elsewhere(
+    template: dict[str, Any], stream: str
+) -> None:
+    s3 = destination(template, stream)
+
+    assert s3["Prefix"] == f"{stream}/dt=!{{timestamp:yyyy-MM-dd}}/"
+    assert s3["ErrorOutputPrefix"].startswith(f"errors/{stream}/!{{firehose:error-output-type}}/")
+    assert "CustomTimeZone" not in s3  # UTC
+    # Compressed by Firehose itself, an object's name ends in .gz, by which Spark knows it.
+    assert s3["CompressionFormat"] == "GZIP"
+
+
+@pytest.mark.parametrize(
+    ("stream", "processors"),
+    [
+        ("deliveries", ["Decompression", "AppendDelimiterToRecord"]),
+        ("executions", ["AppendDelimiterToRecord"]),
+    ],
+)
+def test_every_record_is_a_line(
+    template: dict[str, Any], stream: str, processors: list[str]
+) -> None:
+    configuration = destination(template, stream)["ProcessingConfiguration"]
+
+    assert configuration["Enabled"] is True
+    assert [processor["Type"] for processor in configuration["Processors"]] == processors
+
+
+def test_role_of_each_hop_reaches_only_the_next(template: dict[str, Any]) -> None:
+    reach = {
+        name: {
+            re.sub(r"\W", "", str(resource).replace("Fn::GetAtt", "").replace("Arn", ""))
+            for statement in role["Properties"]["Policies"][0]["PolicyDocument"]["Statement"]
+            for resource in (
+                statement["Resource"]
+                if isinstance(statement["Resource"], list)
+                else [statement["Resource"]]
+            )
+        }
+        for name, role in of_type(template, "AWS::IAM::Role").items()
+    }
+
+    assert reach == {
+        "DeliveriesFilterRole": {"DeliveriesStream"},
+        "ExecutionsRuleRole": {"ExecutionsStream"},
+        "RecordsStreamsRole": {
+            "RecordsBucket",
+            "RecordsLogGroup",
+            "FnSubRecordsBucketdeliveries",
+            "FnSubRecordsBucketexecutions",
+            "FnSubRecordsBucketerrors",
+        },
+    }
+
+
+def test_roles_serve_this_account_only_and_allow_no_wildcard_action(
+    template: dict[str, Any],
+) -> None:
+    for role in of_type(template, "AWS::IAM::Role").values():
+        (trust,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        assert trust["Condition"] == {
+            "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+        }
+        for policy in role["Properties"]["Policies"]:
+            for statement in policy["PolicyDocument"]["Statement"]:
+                assert "*" not in str(statement["Action"])
+
+
+def test_records_that_do_not_arrive_raise_an_alarm(template: dict[str, Any]) -> None:
+    alarms = of_type(template, "AWS::CloudWatch::Alarm").values()
+
+    assert sorted(alarm["Properties"]["MetricName"] for alarm in alarms) == [
+        "DeliveryErrors",
+        "DeliveryToS3.DataFreshness",
+        "DeliveryToS3.DataFreshness",
+        "FailedInvocations",
+    ]
+    for alarm in alarms:
+        assert alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopicArn"}]
+
+
+def test_stack_gives_its_records_every_parameter_and_the_bucket_back(
+    template: dict[str, Any],
+) -> None:
+    outer = cloudformation.load()
+    nested = outer["Resources"]["Records"]
+
+    assert PROJECT / nested["Properties"]["TemplateURL"] == RECORDS
+    assert nested["Condition"] == "KeepsRecords"
+    assert nested["Properties"]["Parameters"].keys() == template["Parameters"].keys()
+    assert outer["Outputs"]["RecordsBucketName"]["Value"] == {
+        "Fn::GetAtt": ["Records", "Outputs.RecordsBucketName"]
+    }
+    assert "RecordsBucketName" in template["Outputs"]
