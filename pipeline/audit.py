@@ -1,0 +1,266 @@
+"""The audit: from the records that each part wrote on its own, what happened to each message.
+
+    python -m pipeline.audit RECORDS [--day D | --from D --to D] [--out DIR] [--json]
+    spark-submit pipeline/audit.py RECORDS ...
+    SPARK_REMOTE=sc://host python -m pipeline.audit RECORDS ...
+
+A message belongs to the UTC day of its first record. The days asked for are judged by all records
+below RECORDS, so that a duplicate of an old message is not taken for a new one; see `--reach`.
+
+Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms, or something
+that could not be read or judged; 2, wrong use or nothing to audit.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+if __package__ in {None, ""}:  # spark-submit runs this file, not the package's module
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from pipeline import summary
+from pipeline.errors import CannotAudit
+from pipeline.gaps import gaps
+from pipeline.layout import Listing, list_records, readable
+from pipeline.quarantine import quarantine
+from pipeline.reading import is_unreadable, narrow, records, without_broken
+from pipeline.results import days_held, empty_days, write_days, write_json
+from pipeline.session import configured, spark_session
+from pipeline.streams import STREAMS
+from pipeline.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
+
+VERSION = 1
+"""Of summary.json's form."""
+GRACE = timedelta(minutes=15)
+_INTERNAL = ("touched", "failed", "quarantined")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for.
+
+    Attributes:
+        records: the root of the streams.
+        out: where the results go.
+        since: first day to judge; None: all days that there are.
+        until: last day to judge; None with `since`.
+        as_of: the moment that silence is measured against; None: when the newest file was written,
+            but not after the last day that there is.
+        grace: how long a message without an end is in flight, not lost.
+        reach: how many days before `since` records are read from; None: all.
+    """
+
+    records: str
+    out: str
+    since: date | None = None
+    until: date | None = None
+    as_of: datetime | None = None
+    grace: timedelta = GRACE
+    reach: int | None = None
+
+
+def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
+    """Judge, write the results, and return the summary.
+
+    Raises:
+        CannotAudit: there is nothing to audit, or something that no result can leave out.
+    """
+    configured(spark)
+    listing = _listing(spark, request)
+    try:
+        return _audited(spark, request, listing)
+    except PySparkException as error:
+        if not is_unreadable(error):
+            raise
+        return _audited(spark, request, without_broken(spark, listing, error))
+
+
+def _listing(spark: SparkSession, request: Request) -> Listing:
+    out = readable(request.out).rstrip("/") + "/"
+    listing = list_records(spark, request.records, ignore=(out,))
+    if request.since is None or request.reach is None:
+        return listing
+    oldest = request.since - timedelta(days=request.reach)
+    files = tuple(file for file in listing.files if file.day >= oldest)
+    if not files:
+        raise CannotAudit(f"Nothing to audit in {request.records} since {oldest}.")
+    return Listing(files, listing.misplaced, listing.modified)
+
+
+def message_rows(rows: DataFrame, request: Request, listing: Listing) -> DataFrame:
+    """The whole judgement as one plan with one shuffle: records in, a row per message id out."""
+    since, until = _span(request, listing)
+    span = (_midnight(since), _midnight(until + timedelta(days=1)))
+    coverage = Coverage.of(listing.days(), {name: listing.days_of(name) for name in STREAMS})
+    grace_ms = int(request.grace.total_seconds() * 1000)
+    numbers = per_message(narrow(rows, request.since, request.until), span)
+    return judged(numbers, coverage, _as_of(request, listing), grace_ms)
+
+
+def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[str, Any]:
+    rows = records(spark, listing.files)
+    judgement = message_rows(rows, request, listing)
+    since, until = _span(request, listing)
+    in_range = F.lit(True) if request.since is None else F.col("day").between(since, until)
+    seen = Observation()
+    unattributed = F.col("message_id").isNull()
+    observed = judgement.observe(
+        seen,
+        F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
+        F.coalesce(F.sum("quarantined"), F.lit(0)).alias("quarantined"),
+        F.concat_ws(
+            " ",
+            F.collect_set(
+                F.when(~unattributed & F.col("touched") & ~in_range, F.col("day").cast("string"))
+            ),
+        ).alias("late_days"),
+    )
+    folder = f"{request.out}/messages"
+    held = days_held(spark, folder)
+    messages = observed.where(F.col("message_id").isNotNull() & in_range).drop(*_INTERNAL)
+    write_days(messages, folder, whole=request.since is None)
+    told = seen.get
+    messages = _written(spark, folder, messages, in_range)
+    day_rows = [row.asDict() for row in summary.by_day(messages).orderBy("day").collect()]
+    if request.since is not None:
+        have = {row["day"] for row in day_rows}
+        stale = {day for day in held if since <= day <= until} - have
+        empty_days(folder, messages, stale)
+        empty_days(f"{request.out}/days", summary.by_day(messages), stale)
+    write_days(summary.by_day(messages), f"{request.out}/days", whole=request.since is None)
+    asked = tuple(
+        file for file in listing.files if request.since is None or since <= file.day <= until
+    )
+    bad = quarantine(spark, listing, asked, told["quarantined"])
+    if bad.table is not None:
+        bad.table.write.mode("overwrite").json(f"{request.out}/quarantine")
+    verdicts = {name: sum(row[name] for row in day_rows) for name in VERDICTS}
+    alarms_total = sum(verdicts[name] for name in ALARMS)
+    unjudged = sum(row["unjudged"] for row in day_rows)
+    days = summary.days_told(day_rows, listing)
+    result = {
+        "version": VERSION,
+        "from": since.isoformat(),
+        "to": until.isoformat(),
+        "generated_at": datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
+        "sentence": summary.sentence(verdicts, unjudged, bad.lines),
+        "exit_status": int(bool(alarms_total or unjudged or bad.lines)),
+        "messages": sum(verdicts.values()),
+        "totals": summary.totals(day_rows, listing, told["failed"]),
+        "verdicts": verdicts,
+        "days": days,
+        "gaps": gaps(messages, rows),
+        "latency": summary.latency(messages),
+        "alarms": summary.alarms(messages, rows) if alarms_total else [],
+        "alarms_total": alarms_total,
+        "quarantine": {
+            "lines": bad.lines,
+            "by_reason": bad.by_reason,
+            "examples": bad.examples,
+        },
+        "cannot_judge": [sentence for day in days for sentence in day["cannot_judge"]],
+        "late_days": sorted(told["late_days"].split()),
+    }
+    write_json(f"{request.out}/summary.json", result)
+    return result
+
+
+def _span(request: Request, listing: Listing) -> tuple[date, date]:
+    if request.since is not None and request.until is not None:
+        return request.since, request.until
+    days = listing.days()
+    return min(days), max(days)
+
+
+def _as_of(request: Request, listing: Listing) -> int:
+    if request.as_of is not None:
+        return int(request.as_of.timestamp() * 1000)
+    last = _midnight(max(listing.days()) + timedelta(days=1))
+    return min(last, int(listing.modified.timestamp() * 1000))
+
+
+def _midnight(day: date) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
+
+
+def _written(spark: SparkSession, folder: str, schema_of: DataFrame, in_range: Column) -> DataFrame:
+    """The messages as they were written, so that nothing is judged twice."""
+    schema = schema_of.schema
+    return spark.read.schema(schema).option("basePath", folder).parquet(folder).where(in_range)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the audit from a command line; see the module for the exit status."""
+    arguments = _parser().parse_args(argv)
+    try:
+        request = _request(arguments)
+        result = audit(spark_session("actonce-audit"), request)
+    except CannotAudit as error:
+        sys.stderr.write(f"audit: {error}\n")
+        return 2
+    if arguments.json:
+        sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(result["sentence"] + "\n")
+    return int(result["exit_status"])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m pipeline.audit", description="Say what happened to each message."
+    )
+    parser.add_argument("records", metavar="RECORDS", help="the root of the streams")
+    parser.add_argument("--day", metavar="D", help="judge one UTC day, YYYY-MM-DD")
+    parser.add_argument("--from", dest="since", metavar="D", help="first day to judge")
+    parser.add_argument("--to", dest="until", metavar="D", help="last day to judge")
+    parser.add_argument("--out", metavar="DIR", help="where the results go (RECORDS/audit)")
+    parser.add_argument(
+        "--as-of", metavar="TIME", help="measure silence against this moment, ISO 8601"
+    )
+    parser.add_argument(
+        "--grace", metavar="SECONDS", type=float, default=GRACE.total_seconds(),
+        help="a message without an end is in flight for so long, then lost (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reach", metavar="DAYS", type=int, help="read records of so many days before"
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary")
+    return parser
+
+
+def _request(arguments: argparse.Namespace) -> Request:
+    since, until = arguments.since, arguments.until
+    if arguments.day is not None:
+        if since is not None or until is not None:
+            raise CannotAudit("--day and --from/--to exclude each other.")
+        since = until = arguments.day
+    if (since is None) != (until is None):
+        raise CannotAudit("--from and --to belong together.")
+    try:
+        first = None if since is None else date.fromisoformat(since)
+        last = None if until is None else date.fromisoformat(until)
+        as_of = None if arguments.as_of is None else datetime.fromisoformat(arguments.as_of)
+    except ValueError as error:
+        raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
+    if first is not None and last is not None and first > last:
+        raise CannotAudit(f"--from {first} is after --to {last}.")
+    if as_of is not None and as_of.tzinfo is None:
+        as_of = as_of.replace(tzinfo=UTC)
+    out = arguments.out or arguments.records.rstrip("/") + "/audit"
+    return Request(
+        arguments.records, out, first, last, as_of, timedelta(seconds=arguments.grace),
+        arguments.reach,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

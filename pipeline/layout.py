@@ -1,0 +1,125 @@
+"""Which files there are: `<root>/<stream>/dt=YYYY-MM-DD/<anything>`."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from pipeline.errors import CannotAudit
+from pipeline.streams import STREAMS
+
+_PLACE = re.compile(r"/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/")
+_MANIFEST = re.compile(r"/manifest-(summary|files)\.(json|md5)$")  # of a DynamoDB export
+_RESULTS = re.compile(r"/(messages|days|quarantine)/|/(summary\.json|report\.html)$")
+
+
+class Kind(StrEnum):
+    """How a file is read."""
+
+    TEXT = "text"  # its name tells Spark what it is
+    PARQUET = "parquet"
+    BYTES = "bytes"  # looked at byte by byte: no telling name, or known to be broken
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of records; `day` is its folder's."""
+
+    path: str
+    stream: str
+    day: date
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files, the paths that are no record's place, and when the newest file was written."""
+
+    files: tuple[File, ...]
+    misplaced: tuple[str, ...]
+    modified: datetime
+
+    def days(self) -> frozenset[date]:
+        """Days that any stream has a file for."""
+        return frozenset(file.day for file in self.files)
+
+    def days_of(self, stream: str) -> frozenset[date]:
+        """Days that the stream has a file for."""
+        return frozenset(file.day for file in self.files if file.stream == stream)
+
+
+def list_records(spark: SparkSession, root: str, ignore: Iterable[str] = ()) -> Listing:
+    """List the records below `root`, a folder or a URI that Spark knows.
+
+    Spark, as Hadoop does, does not see names that begin with `_` or `.`.
+
+    Args:
+        spark: the session; its file systems are listed, so a server's when it is remote.
+        root: the root of the streams.
+        ignore: parts of paths that are not records, such as the results' folder.
+
+    Raises:
+        CannotAudit: there is no such folder, or no record in it.
+    """
+    try:
+        rows = (
+            spark.read.format("binaryFile")
+            .option("recursiveFileLookup", "true")
+            .load(root)
+            .select("path", F.unix_millis("modificationTime").alias("modified"))
+            .collect()
+        )
+    except AnalysisException as error:
+        raise CannotAudit(f"{root} cannot be read: {_first_line(error)}") from error
+    files, misplaced = [], []
+    base = root.rstrip("/")
+    for path in sorted(row["path"] for row in rows):
+        place = _PLACE.search(path)
+        if place and place[1] in STREAMS:
+            if not _MANIFEST.search(path):
+                files.append(File(path, place[1], _day(path, place[2]), _kind(path)))
+        elif not _RESULTS.search(path) and not any(part in path for part in ignore):
+            misplaced.append(path)
+    if not files:
+        raise CannotAudit(
+            f"Nothing to audit in {base}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
+            f"the streams {', '.join(STREAMS)}."
+        )
+    modified = datetime.fromtimestamp(max(row["modified"] for row in rows) / 1000, UTC)
+    return Listing(tuple(files), tuple(misplaced), modified)
+
+
+def readable(path: str) -> str:
+    """A path as a person writes it."""
+    return re.sub(r"^file:/+", "/", unquote(path))
+
+
+def as_argument(path: str) -> str:
+    """A path as an argument of a reader, which would take it for a pattern."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
+def _day(path: str, text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise CannotAudit(
+            f"{readable(path)} is in a folder of no day: rename dt={text}."
+        ) from error
+
+
+def _kind(path: str) -> Kind:
+    name = path.rsplit("/", 1)[1].lower()
+    if name.endswith(".parquet"):
+        return Kind.PARQUET
+    return Kind.TEXT if name.endswith((".jsonl", ".json", ".gz")) else Kind.BYTES
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]

@@ -1,0 +1,73 @@
+"""Lines that are no records: where each is, and why."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pipeline.layout import File, Kind, Listing, readable
+from pipeline.reading import records
+
+MAX_EXAMPLES = 100
+_SHOWN = 200  # characters of a line that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """The counts, the examples for the summary, and the whole table (None: there is none)."""
+
+    by_reason: dict[str, int]
+    examples: list[dict[str, Any]]
+    table: DataFrame | None
+
+    @property
+    def lines(self) -> int:
+        """How many there are."""
+        return sum(self.by_reason.values())
+
+
+def quarantine(
+    spark: SparkSession, listing: Listing, files: tuple[File, ...], lines: int
+) -> Quarantine:
+    """Find the lines that were counted, with their numbers.
+
+    Spark's own reader does not count lines, so the files that hold such lines are read once more,
+    byte by byte. Without such lines nothing is read.
+    """
+    by_reason: dict[str, int] = {}
+    examples = [
+        {"file": readable(path), "line": None, "reason": "misplaced_file"}
+        for path in listing.misplaced
+    ]
+    if examples:
+        by_reason["misplaced_file"] = len(examples)
+    if not lines:
+        return Quarantine(by_reason, examples[:MAX_EXAMPLES], None)
+    bad = F.col("problem").isNotNull()
+    named = {
+        readable(row.file)
+        for row in records(spark, files).where(bad).select("file").distinct().collect()
+    }
+    again = tuple(
+        file if file.kind is Kind.PARQUET else File(file.path, file.stream, file.day, Kind.BYTES)
+        for file in files
+        if readable(file.path) in named
+    )
+    table = (
+        records(spark, again)
+        .where(bad)
+        .select(
+            "file",
+            "line",
+            F.col("problem").alias("reason"),
+            F.substring("text", 1, _SHOWN).alias("text"),
+        )
+    )
+    for row in table.groupBy("reason").count().collect():
+        by_reason[row["reason"]] = row["count"]
+    for row in table.orderBy("file", "line").limit(MAX_EXAMPLES - len(examples)).collect():
+        examples.append(
+            {"file": readable(row["file"]), "line": row["line"], "reason": row["reason"]}
+        )
+    return Quarantine(by_reason, examples[:MAX_EXAMPLES], table)

@@ -1,0 +1,63 @@
+"""The Spark session: classic Spark here, spark-submit's own, or a Spark Connect server."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipeline.errors import CannotAudit
+
+
+def spark_session(name: str) -> SparkSession:
+    """The session to work in.
+
+    `SPARK_REMOTE` set: that Spark Connect server. Under spark-submit: what it was told. Otherwise
+    `local[*]`.
+
+    Raises:
+        CannotAudit: Spark would have to start here and there is no Java.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    remote = os.environ.get("SPARK_REMOTE")
+    if remote:
+        if remote.startswith("local"):
+            _require_java()
+        spark = builder.remote(remote).getOrCreate()
+    elif "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM
+        spark = builder.getOrCreate()
+    else:
+        _require_java()
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        spark = (
+            builder.master("local[*]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.sql.shuffle.partitions", str(4 * (os.cpu_count() or 1)))
+            .getOrCreate()
+        )
+        # A file that cannot be read is reported by the audit, not by a stack trace.
+        spark.sparkContext.setLogLevel("OFF")
+    return configured(spark)
+
+
+def configured(spark: SparkSession) -> SparkSession:
+    """The session with what the audit's answer depends on."""
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    # Set, a truncated gzip would lose its rest in silence.
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "false")
+    return spark
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
+        return
+    raise CannotAudit(
+        "Spark needs Java 17 or 21 and there is none on this machine: install one "
+        "(Debian: apt-get install openjdk-17-jre-headless), or set SPARK_REMOTE."
+    )

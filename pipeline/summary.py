@@ -1,0 +1,200 @@
+"""The numbers of a page: totals, days, latencies, alarms, and one sentence."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.layout import Listing
+from pipeline.streams import REFUSALS, STREAMS
+from pipeline.verdicts import ALARMS, VERDICTS
+
+MAX_ALARMS: Final = 1_000
+_ROWS_OF: Final = {
+    "sent": "sent",
+    "deliveries": "deliveries",
+    "executions": "execution_records",
+    "effects": "effect_records",
+    "dead_letters": "dead_letter_records",
+}
+_COUNTED: Final = (
+    "sent", "deliveries", "started", "suppressed", "execution_records", "effect_records",
+    "effects", "dead_letter_records", *(f"refused_{reason}" for reason in REFUSALS),
+)  # fmt: skip
+
+
+def by_day(messages: DataFrame) -> DataFrame:
+    """Daily totals: one row per day, as `days/` holds it; a message counts on its first day."""
+    return messages.groupBy("day").agg(
+        F.count(F.lit(1)).alias("messages"),
+        *(F.count_if(F.col("verdict") == verdict).alias(verdict) for verdict in VERDICTS),
+        F.count_if(~F.col("judged")).alias("unjudged"),
+        F.count_if(F.col("execution_records") > 0).alias("executions"),
+        *(F.sum(name).alias(name) for name in _COUNTED),
+    )
+
+
+def totals(days: Sequence[Mapping[str, Any]], listing: Listing, failed: int) -> dict[str, Any]:
+    """What the streams told of the days' messages; null where a stream has no file at all."""
+
+    def total(name: str) -> int:
+        return sum(day[name] for day in days)
+
+    def of_stream(stream: str, number: int) -> int | None:
+        return number if listing.days_of(stream) else None
+
+    return {
+        "sent": of_stream("sent", total("sent")),
+        "deliveries": of_stream("deliveries", total("deliveries") + failed),
+        "started": total("started"),
+        "suppressed": total("suppressed"),
+        "refused": {
+            reason: total(f"refused_{reason}") for reason in REFUSALS if total(f"refused_{reason}")
+        },
+        "failed": failed,
+        "executions": of_stream("executions", total("executions")),
+        "effects": of_stream("effects", total("effects")),
+        "dead_letters": of_stream("dead_letters", total("dead_letter_records")),
+    }
+
+
+def days_told(days: Sequence[Mapping[str, Any]], listing: Listing) -> list[dict[str, Any]]:
+    """The days for the page, with what cannot be judged of each."""
+    return [
+        {
+            "day": day["day"].isoformat(),
+            "messages": day["messages"],
+            "verdicts": {verdict: day[verdict] for verdict in VERDICTS},
+            "streams": {
+                stream: day[column] if day["day"] in listing.days_of(stream) else None
+                for stream, column in _ROWS_OF.items()
+            },
+            "cannot_judge": _cannot_judge(day, listing),
+        }
+        for day in days
+    ]
+
+
+def _cannot_judge(day: Mapping[str, Any], listing: Listing) -> list[str]:
+    missing = [stream for stream in STREAMS if day["day"] not in listing.days_of(stream)]
+    told = {
+        "sent": "whether a message was sent and never delivered",
+        "deliveries": "whether a message was refused, or delivered and lost",
+        "executions": "whether a message without an effect is lost or still in work",
+        "effects": "whether a message was acted on, once or again; its execution's word is all "
+        "there is",
+    }
+    name = day["day"].isoformat()
+    sentences = [
+        f"{name}: {stream} is missing, so it cannot be told {told[stream]}."
+        for stream in missing
+        if stream in told
+    ]
+    if "dead_letters" in missing and day["in_flight"]:
+        sentences.append(
+            f"{name}: dead_letters is missing, so it cannot be told whether "
+            f"{_messages(day['in_flight'])} in flight wait for a decision."
+        )
+    if day["unjudged"]:
+        sentences.append(
+            f"{name}: {_messages(day['unjudged'])} could not be judged, because a stream is missing."
+        )
+    return sentences
+
+
+def latency(messages: DataFrame) -> dict[str, Any]:
+    """Percentiles in ms, of messages with an effect and the other time."""
+    effect = F.unix_millis("effect_at")
+    columns = []
+    for name, since in (("sent", "sent_at"), ("delivery", "first_delivery_at")):
+        took = effect - F.unix_millis(since)
+        columns += [
+            F.count(took).alias(f"{name}_count"),
+            F.percentile_approx(took, [0.5, 0.9, 0.99], 10_000).alias(f"{name}_percentiles"),
+            F.max(took).alias(f"{name}_max"),
+        ]
+    row = messages.agg(*columns).collect()[0]
+
+    def told(name: str) -> dict[str, Any]:
+        p50, p90, p99 = row[f"{name}_percentiles"] or (None, None, None)
+        return {
+            "count": row[f"{name}_count"],
+            "p50": p50,
+            "p90": p90,
+            "p99": p99,
+            "max": row[f"{name}_max"],
+        }
+
+    return {"sent_to_effect": told("sent"), "first_delivery_to_effect": told("delivery")}
+
+
+def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
+    """The first alarms by time, each with everything that any stream says of it."""
+    order = F.array_position(F.lit(list(ALARMS)), F.col("verdict"))
+    found = (
+        messages.where(F.col("verdict").isin(*ALARMS))
+        .orderBy(order, "first_at", "message_id")
+        .select("message_id", "verdict")
+        .limit(MAX_ALARMS)
+        .collect()
+    )
+    if not found:
+        return []
+    timelines: dict[str, list[dict[str, Any]]] = {row["message_id"]: [] for row in found}
+    time = F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
+    told = (
+        rows.where(F.col("message_id").isin(*timelines))
+        .select("message_id", time.alias("time"), "at", "stream", "code", "what")
+        .orderBy("at", "code", "what")
+    )
+    for row in told.collect():
+        timelines[row["message_id"]].append(
+            {"at": row["time"], "stream": row["stream"], "what": row["what"]}
+        )
+    return [
+        {
+            "message_id": row["message_id"],
+            "verdict": row["verdict"],
+            "timeline": timelines[row["message_id"]],
+        }
+        for row in found
+    ]
+
+
+def sentence(verdicts: Mapping[str, int], unjudged: int, quarantined: int) -> str:
+    """The answer."""
+    total = sum(verdicts.values())
+    said = {
+        "performed_again": "acted on more than once",
+        "lost": "lost",
+        "conflict": "in conflict",
+    }
+    found = [f"{verdicts[verdict]:,} {said[verdict]}" for verdict in ALARMS if verdicts[verdict]]
+    if found:
+        answer = f"Of {_messages(total)}, {_listed(found)}."
+    elif not total:
+        answer = "There was no message."
+    elif unjudged:
+        answer = (
+            f"Of {_messages(total)}, none is known to be acted on twice or lost, but "
+            f"{unjudged:,} could not be judged."
+        )
+    elif total == 1:
+        answer = "The one message is accounted for, and was not acted on twice."
+    else:
+        answer = f"All {total:,} messages are accounted for, and none was acted on twice."
+    if found and unjudged:
+        answer += f" {_messages(unjudged).capitalize()} could not be judged."
+    if quarantined:
+        lines = "1 line or file" if quarantined == 1 else f"{quarantined:,} lines or files"
+        answer += f" {lines} could not be read."
+    return answer
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
