@@ -7,6 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce import console
 from actonce.commands import (
+    backfill,
     collect,
     dead_letters,
     demo,
@@ -28,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(collect.collect)
+app.command()(backfill.backfill)
 app.command()(demo.demo)
 app.command()(embedded.up)
 app.command()(embedded.down)
