@@ -24,7 +24,11 @@ LATENCIES = (
     ("first_delivery_to_effect", "first delivery to effect"),
 )
 PERCENTILES = ("p50", "p90", "p99", "max")
-TICKS = ((0.001, "1 ms"), (1, "1 s"), (60, "1 min"), (3600, "1 h"), (86_400, "1 d"))
+TICKS = (0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000)
+"""Seconds that an axis may name, as far as there is room."""
+
+ROOM = 48
+"""Pixels from one name on an axis of time to the next."""
 
 
 def _axes(width: int, height: int, margins: tuple[int, int, int, int]) -> tuple[Figure, Axes]:
@@ -98,7 +102,7 @@ def draw_gaps(gaps: dict[str, Any], width: int) -> Figure:
             va="center",
             weight="bold",
         )
-    _time_axis(axes, left, right)
+    _time_axis(axes, left, right, width - 16)
     axes.yaxis.set_visible(False)
     return figure
 
@@ -114,7 +118,8 @@ def draw_latency(latency: dict[str, Any], width: int) -> Figure:
     axes.set_xscale("log")
     # A latency of no measurable length still needs a place on a logarithmic axis.
     places = [max(1.0, value) / 1000 for _, value in rows]
-    left, right = min(places) / 1.6, max(places) * 1.6
+    left = max((tick for tick in TICKS if tick <= min(places) / 1.2), default=min(places) / 2)
+    right = max(places) * 1.6
     y = 0.0
     index = 0
     for name, _ in shown:
@@ -138,7 +143,7 @@ def draw_latency(latency: dict[str, Any], width: int) -> Figure:
         y += 2
     axes.set_ylim(y - 8, -14)
     axes.set_xlim(left, right)
-    _time_axis(axes, left, right)
+    _time_axis(axes, left, right, width - 118)
     axes.yaxis.set_visible(False)
     return figure
 
@@ -202,13 +207,14 @@ def draw_days(days: list[dict[str, Any]], width: int) -> Figure:
     return figure
 
 
-def _time_axis(axes: Axes, left: float, right: float) -> None:
-    """Name the units of time on a logarithmic axis of seconds; between them where it is short."""
-    ticks = [(at, label) for at, label in TICKS if left <= at <= right]
-    if len(ticks) < 2:
-        powers = range(math.floor(math.log10(left)), math.ceil(math.log10(right)) + 1)
-        ticks = [(10.0**p, duration(10.0 ** (p + 3))) for p in powers if left <= 10.0**p <= right]
-    axes.set_xticks([at for at, _ in ticks], [label for _, label in ticks])
+def _time_axis(axes: Axes, left: float, right: float, pixels: int) -> None:
+    """Name times on a logarithmic axis of seconds, so many pixels long, where there is room."""
+    named: list[float] = []
+    for tick in TICKS:
+        room = not named or pixels * math.log(tick / named[-1]) / math.log(right / left) >= ROOM
+        if left <= tick <= right and room:
+            named.append(tick)
+    axes.set_xticks(named, [duration(tick * 1000) for tick in named])
     axes.xaxis.set_minor_locator(NullLocator())
 
 

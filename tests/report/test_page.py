@@ -167,6 +167,18 @@ def test_without_duplicates_there_is_a_sentence_instead_of_an_empty_picture() ->
     assert pictures == []
 
 
+@pytest.mark.parametrize("milliseconds", [0, 1, 40, 999, 20_000, 40_000, 90_000_000])
+def test_an_axis_of_latencies_that_are_all_alike_names_a_time(milliseconds: int) -> None:
+    summary = summaries.nothing_at_all()
+    alike = dict.fromkeys(("p50", "p90", "p99", "max"), milliseconds) | {"count": 3}
+    summary["latency"] = {"sent_to_effect": alike, "first_delivery_to_effect": alike}
+    texts = [flat(e.text) for e in Elements(html(summary)).by_tag("text")]
+    beside_dots = 8 * [wording.duration(milliseconds)]
+    names = 2 * ["p50", "p90", "p99", "max"] + ["sent to effect", "first delivery to effect"]
+    drawn_twice = 2  # wide and narrow
+    assert len(texts) > drawn_twice * len(names + beside_dots)
+
+
 def test_whatever_somebody_outside_wrote_is_text() -> None:
     page, elements = text_of("hostile"), parsed("hostile")
     shown = [flat(e.text) for e in elements.by_tag("bdi")]
