@@ -7,7 +7,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actonce import execution_records
@@ -196,6 +196,7 @@ def test_one_that_nobody_answered_is_not_decided_and_posted_again_by_a_redrive()
     assert [line["event"] for line in lines] == ["posted", "posted", "decided"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["retry", "resolve", "reject", "perhaps"]), max_size=6))
 def test_every_decision_follows_its_post_and_none_is_lost(decisions: list[str]) -> None:
     kinds = itertools.chain.from_iterable((posted(), *answered(one)) for one in decisions)

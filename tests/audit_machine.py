@@ -1,0 +1,24 @@
+"""The audit's state machine, with its substitutions filled in as CloudFormation does."""
+
+import json
+
+from tests import asl
+
+AUDIT = asl.PROJECT / "statemachine" / "audit.asl.json"
+
+SUBSTITUTIONS = {
+    "RecordsBucket": "records",
+    "AppointmentsTableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/appointments",
+    "ApplicationId": "00f1abcd2efgh345",
+    "JobRoleArn": "arn:aws:iam::123456789012:role/audit-job",
+    "EntryPoint": "s3://records/code/audit.py",
+    "SparkSubmitParameters": "--py-files s3://records/code/pipeline.zip",
+    "AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms",
+}
+
+
+def definition() -> asl.Definition:
+    """The whole definition."""
+    text = asl.SUBSTITUTION.sub(lambda match: SUBSTITUTIONS[match[1]], AUDIT.read_text())
+    parsed: asl.Definition = json.loads(text)
+    return parsed

@@ -1,0 +1,235 @@
+import copy
+import json
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import pytest
+from cfnlint.api import lint_all
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import asl, audit_machine
+
+DAY = {"day": "2026-11-20"}
+WHOLE_DAYS = st.dates(date(2020, 1, 2), date(2080, 12, 30))
+
+
+@pytest.fixture(scope="module")
+def states() -> dict[str, Any]:
+    found: dict[str, Any] = audit_machine.definition()["States"]
+    return found
+
+
+def lint(definition: asl.Definition) -> list[str]:
+    """What cfn-lint says; it reads a definition only inside a state machine's resource."""
+    properties = {"RoleArn": "arn:aws:iam::123456789012:role/audit", "Definition": definition}
+    wrapped = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Resources": {
+            "Audit": {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}
+        },
+    }
+    return [f"{match.rule.id}: {match.message}" for match in lint_all(json.dumps(wrapped))]
+
+
+# --------------------------------------------------------------------------- lint and graph
+
+
+def test_cfn_lint_has_nothing_to_say() -> None:
+    assert lint(audit_machine.definition()) == []
+
+
+def test_lint_finds_a_broken_state() -> None:
+    definition = copy.deepcopy(audit_machine.definition())
+    del definition["States"]["RunAudit"]["Resource"]
+
+    assert lint(definition) != []
+
+
+def test_every_way_leads_to_a_state_and_every_state_to_an_end() -> None:
+    assert asl.graph_problems(audit_machine.definition()) == []
+
+
+def test_every_substitution_is_named() -> None:
+    named = set(asl.SUBSTITUTION.findall(audit_machine.AUDIT.read_text()))
+
+    assert named == audit_machine.SUBSTITUTIONS.keys()
+
+
+def test_whatever_fails_before_the_outcome_is_published_is_published(
+    states: dict[str, Any],
+) -> None:
+    tasks = {
+        name: state
+        for name, state in states.items()
+        if state["Type"] == "Task" and name not in ("StartDay", "PublishOutcome")
+    }
+
+    assert set(tasks) == {
+        "ListEffects",
+        "ExportEffects",
+        "DescribeExport",
+        "ForgetSummary",
+        "RunAudit",
+        "ReadSummary",
+    }
+    for name, task in tasks.items():
+        (catcher,) = task["Catch"]
+        assert catcher["ErrorEquals"] == ["States.ALL"], name
+        assert catcher["Next"] == ("ReadSummary" if name == "RunAudit" else "PublishOutcome"), name
+
+
+# --------------------------------------------------------------------------- the day
+
+
+@settings(deadline=None)
+@given(WHOLE_DAYS, st.times())
+def test_the_schedule_starts_the_day_before_under_its_name(day: date, at: time) -> None:
+    scheduled = datetime.combine(day + timedelta(days=1), at, UTC)
+    state = audit_machine.definition()["States"]["StartDay"]
+
+    arguments = asl.evaluate(
+        state["Arguments"],
+        input={"scheduled": scheduled.isoformat(timespec="seconds").replace("+00:00", "Z")},
+        context={"StateMachine": {"Id": "arn:aws:states:us-east-1:1:stateMachine:audit"}},
+    )
+
+    assert arguments["Input"] == {"day": day.isoformat()}
+    assert arguments["Name"] == f"audit-{day.isoformat()}"
+    assert re.fullmatch(r"[0-9A-Za-z_-]{1,80}", arguments["Name"])
+    assert arguments["StateMachineArn"].endswith(":audit")
+
+
+@settings(deadline=None)
+@given(WHOLE_DAYS)
+def test_exactly_the_day_is_exported_and_once(day: date) -> None:
+    state = audit_machine.definition()["States"]["ExportEffects"]
+
+    arguments = asl.evaluate(state["Arguments"], input={"day": day.isoformat()})
+
+    window = arguments["IncrementalExportSpecification"]
+    since, until = (
+        datetime.fromisoformat(window[name]) for name in ("ExportFromTime", "ExportToTime")
+    )
+    assert since == datetime.combine(day, time(), UTC)
+    assert until - since == timedelta(days=1)
+    assert arguments["S3Prefix"] == f"effects/dt={day.isoformat()}"
+    assert arguments["ClientToken"] == f"effects-{day.isoformat()}"
+
+
+@pytest.mark.parametrize(("count", "exported"), [(0, False), (1, True)])
+def test_a_day_that_was_exported_is_not_exported_again(
+    states: dict[str, Any], count: int, exported: bool
+) -> None:
+    output = asl.evaluate(states["ListEffects"]["Output"], input=DAY, result={"KeyCount": count})
+
+    assert output == DAY | {"exported": exported}
+    condition = states["Exported?"]["Choices"][0]["Condition"]
+    assert asl.evaluate(condition, input=output) is exported
+
+
+def test_an_export_that_failed_says_why_and_what_to_do(states: dict[str, Any]) -> None:
+    given_input = DAY | {"export": "arn"}
+    for description, reason in [
+        ({"ExportStatus": "FAILED", "FailureMessage": "No such bucket"}, "No such bucket"),
+        ({"ExportStatus": "FAILED"}, "no reason was given"),
+    ]:
+        output = asl.evaluate(
+            states["DescribeExport"]["Output"],
+            input=given_input,
+            result={"ExportDescription": description},
+        )
+
+        assert output["status"] == "FAILED"
+        assert output["exit_status"] == 2
+        assert f"failed: {reason} (remove" in output["sentence"]
+
+
+# --------------------------------------------------------------------------- the outcome
+
+
+def summary(sentence: str, exit_status: int, *, indent: int | None = None) -> str:
+    whole = {
+        "version": 1,
+        "from": "2026-11-20",
+        "to": "2026-11-20",
+        "generated_at": "2026-11-21T03:00:00.000Z",
+        "sentence": sentence,
+        "exit_status": exit_status,
+        "alarms": ["x" * 5000],
+    }
+    return json.dumps(whole, ensure_ascii=False, indent=indent)[:4096]  # ReadSummary's range
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(
+    ("exit_status", "error", "ends"),
+    [(0, "none", 0), (1, "States.TaskFailed", 1), (0, "States.TaskFailed", 1), (1, "none", 1)],
+)
+def test_only_a_job_that_succeeded_and_says_so_is_good(
+    states: dict[str, Any], indent: int | None, exit_status: int, error: str, ends: int
+) -> None:
+    sentence = 'Zoë\'s "request" was acted on twice.'
+
+    output = asl.evaluate(
+        states["ReadSummary"]["Output"],
+        input=DAY | {"error": error},
+        result={"Body": summary(sentence, exit_status, indent=indent)},
+    )
+
+    assert output == DAY | {"exit_status": ends, "sentence": sentence}
+
+
+def test_a_summary_that_cannot_be_understood_is_no_good_outcome(states: dict[str, Any]) -> None:
+    output = asl.evaluate(
+        states["ReadSummary"]["Output"], input=DAY | {"error": "none"}, result={"Body": "{}"}
+    )
+
+    assert output["exit_status"] == 1
+    assert output["sentence"] == "The summary has no sentence"
+
+
+@pytest.mark.parametrize(
+    ("exit_status", "subject", "following"),
+    [
+        (0, "ActOnce audit of 2026-11-20: nothing to do", "Done"),
+        (1, "ActOnce audit of 2026-11-20: ALARM", "Alarms"),
+        (2, "ActOnce audit of 2026-11-20: not audited", "NotAudited"),
+    ],
+)
+def test_the_outcome_is_told_and_is_the_executions_own(
+    states: dict[str, Any], exit_status: int, subject: str, following: str
+) -> None:
+    outcome = DAY | {"exit_status": exit_status, "sentence": "One sentence."}
+
+    arguments = asl.evaluate(states["PublishOutcome"]["Arguments"], input=outcome)
+    output = asl.evaluate(states["PublishOutcome"]["Output"], input=outcome, result={})
+
+    assert arguments["Subject"] == subject
+    assert len(arguments["Subject"]) < 100  # SNS
+    assert arguments["Message"] == "One sentence.\n\ns3://records/audit/"
+    assert output == outcome | {"outcome": "audited"}
+    ways = [
+        choice["Next"]
+        for choice in states["Good?"]["Choices"]
+        if asl.evaluate(choice["Condition"], input=output)
+    ]
+    assert (ways or [states["Good?"]["Default"]]) == [following]
+
+
+def test_alarms_of_the_job_lead_to_its_summary(states: dict[str, Any]) -> None:
+    (catcher,) = states["RunAudit"]["Catch"]
+
+    failed = asl.evaluate(
+        catcher["Output"], input=DAY, errorOutput={"Error": "States.TaskFailed", "Cause": ""}
+    )
+    crashed = asl.evaluate(
+        states["ReadSummary"]["Catch"][0]["Output"],
+        input=failed,
+        errorOutput={"Error": "S3.NoSuchKeyException", "Cause": ""},
+    )
+
+    assert failed == DAY | {"error": "States.TaskFailed"}
+    assert crashed["exit_status"] == 2
+    assert "(States.TaskFailed)" in crashed["sentence"]
