@@ -82,8 +82,8 @@ class Summary:
 class Backfill:
     """A backfill whose folder is held and whose plan is made. See `opened`."""
 
-    def __init__(self, spark: SparkSession, work: Path, plan: Plan) -> None:
-        self._spark = spark
+    def __init__(self, make_session: Callable[[], SparkSession], work: Path, plan: Plan) -> None:
+        self._make_session = make_session
         self._work = work
         self._plan = plan
         self._count = ConfirmationCount(work)
@@ -112,6 +112,9 @@ class Backfill:
             WrongRequest: earlier runs sent to another queue.
         """
         self._remember(queue)
+        if not self.summary().not_sent:
+            return []
+        spark = self._make_session()
         name = str(uuid.uuid4())
         run = Run(self._work.absolute(), name, queue, rate / self._plan.senders, retry_for)
         let_send(self._work, name)
@@ -121,7 +124,7 @@ class Backfill:
         def send_all() -> None:
             try:
                 parts = range(self._plan.parts)
-                problems.extend(send_parts(self._spark, run, parts, self._plan.senders))
+                problems.extend(send_parts(spark, run, parts, self._plan.senders))
             except Exception as error:  # noqa: BLE001 - raised again below
                 errors.append(error)
 
@@ -156,6 +159,8 @@ def opened(
 ) -> Iterator[Backfill]:
     """Hold the folder and plan the archive there, unless it is planned already.
 
+    Spark is started only if there is something to plan or to send.
+
     Raises:
         WrongRequest: the archive or the selection cannot be read, or is not what the folder was
             made for; another backfill works there.
@@ -165,8 +170,8 @@ def opened(
         known = _known_plan(work, files, selection)
         if known is None:
             _check_columns(files, selection)
-        spark = make_session()
-        yield Backfill(spark, work, known or _plan(spark, files, selection, work))
+            known = _plan(make_session(), files, selection, work)
+        yield Backfill(make_session, work, known)
 
 
 def _plan(spark: SparkSession, files: dict[str, Path], selection: Selection, work: Path) -> Plan:

@@ -1,0 +1,207 @@
+"""A backfill, run as a person runs it, killed in the middle included."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.embedded.lifecycle import State
+from pipeline.backfill_send import MAX_BATCH
+from pipeline.backfill_work import ConfirmationCount
+from tests.cli.received import received
+from tests.embedded import appointments as real
+from tests.embedded.command_line import ACTONCE, run, run_json
+from tests.embedded.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("java") is None, reason="needs Spark: install Java 17 (openjdk-17-jre-headless)"
+)
+
+ID = ("--message-id", "PatientId,ScheduledDay,AppointmentDay")
+ENDS = ("rows", "sent", "already_sent", "not_sent", "duplicates", "conflicts", "quarantined")
+
+
+@pytest.fixture
+def queue_url(stack: Stack) -> Iterator[str]:
+    """A queue of the test's own, which no starter reads."""
+    url = stack.sqs.create_queue(QueueName=f"backfill-{uuid.uuid4()}")["QueueUrl"]
+    yield url
+    stack.sqs.delete_queue(QueueUrl=url)
+
+
+def ends_of(summary: Mapping[str, Any]) -> list[int]:
+    numbers = [summary[name] for name in ENDS]
+    assert numbers[0] == sum(numbers[1:])
+    return numbers
+
+
+@real.needed
+@pytest.mark.parametrize(
+    ("options", "ends"),
+    [
+        (["--leave-out", "AppointmentID,No-show,SMS_received"], [1000, 985, 0, 0, 15, 0, 0]),
+        (["--leave-out", "AppointmentID,No-show"], [1000, 985, 0, 0, 6, 9, 0]),
+        (
+            [
+                "--leave-out",
+                "AppointmentID,No-show",
+                "--content",
+                "Gender,Age,Neighbourhood,Scholarship,Hipertension,Diabetes,Alcoholism,Handcap",
+            ],
+            [1000, 985, 0, 0, 15, 0, 0],
+        ),
+    ],
+    ids=["left out", "in the content", "sent, and not in the content"],
+)
+def test_real_requests_end_as_they_should(
+    state: State, stack: Stack, queue_url: str, tmp_path: Path, options: list[str], ends: list[int]
+) -> None:
+    archive = os.environ["APPOINTMENTS_CSV"]
+    work = tmp_path / "work"
+    arguments = [archive, *ID, *options, "--work", str(work), "--rate", "10000"]
+    answer = run(state, "backfill", *arguments, "--queue-url", queue_url, "--json")
+    assert answer.returncode == (1 if ends[5] else 0), answer.stderr
+    assert ends_of(json.loads(answer.stdout)) == ends
+    conflicts = [json.loads(line) for line in (work / "conflicts.jsonl").read_text().splitlines()]
+    assert len(conflicts) == ends[5]
+    for conflict in conflicts:
+        assert conflict["first_line"] < conflict["line"] <= 1001
+    bodies = [json.loads(message["Body"]) for message in received(stack, queue_url)]
+    assert len(bodies) == len({body["message_id"] for body in bodies}) == 985
+
+
+def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
+    state: State, stack: Stack, tmp_path: Path
+) -> None:
+    name = uuid.uuid4()
+    archive = tmp_path / "a.csv"
+    messages = [f"{name}-{number}" for number in range(400)]
+    archive.write_text("id\n" + "".join(f"{one}\n" for one in messages + messages[:20]))
+    work = tmp_path / "work"
+    arguments = ["backfill", str(archive), "--message-id", "id", "--work", str(work)]
+    environment = EMBEDDED_CREDENTIALS | {
+        "AWS_ENDPOINT_URL": state.endpoint_url,
+        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+        "PATH": os.environ["PATH"],
+    }
+    with subprocess.Popen(
+        [str(ACTONCE), *arguments, "--rate", "40"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as killed:
+        confirmed = ConfirmationCount(work)
+        wait_until(lambda: killed.poll() is not None or confirmed() >= 100, 240)
+        killed.send_signal(signal.SIGKILL)
+        assert killed.wait() == -signal.SIGKILL, "it ended before it could be killed"
+
+    summary = run_json(state, *arguments, "--rate", "400")
+    assert summary["already_sent"] >= 100
+    assert ends_of(summary) == [
+        420,
+        400 - summary["already_sent"],
+        summary["already_sent"],
+        0,
+        20,
+        0,
+        0,
+    ]
+    lines = [
+        json.loads(line)
+        for path in work.glob("sent/dt=*/*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert Counter(line["message_id"] for line in lines) == Counter(messages)
+    senders = json.loads((work / "plan.json").read_text())["plan"]["senders"]
+
+    def effects() -> Counter[str]:
+        pages = stack.dynamodb.get_paginator("scan").paginate(
+            TableName=stack.appointments_table, ConsistentRead=True
+        )
+        return Counter(
+            item["message_id"]["S"]
+            for page in pages
+            for item in page["Items"]
+            if item["message_id"]["S"].startswith(str(name))
+        )
+
+    wait_until(lambda: len(effects()) == 400, 240)
+    wait_until(lambda: _is_empty(stack), 240)
+    assert effects() == Counter(messages)
+    # What was sent twice was suppressed, and is not more than was in flight when it was killed.
+    sqs_ids = _delivered(stack, str(name))
+    assert {line["sqs_message_id"] for line in lines} <= sqs_ids
+    assert len(sqs_ids) <= 400 + senders * MAX_BATCH
+
+
+def _is_empty(stack: Stack) -> bool:
+    attributes = stack.sqs.get_queue_attributes(
+        QueueUrl=stack.requests_queue, AttributeNames=["All"]
+    )["Attributes"]
+    visible = attributes["ApproximateNumberOfMessages"]
+    return visible == attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
+
+
+def _delivered(stack: Stack, prefix: str) -> set[str]:
+    pages = stack.logs.get_paginator("filter_log_events").paginate(
+        logGroupName=stack.starter_log_group, filterPattern=f'"{prefix}"'
+    )
+    lines = (
+        json.loads(event["message"])
+        for page in pages
+        for event in page["events"]
+        if event["message"].lstrip().startswith("{")
+    )
+    return {line["sqs_message_id"] for line in lines if line.get("stream") == "deliveries"}
+
+
+def test_a_dry_run_counts_lists_and_sends_nothing(state: State, tmp_path: Path) -> None:
+    archive = tmp_path / "a.jsonl"
+    archive.write_text('{"id":1,"x":1}\n{"id":1,"x":2}\n{"id":1,"x":1}\n{"id":2}\nnonsense\n')
+    arguments = ["backfill", str(archive), "--message-id", "id", "--dry-run"]
+    answer = run(state, *arguments, "--json")
+    assert answer.returncode == 1
+    assert ends_of(json.loads(answer.stdout)) == [5, 0, 0, 2, 1, 1, 1]
+    assert "1 conflicts, listed in" in answer.stderr.splitlines()[-1]
+    work = tmp_path / "a.jsonl.backfill"
+    (conflict,) = map(json.loads, (work / "conflicts.jsonl").read_text().splitlines())
+    assert conflict == {
+        "file": "a.jsonl",
+        "line": 2,
+        "message_id": "1",
+        "first_file": "a.jsonl",
+        "first_line": 1,
+        "body": {"id": 1, "message_id": "1", "x": 2},
+    }
+    (bad,) = map(json.loads, (work / "quarantine.jsonl").read_text().splitlines())
+    assert (bad["file"], bad["line"]) == ("a.jsonl", 5)
+    assert "not JSON" in bad["reason"]
+    assert not (work / "sent").exists()
+
+
+@pytest.mark.parametrize(
+    ("archive", "options", "sentence"),
+    [
+        ("gone.csv", ["--message-id", "id"], "There is no file or folder"),
+        ("a.csv", ["--message-id", "no"], "a.csv has no column 'no'"),
+        ("a.csv", ["--message-id", "id", "--queue-url", "x.fifo"], "is a FIFO queue"),
+        ("a.csv", ["--message-id", "id", "--content", "x", "--leave-out", "x"], "would not see it"),
+    ],
+)
+def test_wrong_use_is_told_in_one_sentence(
+    state: State, tmp_path: Path, archive: str, options: list[str], sentence: str
+) -> None:
+    (tmp_path / "a.csv").write_text("id,x\n1,2\n")
+    answer = run(state, "backfill", str(tmp_path / archive), *options)
+    assert answer.returncode == 2
+    assert sentence in answer.stderr.splitlines()[-1]
+    assert answer.stdout == ""

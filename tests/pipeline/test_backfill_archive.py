@@ -1,0 +1,123 @@
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline import backfill_archive
+from pipeline.backfill_archive import changed, columns_of, files_of, fingerprinted, rows_of
+from pipeline.backfill_errors import WrongRequest
+
+
+def rows(path: Path, content: bytes) -> list[tuple[int, dict[str, object] | None]]:
+    path.write_bytes(content)
+    return [(row.line, row.fields) for row in rows_of(path)]
+
+
+def problems(path: Path, content: bytes) -> dict[int, str]:
+    path.write_bytes(content)
+    return {row.line: row.problem for row in rows_of(path) if row.problem is not None}
+
+
+def test_json_lines_are_read_with_their_lines(tmp_path: Path) -> None:
+    content = b'\xef\xbb\xbf{"a":1}\r\n\n  \n{"a":"\xc3\xa9"}'
+    assert rows(tmp_path / "x.jsonl", content) == [(1, {"a": 1}), (4, {"a": "é"})]
+    assert rows(tmp_path / "x.json.gz", gzip.compress(content)) == [(1, {"a": 1}), (4, {"a": "é"})]
+
+
+def test_csv_rows_are_read_with_the_line_they_begin_on(tmp_path: Path) -> None:
+    content = b'\xef\xbb\xbfa,b\r\n1,"x\ny"\r\n\r\n2,"p,""q"""\n'
+    expected = [(2, {"a": "1", "b": "x\ny"}), (5, {"a": "2", "b": 'p,"q"'})]
+    assert rows(tmp_path / "x.csv", content) == expected
+    assert rows(tmp_path / "x.CSV.gz", gzip.compress(content)) == expected
+
+
+def test_bad_json_lines_do_not_hide_the_others(tmp_path: Path) -> None:
+    content = b'{"a":1}\n{"a":\n[1]\n"x"\n\xff\n{"a":NaN}\n{"a":2}\n'
+    path = tmp_path / "x.jsonl"
+    found = problems(path, content)
+    assert list(found) == [2, 3, 4, 5, 6]
+    assert "not JSON" in found[2]
+    assert "an array found" in found[3]
+    assert "a string found" in found[4]
+    assert "not UTF-8" in found[5]
+    assert "NaN" in found[6]
+    assert [row.line for row in rows_of(path) if row.fields] == [1, 7]
+
+
+def test_bad_csv_rows_do_not_hide_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    found = problems(path, b'a,b\n1\n1,2,3\n"x"y,2\n\xff,1\n1,"u\nv"w\n5,6\n')
+    assert list(found) == [2, 3, 4, 5, 6]
+    assert "1 fields, and the first line names 2" in found[2]
+    assert "not UTF-8" in found[5]
+    assert found[6].startswith("Lines 6 to 7, read as one row: It is not CSV")
+    assert [row.line for row in rows_of(path) if row.fields] == [8]
+
+
+def test_an_open_quote_is_told_where_it_begins(tmp_path: Path) -> None:
+    found = problems(tmp_path / "x.csv", b'a,b\n1,2\n3,"4\n5,6\n')
+    assert list(found) == [3]
+    assert found[3].startswith("Lines 3 to 4")
+
+
+@pytest.mark.parametrize("cut", [1, 9, 300])
+def test_a_cut_gzip_file_ends_with_a_problem(tmp_path: Path, cut: int) -> None:
+    lines = "".join(f'{{"a":"{os.urandom(8).hex()}"}}\n' for _ in range(2000))
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(gzip.compress(lines.encode())[:-cut])
+    last = list(rows_of(path))[-1]
+    assert last.problem is not None
+    assert "cannot be read" in last.problem
+
+
+def test_a_line_without_an_end_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backfill_archive, "LONGEST_LINE", 16)
+    path = tmp_path / "x.jsonl"
+    content = b'{"a":1}\n{"a":"' + b"x" * 100 + b'"}\n{"a":2}\n'
+    assert problems(path, content) == {2: "The line has more than 16 bytes."}
+    assert [row.line for row in rows_of(path) if row.fields] == [1, 3]
+
+
+def test_a_folders_files_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b.csv", "a/z.jsonl.gz", "_SUCCESS", ".x.csv", "_t/c.csv", "a-b.json"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert list(files_of(tmp_path)) == ["a-b.json", "a/z.jsonl.gz", "b.csv"]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a"])
+def test_a_file_of_another_kind_is_refused_not_skipped(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    (tmp_path / "b.csv").touch()
+    for archive in (tmp_path, tmp_path / name):
+        with pytest.raises(WrongRequest, match="neither JSON Lines"):
+            files_of(archive)
+
+
+def test_no_archive_and_an_empty_one_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(WrongRequest, match="holds no"):
+        files_of(tmp_path)
+    with pytest.raises(WrongRequest, match="no file or folder"):
+        files_of(tmp_path / "gone")
+
+
+def test_a_change_is_told_by_content_and_not_by_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a\n1\n")
+    known = fingerprinted(files_of(tmp_path))
+    assert changed(known, files_of(tmp_path)) is None
+    os.utime(path, ns=(0, 0))
+    assert changed(known, files_of(tmp_path)) is None
+    path.write_text("a\n2\n")
+    assert changed(known, files_of(tmp_path)) == "a.csv"
+    path.write_text("a\n1\n")
+    (tmp_path / "b.csv").touch()
+    assert changed(known, files_of(tmp_path)) == "b.csv"
+
+
+def test_an_empty_csv_file_has_no_columns_and_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    assert rows(path, b"") == []
+    assert columns_of(path) is None

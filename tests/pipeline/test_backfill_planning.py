@@ -1,0 +1,187 @@
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from moto.server import ThreadedMotoServer
+from pyspark.sql import SparkSession
+
+from pipeline import backfill, backfill_archive
+from pipeline.backfill import Summary
+from pipeline.backfill_errors import BackfillFailed, WrongRequest
+from pipeline.backfill_plan import PlanFiles
+from pipeline.backfill_rows import Selection
+from pipeline.backfill_send import Queue
+from pipeline.session import spark_session
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("java") is None and not os.environ.get("SPARK_REMOTE"),
+    reason="needs Spark: install Java 17, or name a Spark Connect server with SPARK_REMOTE",
+)
+
+BY_ID = Selection.of_options("id")
+
+
+@pytest.fixture(scope="session")
+def make_session() -> Callable[[], SparkSession]:
+    """Spark as the command starts it: classic, or on SPARK_REMOTE."""
+    return lambda: spark_session("tests")
+
+
+@pytest.fixture
+def queue() -> Iterator[Queue]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    _, port = server.get_host_and_port()
+    queue = Queue("", f"http://127.0.0.1:{port}", "us-east-1", ("testing", "testing"))
+    url = queue.client().create_queue(QueueName="requests")["QueueUrl"]
+    yield Queue(url, queue.endpoint_url, queue.region, queue.keys)
+    server.stop()
+
+
+def no_session() -> SparkSession:
+    raise AssertionError("Spark is not needed here")
+
+
+# An archive's file: its rows' ids and contents; None is a line that is not JSON.
+rows = st.none() | st.tuples(st.integers(0, 4) | st.just(""), st.integers(0, 1))
+archives = st.dictionaries(st.sampled_from("abcde"), st.lists(rows, max_size=8), min_size=1)
+
+
+def judged_plainly(archive: dict[str, list[Any]]) -> dict[str, list[tuple[str, int]]]:
+    first: dict[int, int] = {}
+    ends: dict[str, list[tuple[str, int]]] = {
+        end: [] for end in ("message", "duplicate", "conflict", "quarantined")
+    }
+    for name in sorted(archive):
+        for line, row in enumerate(archive[name], 1):
+            if row is None or row[0] == "":
+                end = "quarantined"
+            elif row[0] not in first:
+                first[row[0]] = row[1]
+                end = "message"
+            else:
+                end = "duplicate" if first[row[0]] == row[1] else "conflict"
+            ends[end].append((f"{name}.jsonl", line))
+    return ends
+
+
+def written(folder: Path, archive: dict[str, list[Any]]) -> Path:
+    for name, lines in archive.items():
+        text = "".join(
+            ("{" if row is None else json.dumps({"id": row[0], "x": row[1]})) + "\n"
+            for row in lines
+        )
+        (folder / f"{name}.jsonl").write_text(text)
+    return folder
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(archives)
+def test_each_row_ends_where_plain_python_says(
+    make_session: Callable[[], SparkSession],
+    tmp_path_factory: pytest.TempPathFactory,
+    archive: dict[str, list[Any]],
+) -> None:
+    folder = written(tmp_path_factory.mktemp("archive"), archive)
+    work = tmp_path_factory.mktemp("work")
+    with backfill.opened(make_session, folder, BY_ID, work) as planned:
+        summary = planned.summary()
+    expected = judged_plainly(archive)
+    plan = PlanFiles(work / "plan")
+    for end, places in expected.items():
+        assert [(row["file"], row["line"]) for row in plan.rows(end)] == places
+    assert summary.rows == sum(map(len, archive.values()))
+    for name, end in (("conflicts", "conflict"), ("quarantine", "quarantined")):
+        lines = map(json.loads, (work / f"{name}.jsonl").read_text().splitlines())
+        assert [(line["file"], line["line"]) for line in lines] == expected[end]
+
+
+def test_a_plan_is_sent_once_and_its_summary_adds_up(
+    make_session: Callable[[], SparkSession], tmp_path: Path, queue: Queue
+) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    written(archive, {"a": [(n, 0) for n in range(100)] + [None], "b": [(1, 0), (2, 1)]})
+    work = tmp_path / "work"
+    told: list[int] = []
+    with backfill.opened(make_session, archive, BY_ID, work) as planned:
+        assert planned.send(queue, 10_000, lambda done, _: told.append(done)) == []
+        assert planned.summary() == Summary(103, 100, 100, 0, 0, 1, 1, 1)
+    assert told[-1] == 100
+    assert told == sorted(told)
+    # Nothing is left, so Spark is not even started.
+    with backfill.opened(no_session, archive, BY_ID, work) as planned:
+        assert planned.send(queue, 10_000, lambda *_: None) == []
+        assert planned.summary() == Summary(103, 100, 0, 100, 0, 1, 1, 1)
+    received: Counter[str] = Counter()
+    sqs = queue.client()
+    while messages := sqs.receive_message(QueueUrl=queue.url, MaxNumberOfMessages=10).get(
+        "Messages"
+    ):
+        received.update(json.loads(message["Body"])["message_id"] for message in messages)
+    assert received == Counter(map(str, range(100)))
+
+
+def test_senders_that_cannot_send_say_why_and_send_later(
+    make_session: Callable[[], SparkSession], tmp_path: Path, queue: Queue
+) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"id":{n}}}\n' for n in range(20)))
+    work = tmp_path / "work"
+    gone = Queue(queue.url.replace("requests", "gone"), queue.endpoint_url, "us-east-1", queue.keys)
+    with backfill.opened(make_session, tmp_path / "a.jsonl", BY_ID, work) as planned:
+        problems = planned.send(gone, 10_000, lambda *_: None)
+        assert problems
+        assert all("NonExistentQueue" in problem for problem in problems)
+        assert planned.summary().not_sent == 20
+        with pytest.raises(WrongRequest, match=r"has sent to .*gone"):
+            planned.send(queue, 10_000, lambda *_: None)
+
+
+def test_another_archive_or_other_options_are_refused(
+    make_session: Callable[[], SparkSession], tmp_path: Path
+) -> None:
+    archive = tmp_path / "a.csv"
+    archive.write_text("id,x\n1,2\n")
+    work = tmp_path / "work"
+    with backfill.opened(make_session, archive, BY_ID, work):
+        pass
+    other = Selection.of_options("id", content="x")
+    with (
+        pytest.raises(WrongRequest, match="was made with --message-id 'id': ask for the same"),
+        backfill.opened(no_session, archive, other, work),
+    ):
+        pass
+    archive.write_text("id,x\n1,3\n")
+    with (
+        pytest.raises(WrongRequest, match=r"a\.csv of the archive is not what it was"),
+        backfill.opened(no_session, archive, BY_ID, work),
+    ):
+        pass
+
+
+def test_an_archive_that_grows_while_it_is_planned_is_not_planned(
+    make_session: Callable[[], SparkSession], tmp_path: Path
+) -> None:
+    archive = tmp_path / "a.jsonl"
+    archive.write_text('{"id":1}\n')
+
+    was = backfill_archive.fingerprinted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "pipeline.backfill_archive.fingerprinted",
+            lambda files: (was(files), archive.write_text('{"id":1}\n{"id":2}\n'))[0],
+        )
+        with (
+            pytest.raises(BackfillFailed, match="changed while it was read"),
+            backfill.opened(make_session, archive, BY_ID, tmp_path / "work"),
+        ):
+            pass
+    with backfill.opened(make_session, archive, BY_ID, tmp_path / "work") as planned:
+        assert planned.summary().messages == 2

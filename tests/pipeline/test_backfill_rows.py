@@ -1,0 +1,175 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deduplication import identity, strict_json
+from deduplication import message as starters
+from deduplication.delivery import Delivery
+from deduplication.message import Message, MessageReader
+from pipeline import backfill_rows
+from pipeline.backfill_errors import WrongRequest
+from pipeline.backfill_rows import BadRow, Selection, canonical, parse, stored_message_id
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | text
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3)
+)
+ids = text.filter(bool) | st.integers()
+
+
+def starter_reads(body: str) -> Any:
+    return MessageReader().read(Delivery("sqs", body, {}, {}))
+
+
+@given(
+    values.map(json.dumps)
+    | st.sampled_from(
+        ["NaN", "1e999", '{"a":1,"a":1}', "[" * 2000, "[1,]", '"\\ud800"', "{", "", "9" * 5000]
+    )
+)
+def test_what_is_json_is_what_the_starter_takes_for_json(line: str) -> None:
+    try:
+        expected = strict_json.canonical(strict_json.parse(line))
+    except strict_json.NotJson:
+        with pytest.raises(BadRow):
+            parse(line)
+    else:
+        assert canonical(parse(line)) == expected
+
+
+@given(ids, st.dictionaries(text, values.filter(lambda v: "NaN" not in repr(v)), max_size=4))
+def test_the_starter_reads_the_same_id_and_the_same_content(
+    message_id: str | int, rest: dict[str, Any]
+) -> None:
+    try:
+        row = parse(json.dumps(rest | {"message_id": message_id}))
+    except BadRow:
+        return
+    planned = Selection.of_options("message_id").message(row)
+    read = starter_reads(planned.body)
+    assert isinstance(read, Message)
+    assert (read.message_id, read.fingerprint) == (planned.message_id, planned.fingerprint)
+    assert stored_message_id(planned.message_id) == read.stored_message_id
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_the_largest_row_is_the_largest_message(beyond: int) -> None:
+    overhead = len(canonical({"body": {"message_id": "m", "x": ""}, "message_id": "m"}))
+    size = starters.MAX_EXECUTION_INPUT_BYTES - overhead + beyond
+    selection = Selection.of_options("message_id")
+    row = {"message_id": "m", "x": "é" * (size // 2) + "x" * (size % 2)}
+    if beyond:
+        with pytest.raises(BadRow, match="261,121 bytes"):
+            selection.message(row)
+    else:
+        assert isinstance(starter_reads(selection.message(row).body), Message)
+
+
+def test_limits_and_hashed_ids_are_the_starters() -> None:
+    assert backfill_rows.MAX_EXECUTION_INPUT_BYTES == starters.MAX_EXECUTION_INPUT_BYTES
+    assert backfill_rows.MAX_KEY_BYTES == identity.MAX_KEY_BYTES
+    for message_id in ("é" * 1024, "é" * 1024 + "x", "sha256-" + "0" * 64):
+        assert stored_message_id(message_id) == identity.stored_message_id(message_id)
+
+
+@given(st.lists(st.text("ab/%2F", min_size=1), min_size=2, max_size=2), st.data())
+def test_two_pairs_of_values_never_make_one_id(pair: list[str], data: st.DataObject) -> None:
+    other = data.draw(st.lists(st.text("ab/%2F", min_size=1), min_size=2, max_size=2))
+    selection = Selection.of_options("a,b")
+    made = [
+        selection.message(dict(zip("ab", values, strict=True))).message_id
+        for values in (pair, other)
+    ]
+    assert (made[0] == made[1]) == (pair == other)
+
+
+def test_several_fields_are_joined_and_nested_ones_found() -> None:
+    row = {"order": {"id": 7, "note": "x"}, "a.b": "dotted", "a": {"b": "nested"}}
+    planned = Selection.of_options("order.id, a.b", leave_out="order.note").message(row)
+    assert planned.message_id == "7/dotted"
+    assert json.loads(planned.body) == {
+        "order": {"id": 7},
+        "a.b": "dotted",
+        "a": {"b": "nested"},
+        "message_id": "7/dotted",
+    }
+
+
+def test_one_field_is_the_id_as_it_is() -> None:
+    assert Selection.of_options("a").message({"a": "x/y%"}).message_id == "x/y%"
+
+
+def test_a_name_with_a_comma_stands_in_quotes() -> None:
+    assert Selection.of_options('"a,b",c').message_id == ("a,b", "c")
+
+
+def test_only_the_content_makes_two_rows_differ() -> None:
+    first, second = {"id": "1", "x": 1, "retry": 1}, {"id": "1", "x": 1, "retry": 2}
+    whole, some = Selection.of_options("id"), Selection.of_options("id", content="x")
+    assert whole.message(first).fingerprint != whole.message(second).fingerprint
+    assert some.message(first).fingerprint == some.message(second).fingerprint
+    assert some.message(second).fingerprint != some.message({"id": "1", "x": None}).fingerprint
+    assert some.message({"id": "1"}).fingerprint != some.message({"id": "1", "x": None}).fingerprint
+
+
+def test_characters_that_sqs_does_not_take_are_escaped() -> None:
+    body = Selection.of_options("id").message({"id": "1", "x": "\ufffe\uffff\x00"}).body
+    assert "\ufffe" not in body
+    assert "\uffff" not in body
+    assert json.loads(body)["x"] == "\ufffe\uffff\x00"
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (None, "null"),
+        (True, "true or false"),
+        (1.5, "a number with a fraction"),
+        ("", "an empty string"),
+        ([], "an array"),
+        ({}, "an object"),
+    ],
+)
+def test_what_is_no_id_is_said(value: Any, found: str) -> None:
+    with pytest.raises(BadRow, match=f"at 'id' .* {found}"):
+        Selection.of_options("id").message({"id": value})
+
+
+def test_a_message_id_of_the_rows_own_is_never_written_over() -> None:
+    selection = Selection.of_options("id")
+    with pytest.raises(BadRow, match="another than the id"):
+        selection.message({"id": "1", "message_id": "2"})
+    assert selection.message({"id": "1", "message_id": "1"}).message_id == "1"
+    left_out = Selection.of_options("id", leave_out="message_id")
+    assert left_out.message({"id": "1", "message_id": "2"}).message_id == "1"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"message_id": ""}, "names no field"),
+        ({"message_id": "a,,b"}, "without a name"),
+        ({"message_id": '"a'}, "no list of fields"),
+        ({"message_id": "a", "content": "b", "leave_out": "b"}, "starter would not see"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options: dict[str, str], problem: str) -> None:
+    with pytest.raises(WrongRequest, match=problem):
+        Selection.of_options(**options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        (["id", "y"], "no column 'x', which --content names; it has id, y"),
+        (["id", "x", "x"], "'x' stands twice"),
+        (["id", "x", "message_id"], "--leave-out message_id"),
+    ],
+)
+def test_columns_are_checked_before_anything_is_read(columns: list[str], problem: str) -> None:
+    with pytest.raises(WrongRequest, match=problem):
+        Selection.of_options("id", content="x").check_columns("a.csv", columns)

@@ -1,0 +1,110 @@
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.backfill_errors import BackfillFailed, WrongRequest
+from pipeline.backfill_work import (
+    ConfirmationCount,
+    Confirmations,
+    let_send,
+    read_state,
+    run_is_over,
+    the_only_run,
+    the_only_sender,
+    write_whole,
+)
+
+MONDAY, TUESDAY = datetime(2026, 11, 23, tzinfo=UTC), datetime(2026, 11, 24, tzinfo=UTC)
+
+
+def lines(*positions: int) -> list[dict[str, object]]:
+    return [{"position": position, "message_id": "é"} for position in positions]
+
+
+def test_confirmations_are_read_back_over_days(tmp_path: Path) -> None:
+    confirmations = Confirmations(tmp_path, 3, 6)
+    confirmations.append(MONDAY, lines(0, 1))
+    confirmations.append(TUESDAY, lines(4))
+    assert Confirmations(tmp_path, 3, 6).confirmed == bytes([1, 1, 0, 0, 1, 0])
+    assert Confirmations(tmp_path, 2, 2).confirmed == bytes(2)
+    assert ConfirmationCount(tmp_path)() == 3
+
+
+@given(cut=st.integers(0), at=st.sampled_from(["all at once", "line by line"]))
+def test_whatever_was_cut_off_is_not_confirmed_and_can_be_confirmed_again(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, at: str
+) -> None:
+    work = tmp_path_factory.mktemp("work")
+    counted = ConfirmationCount(work)
+    confirmations = Confirmations(work, 0, 4)
+    for positions in [(0, 1, 2, 3)] if at == "all at once" else [(0,), (1,), (2,), (3,)]:
+        confirmations.append(MONDAY, lines(*positions))
+    (path,) = (work / "sent").glob("dt=*/*.jsonl")
+    whole = path.read_bytes()
+    torn = whole[: cut % (len(whole) + 1)]
+    path.write_bytes(torn)
+    assert counted() == torn.count(b"\n")
+
+    again = Confirmations(work, 0, 4)
+    kept = torn.count(b"\n")
+    assert again.confirmed == bytes([1] * kept + [0] * (4 - kept))
+    again.append(MONDAY, lines(*range(kept, 4)))
+    assert path.read_bytes() == whole
+    assert counted() == 4
+
+
+def test_a_folder_is_held_by_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.backfill_work._RUN_LOCK_SECONDS", 0.0)
+    with the_only_run(tmp_path), pytest.raises(WrongRequest, match="Another backfill works in"):
+        the_only_run(tmp_path).__enter__()
+    with the_only_run(tmp_path):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_wrong_use(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WrongRequest, match="cannot be worked in"):
+        the_only_run(tmp_path / "file").__enter__()
+
+
+def test_a_run_is_over_when_it_is_dead_has_stopped_or_was_followed(tmp_path: Path) -> None:
+    with the_only_run(tmp_path):
+        assert run_is_over(tmp_path, "first")
+        let_send(tmp_path, "first")
+        assert not run_is_over(tmp_path, "first")
+        let_send(tmp_path, "")
+        assert run_is_over(tmp_path, "first")
+        let_send(tmp_path, "second")
+        assert run_is_over(tmp_path, "first")
+        assert not run_is_over(tmp_path, "second")
+    assert run_is_over(tmp_path, "second")
+
+
+def test_a_part_has_one_sender_and_a_second_waits_for_its_own_runs_end_only(
+    tmp_path: Path,
+) -> None:
+    ended = iter([False, False, True])
+    with the_only_sender(tmp_path, 0, lambda: False) as first:
+        assert first
+        with the_only_sender(tmp_path, 0, lambda: next(ended)) as second:
+            assert not second
+        assert next(ended, None) is None
+        with the_only_sender(tmp_path, 1, lambda: False) as other:
+            assert other
+    with the_only_sender(tmp_path, 0, lambda: False) as third:
+        assert third
+
+
+def test_state_is_there_whole_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    assert read_state(path) is None
+    write_whole(path, '{"a": 1}')
+    assert read_state(path) == {"a": 1}
+    assert [file.name for file in tmp_path.iterdir()] == ["plan.json"]
+    for torn in ('{"a"', "[]"):
+        path.write_text(torn)
+        with pytest.raises(BackfillFailed, match="name another --work"):
+            read_state(path)
