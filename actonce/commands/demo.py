@@ -13,6 +13,7 @@ from actonce.commands.options import Json
 from actonce.demo.faults import Level
 from actonce.demo.outcome import Outcome
 from actonce.demo.run import Settings, run
+from actonce.demo.second_count import SecondCount, java_is_missing
 from actonce.embedded.paths import Paths
 from actonce.errors import WrongUse
 
@@ -37,14 +38,18 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Go on from what is there, instead of afresh.")
     ] = False,
+    audit: Annotated[
+        bool, typer.Option("--audit/--no-audit", help="Have Spark count again, from the records.")
+    ] = True,
     parameter: Parameters = None,
     json_: Json = False,
 ) -> None:
     """Send requests more than once, interrupt some, and show that each was acted on once.
 
     Brings the embedded AWS up if it is not, sends the messages, waits until all has come to rest,
-    and counts what the queues, tables and execution histories say. Exit status 1 if a message was
-    acted on twice, or lost.
+    and counts what the queues, tables and execution histories say. Then collects the records of the
+    run and audits them: a second, independent count. Exit status 1 if a message was acted on twice
+    or lost, or if the two counts differ.
 
     Examples:
 
@@ -57,15 +62,32 @@ def demo(
     if file is not None and not file.is_file() and str(file) != "-":
         raise WrongUse(f"--input {file}: there is no such file.")
     level = faults or (Level.NONE if file else Level.SOME)
-    result = run(
-        Settings(messages, seed, level, file, keep, parsed_parameters(parameter)), Paths.default()
-    )
+    if audit and java_is_missing():
+        console.err.print(
+            "NOT AUDITED: Spark needs Java 17 or 21, and there is none here; what follows is the "
+            "demo's own count.",
+            style="yellow",
+        )
+        audit = False
+    settings = Settings(messages, seed, level, file, keep, parsed_parameters(parameter), audit)
+    result = run(settings, Paths.default())
     if json_:
         console.print_json(result.outcome.as_json())
     else:
         _show(result.outcome, result.interruptions)
-    if not result.outcome.exactly_once:
+    if result.second is not None:
+        _show_second(result.second)
+    if not result.outcome.exactly_once or (result.second and result.second.differences):
         raise typer.Exit(1)
+
+
+def _show_second(second: SecondCount) -> None:
+    if second.differences:
+        text = f"✗ The audit disagrees: {'; '.join(second.differences)}."
+        console.err.print(text, style="bold red", markup=False)
+    else:
+        console.err.print("✓ The audit of the records agrees.", style="bold green")
+    console.err.print(f"  Its page: {second.page}", style="dim", markup=False)
 
 
 def _show(outcome: Outcome, interruptions: Counter[str]) -> None:

@@ -1,21 +1,24 @@
 """One run of the demo: up, send, wait until all has come to rest, count."""
 
 import io
+import shutil
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from actonce import console
 from actonce.aws import Stack
-from actonce.demo import faults, outcome, records, requests
+from actonce.demo import faults, outcome, records, requests, second_count
 from actonce.deployed import Delivery, MessageReader, Refusal
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.errors import Failed
 from actonce.sending import Accepted, End, Line, Sender, read_lines
+from actonce.sent_record import SentRecord
 
 QUIET_SECONDS = 120.0
 """Longest wait for anything to move; rounds of an unknown outcome take far less."""
@@ -33,14 +36,16 @@ class Settings:
     file: Path | None
     keep: bool
     parameters: dict[str, str] | None
+    audit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run: its outcome, and the interruptions that were met, by kind."""
+    """A run: its outcome, the interruptions that were met, by kind, and the audit's count."""
 
     outcome: outcome.Outcome
     interruptions: Counter[str]
+    second: second_count.SecondCount | None
 
 
 def run(settings: Settings, paths: Paths) -> Result:
@@ -50,24 +55,40 @@ def run(settings: Settings, paths: Paths) -> Result:
         Failed: the stack did not come up, or its messages did not come to rest.
     """
     was_up = lifecycle.running(paths) is not None
+    if not settings.keep:
+        for folder in (paths.sent, paths.records):
+            shutil.rmtree(folder, ignore_errors=True)
     try:
         _, stack = lifecycle.up(
             paths, console.say, parameters=settings.parameters, fresh=not settings.keep
         )
         reader = _reader(stack)
         source, planned = _traffic(settings, reader)
+        record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
         with faults.deployed(stack, paths.faults, planned):
             started = time.monotonic()
-            sent = _send(stack, reader, source)
+            sent = _send(stack, reader, source, record)
             expected = len({message.execution_name for message in sent} - {None})
             wait_for_rest(stack, expected=expected)
             seconds = time.monotonic() - started
-        result = outcome.judge(sent, records.read(stack), seconds)
+        counted = outcome.judge(sent, records.read(stack), seconds)
+        second = None
+        if settings.audit:
+            console.say("Collecting the records and auditing them")
+            second = second_count.count_again(
+                stack, paths.records, paths.sent, _first_sent(paths.sent), counted
+            )
     except KeyboardInterrupt:
         if not was_up:
             lifecycle.down(paths)
         raise
-    return Result(result, faults.injected(paths.faults) if planned else Counter())
+    return Result(counted, faults.injected(paths.faults) if planned else Counter(), second)
+
+
+def _first_sent(folder: Path) -> datetime:
+    """Midnight before the first record; `--keep` goes on from days ago."""
+    days = [path.name.removeprefix("dt=") for path in (folder / "sent").glob("dt=*")]
+    return datetime.fromisoformat(min(days)).replace(tzinfo=UTC) if days else datetime.now(UTC)
 
 
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:
@@ -88,11 +109,16 @@ def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.P
     return source, faults.plan(message_ids, settings.level, settings.seed, deliver_again=False)
 
 
-def _send(stack: Stack, reader: MessageReader, source: bytes) -> list[outcome.Sent]:
+def _send(
+    stack: Stack, reader: MessageReader, source: bytes, record: SentRecord
+) -> list[outcome.Sent]:
     sent: list[outcome.Sent] = []
     with console.progress("Sent", source.count(b"\n") + 1) as bar:
 
         def report(ends: Sequence[End]) -> None:
+            accepted = [end for end in ends if isinstance(end, Accepted)]
+            if accepted:
+                record.append(accepted)
             for end in ends:
                 if isinstance(end, Accepted):
                     sent.append(_identify(reader, end.line.body, end.sqs_message_id))

@@ -18,7 +18,7 @@ import yaml
 
 _CONSTANT_TIMEOUT = re.compile(r"\{% \$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}")
 
-VISIBILITY_TIMEOUT_SECONDS = 10
+VISIBILITY_TIMEOUT_SECONDS = 15
 
 
 def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, str]) -> Path:

@@ -68,3 +68,13 @@ class Paths:
     def faults(self) -> Path:
         """The demo's fault injection: its wrapper, its plan, what of it was used."""
         return self.home / "faults"
+
+    @property
+    def sent(self) -> Path:
+        """The `sent` stream that the demo writes."""
+        return self.home / "sent"
+
+    @property
+    def records(self) -> Path:
+        """The streams of the demo's run, and their audit."""
+        return self.home / "records"
