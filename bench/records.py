@@ -317,7 +317,7 @@ def main(
     records = generate(messages, seed, days)
     (write_jsonl if form == "jsonl" else write_parquet)(records, folder)
     pq.write_table(records.truth, folder / "truth.parquet")
-    print(f"{records.events:,} events of {messages:,} messages")  # noqa: T201
+    print(f"{records.events:,} events of {messages:,} messages")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ if __package__ in {None, ""}:  # spark-submit runs this file, not the package's 
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline import summary
 from pipeline.errors import CannotAudit
@@ -68,6 +68,49 @@ class Request:
     reach: int | None = None
 
 
+def requested(
+    records: str,
+    *,
+    day: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    out: str | None = None,
+    as_of: str | None = None,
+    grace: float = GRACE.total_seconds(),
+    reach: int | None = None,
+) -> Request:
+    """What a command line asks for; `grace` in seconds.
+
+    Raises:
+        CannotAudit: it cannot be asked for.
+    """
+    if day is not None:
+        if since is not None or until is not None:
+            raise CannotAudit("--day and --from/--to exclude each other: leave one of them out.")
+        since = until = day
+    if (since is None) != (until is None):
+        raise CannotAudit("--from and --to belong together: give both, or --day.")
+    try:
+        first = None if since is None else date.fromisoformat(since)
+        last = None if until is None else date.fromisoformat(until)
+        moment = None if as_of is None else datetime.fromisoformat(as_of)
+    except ValueError as error:
+        raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
+    if first is not None and last is not None and first > last:
+        raise CannotAudit(f"--from {first} is after --to {last}: exchange them.")
+    if moment is not None and moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return Request(
+        records,
+        out or records.rstrip("/") + "/audit",
+        first,
+        last,
+        moment,
+        timedelta(seconds=grace),
+        reach,
+    )
+
+
 def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
     """Judge, write the results, and return the summary.
 
@@ -93,7 +136,7 @@ def _listing(spark: SparkSession, request: Request) -> Listing:
     files = tuple(file for file in listing.files if file.day >= oldest)
     if not files:
         raise CannotAudit(f"Nothing to audit in {request.records} since {oldest}.")
-    return Listing(files, listing.misplaced, listing.modified)
+    return Listing(files, listing.unread, listing.modified)
 
 
 def message_rows(rows: DataFrame, request: Request, listing: Listing) -> DataFrame:
@@ -202,7 +245,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the audit from a command line; see the module for the exit status."""
     arguments = _parser().parse_args(argv)
     try:
-        request = _request(arguments)
+        request = requested(
+            arguments.records,
+            day=arguments.day,
+            since=arguments.since,
+            until=arguments.until,
+            out=arguments.out,
+            as_of=arguments.as_of,
+            grace=arguments.grace,
+            reach=arguments.reach,
+        )
         result = audit(spark_session("actonce-audit"), request)
     except CannotAudit as error:
         sys.stderr.write(f"audit: {error}\n")
@@ -235,31 +287,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print the summary")
     return parser
-
-
-def _request(arguments: argparse.Namespace) -> Request:
-    since, until = arguments.since, arguments.until
-    if arguments.day is not None:
-        if since is not None or until is not None:
-            raise CannotAudit("--day and --from/--to exclude each other.")
-        since = until = arguments.day
-    if (since is None) != (until is None):
-        raise CannotAudit("--from and --to belong together.")
-    try:
-        first = None if since is None else date.fromisoformat(since)
-        last = None if until is None else date.fromisoformat(until)
-        as_of = None if arguments.as_of is None else datetime.fromisoformat(arguments.as_of)
-    except ValueError as error:
-        raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
-    if first is not None and last is not None and first > last:
-        raise CannotAudit(f"--from {first} is after --to {last}.")
-    if as_of is not None and as_of.tzinfo is None:
-        as_of = as_of.replace(tzinfo=UTC)
-    out = arguments.out or arguments.records.rstrip("/") + "/audit"
-    return Request(
-        arguments.records, out, first, last, as_of, timedelta(seconds=arguments.grace),
-        arguments.reach,
-    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.streams import Code
 

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
+from pathlib import Path
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.errors import CannotAudit
 from pipeline.streams import STREAMS
@@ -39,10 +40,16 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files, the paths that are no record's place, and when the newest file was written."""
+    """The files of records.
+
+    Attributes:
+        files: those to read.
+        unread: path and reason of each that is not read.
+        modified: when the newest file was written.
+    """
 
     files: tuple[File, ...]
-    misplaced: tuple[str, ...]
+    unread: tuple[tuple[str, str], ...]
     modified: datetime
 
     def days(self) -> frozenset[date]:
@@ -57,42 +64,61 @@ class Listing:
 def list_records(spark: SparkSession, root: str, ignore: Iterable[str] = ()) -> Listing:
     """List the records below `root`, a folder or a URI that Spark knows.
 
-    Spark, as Hadoop does, does not see names that begin with `_` or `.`.
+    Names that begin with `_` or `.` are nobody's records, as for Hadoop. Spark does not tell of
+    empty files, so a folder on this machine is listed without it; in a bucket they are not seen.
 
     Args:
-        spark: the session; its file systems are listed, so a server's when it is remote.
+        spark: the session; its file systems are listed where `root` is not a folder here.
         root: the root of the streams.
         ignore: parts of paths that are not records, such as the results' folder.
 
     Raises:
         CannotAudit: there is no such folder, or no record in it.
     """
+    found = _local(root) if "://" not in root and Path(root).is_dir() else _listed(spark, root)
+    files, unread = [], []
+    for path, size, _ in sorted(found):
+        place = _PLACE.search(path)
+        if place and place[1] in STREAMS:
+            if size == 0 and path.endswith(".gz"):
+                unread.append((path, "truncated_gzip"))
+            if not _MANIFEST.search(path):
+                files.append(File(path, place[1], _day(path, place[2]), _kind(path)))
+        elif not _RESULTS.search(path) and not any(part in path for part in ignore):
+            unread.append((path, "misplaced_file"))
+    if not files:
+        raise CannotAudit(
+            f"Nothing to audit in {root}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
+            f"the streams {', '.join(STREAMS)}."
+        )
+    modified = datetime.fromtimestamp(max(time for _, _, time in found) / 1000, UTC)
+    return Listing(tuple(files), tuple(unread), modified)
+
+
+def _local(root: str) -> list[tuple[str, int, int]]:
+    """Path, size and time of change (ms) of each file."""
+    base = Path(root).resolve()
+    found = []
+    for file in base.rglob("*"):
+        inside = file.relative_to(base).parts
+        if file.is_file() and not any(part.startswith(("_", ".")) for part in inside):
+            status = file.stat()
+            found.append((f"file:{file}", status.st_size, int(status.st_mtime * 1000)))
+    return found
+
+
+def _listed(spark: SparkSession, root: str) -> list[tuple[str, int, int]]:
     try:
         rows = (
             spark.read.format("binaryFile")
             .option("recursiveFileLookup", "true")
             .load(root)
-            .select("path", F.unix_millis("modificationTime").alias("modified"))
+            .select("path", "length", F.unix_millis("modificationTime").alias("modified"))
             .collect()
         )
     except AnalysisException as error:
         raise CannotAudit(f"{root} cannot be read: {_first_line(error)}") from error
-    files, misplaced = [], []
-    base = root.rstrip("/")
-    for path in sorted(row["path"] for row in rows):
-        place = _PLACE.search(path)
-        if place and place[1] in STREAMS:
-            if not _MANIFEST.search(path):
-                files.append(File(path, place[1], _day(path, place[2]), _kind(path)))
-        elif not _RESULTS.search(path) and not any(part in path for part in ignore):
-            misplaced.append(path)
-    if not files:
-        raise CannotAudit(
-            f"Nothing to audit in {base}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
-            f"the streams {', '.join(STREAMS)}."
-        )
-    modified = datetime.fromtimestamp(max(row["modified"] for row in rows) / 1000, UTC)
-    return Listing(tuple(files), tuple(misplaced), modified)
+    return [(row["path"], row["length"], row["modified"]) for row in rows]
 
 
 def readable(path: str) -> str:

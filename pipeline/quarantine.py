@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.layout import File, Kind, Listing, readable
 from pipeline.reading import records
@@ -37,11 +37,10 @@ def quarantine(
     """
     by_reason: dict[str, int] = {}
     examples = [
-        {"file": readable(path), "line": None, "reason": "misplaced_file"}
-        for path in listing.misplaced
+        {"file": readable(path), "line": None, "reason": reason} for path, reason in listing.unread
     ]
-    if examples:
-        by_reason["misplaced_file"] = len(examples)
+    for _, reason in listing.unread:
+        by_reason[reason] = by_reason.get(reason, 0) + 1
     if not lines:
         return Quarantine(by_reason, examples[:MAX_EXAMPLES], None)
     bad = F.col("problem").isNotNull()
@@ -65,9 +64,9 @@ def quarantine(
         )
     )
     for row in table.groupBy("reason").count().collect():
-        by_reason[row["reason"]] = row["count"]
-    for row in table.orderBy("file", "line").limit(MAX_EXAMPLES - len(examples)).collect():
-        examples.append(
-            {"file": readable(row["file"]), "line": row["line"], "reason": row["reason"]}
-        )
+        by_reason[row["reason"]] = by_reason.get(row["reason"], 0) + row["count"]
+    examples += [
+        {"file": readable(row["file"]), "line": row["line"], "reason": row["reason"]}
+        for row in table.orderBy("file", "line").limit(MAX_EXAMPLES).collect()
+    ]
     return Quarantine(by_reason, examples[:MAX_EXAMPLES], table)

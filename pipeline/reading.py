@@ -6,7 +6,7 @@ from functools import reduce
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.layout import File, Kind, Listing, as_argument
 from pipeline.lines import broken_files, careful_lines, plain_lines
@@ -75,7 +75,7 @@ def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> L
             File(file.path, file.stream, file.day, Kind.BYTES) if file.path in broken else file
             for file in listing.files
         ),
-        listing.misplaced,
+        listing.unread,
         listing.modified,
     )
 

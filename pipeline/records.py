@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.streams import KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, Code
 

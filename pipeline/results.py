@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 
 def write_days(table: DataFrame, folder: str, *, whole: bool) -> None:

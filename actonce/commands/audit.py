@@ -1,0 +1,118 @@
+"""`actonce audit`: what happened to each message, by the records that each part wrote."""
+
+import importlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from actonce import console
+from actonce.commands.options import Json
+from actonce.errors import WrongUse
+
+_DAY = "YYYY-MM-DD"
+
+
+def audit(
+    records: Annotated[
+        str, typer.Argument(metavar="RECORDS", help="The root of the streams: a folder, or s3://…")
+    ],
+    day: Annotated[str | None, typer.Option(metavar=_DAY, help="Judge one UTC day.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--from", metavar=_DAY, help="First day to judge.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--to", metavar=_DAY, help="Last day to judge.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where the results go  [RECORDS/audit]")
+    ] = None,
+    grace: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds that a message without an end is in flight, not lost."),
+    ] = 900.0,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Measure that against this moment  [when the newest file was written]",
+        ),
+    ] = None,
+    reach: Annotated[
+        int | None,
+        typer.Option(min=0, help="Read records of so many days before the first  [all]"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say of each message whether it was acted on once, again, or lost.
+
+    Writes DIR/messages (Parquet, a row per message), DIR/days, DIR/summary.json and
+    DIR/report.html. Needs Java 17 or 21, or a Spark Connect server in SPARK_REMOTE.
+
+    Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms, or
+    something that could not be read or judged; 2, wrong use or nothing to audit.
+
+    Examples:
+
+        actonce audit records/
+
+        actonce audit records/ --day 2026-01-31 --out results/
+    """
+    # Spark takes a second to import, and no other command needs it.
+    job = importlib.import_module("pipeline.audit")
+    session = importlib.import_module("pipeline.session")
+    cannot_audit: type[Exception] = job.CannotAudit
+    try:
+        request = job.requested(
+            records,
+            day=day,
+            since=since,
+            until=until,
+            out=out,
+            as_of=as_of,
+            grace=grace,
+            reach=reach,
+        )
+        console.say("Starting Spark …")
+        spark = session.spark_session("actonce-audit")
+        summary: dict[str, Any] = job.audit(spark, request)
+        spark.stop()
+    except cannot_audit as error:
+        raise WrongUse(str(error)) from error
+    page = _page(summary, request.out)
+    if json:
+        console.print_json(summary)
+    else:
+        _print(summary, request.out, page)
+    raise typer.Exit(summary["exit_status"])
+
+
+def _page(summary: dict[str, Any], out: str) -> Path | None:
+    """Write the page beside the results; nowhere if they are in a bucket."""
+    if "://" in out:
+        return None
+    page = Path(out) / "report.html"
+    importlib.import_module("actonce.report").write(summary, page)
+    return page
+
+
+def _print(summary: dict[str, Any], out: str, page: Path | None) -> None:
+    for verdict, count in summary["verdicts"].items():
+        if count:
+            console.out.print(f"{count:>10,}  {verdict.replace('_', ' ')}", markup=False)
+    for alarm in summary["alarms"][:10]:
+        said = alarm["verdict"].replace("_", " ")
+        console.out.print(f"  {said}: {alarm['message_id']}", style="red", markup=False)
+    if summary["alarms_total"] > 10:
+        console.out.print(f"  … and {summary['alarms_total'] - 10:,} more alarms", style="red")
+    for example in summary["quarantine"]["examples"][:10]:
+        place = example["file"] + (f", line {example['line']}" if example["line"] else "")
+        console.out.print(f"  {example['reason']}: {place}", style="red", markup=False)
+    for sentence in summary["cannot_judge"]:
+        console.out.print(sentence, style="yellow", markup=False)
+    if summary["late_days"]:
+        days = ", ".join(summary["late_days"])
+        console.out.print(f"Late records touch {days}: audit these days again.", style="yellow")
+    mark, style = ("✓", "green") if summary["exit_status"] == 0 else ("✗", "red")
+    console.out.print(f"{mark} {summary['sentence']}", style=style, markup=False)
+    console.out.print(f"{page or out}", style="dim", markup=False)

@@ -1,0 +1,105 @@
+"""Writes plain records as the parts do, for tests that read them with Spark."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.pipeline.judge import Record
+
+STREAMS = ("sent", "deliveries", "executions", "effects", "dead_letters")
+DAY = "2026-01-31"
+FINGERPRINTS = ("0" * 64, "0" * 63 + "1")
+
+
+def line_of(stream: str, record: dict[str, Any]) -> str:
+    """A record's line; effects as a DynamoDB export has them."""
+    if stream == "effects":
+        item = {
+            "message_id": {"S": record["message_id"]},
+            "appointment_id": {"S": record["appointment_id"]},
+            "practice": {"S": "main"},
+            "slot": {"N": "7"},
+            "booked_at": {"S": record["at"]},
+            "request": {"S": "{}"},
+        }
+        return json.dumps({"Item": item})
+    return json.dumps({"stream": stream, "version": 1, **record})
+
+
+def write(root: Path, records: Iterable[Record], streams: Sequence[str] = STREAMS) -> Path:
+    """Write each record into its day's file; every stream of `streams` has one for DAY at least."""
+    files: dict[tuple[str, str], list[str]] = {(stream, DAY): [] for stream in streams}
+    for stream, record in records:
+        files.setdefault((stream, record["at"][:10]), []).append(line_of(stream, record))
+    for (stream, day), lines in files.items():
+        folder = root / stream / f"dt={day}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "records.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    return root
+
+
+def at(seconds: float, day: str = DAY) -> str:
+    """A time on the day, by seconds after midnight."""
+    whole, ms = divmod(round(seconds * 1000), 1000)
+    return f"{day}T{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}.{ms:03}Z"
+
+
+def sent(message_id: str | None, time: str, sqs_id: str = "q-1") -> Record:
+    return "sent", {"at": time, "message_id": message_id, "sqs_message_id": sqs_id}
+
+
+def delivery(
+    message_id: str | None,
+    time: str,
+    end: str = "started",
+    reason: str | None = None,
+    fingerprint: str | None = FINGERPRINTS[0],
+) -> Record:
+    return "deliveries", {
+        "at": time,
+        "message_id": message_id,
+        "end": end,
+        "reason": reason,
+        "fingerprint": fingerprint,
+        "sqs_message_id": "q-1",
+    }
+
+
+def execution(
+    message_id: str, time: str, status: str, outcome: str | None = None, error: str | None = None
+) -> Record:
+    return "executions", {
+        "at": time,
+        "message_id": message_id,
+        "execution_name": message_id,
+        "status": status,
+        "outcome": outcome,
+        "error": error,
+    }
+
+
+def effect(message_id: str, time: str, appointment_id: str = "appointment-1") -> Record:
+    return "effects", {"at": time, "message_id": message_id, "appointment_id": appointment_id}
+
+
+def dead_letter(message_id: str, time: str, decision: str | None = None) -> Record:
+    return "dead_letters", {
+        "at": time,
+        "message_id": message_id,
+        "event": "decided" if decision else "posted",
+        "decision": decision,
+        "reason": "rejected",
+        "error": "Rejected",
+    }
+
+
+def performed(message_id: str, start: float = 0.0, day: str = DAY) -> list[Record]:
+    """Everything that a message leaves that went well."""
+    return [
+        sent(message_id, at(start, day)),
+        delivery(message_id, at(start + 0.1, day)),
+        execution(message_id, at(start + 0.2, day), "RUNNING"),
+        effect(message_id, at(start + 0.4, day), f"appointment-{message_id}"),
+        execution(message_id, at(start + 0.5, day), "SUCCEEDED", "performed"),
+    ]

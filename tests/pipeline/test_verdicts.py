@@ -1,0 +1,182 @@
+"""The audit against a judge that shares no code with it, and against planted truth."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from bench.records import generate, write_jsonl
+from pipeline.audit import Request, audit, message_rows
+from pipeline.layout import list_records
+from pipeline.reading import records
+from tests.pipeline.judge import Record, judge
+from tests.pipeline.streams_on_disk import (
+    FINGERPRINTS,
+    at,
+    dead_letter,
+    delivery,
+    effect,
+    execution,
+    performed,
+    sent,
+    write,
+)
+
+GRACE = timedelta(minutes=15)
+NOW = datetime(2026, 1, 31, 0, 20, tzinfo=UTC)
+
+
+def histories() -> st.SearchStrategy[list[list[Record]]]:
+    """Messages with any records in any order, often of one millisecond, some within the grace."""
+    time = st.sampled_from([at(0), at(0.001), at(1), at(299.999), at(300), at(300.001), at(900)])
+    no_id = ""  # filled in when the message gets its number
+    event = st.one_of(
+        st.builds(sent, st.just(no_id), time),
+        st.builds(
+            lambda time, end, reason, fingerprint: delivery(
+                no_id, time, end, reason if end == "refused" else None, fingerprint
+            ),
+            time,
+            st.sampled_from(["started", "suppressed", "refused"]),
+            st.sampled_from(["conflict", "too_large", "too_old_to_tell"]),
+            st.sampled_from(FINGERPRINTS),
+        ),
+        st.builds(
+            lambda time, end: execution(no_id, time, *end),
+            time,
+            st.sampled_from(
+                [
+                    ("RUNNING",),
+                    ("SUCCEEDED", "performed"),
+                    ("SUCCEEDED", "found"),
+                    ("SUCCEEDED", "resolved"),
+                    ("SUCCEEDED", None),
+                    ("FAILED", None, "RejectedByOperator"),
+                    ("FAILED", None, "States.Timeout"),
+                    ("TIMED_OUT",),
+                    ("ABORTED",),
+                ]
+            ),
+        ),
+        st.builds(
+            lambda time, which: effect(no_id, time, which),
+            time,
+            st.sampled_from(["appointment-1", "appointment-2"]),
+        ),
+        st.builds(
+            lambda time, decision: dead_letter(no_id, time, decision),
+            time,
+            st.sampled_from([None, "retry", "resolve", "reject"]),
+        ),
+    )
+    return st.lists(st.lists(event, min_size=1, max_size=7), min_size=150, max_size=300)
+
+
+def rows_of(spark: SparkSession, root: Path, as_of: datetime = NOW) -> dict[str, dict[str, Any]]:
+    listing = list_records(spark, str(root))
+    request = Request(str(root), str(root / "audit"), as_of=as_of)
+    rows = message_rows(records(spark, listing.files), request, listing)
+    return {row["message_id"]: row.asDict() for row in rows.collect() if row["message_id"]}
+
+
+@settings(
+    max_examples=4,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a small message is in there anyway
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
+)
+@given(messages=histories())
+@example(messages=[performed("")])
+def test_agrees_with_a_plain_judge_on_any_history(
+    spark: SparkSession, messages: list[list[Record]]
+) -> None:
+    named = {
+        f"m{number}": [
+            (stream, record | {"message_id": f"m{number}"}) for stream, record in history
+        ]
+        for number, history in enumerate(messages)
+    }
+    with TemporaryDirectory() as folder:
+        root = write(Path(folder), [record for history in named.values() for record in history])
+        rows = rows_of(spark, root)
+    differ = {
+        message_id: (rows[message_id]["verdict"], expected, history)
+        for message_id, history in named.items()
+        if rows[message_id]["verdict"] != (expected := judge(history, NOW, GRACE))
+    }
+    assert dict(list(differ.items())[:1]) == {}
+    assert rows.keys() == named.keys()
+    assert all(row["judged"] for row in rows.values())
+
+
+def test_finds_each_planted_case_among_100_000_messages_and_no_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    planted = generate(100_000, seed=7)
+    write_jsonl(planted, tmp_path)
+    summary = audit(spark, Request(str(tmp_path), str(tmp_path / "audit")))
+    table = ds.dataset(tmp_path / "audit" / "messages", partitioning="hive").to_table(
+        columns=["message_id", "verdict"]
+    )
+    found = dict(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+    truth = dict(
+        zip(*(planted.truth[name].to_pylist() for name in ("message_id", "verdict")), strict=True)
+    )
+    assert {
+        key: (found.get(key), truth[key]) for key in truth if found.get(key) != truth[key]
+    } == {}
+    assert found.keys() == truth.keys()
+    assert min(summary["verdicts"].values()) >= 100
+    assert summary["alarms_total"] == sum(
+        summary["verdicts"][name] for name in ("performed_again", "lost", "conflict")
+    )
+    assert summary["exit_status"] == 1
+    streams = planted.streams
+    assert summary["totals"]["sent"] == streams["sent"].num_rows
+    assert summary["totals"]["deliveries"] == streams["deliveries"].num_rows
+    duplicates = streams["deliveries"].num_rows - len(
+        set(streams["deliveries"]["message_id"].to_pylist())
+    )
+    assert summary["gaps"]["duplicates"] == duplicates
+    assert sum(bucket["duplicates"] for bucket in summary["gaps"]["buckets"]) == duplicates
+
+
+def test_a_content_that_differs_in_one_digit_is_a_conflict(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    history: list[Record] = []
+    for place in range(64):
+        other = "0" * place + "1" + "0" * (63 - place)
+        message_id = f"m{place}"
+        history += performed(message_id)
+        history.append(delivery(message_id, at(5), "suppressed", None, other))
+    rows = rows_of(spark, write(tmp_path, history))
+    assert {row["verdict"] for row in rows.values()} == {"conflict"}
+    assert len(rows) == 64
+
+
+def test_one_shuffle_and_no_more(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write(tmp_path, performed("m"))
+    listing = list_records(spark, str(root))
+    rows = message_rows(
+        records(spark, listing.files), Request(str(root), str(root / "audit")), listing
+    )
+    rows.explain()
+    plan = capsys.readouterr().out
+    assert plan.count("Exchange") == 1, plan
+    assert plan.count("HashAggregate") == 2, plan  # partial and final, both after it
+    assert "SortAggregate" not in plan
+    assert "ObjectHashAggregate" not in plan
