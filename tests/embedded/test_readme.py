@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.demo.second_count import java_is_missing
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import PROJECT
 from tests import template
@@ -97,7 +98,7 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
         shutil.copy(PROJECT / name, clone)
     for name in ("functions", "statemachine"):
         shutil.copytree(PROJECT / name, clone / name)
-    build, deploy, send, where = commands()[-4:]
+    build, deploy, send, where = commands()[-6:-2]
 
     answer = _run(build, environment, clone)
     assert answer.returncode == 0, answer.stderr
@@ -114,3 +115,16 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
     while "performed" not in (answer := _run(where, environment, PROJECT)).stdout:
         assert time.monotonic() < deadline, answer.stdout + answer.stderr
         time.sleep(0.5)
+
+    # Other tests share this stack and do what they like to it, so the audit may find something.
+    collect, audit = (
+        command.replace("records/", f"{tmp_path}/records/") for command in commands()[-2:]
+    )
+    answer = _run(collect, environment, PROJECT)
+    assert answer.returncode == 0, answer.stderr
+    answer = _run(audit, environment, PROJECT)
+    if java_is_missing():
+        assert answer.returncode == 2
+    else:
+        assert answer.returncode in (0, 1), answer.stderr
+        assert (tmp_path / "records" / "audit" / "report.html").is_file()
