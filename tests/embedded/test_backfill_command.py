@@ -7,13 +7,14 @@ import signal
 import subprocess
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.delivery_log import delivery_lines
 from actonce.embedded.lifecycle import State
 from pipeline.backfill_send import MAX_BATCH
 from pipeline.backfill_work import ConfirmationCount
@@ -79,15 +80,34 @@ def test_real_requests_end_as_they_should(
     assert len(bodies) == len({body["message_id"] for body in bodies}) == 985
 
 
-def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
-    state: State, stack: Stack, tmp_path: Path
-) -> None:
+def made(folder: Path) -> tuple[list[str], list[str], int]:
+    """An archive's arguments, its message ids, and how many duplicates it has."""
     name = uuid.uuid4()
-    archive = tmp_path / "a.csv"
-    messages = [f"{name}-{number}" for number in range(400)]
-    archive.write_text("id\n" + "".join(f"{one}\n" for one in messages + messages[:20]))
+    ids = [f"{name}-{number}" for number in range(400)]
+    (folder / "a.csv").write_text("id\n" + "".join(f"{one}\n" for one in ids + ids[:20]))
+    return [str(folder / "a.csv"), "--message-id", "id"], ids, 20
+
+
+def real_requests(_: Path) -> tuple[list[str], list[str], int]:
+    """As `made`, of the real requests."""
+    bodies = map(json.loads, real.as_json_lines(sms_received=False).splitlines())
+    ids = {body["message_id"] for body in bodies}
+    left_out = ["--leave-out", "AppointmentID,No-show,SMS_received"]
+    return [os.environ["APPOINTMENTS_CSV"], *ID, *left_out], list(ids), 1000 - len(ids)
+
+
+@pytest.mark.parametrize(
+    "archive", [pytest.param(made), pytest.param(real_requests, marks=real.needed)]
+)
+def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
+    state: State,
+    stack: Stack,
+    tmp_path: Path,
+    archive: Callable[[Path], tuple[list[str], list[str], int]],
+) -> None:
+    options, messages, duplicates = archive(tmp_path)
     work = tmp_path / "work"
-    arguments = ["backfill", str(archive), "--message-id", "id", "--work", str(work)]
+    arguments = ["backfill", *options, "--work", str(work)]
     environment = EMBEDDED_CREDENTIALS | {
         "AWS_ENDPOINT_URL": state.endpoint_url,
         "AWS_DEFAULT_REGION": EMBEDDED_REGION,
@@ -106,14 +126,10 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
 
     summary = run_json(state, *arguments, "--rate", "400")
     assert summary["already_sent"] >= 100
+    already = summary["already_sent"]
     assert ends_of(summary) == [
-        420,
-        400 - summary["already_sent"],
-        summary["already_sent"],
-        0,
-        20,
-        0,
-        0,
+        *(len(messages) + duplicates, len(messages) - already, already, 0),
+        *(duplicates, 0, 0),
     ]
     lines = [
         json.loads(line)
@@ -131,16 +147,16 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
             item["message_id"]["S"]
             for page in pages
             for item in page["Items"]
-            if item["message_id"]["S"].startswith(str(name))
+            if item["message_id"]["S"] in messages
         )
 
-    wait_until(lambda: len(effects()) == 400, 240)
+    wait_until(lambda: len(effects()) == len(messages), 240)
     wait_until(lambda: _is_empty(stack), 240)
     assert effects() == Counter(messages)
     # What was sent twice was suppressed, and is not more than was in flight when it was killed.
-    sqs_ids = _delivered(stack, str(name))
+    sqs_ids = _delivered(stack, messages)
     assert {line["sqs_message_id"] for line in lines} <= sqs_ids
-    assert len(sqs_ids) <= 400 + senders * MAX_BATCH
+    assert len(sqs_ids) <= len(messages) + senders * MAX_BATCH
 
 
 def _is_empty(stack: Stack) -> bool:
@@ -151,17 +167,12 @@ def _is_empty(stack: Stack) -> bool:
     return visible == attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
 
 
-def _delivered(stack: Stack, prefix: str) -> set[str]:
-    pages = stack.logs.get_paginator("filter_log_events").paginate(
-        logGroupName=stack.starter_log_group, filterPattern=f'"{prefix}"'
-    )
-    lines = (
-        json.loads(event["message"])
-        for page in pages
-        for event in page["events"]
-        if event["message"].lstrip().startswith("{")
-    )
-    return {line["sqs_message_id"] for line in lines if line.get("stream") == "deliveries"}
+def _delivered(stack: Stack, messages: list[str]) -> set[str]:
+    return {
+        line["sqs_message_id"]
+        for line in delivery_lines(stack)
+        if line.get("message_id") in messages
+    }
 
 
 def test_a_dry_run_counts_lists_and_sends_nothing(state: State, tmp_path: Path) -> None:
