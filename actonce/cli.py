@@ -7,6 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce import console
 from actonce.commands import (
+    audit,
     backfill,
     collect,
     dead_letters,
@@ -28,6 +29,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(audit.audit)
 app.command()(collect.collect)
 app.command()(backfill.backfill)
 app.command()(demo.demo)
