@@ -23,6 +23,7 @@ from typing import Any
 if __package__ in {None, ""}:  # spark-submit runs this file, not the package's module
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
@@ -68,7 +69,7 @@ class Request:
     reach: int | None = None
 
 
-def requested(
+def requested(  # noqa: PLR0913 - a command's options are its arguments
     records: str,
     *,
     day: str | None = None,
@@ -121,7 +122,7 @@ def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
     listing = _listing(spark, request)
     try:
         return _audited(spark, request, listing)
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         if not is_unreadable(error):
             raise
         return _audited(spark, request, without_broken(spark, listing, error))
@@ -160,25 +161,20 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
         seen,
         F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
         F.coalesce(F.sum("quarantined"), F.lit(0)).alias("quarantined"),
-        F.concat_ws(
-            " ",
-            F.collect_set(
-                F.when(~unattributed & F.col("touched") & ~in_range, F.col("day").cast("string"))
-            ),
-        ).alias("late_days"),
+        _days_where(~unattributed & in_range).alias("days"),
+        _days_where(~unattributed & F.col("touched") & ~in_range).alias("late_days"),
     )
     folder = f"{request.out}/messages"
     held = days_held(spark, folder)
     messages = observed.where(F.col("message_id").isNotNull() & in_range).drop(*_INTERNAL)
     write_days(messages, folder, whole=request.since is None)
     told = seen.get
+    if request.since is not None:
+        gone = {day for day in held if since <= day <= until} - _dates(told["days"])
+        empty_days(folder, messages, gone)
+        empty_days(f"{request.out}/days", summary.by_day(messages), gone)
     messages = _written(spark, folder, messages, in_range)
     day_rows = [row.asDict() for row in summary.by_day(messages).orderBy("day").collect()]
-    if request.since is not None:
-        have = {row["day"] for row in day_rows}
-        stale = {day for day in held if since <= day <= until} - have
-        empty_days(folder, messages, stale)
-        empty_days(f"{request.out}/days", summary.by_day(messages), stale)
     write_days(summary.by_day(messages), f"{request.out}/days", whole=request.since is None)
     asked = tuple(
         file for file in listing.files if request.since is None or since <= file.day <= until
@@ -211,7 +207,7 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
             "examples": bad.examples,
         },
         "cannot_judge": [sentence for day in days for sentence in day["cannot_judge"]],
-        "late_days": sorted(told["late_days"].split()),
+        "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
     }
     write_json(f"{request.out}/summary.json", result)
     return result
@@ -229,6 +225,14 @@ def _as_of(request: Request, listing: Listing) -> int:
         return int(request.as_of.timestamp() * 1000)
     last = _midnight(max(listing.days()) + timedelta(days=1))
     return min(last, int(listing.modified.timestamp() * 1000))
+
+
+def _days_where(condition: Column) -> Column:
+    return F.concat_ws(" ", F.collect_set(F.when(condition, F.col("day").cast("string"))))
+
+
+def _dates(text: str) -> set[date]:
+    return {date.fromisoformat(day) for day in text.split()}
 
 
 def _midnight(day: date) -> int:

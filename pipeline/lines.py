@@ -5,10 +5,12 @@ that Spark could not read to its end, is taken apart here, byte by byte: what ca
 read, and what cannot is said. A file so read is held in memory, at most 2 GB of it.
 """
 
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
@@ -21,6 +23,9 @@ LINES: Final = "file string, line long, text string, problem string"
 _GZIP: Final = b"\x1f\x8b"
 _BATCH: Final = 4096
 _PIECE: Final = 4096  # bytes; what a corrupt place costs at most
+
+# Workers get these functions themselves, so that a server needs nothing of this project installed.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 class Line(NamedTuple):
@@ -63,7 +68,7 @@ def _bytes_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def _lines_of_files(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
+    import pyarrow as pa  # noqa: PLC0415 - on the workers; the driver needs none
 
     columns = pa.schema(
         [
@@ -87,7 +92,7 @@ def _lines_of_files(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordB
 def _batch(
     rows: list[tuple[str, int, str | None, str | None]], columns: "pa.Schema"
 ) -> "pa.RecordBatch":
-    import pyarrow as pa
+    import pyarrow as pa  # noqa: PLC0415 - on the workers; the driver needs none
 
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pa.RecordBatch.from_arrays(
@@ -97,7 +102,7 @@ def _batch(
 
 
 def _broken_of_files(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
+    import pyarrow as pa  # noqa: PLC0415 - on the workers; the driver needs none
 
     for batch in batches:
         broken = [

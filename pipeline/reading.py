@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from datetime import date
 from functools import reduce
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
@@ -60,7 +59,7 @@ def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> L
     Looking for them costs a read of every compressed file, so it is done after a failure only.
 
     Raises:
-        PySparkException: no file is broken, so it was something else.
+        Exception: `error`, if no file is broken; it was something else.
     """
     suspects = [
         file.path
@@ -80,7 +79,7 @@ def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> L
     )
 
 
-def is_unreadable(error: PySparkException) -> bool:
+def is_unreadable(error: Exception) -> bool:
     """Whether a job failed over a file."""
     text = str(error)
     return any(

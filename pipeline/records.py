@@ -120,8 +120,12 @@ def _single_objects(lines: DataFrame) -> DataFrame:
     objects = F.when(
         text.isNull() | F.col("problem").isNotNull() | simple, F.array(text)
     ).otherwise(F.flatten(F.transform(F.split(text, _SEAM), _unwrapped)))
-    pieces = lines.select("file", "line", "problem", F.explode(objects).alias("text"))
-    return pieces.where(F.col("problem").isNotNull() | (F.length(F.trim("text")) > 0))
+    # A log line keeps its line feed inside the batch.
+    bare = F.btrim("text", F.lit(" \t\r\n"))
+    pieces = lines.select("file", "line", "problem", F.explode(objects).alias("text")).select(
+        "file", "line", "problem", bare.alias("text")
+    )
+    return pieces.where(F.col("problem").isNotNull() | (F.length("text") > 0))
 
 
 def _unwrapped(text: Column) -> Column:
@@ -137,8 +141,7 @@ def _unwrapped(text: Column) -> Column:
 
 
 def _malformed(text: Column, objects: Column) -> Column:
-    trimmed = F.trim(text)
-    whole = trimmed.startswith("{") & trimmed.endswith("}") & (F.size(objects) == 1)
+    whole = text.startswith("{") & text.endswith("}") & (F.size(objects) == 1)
     return F.when(~F.coalesce(whole, F.lit(False)), "corrupt_line").when(
         text.rlike(_NOT_TEXT), "wrong_type"
     )

@@ -98,7 +98,7 @@ def _cannot_judge(day: Mapping[str, Any], listing: Listing) -> list[str]:
         )
     if day["unjudged"]:
         sentences.append(
-            f"{name}: {_messages(day['unjudged'])} could not be judged, because a stream is missing."
+            f"{name}: {_messages(day['unjudged'])} could not be judged: a stream is missing."
         )
     return sentences
 

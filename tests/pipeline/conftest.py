@@ -1,5 +1,6 @@
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,7 @@ def spark() -> Iterator[SparkSession]:
         if shutil.which("java") is None:
             pytest.skip("NO JAVA ON THIS MACHINE: nothing of the audit was tested with Spark")
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ["PYSPARK_PYTHON"] = sys.executable
         (
             SparkSession.builder.master("local[2]")
             .config("spark.ui.enabled", "false")
