@@ -69,7 +69,7 @@ class Request:
     reach: int | None = None
 
 
-def requested(  # noqa: PLR0913 - a command's options are its arguments
+def requested(
     records: str,
     *,
     day: str | None = None,

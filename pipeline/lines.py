@@ -68,7 +68,7 @@ def _bytes_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def _lines_of_files(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa  # noqa: PLC0415 - on the workers; the driver needs none
+    import pyarrow as pa
 
     columns = pa.schema(
         [
@@ -92,7 +92,7 @@ def _lines_of_files(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordB
 def _batch(
     rows: list[tuple[str, int, str | None, str | None]], columns: "pa.Schema"
 ) -> "pa.RecordBatch":
-    import pyarrow as pa  # noqa: PLC0415 - on the workers; the driver needs none
+    import pyarrow as pa
 
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pa.RecordBatch.from_arrays(
@@ -102,7 +102,7 @@ def _batch(
 
 
 def _broken_of_files(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa  # noqa: PLC0415 - on the workers; the driver needs none
+    import pyarrow as pa
 
     for batch in batches:
         broken = [

@@ -52,7 +52,7 @@ def write_json(path: str, value: Any) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
     bucket = re.match(r"s3[an]?://([^/]+)/(.+)$", path)
     if bucket:
-        import boto3  # noqa: PLC0415 - only where results go to S3
+        import boto3
 
         boto3.client("s3").put_object(
             Bucket=bucket[1],

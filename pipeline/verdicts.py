@@ -227,7 +227,7 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> tuple[Col
 
 def _surely(condition: Column) -> Column:
     """The condition, false where it cannot be told."""
-    return F.coalesce(condition, F.lit(False))  # noqa: FBT003
+    return F.coalesce(condition, F.lit(False))
 
 
 def _rank(state: str) -> Column:

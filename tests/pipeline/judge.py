@@ -7,9 +7,7 @@ from typing import Any
 Record = tuple[str, dict[str, Any]]  # stream, plain record
 
 
-def judge(  # noqa: PLR0911 - a verdict each
-    history: Sequence[Record], now: datetime, grace: timedelta
-) -> str:
+def judge(history: Sequence[Record], now: datetime, grace: timedelta) -> str:
     """The verdict over one message's records, all streams being there."""
 
     def of(stream: str) -> list[dict[str, Any]]:
