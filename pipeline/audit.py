@@ -23,7 +23,7 @@ from typing import Any
 if __package__ in {None, ""}:  # spark-submit runs this file, not the package's module
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark

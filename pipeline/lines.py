@@ -25,7 +25,7 @@ _BATCH: Final = 4096
 _PIECE: Final = 4096  # bytes; what a corrupt place costs at most
 
 # Workers get these functions themselves, so that a server needs nothing of this project installed.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 class Line(NamedTuple):
@@ -159,7 +159,7 @@ def _unpacked(content: bytes) -> tuple[bytes, str | None]:
     parts: list[bytes] = []
     view, at = memoryview(content), 0
     while at < len(view):
-        if view[at : at + 2] != _GZIP:
+        if bytes(view[at : at + 2]) != _GZIP:
             return b"".join(parts), "not_gzip"
         member = zlib.decompressobj(wbits=31)
         try:
