@@ -119,3 +119,11 @@ def appointments(stack: Stack) -> Callable[[str], list[dict[str, Any]]]:
         return [dict(item) for item in answer["Items"]]
 
     return of_message
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paths]:
+    """A folder for an embedded AWS that a file's tests bring up by themselves; down at the end."""
+    paths = Paths(tmp_path_factory.mktemp("own"))
+    yield paths
+    lifecycle.down(paths)

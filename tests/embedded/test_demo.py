@@ -1,55 +1,22 @@
 """`actonce demo`, run as a person runs it."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from actonce.aws import Aws, Stack
-from actonce.demo import faults, second_count
+from actonce.demo import faults
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.errors import Failed
-from tests.embedded import appointments
+from tests.embedded.running_demo import demo, start
 
 pytestmark = pytest.mark.embedded
-
-ACTONCE = [sys.executable, "-m", "actonce.cli"]
-
-
-@pytest.fixture(scope="module")
-def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paths]:
-    paths = Paths(tmp_path_factory.mktemp("demo"))
-    yield paths
-    lifecycle.down(paths)
-
-
-def _start(paths: Paths, *arguments: str) -> subprocess.Popen[str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
-    return subprocess.Popen(
-        [*ACTONCE, "demo", *(arguments if "--audit" in arguments else ("--no-audit", *arguments))],
-        env=environment | {"ACTONCE_DIR": str(paths.home)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _demo(paths: Paths, *arguments: str) -> dict[str, Any]:
-    out, err = (process := _start(paths, *arguments, "--json")).communicate(timeout=400)
-    assert process.returncode == 0, err
-    assert out.count("\n") == 1, "exactly one object on standard output"
-    answer: dict[str, Any] = json.loads(out)
-    return answer
 
 
 def _adds_up(answer: dict[str, Any]) -> None:
@@ -63,7 +30,7 @@ def _adds_up(answer: dict[str, Any]) -> None:
 
 
 def test_a_person_reads_the_answer_at_a_glance(paths: Paths) -> None:
-    out, err = (process := _start(paths, "--messages", "40", "--faults", "none")).communicate(
+    out, err = (process := start(paths, "--messages", "40", "--faults", "none")).communicate(
         timeout=300
     )
     assert process.returncode == 0, err
@@ -76,14 +43,14 @@ def test_a_person_reads_the_answer_at_a_glance(paths: Paths) -> None:
     assert "Every message was acted on at most once, and none was lost." in out
 
     # The same traffic again, on top of what is there: every delivery is a duplicate now.
-    again = _demo(paths, "--messages", "40", "--faults", "none", "--keep")
+    again = demo(paths, "--messages", "40", "--faults", "none", "--keep")
     assert again["effects"] == again["started"] == 40
     assert again["suppressed"] == 12 + 52
     assert again["exactly_once"] is True
 
 
 def test_many_faults_reach_every_row_of_the_table_of_errors(paths: Paths) -> None:
-    answer = _demo(paths, "--faults", "many", "--messages", "300", "--seed", "7")
+    answer = demo(paths, "--faults", "many", "--messages", "300", "--seed", "7")
     _adds_up(answer)
     assert answer["sent"] == 360
     met = {fault.removeprefix("perform ") for fault in faults.injected(paths.faults)}
@@ -93,7 +60,7 @@ def test_many_faults_reach_every_row_of_the_table_of_errors(paths: Paths) -> Non
 
 def test_all_functions_killed_in_the_middle_change_nothing(paths: Paths) -> None:
     shutil.rmtree(paths.faults, ignore_errors=True)  # a new plan tells that the run has begun
-    process = _start(paths, "--faults", "many", "--messages", "300", "--seed", "2", "--json")
+    process = start(paths, "--faults", "many", "--messages", "300", "--seed", "2", "--json")
     deadline = time.monotonic() + 200
     killed = 0
     while not killed:
@@ -140,7 +107,7 @@ def test_every_kind_of_bad_line_is_refused_with_its_reason(paths: Paths, tmp_pat
     ]
     file = tmp_path / "bad.jsonl"
     file.write_text("\n".join(lines) + "\n")
-    answer = _demo(paths, "--input", str(file))
+    answer = demo(paths, "--input", str(file))
     assert answer["sent"] == len(lines)
     assert answer["distinct"] == 4
     assert answer["started"] == answer["effects"] == 3
@@ -149,41 +116,8 @@ def test_every_kind_of_bad_line_is_refused_with_its_reason(paths: Paths, tmp_pat
     assert answer["exactly_once"] is True
 
 
-@pytest.mark.skipif(second_count.java_is_missing(), reason="needs Java 17 or 21: Spark counts here")
-def test_the_audit_of_the_records_agrees_with_the_demos_own_count(paths: Paths) -> None:
-    process = _start(paths, "--audit", "--faults", "many", "--messages", "60", "--json")
-    out, err = process.communicate(timeout=400)
-    assert process.returncode == 0, err
-    assert json.loads(out)["exactly_once"] is True
-    assert "The audit of the records agrees" in err
-    assert (paths.records / "audit" / "report.html").is_file()
-
-    # Behind the system's back: one effect again, one gone.
-    state = lifecycle.running(paths)
-    assert state is not None
-    stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
-    items = stack.dynamodb.scan(TableName=stack.appointments_table)["Items"]
-    first, last, *_ = [item for item in items if item["appointment_id"]["S"].startswith("app")]
-    stack.dynamodb.put_item(
-        TableName=stack.appointments_table,
-        Item=first | {"appointment_id": {"S": "appointment-by-hand"}},
-    )
-    stack.dynamodb.delete_item(
-        TableName=stack.appointments_table,
-        Key={"message_id": last["message_id"], "appointment_id": last["appointment_id"]},
-    )
-    process = _start(paths, "--audit", "--keep", "--messages", "1", "--faults", "none")
-    out, err = process.communicate(timeout=400)
-    assert process.returncode == 1
-    assert "The audit of the records agrees" in err or "lost" in err
-    summary = json.loads((paths.records / "audit" / "summary.json").read_text())
-    alarms = {alarm["message_id"]: alarm["verdict"] for alarm in summary["alarms"]}
-    assert alarms == {first["message_id"]["S"]: "performed_again", last["message_id"]["S"]: "lost"}
-    assert summary["exit_status"] == 1
-
-
 def test_a_missing_file_is_wrong_use(paths: Paths) -> None:
-    process = _start(paths, "--input", "/nowhere/requests.jsonl")
+    process = start(paths, "--input", "/nowhere/requests.jsonl")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "/nowhere/requests.jsonl: there is no such file" in err
@@ -197,45 +131,16 @@ def test_an_effect_written_twice_behind_the_systems_back_is_found(paths: Paths) 
         TableName=stack.appointments_table,
         Item={"message_id": {"S": "good"}, "appointment_id": {"S": "appointment-by-hand"}},
     )
-    process = _start(paths, "--keep", "--messages", "1", "--faults", "none", "--json")
+    process = start(paths, "--keep", "--messages", "1", "--faults", "none", "--json")
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 1
     assert json.loads(out)["acted_on_twice"] == 1
     assert json.loads(out)["exactly_once"] is False
 
 
-@appointments.needed
-@pytest.mark.parametrize(
-    ("sms_received", "content_from", "suppressed", "refused"),
-    [
-        pytest.param(False, "", 15, {}, id="without SMS_received"),
-        pytest.param(True, "", 6, {"conflict": 9}, id="with SMS_received"),
-        pytest.param(
-            True, "{age: Age, where: Neighbourhood}", 15, {}, id="with it, but not as content"
-        ),
-    ],
-)
-def test_real_double_bookings_are_acted_on_once(
-    paths: Paths,
-    tmp_path: Path,
-    sms_received: bool,
-    content_from: str,
-    suppressed: int,
-    refused: dict[str, int],
-) -> None:
-    file = tmp_path / "requests.jsonl"
-    file.write_text(appointments.as_json_lines(sms_received=sms_received))
-    answer = _demo(paths, "--input", str(file), "--parameter", f"ContentFrom={content_from}")
-    assert answer["sent"] == 1000
-    assert answer["distinct"] == answer["started"] == answer["effects"] == 985
-    assert answer["suppressed"] == suppressed
-    assert answer["refused"] == refused
-    assert answer["exactly_once"] is True
-
-
 def test_ctrl_c_leaves_nothing_running_that_the_demo_started(tmp_path: Path) -> None:
     paths = Paths(tmp_path / "interrupted")
-    process = _start(paths, "--messages", "2000")
+    process = start(paths, "--messages", "2000")
     try:
         deadline = time.monotonic() + 120
         while _executions(paths) < 5:

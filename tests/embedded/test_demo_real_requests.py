@@ -1,0 +1,77 @@
+"""Real double bookings through the demo, and the demo's count against the audit's."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from actonce.aws import Aws, Stack
+from actonce.demo import second_count
+from actonce.embedded import lifecycle
+from actonce.embedded.paths import Paths
+from tests.embedded import appointments
+from tests.embedded.running_demo import demo, start
+
+pytestmark = pytest.mark.embedded
+
+
+@pytest.mark.skipif(second_count.java_is_missing(), reason="needs Java 17 or 21: Spark counts here")
+def test_the_audit_of_the_records_agrees_with_the_demos_own_count(paths: Paths) -> None:
+    process = start(paths, "--audit", "--faults", "many", "--messages", "60", "--json")
+    out, err = process.communicate(timeout=400)
+    assert process.returncode == 0, err
+    assert json.loads(out)["exactly_once"] is True
+    assert "The audit of the records agrees" in err
+    assert (paths.records / "audit" / "report.html").is_file()
+
+    # Behind the system's back: one effect again, one gone.
+    state = lifecycle.running(paths)
+    assert state is not None
+    stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
+    items = stack.dynamodb.scan(TableName=stack.appointments_table)["Items"]
+    first, last, *_ = [item for item in items if item["appointment_id"]["S"].startswith("app")]
+    stack.dynamodb.put_item(
+        TableName=stack.appointments_table,
+        Item=first | {"appointment_id": {"S": "appointment-by-hand"}},
+    )
+    stack.dynamodb.delete_item(
+        TableName=stack.appointments_table,
+        Key={"message_id": last["message_id"], "appointment_id": last["appointment_id"]},
+    )
+    process = start(paths, "--audit", "--keep", "--messages", "1", "--faults", "none")
+    out, err = process.communicate(timeout=400)
+    assert process.returncode == 1
+    assert "The audit of the records agrees" in err or "lost" in err
+    summary = json.loads((paths.records / "audit" / "summary.json").read_text())
+    alarms = {alarm["message_id"]: alarm["verdict"] for alarm in summary["alarms"]}
+    assert alarms == {first["message_id"]["S"]: "performed_again", last["message_id"]["S"]: "lost"}
+    assert summary["exit_status"] == 1
+
+
+@appointments.needed
+@pytest.mark.parametrize(
+    ("sms_received", "content_from", "suppressed", "refused"),
+    [
+        pytest.param(False, "", 15, {}, id="without SMS_received"),
+        pytest.param(True, "", 6, {"conflict": 9}, id="with SMS_received"),
+        pytest.param(
+            True, "{age: Age, where: Neighbourhood}", 15, {}, id="with it, but not as content"
+        ),
+    ],
+)
+def test_real_double_bookings_are_acted_on_once(
+    paths: Paths,
+    tmp_path: Path,
+    sms_received: bool,
+    content_from: str,
+    suppressed: int,
+    refused: dict[str, int],
+) -> None:
+    file = tmp_path / "requests.jsonl"
+    file.write_text(appointments.as_json_lines(sms_received=sms_received))
+    answer = demo(paths, "--input", str(file), "--parameter", f"ContentFrom={content_from}")
+    assert answer["sent"] == 1000
+    assert answer["distinct"] == answer["started"] == answer["effects"] == 985
+    assert answer["suppressed"] == suppressed
+    assert answer["refused"] == refused
+    assert answer["exactly_once"] is True
