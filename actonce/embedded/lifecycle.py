@@ -38,8 +38,6 @@ LOCAL_PARAMETERS = {
     "StarterTimeoutSeconds": "20",
     "EffectTimeoutSeconds": "4",
     "StragglerMarginSeconds": "1",
-    # MiniStack hands nothing to Firehose, and a person has actonce collect.
-    "KeepRecords": "false",
 }
 _WARM_EFFECTS = 10
 _WARM_STARTERS = 3
