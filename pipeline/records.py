@@ -16,7 +16,7 @@ from pipeline.streams import KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, Code
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
 # after a string's end no letter follows, so this is never inside a record.
 _SEAM: Final = r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)'
-_LOGS: Final = '{"messageType"'
+_LOGS: Final = '"logEvents"'  # no plain record has it: in a string its quotes are escaped
 _TIME: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)$"
 # Where the schema says string, Spark takes a number or an object for its text.
 _NOT_TEXT: Final = (
@@ -116,7 +116,7 @@ _COLUMNS: Final = {
 def _single_objects(lines: DataFrame) -> DataFrame:
     """One row per object: seams cut, and Logs' batches opened."""
     text = F.col("text")
-    simple = ~text.contains("}{") & ~text.rlike(r"\}\s+\{") & ~text.startswith(_LOGS)
+    simple = ~text.contains("}{") & ~text.rlike(r"\}\s+\{") & ~text.contains(_LOGS)
     objects = F.when(
         text.isNull() | F.col("problem").isNotNull() | simple, F.array(text)
     ).otherwise(F.flatten(F.transform(F.split(text, _SEAM), _unwrapped)))
@@ -133,7 +133,7 @@ def _unwrapped(text: Column) -> Column:
     batch = F.from_json(text, "struct<messageType:string,logEvents:array<struct<message:string>>>")
     inside = F.transform(batch["logEvents"], lambda event: event["message"])
     return F.when(
-        text.startswith(_LOGS) & text.endswith("}"),
+        text.contains(_LOGS) & text.endswith("}"),
         F.when(batch["messageType"] == "CONTROL_MESSAGE", F.array().cast("array<string>"))
         .when((batch["messageType"] == "DATA_MESSAGE") & batch["logEvents"].isNotNull(), inside)
         .otherwise(F.array(text)),

@@ -163,3 +163,22 @@ def test_what_a_missing_stream_would_tell_is_not_guessed(
     assert summary["days"][0]["streams"][missing] is None
     assert any(f"{missing} is missing" in sentence for sentence in summary["cannot_judge"])
     assert any("could not be judged" in s for s in summary["cannot_judge"]) is not judged_all
+
+
+def test_an_envelope_is_known_by_its_content_not_by_the_order_of_its_names(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    recorded = Path(__file__).parents[1] / "collect" / "fixtures"
+    for stream, name in (
+        ("deliveries", "firehose-of-logs.gz"),
+        ("executions", "firehose-of-eventbridge"),
+        ("effects", "dynamodb-export.json.gz"),
+    ):
+        path = tmp_path / stream / "dt=2026-11-21" / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes((recorded / name).read_bytes())
+    summary = judged(spark, tmp_path)
+    assert summary["quarantine"]["lines"] == 0
+    assert summary["totals"]["deliveries"] > 0
+    assert summary["totals"]["executions"] > 0
+    assert summary["totals"]["effects"] > 0
