@@ -1,5 +1,6 @@
 """The audit against a judge that shares no code with it, and against planted truth."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +28,9 @@ from tests.pipeline.streams_on_disk import (
     sent,
     write,
 )
+
+PLANTED = int(os.environ.get("ACTONCE_PLANTED_MESSAGES", "20000"))
+"""Set it to 100000 for the long run, which takes minutes."""
 
 GRACE = timedelta(minutes=15)
 NOW = datetime(2026, 1, 31, 0, 20, tzinfo=UTC)
@@ -120,10 +124,8 @@ def test_agrees_with_a_plain_judge_on_any_history(
     assert all(row["judged"] for row in rows.values())
 
 
-def test_finds_each_planted_case_among_100_000_messages_and_no_other(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    planted = generate(100_000, seed=7)
+def test_finds_each_planted_case_and_no_other(spark: SparkSession, tmp_path: Path) -> None:
+    planted = generate(PLANTED, seed=7)
     write_jsonl(planted, tmp_path)
     summary = audit(spark, Request(str(tmp_path), str(tmp_path / "audit")))
     table = ds.dataset(tmp_path / "audit" / "messages", partitioning="hive").to_table(
@@ -137,7 +139,7 @@ def test_finds_each_planted_case_among_100_000_messages_and_no_other(
         key: (found.get(key), truth[key]) for key in truth if found.get(key) != truth[key]
     } == {}
     assert found.keys() == truth.keys()
-    assert min(summary["verdicts"].values()) >= 100
+    assert min(summary["verdicts"].values()) >= PLANTED // 1000
     assert summary["alarms_total"] == sum(
         summary["verdicts"][name] for name in ("performed_again", "lost", "conflict")
     )
