@@ -146,16 +146,17 @@ def measure(records: int, latency: float, runs: int, limit: float) -> Result:
     ):
         sys.path.insert(0, str(FUNCTIONS))
         # Only now: the logger takes its output, and the clients their endpoint, when imported.
+        from deduplication.batch import Batch  # noqa: PLC0415
         from deduplication.delivery import Delivery  # noqa: PLC0415
-        from starter import BatchStarter, starter_from_environment  # noqa: PLC0415
+        from starter import starter_from_environment  # noqa: PLC0415
 
         starter = starter_from_environment()
-        batch_starter = BatchStarter(starter)
+        whole = Batch(starter.start_message)
         numbers = itertools.count()
 
         def handle(size: int) -> None:
             event = {"Records": [_record(next(numbers)) for _ in range(size)]}
-            answer = batch_starter.handle(event, None)
+            answer = whole.handle(event, None)
             if answer != {"batchItemFailures": []}:
                 raise RuntimeError(f"The starter failed, so its times say nothing: {answer}")
 

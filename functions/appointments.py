@@ -67,20 +67,32 @@ class AppointmentBook:
         """
         practice = self._practice(request["body"])
         slot = self._next_slot(practice)
-        appointment_id = f"appointment-{uuid.uuid4()}"
+        appointment = self._appointment(request, practice, slot)
         # The SDK may repeat this write after a lost answer: the same key, so the same appointment.
-        self._dynamodb.put_item(
-            TableName=self._table_name,
-            Item={
-                "message_id": {"S": stored_message_id(request["message_id"])},
-                "appointment_id": {"S": appointment_id},
-                "practice": {"S": practice},
-                "slot": {"N": str(slot)},
-                "booked_at": {"S": timestamp(datetime.now(UTC))},
-                "request": {"S": json.dumps(request["body"], ensure_ascii=False)},
-            },
-        )
-        return {"appointment_id": appointment_id, "practice": practice, "slot": slot}
+        self._dynamodb.put_item(TableName=self._table_name, Item=appointment)
+        return _described(appointment)
+
+    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
+        """As `perform`; the appointment is written only while the fence's condition holds.
+
+        Raises:
+            Rejected: as `perform`.
+            NotPerformed: as `perform`, or the transaction was cancelled, which writes nothing.
+        """
+        practice = self._practice(request["body"])
+        slot = self._next_slot(practice)
+        appointment = self._appointment(request, practice, slot)
+        try:
+            # boto3 adds a client token, so that repeated by the SDK it is one transaction.
+            self._dynamodb.transact_write_items(
+                TransactItems=[
+                    fence,  # type: ignore[list-item]
+                    {"Put": {"TableName": self._table_name, "Item": appointment}},
+                ]
+            )
+        except self._dynamodb.exceptions.TransactionCanceledException as error:
+            raise NotPerformed("the appointment's transaction was cancelled") from error
+        return _described(appointment)
 
     def find(self, message_id: str) -> dict[str, Any] | None:
         """Look the message's appointment up, with a consistent read.
@@ -103,12 +115,17 @@ class AppointmentBook:
         )
         if not answer["Items"]:
             return None
-        first = answer["Items"][0]
+        return _described(answer["Items"][0]) | {"appointments": len(answer["Items"])}
+
+    @staticmethod
+    def _appointment(request: dict[str, Any], practice: str, slot: int) -> dict[str, Any]:
         return {
-            "appointment_id": first["appointment_id"]["S"],
-            "practice": first["practice"]["S"],
-            "slot": int(first["slot"]["N"]),
-            "appointments": len(answer["Items"]),
+            "message_id": {"S": stored_message_id(request["message_id"])},
+            "appointment_id": {"S": f"appointment-{uuid.uuid4()}"},
+            "practice": {"S": practice},
+            "slot": {"N": str(slot)},
+            "booked_at": {"S": timestamp(datetime.now(UTC))},
+            "request": {"S": json.dumps(request["body"], ensure_ascii=False)},
         }
 
     def _practice(self, body: Any) -> str:
@@ -147,9 +164,16 @@ class AppointmentBook:
         return int(answer["Attributes"]["next_slot"]["N"])
 
 
-@functools.cache
-def _book() -> AppointmentBook:
-    """One per process: its client serves every invocation."""
+def _described(appointment: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "appointment_id": appointment["appointment_id"]["S"],
+        "practice": appointment["practice"]["S"],
+        "slot": int(appointment["slot"]["N"]),
+    }
+
+
+def book_from_environment() -> AppointmentBook:
+    """Build the effect from the variables that template.yaml sets."""
     config = Config(
         connect_timeout=1,
         read_timeout=2,
@@ -161,6 +185,12 @@ def _book() -> AppointmentBook:
         os.environ["APPOINTMENTS_TABLE"],
         frozenset(name.strip() for name in practices if name.strip()),
     )
+
+
+@functools.cache
+def _book() -> AppointmentBook:
+    """One per process: its client serves every invocation."""
+    return book_from_environment()
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ARG001 - Lambda's form

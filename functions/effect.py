@@ -5,7 +5,7 @@ A team writes a class with `perform` and `find`, and its function's handler is o
 """
 
 import json
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 MAX_EFFECT_BYTES = 32 * 1024
 """Largest description of an effect, in bytes of JSON, that goes into the execution's output. Step
@@ -48,12 +48,35 @@ class Effect(Protocol):
         """
 
 
-def answer(effect: Effect, event: dict[str, Any]) -> dict[str, Any]:
-    """Run the operation that the state machine asked for.
+@runtime_checkable
+class FencedEffect(Effect, Protocol):
+    """An effect that is itself a DynamoDB write, and can be made conditional on who may act.
+
+    Behind a ledger or a lease, outside Lambda, a consumer may sleep past its time and wake up in
+    the middle of its step. Only the step itself can then tell that it came too late.
+    """
+
+    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
+        """As `perform`, in one transaction with the fence.
+
+        Args:
+            request: as in `perform`.
+            fence: a `ConditionCheck` for TransactWriteItems.
+
+        Raises:
+            NotPerformed: also if the fence did not hold.
+        """
+
+
+def answer(
+    effect: Effect, event: dict[str, Any], fence: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Run the operation that the state machine, or a consumer, asked for.
 
     Args:
         effect: the team's own.
         event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON}}`.
+        fence: for an effect that can be fenced.
 
     Returns:
         `{"performed": bool, "effect": dict | None}`.
@@ -73,12 +96,16 @@ def answer(effect: Effect, event: dict[str, Any]) -> dict[str, Any]:
         found = effect.find(message["message_id"])
         return {"performed": found is not None, "effect": _small(found)}
     if operation == "perform":
-        return {"performed": True, "effect": _small(_perform(effect, message))}
+        return {"performed": True, "effect": _small(_perform(effect, message, fence))}
     raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
 
 
-def _perform(effect: Effect, message: dict[str, Any]) -> dict[str, Any]:
+def _perform(
+    effect: Effect, message: dict[str, Any], fence: dict[str, Any] | None
+) -> dict[str, Any]:
     try:
+        if fence is not None and isinstance(effect, FencedEffect):
+            return effect.perform_fenced(message, fence)
         return effect.perform(message)
     except Rejected as error:
         raise Rejected(str(error)) from error

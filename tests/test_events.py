@@ -14,6 +14,7 @@ from moto import mock_aws
 
 import appointments
 import starter
+from deduplication import batch
 from effect import NotPerformed, Rejected
 from tests.event_cases import (
     DUPLICATES,
@@ -86,8 +87,8 @@ def handlers(monkeypatch: pytest.MonkeyPatch) -> Iterator[HandlersOnMoto]:
         "POWERTOOLS_SERVICE_NAME": "actonce",
     }.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(starter.metrics, "namespace", "ActOnce")
-    with mock_aws(), _made_anew(starter._batch_starter), _made_anew(appointments._book):
+    monkeypatch.setattr(batch.metrics, "namespace", "ActOnce")
+    with mock_aws(), _made_anew(starter._batch), _made_anew(appointments._book):
         dynamodb = boto3.client("dynamodb")
         sqs = boto3.client("sqs")
         stepfunctions = boto3.client("stepfunctions")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import starter
+from deduplication.batch import LARGEST_BATCH
 from tests import template as cloudformation
 from tests.template import TEMPLATE, of_type
 
@@ -185,7 +185,7 @@ def test_concurrency_may_be_what_aws_allows(template: dict[str, Any]) -> None:
 
 
 def test_largest_batch_is_handled_side_by_side(template: dict[str, Any]) -> None:
-    assert template["Parameters"]["BatchSize"]["MaxValue"] == starter.LARGEST_BATCH
+    assert template["Parameters"]["BatchSize"]["MaxValue"] == LARGEST_BATCH
 
 
 def test_functions_and_state_machine_are_traced(

@@ -41,6 +41,15 @@ class Delivery:
         """How often SQS has handed this message out, this time included."""
         return int(self.attributes.get("ApproximateReceiveCount", "1"))
 
+    @property
+    def message_group_id(self) -> str | None:
+        """The message group, on a FIFO queue; None on a standard one.
+
+        A standard queue may carry group ids too, for fairness, and promises no order by them.
+        """
+        is_fifo = "SequenceNumber" in self.attributes
+        return self.attributes.get("MessageGroupId") if is_fifo else None
+
     def text_attribute(self, name: str) -> str | None:
         """The producer's attribute of type String or Number, or None."""
         value = self.message_attributes.get(name, {}).get("stringValue")

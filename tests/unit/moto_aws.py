@@ -46,6 +46,8 @@ class MotoAws:
     appointments_table: str
     state_machine: str
     unstarted_queue: str
+    ledger_table: str
+    dead_letter_queue: str
 
     @classmethod
     def create(cls, definition: dict[str, Any]) -> "MotoAws":
@@ -54,12 +56,13 @@ class MotoAws:
         dynamodb = session.client("dynamodb", config=_ONE_ATTEMPT)
         stepfunctions = session.client("stepfunctions", config=_ONE_ATTEMPT)
         sqs = session.client("sqs", config=_ONE_ATTEMPT)
-        dynamodb.create_table(
-            TableName="fingerprints",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
-        )
+        for table in ("fingerprints", "ledger"):
+            dynamodb.create_table(
+                TableName=table,
+                BillingMode="PAY_PER_REQUEST",
+                AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
+                KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
+            )
         dynamodb.create_table(
             TableName="appointments",
             BillingMode="PAY_PER_REQUEST",
@@ -83,6 +86,8 @@ class MotoAws:
             appointments_table="appointments",
             state_machine=machine["stateMachineArn"],
             unstarted_queue=sqs.create_queue(QueueName="unstarted")["QueueUrl"],
+            ledger_table="ledger",
+            dead_letter_queue=sqs.create_queue(QueueName="dead-letters")["QueueUrl"],
         )
 
     def starter(self, reader: MessageReader | None = None, now: datetime = NOW) -> Starter:
@@ -112,11 +117,25 @@ class MotoAws:
             TableName=self.fingerprints_table, Key={"message_id": {"S": message_id}}
         ).get("Item")
 
+    def ledger_row(self, message_id: str) -> dict[str, Any]:
+        """The row of a message id in the ledger, without DynamoDB's types; empty: none."""
+        item = self.dynamodb.get_item(
+            TableName=self.ledger_table, Key={"message_id": {"S": message_id}}
+        ).get("Item", {})
+        return {name: next(iter(value.values())) for name, value in item.items()}
+
     def unstarted(self) -> list[dict[str, Any]]:
         """Everything in UnstartedQueue, in SQS's form; it stays there, but invisible."""
+        return self._messages(self.unstarted_queue)
+
+    def dead_letters(self) -> list[dict[str, Any]]:
+        """The bodies of everything in DeadLetterQueue; it stays there, but invisible."""
+        return [json.loads(message["Body"]) for message in self._messages(self.dead_letter_queue)]
+
+    def _messages(self, queue_url: str) -> list[dict[str, Any]]:
         messages: list[Any] = []
         while received := self.sqs.receive_message(
-            QueueUrl=self.unstarted_queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+            QueueUrl=queue_url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
         ).get("Messages"):
             messages += received
         return messages

@@ -74,7 +74,8 @@ def starter(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, stdout: io.StringIO) 
     monkeypatch.setenv("UNSTARTED_QUEUE_URL", aws.unstarted_queue)
     # Powertools keeps one logger per service and process, with the output of its first use.
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"stack-{uuid.uuid4()}")
-    monkeypatch.delitem(sys.modules, "starter", raising=False)
+    for module in ("starter", "deduplication.batch"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     with redirect_stdout(stdout):
         return importlib.import_module("starter")
 

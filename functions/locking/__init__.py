@@ -1,0 +1,1 @@
+"""The other ways to act once: a row per message that only one consumer may hold at a time."""

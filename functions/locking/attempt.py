@@ -1,0 +1,125 @@
+"""The words that ledger and lease share: what a consumer gets when it asks for a message."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from locking.host import Host
+
+JsonObject = dict[str, Any]
+
+
+class Outcome(StrEnum):
+    """How a message's row was completed."""
+
+    PERFORMED = "performed"
+    FOUND = "found"
+    """An earlier attempt had performed it and could not say so."""
+    DEAD_LETTER = "dead_letter"
+    """It waits in DeadLetterQueue for a decision."""
+    RESOLVED = "resolved"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """This consumer may act on the message, and no other may until the attempt is over.
+
+    Attributes:
+        message_id: as the table keeps it.
+        attempt_id: new for every attempt; what is written afterwards is conditional on it.
+        consumption_count: attempts so far, this one included.
+        outcome_unknown: an earlier attempt ended without a word, so the effect may have happened:
+            look it up before it is performed.
+        is_lost: whether others may have taken the message over by now. To be asked right before
+            the effect: after it says true, nothing may be done any more.
+        fence: a `ConditionCheck` for DynamoDB's TransactWriteItems; a write in one transaction with
+            it happens only while the attempt holds.
+    """
+
+    message_id: str
+    attempt_id: str
+    consumption_count: int
+    outcome_unknown: bool
+    is_lost: Callable[[], bool] = field(compare=False)
+    fence: JsonObject = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The message is done with; `effect` is the description that was stored, if any."""
+
+    outcome: Outcome
+    effect: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class InProgress:
+    """Another attempt holds the message, or may; the delivery must go back to the queue.
+
+    Acknowledged instead, the message would be lost if that attempt crashed.
+    """
+
+    attempt_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DifferentContent:
+    """The message id was first seen with another content; `fingerprint` is that one's."""
+
+    fingerprint: str
+
+
+Acquired = Attempt | Completed | InProgress | DifferentContent
+
+
+class LockLost(Exception):
+    """The attempt was over before this could be written; another one decides now."""
+
+
+class ProcessingLocks(Protocol):
+    """What a ledger and a lease have in common.
+
+    Invariants: at most one attempt holds a message at any time, as far as the way's own page
+    promises it; `Completed` is final but for an operator's `reopen`; a row is never deleted.
+    """
+
+    @property
+    def host(self) -> Host:
+        """The machine that the attempts are made on."""
+
+    def acquire_processing_lock(
+        self, message_id: str, lock_timeout: float, *, fingerprint: str = ""
+    ) -> Acquired:
+        """Ask for the message.
+
+        Args:
+            message_id: in the form in which tables keep it, `stored_message_id`.
+            lock_timeout: seconds after which others may take over from a holder that went silent.
+            fingerprint: of the content; another one under the same id is `DifferentContent`,
+                whatever state the message is in.
+
+        Raises:
+            ClientError: DynamoDB did not answer, or said no; nothing is known to be held.
+        """
+
+    def mark_message_processed(
+        self, attempt: Attempt, outcome: Outcome, effect: JsonObject | None
+    ) -> None:
+        """Complete the message, for good.
+
+        Raises:
+            LockLost: the attempt does not hold it any more.
+        """
+
+    def release_processing_lock(self, attempt: Attempt) -> None:
+        """Give the message back: *nothing happened*, so that the next attempt need not look.
+
+        Raises:
+            LockLost: the attempt does not hold it any more.
+        """
+
+    def at_work(self, attempt: Attempt) -> AbstractContextManager[None]:
+        """While this context is open the attempt is kept alive, where the way can do that."""

@@ -1,0 +1,138 @@
+"""What happens to one delivery where a ledger or a lease stands in front of the effect.
+
+    delivery ── read ──▶ message ── acquire ──▶ attempt ── act once ──▶ COMPLETE
+                  │                  │  │  │        │
+                  └───── refused ◀───┘  │  └▶ suppressed: it is COMPLETE
+                            │           │           └▶ dead letter, and COMPLETE
+                            ▼           └▶ in progress: back to the queue
+                      UnstartedQueue
+
+Invariant: `consume` returns only when the message is COMPLETE or the delivery has been handed on.
+In every other case it raises, and SQS brings the delivery back.
+"""
+
+import json
+from dataclasses import dataclass
+
+from deduplication.delivery import Delivery
+from deduplication.executions import Start
+from deduplication.message import Message, MessageReader
+from deduplication.refusal import Reason, Refusal
+from deduplication.start import End
+from deduplication.unstarted import UnstartedQueue
+from effect import Effect, NotPerformed, Rejected, answer
+from locking.attempt import (
+    Acquired,
+    Attempt,
+    Completed,
+    DifferentContent,
+    JsonObject,
+    Outcome,
+    ProcessingLocks,
+)
+from locking.dead_letters import DeadLetterQueue
+from locking.idempotent import StillInProgress
+from locking.once import act_once
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """The consumer and what it talks to.
+
+    Attributes:
+        lock_timeout: see `ProcessingLocks.acquire_processing_lock`.
+        max_rounds: attempts after which a message becomes a dead letter.
+    """
+
+    reader: MessageReader
+    locks: ProcessingLocks
+    effect: Effect
+    unstarted: UnstartedQueue
+    dead_letters: DeadLetterQueue
+    lock_timeout: float
+    max_rounds: int
+
+    def consume(self, delivery: Delivery) -> End:
+        """Bring one delivery to its end.
+
+        Raises:
+            Exception: anything that leaves the end open; the delivery is not to be acknowledged.
+        """
+        message = self.reader.read(delivery)
+        if isinstance(message, Refusal):
+            self.unstarted.hand_on(delivery, message)
+            return End(message, None)
+        got = self.locks.acquire_processing_lock(
+            message.stored_message_id, self.lock_timeout, fingerprint=message.fingerprint
+        )
+        if isinstance(got, Attempt):
+            self._act(message, got)
+            return End(Start.STARTED, message)
+        return self._not_acquired(delivery, message, got)
+
+    def _not_acquired(self, delivery: Delivery, message: Message, got: Acquired) -> End:
+        if isinstance(got, DifferentContent):
+            refusal = Refusal(
+                Reason.CONFLICT,
+                "The message id was first seen with another content "
+                f"(fingerprint {got.fingerprint[:12]}…, now {message.fingerprint[:12]}…).",
+                message.stored_message_id,
+            )
+            self.unstarted.hand_on(delivery, refusal)
+            return End(refusal, message)
+        if isinstance(got, Completed):
+            return End(Start.SUPPRESSED, message)
+        raise StillInProgress(f"message {message.stored_message_id} is held by another attempt")
+
+    def _act(self, message: Message, attempt: Attempt) -> None:
+        """Act once, or post a dead letter; a dead letter completes the message like an effect."""
+        is_last = attempt.consumption_count >= self.max_rounds
+        try:
+            act_once(
+                self.locks,
+                attempt,
+                lambda held: self._perform(message, held),
+                lambda: self._find(message),
+            )
+        except Rejected as error:
+            self._give_up(message, attempt, "rejected", error)
+        except _RoundsUsedUp as error:
+            self._give_up(message, attempt, "rounds_used_up", error)
+        except NotPerformed as error:
+            if not is_last:
+                self.locks.release_processing_lock(attempt)
+                raise
+            self._give_up(message, attempt, "not_performed", error)
+        except _CannotFind as error:
+            if not is_last:
+                raise
+            self._give_up(message, attempt, "outcome_unknown", error)
+
+    def _perform(self, message: Message, attempt: Attempt) -> JsonObject:
+        if attempt.consumption_count > self.max_rounds:
+            raise _RoundsUsedUp(f"its outcome was unknown {self.max_rounds} times")
+        request = json.loads(message.execution_input)
+        event = {"operation": "perform", "message": request}
+        effect: JsonObject = answer(self.effect, event, attempt.fence)["effect"]
+        return effect
+
+    def _find(self, message: Message) -> JsonObject | None:
+        event = {"operation": "find", "message": {"message_id": message.message_id}}
+        try:
+            found: JsonObject | None = answer(self.effect, event)["effect"]
+        except Exception as error:
+            raise _CannotFind(f"{type(error).__name__}: {error}") from error
+        return found
+
+    def _give_up(self, message: Message, attempt: Attempt, reason: str, error: Exception) -> None:
+        # Posted first: a crash in between posts it again, and never loses it.
+        self.dead_letters.post(message, attempt, reason, error, self.locks.host.clock())
+        self.locks.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)
+
+
+class _RoundsUsedUp(Exception):
+    """The outcome was unknown too often to try once more."""
+
+
+class _CannotFind(Exception):
+    """The effect could not be looked up."""

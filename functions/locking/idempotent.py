@@ -1,0 +1,89 @@
+"""`@idempotent`: a handler of one message that acts once per message id.
+
+    ledger = Ledger(dynamodb, "ledger", straggler_seconds=30, clock_skew_seconds=300)
+
+    @idempotent(ledger, message_id=lambda message: message["id"], lock_timeout=60, find=look_up)
+    def book(message):
+        ...
+
+A second call with the same message returns the first one's answer. While the first is under way it
+raises `StillInProgress`: give the delivery back to the queue, do not acknowledge it.
+"""
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from deduplication import strict_json
+from deduplication.identity import stored_message_id
+from effect import NotPerformed
+from locking.attempt import Attempt, Completed, DifferentContent, JsonObject, ProcessingLocks
+from locking.once import act_once
+
+
+class StillInProgress(Exception):
+    """Another attempt holds the message. The delivery must go back to the queue."""
+
+
+class ConflictingContent(Exception):
+    """The message id was first seen with another content. Nothing was done."""
+
+
+Handler = Callable[[Any], JsonObject]
+
+
+def idempotent(
+    locks: ProcessingLocks,
+    *,
+    message_id: Callable[[Any], str],
+    lock_timeout: float,
+    find: Callable[[Any], JsonObject | None] | None = None,
+    content: Callable[[Any], Any] = lambda message: message,
+) -> Callable[[Handler], Handler]:
+    """Make a handler of one message act once per message id.
+
+    Args:
+        locks: a `Ledger` or a `Lease`.
+        message_id: takes the producer's id out of a message.
+        lock_timeout: see `ProcessingLocks.acquire_processing_lock`.
+        find: looks up what was done for a message, with a consistent read. Without it a message
+            whose handler crashed is never handled again: it raises `OutcomeUnknown`, and ends in
+            the queue's dead-letter queue, for a person.
+        content: what makes two messages with one id the same message.
+
+    The handler returns a JSON object and may raise `NotPerformed`, which releases the lock at once.
+    After any other exception the outcome is unknown.
+
+    The decorated handler raises, besides what `act_once` raises:
+        StillInProgress: another attempt is at work, or went silent less than its time ago.
+        ConflictingContent: same id, other content; also long after the message is done.
+    """
+
+    def decorate(handler: Handler) -> Handler:
+        @functools.wraps(handler)
+        def handle_once(message: Any) -> JsonObject:
+            key = stored_message_id(message_id(message))
+            print_of = hashlib.sha256(strict_json.canonical(content(message)).encode()).hexdigest()
+            got = locks.acquire_processing_lock(key, lock_timeout, fingerprint=print_of)
+            if isinstance(got, Completed):
+                return got.effect or {}
+            if isinstance(got, DifferentContent):
+                raise ConflictingContent(f"message {key} was first seen with another content")
+            if not isinstance(got, Attempt):
+                raise StillInProgress(f"message {key} is held by another attempt")
+            try:
+                _, effect = act_once(
+                    locks,
+                    got,
+                    lambda _: handler(message),
+                    None if find is None else functools.partial(find, message),
+                )
+            except NotPerformed:
+                locks.release_processing_lock(got)
+                raise
+            return effect
+
+        return handle_once
+
+    return decorate

@@ -1,0 +1,233 @@
+"""One delivery where a ledger or a lease stands in front of the effect: where it ends."""
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
+
+from appointments import AppointmentBook, book_key
+from deduplication.executions import Start
+from deduplication.message import MessageReader
+from deduplication.refusal import Reason, Refusal
+from deduplication.start import End
+from deduplication.unstarted import UnstartedQueue
+from effect import Effect, NotPerformed, OutcomeUnknown, Rejected
+from locking.attempt import Outcome
+from locking.consumer import Consumer
+from locking.dead_letters import DeadLetterQueue
+from locking.idempotent import StillInProgress
+from locking.rows import ProcessingTable
+from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
+from tests.unit.moto_aws import MotoAws
+from tests.unit.samples import delivery
+
+ways = pytest.mark.parametrize("way", ["ledger", "lease"])
+MAX_ROUNDS = 3
+MESSAGE = {"message_id": "m", "practice": "main"}
+
+
+class Failing:
+    """An effect that fails as told, and otherwise is the example's."""
+
+    def __init__(self, aws: MotoAws, *failures: Exception | None) -> None:
+        self.book = AppointmentBook(aws.dynamodb, aws.appointments_table)
+        self.failures = list(failures)
+        self.find_fails = False
+
+    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is not None:
+            raise failure
+        return self.book.perform(request)
+
+    def find(self, message_id: str) -> dict[str, Any] | None:
+        if self.find_fails:
+            raise TimeoutError("the book does not answer")
+        return self.book.find(message_id)
+
+
+def _consumer(way: str, aws: MotoAws, effect: Effect, at: float = 0.0) -> Consumer:
+    return Consumer(
+        reader=MessageReader(),
+        locks=Machine(now=at).locks(way, aws),
+        effect=effect,
+        unstarted=UnstartedQueue(aws.sqs, aws.unstarted_queue),
+        dead_letters=DeadLetterQueue(aws.sqs, aws.dead_letter_queue),
+        lock_timeout=LOCK_TIMEOUT,
+        max_rounds=MAX_ROUNDS,
+    )
+
+
+def _consume(way: str, aws: MotoAws, effect: Effect, number: int = 0) -> End:
+    """The delivery's `number`th try, each after the last one's attempt is over."""
+    at = number * (LOCK_TIMEOUT + SKEW + 1)
+    return _consumer(way, aws, effect, at).consume(delivery(MESSAGE))
+
+
+def _appointments(aws: MotoAws) -> int:
+    items = aws.dynamodb.scan(TableName=aws.appointments_table)["Items"]
+    return sum(item["appointment_id"]["S"].startswith("appointment-") for item in items)
+
+
+@ways
+def test_a_message_is_acted_on_once_and_its_duplicates_suppressed(way: str, aws: MotoAws) -> None:
+    book = AppointmentBook(aws.dynamodb, aws.appointments_table)
+    assert _consume(way, aws, book).outcome is Start.STARTED
+    assert _consume(way, aws, book).outcome is Start.SUPPRESSED
+    assert _consume(way, aws, book, 1000).outcome is Start.SUPPRESSED
+    assert _appointments(aws) == 1
+    row = aws.ledger_row("m")
+    assert (row["status"], row["outcome"]) == ("COMPLETE", "performed")
+    assert json.loads(row["effect"])["slot"] == 1
+
+
+@ways
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("{", Reason.NOT_JSON),
+        ({"practice": "main"}, Reason.NO_MESSAGE_ID),
+        ({"message_id": "m", "text": "x" * 300_000}, Reason.TOO_LARGE),
+    ],
+)
+def test_what_cannot_be_read_is_refused_as_by_the_starter(
+    way: str, body: Any, reason: Reason, aws: MotoAws
+) -> None:
+    consumer = _consumer(way, aws, Failing(aws))
+    theirs = aws.starter().start_message(delivery(body))
+    assert consumer.consume(delivery(body)) == theirs
+    assert isinstance(theirs.outcome, Refusal)
+    assert theirs.outcome.reason is reason
+    ours, starters = aws.unstarted()
+    assert ours["MessageAttributes"] == starters["MessageAttributes"]
+    assert aws.ledger_row("m") == {}
+
+
+@ways
+def test_another_content_is_refused_as_a_conflict(way: str, aws: MotoAws) -> None:
+    book = AppointmentBook(aws.dynamodb, aws.appointments_table)
+    _consume(way, aws, book)
+    other = delivery(MESSAGE | {"practice": "harbour"})
+    end = _consumer(way, aws, book).consume(other)
+    assert isinstance(end.outcome, Refusal)
+    assert end.outcome.reason is Reason.CONFLICT
+    (refused,) = aws.unstarted()
+    assert refused["MessageAttributes"]["reason"]["StringValue"] == "conflict"
+    assert _appointments(aws) == 1
+
+
+def test_a_duplicate_of_a_message_in_progress_goes_back_to_the_queue(aws: MotoAws) -> None:
+    crashed = Failing(aws, RuntimeError("crashed"))
+    with pytest.raises(OutcomeUnknown, match="crashed"):
+        _consume("ledger", aws, crashed)
+    with pytest.raises(StillInProgress):
+        _consume("ledger", aws, crashed)
+    assert aws.unstarted() == aws.dead_letters() == []
+
+
+@ways
+def test_an_unknown_outcome_is_looked_up_before_it_is_repeated(way: str, aws: MotoAws) -> None:
+    effect = Failing(aws, ConnectionError("lost answer"))
+    with pytest.raises(Exception, match="lost answer"):
+        _consume(way, aws, effect)
+    effect.book.perform({"message_id": "m", "body": MESSAGE})  # it had happened
+    assert _consume(way, aws, effect, 1).outcome is Start.STARTED
+    assert _appointments(aws) == 1
+    assert aws.ledger_row("m")["outcome"] == "found"
+
+
+@ways
+def test_a_rejected_message_becomes_a_dead_letter_at_once_and_is_done(
+    way: str, aws: MotoAws
+) -> None:
+    effect = Failing(aws, Rejected("there is no practice"))
+    assert _consume(way, aws, effect).outcome is Start.STARTED
+    (letter,) = aws.dead_letters()
+    assert letter["reason"] == "rejected"
+    assert letter["message"] == {"message_id": "m", "body": MESSAGE}
+    assert letter["ledger_message_id"] == "m"
+    assert _consume(way, aws, effect, 1).outcome is Start.SUPPRESSED
+    assert aws.ledger_row("m")["outcome"] == Outcome.DEAD_LETTER
+    assert _appointments(aws) == 0
+
+
+@ways
+def test_a_message_that_is_never_performed_becomes_a_dead_letter(way: str, aws: MotoAws) -> None:
+    aws.dynamodb.put_item(
+        TableName=aws.appointments_table, Item=book_key("main") | {"closed": {"BOOL": True}}
+    )
+    book = AppointmentBook(aws.dynamodb, aws.appointments_table)
+    for number in range(MAX_ROUNDS - 1):
+        with pytest.raises(NotPerformed):
+            _consume(way, aws, book, number)
+    _consume(way, aws, book, MAX_ROUNDS)
+    (letter,) = aws.dead_letters()
+    assert letter["reason"] == "not_performed"
+    assert letter["error"] == "NotPerformed"
+    assert letter["rounds"] == MAX_ROUNDS
+
+
+@ways
+def test_a_message_that_crashes_every_time_becomes_a_dead_letter(way: str, aws: MotoAws) -> None:
+    effect = Failing(aws, *[RuntimeError("crashed")] * 10)
+    for number in range(MAX_ROUNDS):
+        with pytest.raises(OutcomeUnknown):
+            _consume(way, aws, effect, number)
+    _consume(way, aws, effect, MAX_ROUNDS)
+    (letter,) = aws.dead_letters()
+    assert letter["reason"] == "rounds_used_up"
+    assert len(effect.failures) == 10 - MAX_ROUNDS
+
+
+@ways
+def test_what_can_never_be_looked_up_becomes_a_dead_letter(way: str, aws: MotoAws) -> None:
+    effect = Failing(aws, RuntimeError("crashed"))
+    effect.find_fails = True
+    for number in range(MAX_ROUNDS - 1):
+        with pytest.raises(Exception, match=r"crashed|does not answer"):
+            _consume(way, aws, effect, number)
+    _consume(way, aws, effect, MAX_ROUNDS)
+    (letter,) = aws.dead_letters()
+    assert letter["reason"] == "outcome_unknown"
+    assert "the book does not answer" in letter["cause"]
+    assert _appointments(aws) == 0
+
+
+@ways
+def test_a_dead_letter_that_cannot_be_posted_completes_nothing(way: str, aws: MotoAws) -> None:
+    effect = Failing(aws, Rejected("no"), Rejected("no"))
+    with Stubber(aws.sqs) as stub:
+        stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
+        with pytest.raises(ClientError):
+            _consume(way, aws, effect)
+    assert aws.ledger_row("m")["status"] == "IN_PROGRESS"
+    _consume(way, aws, effect, 1)
+    assert len(aws.dead_letters()) == 1
+
+
+@ways
+def test_a_dead_letter_that_is_tried_again_is_acted_on(way: str, aws: MotoAws) -> None:
+    effect = Failing(aws, Rejected("no"))
+    _consume(way, aws, effect)
+    assert ProcessingTable(aws.dynamodb, aws.ledger_table).decide("m", None, BEGIN)
+    assert _consume(way, aws, effect, 1).outcome is Start.STARTED
+    assert _appointments(aws) == 1
+
+
+@ways
+def test_a_consumer_that_slept_past_its_time_does_not_act(way: str, aws: MotoAws) -> None:
+    book = AppointmentBook(aws.dynamodb, aws.appointments_table)
+
+    class AfterANap(Failing):
+        """Wakes up in the middle of its step, after another has acted."""
+
+        def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
+            if _appointments(aws) == 0:
+                _consume(way, aws, book, 1)
+            return book.perform_fenced(request, fence)
+
+    with pytest.raises(Exception, match="is over"):
+        _consume(way, aws, AfterANap(aws))
+    assert _appointments(aws) == 1
