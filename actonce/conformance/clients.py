@@ -1,0 +1,131 @@
+"""boto3-shaped clients: each call is a step, at which the service may fail as AWS's do."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from actonce.conformance import dynamodb
+from actonce.conformance.world import Hazard, World
+
+_READS = frozenset({"get_item", "query"})
+_SHOWN_CHARACTERS = 100
+
+
+class Client:
+    """A client of one service.
+
+    Hazards: throttled; the answer lost; the answer lost and the call repeated by the SDK, which is
+    what botocore does by itself. A read that is lost or repeated is no other than one throttled.
+    """
+
+    exceptions = SimpleNamespace(
+        ConditionalCheckFailedException=dynamodb.ConditionalCheckFailedException,
+        TransactionCanceledException=dynamodb.TransactionCanceledException,
+    )
+
+    def __init__(self, world: World, service: Any) -> None:
+        self._world = world
+        self._service = service
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        act = getattr(self._service, operation)  # AttributeError: the service does not know it
+        api_name = "".join(word.capitalize() for word in operation.split("_"))
+
+        def call(**request: Any) -> Any:
+            def now() -> Any:
+                return act(**request)
+
+            def throttled() -> Any:
+                raise ClientError(
+                    {"Error": {"Code": "ThrottlingException", "Message": "Rate exceeded"}}, api_name
+                )
+
+            def lost() -> Any:
+                _quietly(now)
+                raise ReadTimeoutError(endpoint_url="https://aws")
+
+            def repeated() -> Any:
+                _quietly(now)
+                return now()
+
+            otherwise = {Hazard.THROTTLED: throttled}
+            if operation not in _READS:
+                otherwise |= {Hazard.ANSWER_LOST: lost, Hazard.REPEATED: repeated}
+            return self._world.step(
+                lambda: f"{api_name} {_described(request)}", now, otherwise=otherwise, shown=shown
+            )
+
+        return call
+
+
+def _quietly(act: Callable[[], Any]) -> None:
+    with suppress(ClientError):  # the caller never hears of it
+        act()
+
+
+def _described(request: Mapping[str, Any]) -> str:
+    """A request in one line: where, which, and on what condition."""
+    if "TransactItems" in request:
+        inner = [action for item in request["TransactItems"] for action in item.values()]
+        return " and ".join(map(_described, inner))
+    if "QueueUrl" in request:
+        return str(request["QueueUrl"])
+    if "name" in request:
+        return str(request["name"])
+    names = request.get("ExpressionAttributeNames") or {}
+    item = request.get("Key") or request.get("Item") or {}
+    text = f"{request.get('TableName')}[{_first(item)}]"
+    if update := request.get("UpdateExpression"):
+        text += f" {_filled(update, names, request)}"
+    elif "Item" in request:
+        text += f" {row(request['Item'])}"
+    if condition := request.get("ConditionExpression"):
+        text += f" IF {_filled(condition, names, request)}"
+    return text
+
+
+def _first(item: Mapping[str, Mapping[str, Any]]) -> str:
+    return next((str(next(iter(value.values()))) for value in item.values()), "")
+
+
+def _filled(expression: str, names: Mapping[str, str], request: Mapping[str, Any]) -> str:
+    values = {
+        token: _short(next(iter(value.values())))
+        for token, value in (request.get("ExpressionAttributeValues") or {}).items()
+    }
+    for token in sorted((*names, *values), key=len, reverse=True):
+        expression = expression.replace(token, names.get(token) or values.get(token, ""))
+    return expression
+
+
+def row(item: Mapping[str, Mapping[str, Any]]) -> str:
+    """An item as a person reads it."""
+    inside = ", ".join(f"{k}={_short(next(iter(v.values())))}" for k, v in item.items())
+    return f"{{{inside}}}"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:12]}…"
+
+
+def shown(answer: Any) -> str:
+    """An answer, or an error, in one line."""
+    if isinstance(answer, ClientError):
+        found: Any = answer.response.get("Item")
+        code = answer.response["Error"]["Code"]
+        return f"{code} {row(found)}" if found else code
+    if isinstance(answer, ReadTimeoutError):
+        return "no answer"
+    if isinstance(answer, Exception):
+        return f"{type(answer).__name__}: {answer}"
+    if isinstance(answer, Mapping):
+        for name in ("Item", "Attributes"):
+            if name in answer:
+                return row(answer[name])
+        if "Items" in answer:
+            return f"{len(answer['Items'])} found"
+    return "done"

@@ -1,0 +1,148 @@
+"""The effect: what must not happen twice, here only counted.
+
+It can be looked up; it may fail, happen unheard, or happen late, after its caller is gone. Late
+means: within the time that the way's page allows for a straggler.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from actonce.conformance.dynamodb import DynamoDB
+from actonce.conformance.shipped import NotPerformed, Rejected
+from actonce.conformance.world import Hazard, Process, World
+
+POISON = "poison"
+"""A body with this name in it is rejected by the effect."""
+
+EFFECTS_TABLE = "effects"
+
+
+@dataclass(slots=True)
+class Performed:
+    """What has happened: message id and body of each effect, in its order."""
+
+    effects: list[tuple[str, str]] = field(default_factory=list)
+
+    def state(self) -> Hashable:
+        """All of it; the order matters to those who look at groups."""
+        return tuple(self.effects)
+
+
+class CountingEffect:
+    """An `Effect`.
+
+    Args:
+        world: in which it happens.
+        performed: where it is counted.
+        lateness: milliseconds after which a late effect happens; one of them is chosen.
+    """
+
+    def __init__(self, world: World, performed: Performed, lateness: Sequence[int]) -> None:
+        self._world = world
+        self._performed = performed
+        self._lateness = lateness
+
+    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+        """See `Effect`."""
+        return self._perform(request, lambda: None)
+
+    def find(self, message_id: str) -> dict[str, Any] | None:
+        """See `Effect`."""
+
+        def look() -> int:
+            return sum(known == message_id for known, _ in self._performed.effects)
+
+        def fails() -> int:
+            raise ConnectionError("the system cannot be reached")
+
+        found = self._world.step(
+            f"looks the effect of {message_id} up", look, otherwise={Hazard.THROTTLED: fails}
+        )
+        return {"effects": found} if found else None
+
+    def _perform(self, request: dict[str, Any], check: Callable[[], None]) -> dict[str, Any]:
+        message_id, body = request["message_id"], json.dumps(request["body"], sort_keys=True)
+        if isinstance(request["body"], dict) and POISON in request["body"]:
+            raise Rejected("poison")
+
+        def happen() -> str:
+            check()
+            self._performed.effects.append((message_id, body))
+            return f"effect {len(self._performed.effects)}"
+
+        def happen_unheard() -> str:
+            happen()
+            raise ConnectionError("no answer")
+
+        def not_performed() -> str:
+            raise NotPerformed("the system is closed")
+
+        answers: list[str] = []
+
+        def happen_late() -> str:
+            self._later(self._world.pick(self._lateness), message_id, happen, answers)
+            return ""
+
+        what = f"PERFORMS {message_id}"
+        number = self._world.step(
+            what,
+            happen,
+            otherwise={
+                Hazard.NOT_PERFORMED: not_performed,
+                Hazard.EFFECT_ANSWER_LOST: happen_unheard,
+                Hazard.EFFECT_LATE: happen_late,
+            },
+            is_effect=True,
+        )
+        if not number:
+            self._world.wait(lambda: bool(answers))
+            if not answers[0]:
+                raise NotPerformed("it came too late")
+        return {"effect": message_id}
+
+    def _later(
+        self, late: int, message_id: str, happen: Callable[[], str], answers: list[str]
+    ) -> None:
+        def code() -> None:
+            self._world.sleep(late / 1000)
+            try:
+                answers.append(self._world.step(f"PERFORMS {message_id}, late", happen))
+            except NotPerformed:
+                answers.append("")
+
+        self._world.spawn(
+            Process(f"the system asked by {self._world.new_id()}", disturbed=False), code
+        )
+
+
+class FencedCountingEffect(CountingEffect):
+    """A `FencedEffect`: it is a write to DynamoDB, in one transaction with the fence."""
+
+    def __init__(
+        self,
+        world: World,
+        performed: Performed,
+        lateness: Sequence[int],
+        dynamodb: DynamoDB,
+    ) -> None:
+        super().__init__(world, performed, lateness)
+        self._dynamodb = dynamodb
+
+    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
+        """See `FencedEffect`."""
+
+        def check() -> None:
+            effect_id = str(len(self._performed.effects))
+            item = {"message_id": {"S": request["message_id"]}, "effect_id": {"S": effect_id}}
+            try:
+                self._dynamodb.transact_write_items(
+                    TransactItems=[fence, {"Put": {"TableName": EFFECTS_TABLE, "Item": item}}]
+                )
+            except ClientError as error:
+                raise NotPerformed("the fence did not hold") from error
+
+        return self._perform(request, check)

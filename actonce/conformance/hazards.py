@@ -1,0 +1,214 @@
+"""The hazards: what is sent, what may go wrong, and how often."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from actonce.conformance.stage import VISIBILITY, Stage
+from actonce.conformance.world import Hazard
+
+MINUTE = 60_000
+DAY = 24 * 60 * MINUTE
+
+LONG_PAUSE = 10 * MINUTE
+"""Longer than any lease, time-out or visibility timeout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A hazard, as it is played.
+
+    Attributes:
+        name: on the command line.
+        title: in the table.
+        about: one sentence for those who read the table.
+        set_up: sends, and sets clocks.
+        hazards: what may go wrong at a step.
+        budget: how often, in one run; `--deep` adds one.
+        pauses: milliseconds that a paused process stands still.
+        asks_for_order: whether the order of effects is judged.
+    """
+
+    name: str
+    title: str
+    about: str
+    set_up: Callable[[Stage], None]
+    hazards: tuple[Hazard, ...] = ()
+    budget: int = 0
+    pauses: tuple[int, ...] = ()
+    asks_for_order: bool = False
+
+
+def _twice_at_once(stage: Stage) -> None:
+    stage.send("a", deliveries_at_once=2)
+
+
+def _once_or_twice(stage: Stage) -> None:
+    stage.send("a", deliveries_at_once=stage.world.pick((1, 2)))
+
+
+def _sent_again(*after: int) -> Callable[[Stage], None]:
+    def set_up(stage: Stage) -> None:
+        stage.send("a")
+        stage.send("a", after=stage.world.pick(after))
+
+    return set_up
+
+
+def _clocks_apart(offset: int) -> Callable[[Stage], None]:
+    def set_up(stage: Stage) -> None:
+        # A second apart, so that what goes wrong is for the clocks, and no race.
+        stage.wall_offsets = (0, offset)
+        stage.send("a")
+        stage.send("a", after=1000)
+
+    return set_up
+
+
+def _conflict(stage: Stage) -> None:
+    stage.send("a", "one")
+    stage.send("a", "other", after=stage.world.pick((0, MINUTE)))
+
+
+def _poison(stage: Stage) -> None:
+    if stage.world.pick((True, False)):
+        stage.send("a", poison=True)
+    else:
+        stage.send_text("no message {")
+
+
+def _group(stage: Stage) -> None:
+    stage.send("a")
+    stage.send("b")
+
+
+_SERVICE = (Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.REPEATED)
+
+SCENARIOS = (
+    Scenario(
+        "twice-at-once",
+        "delivered twice at once",
+        "SQS delivers one message to two consumers at the same time.",
+        _twice_at_once,
+    ),
+    Scenario(
+        "again-later",
+        "delivered again later",
+        "The message was handled, its deletion is lost, and SQS delivers it again.",
+        lambda stage: stage.send("a"),
+        (Hazard.NOT_ACKNOWLEDGED,),
+        1,
+    ),
+    Scenario(
+        "resend-5-minutes",
+        "sent again within 5 minutes",
+        "The producer sends it again, at once or a minute later, under a new SQS id.",
+        _sent_again(0, MINUTE),
+    ),
+    Scenario(
+        "resend-later",
+        "sent again after 5 minutes",
+        "The producer sends it again ten minutes or two hours later, under a new SQS id.",
+        _sent_again(10 * MINUTE, 120 * MINUTE),
+    ),
+    Scenario(
+        "resend-91-days",
+        "sent again after 91 days",
+        "The producer sends it again when Step Functions has forgotten the execution's name.",
+        _sent_again(91 * DAY),
+    ),
+    Scenario(
+        "crash",
+        "crash at any step",
+        "A process dies before any one of its steps; delivered once, or twice at once.",
+        _once_or_twice,
+        (Hazard.CRASH,),
+        1,
+    ),
+    Scenario(
+        "crash-after-effect",
+        "crash after the effect",
+        "The process dies after the effect, before anything is written down.",
+        lambda stage: stage.send("a"),
+        (Hazard.CRASH_AFTER_EFFECT,),
+        1,
+    ),
+    Scenario(
+        "effect-unheard",
+        "the effect's answer is lost",
+        "The effect happens and its caller gets an error; or it says that it did not happen.",
+        _once_or_twice,
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.NOT_PERFORMED),
+        1,
+    ),
+    Scenario(
+        "effect-late",
+        "time-out while the effect runs",
+        "The effect happens seconds after it was asked for, also when its caller's time is over.",
+        _once_or_twice,
+        (Hazard.EFFECT_LATE,),
+        1,
+    ),
+    Scenario(
+        "zombie",
+        "a consumer that stood still",
+        "A process stands still before any one of its steps, for 40 s or 10 minutes, and goes on.",
+        _once_or_twice,
+        (Hazard.PAUSE,),
+        1,
+        (40_000, LONG_PAUSE),
+    ),
+    Scenario(
+        "clock-ahead",
+        "clock 5 minutes ahead",
+        "Of two deliveries, a second apart, the second consumer's clock is ahead; an effect may "
+        "be late.",
+        _clocks_apart(5 * MINUTE),
+        (Hazard.EFFECT_LATE,),
+        1,
+    ),
+    Scenario(
+        "clock-behind",
+        "clock 5 minutes behind",
+        "Of two deliveries, a second apart, the second consumer's clock is behind; a process may "
+        "crash.",
+        _clocks_apart(-5 * MINUTE),
+        (Hazard.CRASH,),
+        1,
+    ),
+    Scenario(
+        "conflict",
+        "same id, other content",
+        "Two messages with one id and two contents: one may be acted on, the other must be kept.",
+        _conflict,
+    ),
+    Scenario(
+        "services-fail",
+        "a service fails",
+        "Any call of DynamoDB, Step Functions, Lambda or SQS is throttled, or its answer is lost.",
+        _once_or_twice,
+        (*_SERVICE, Hazard.NOT_ACKNOWLEDGED),
+        1,
+    ),
+    Scenario(
+        "poison",
+        "poison messages",
+        "What is no message, and a message that the effect rejects.",
+        _poison,
+    ),
+    Scenario(
+        "group-order",
+        "order in a group",
+        "Two messages of one group; the effect of one may not happen at first.",
+        _group,
+        (Hazard.NOT_PERFORMED,),
+        1,
+        asks_for_order=True,
+    ),
+)
+
+assert VISIBILITY < LONG_PAUSE  # noqa: S101 - what LONG_PAUSE says
+
+
+def scenario(name: str) -> Scenario | None:
+    """The scenario of that name."""
+    return next((one for one in SCENARIOS if one.name == name), None)

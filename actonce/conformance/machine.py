@@ -1,0 +1,252 @@
+"""Runs a state machine's definition: the Amazon States Language that ProcessMessage is written in.
+
+The definition is the file that ships. What this does not know it refuses, so that a new field in
+the file is a failing test and not a field without effect.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+from jsonata import Jsonata
+
+Definition = Mapping[str, Any]
+States = dict[str, Any]
+
+_EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
+_SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
+_INVOKE = "arn:aws:states:::lambda:invoke"
+_SEND_AND_WAIT = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+
+_KNOWN = {
+    "Task": {"Resource", "Arguments", "TimeoutSeconds", "Output", "Retry", "Catch", "Next", "End"},
+    "Wait": {"Seconds", "Next"},
+    "Choice": {"Choices", "Default"},
+    "Succeed": set(),
+    "Fail": {"Error", "Cause"},
+}
+_KNOWN_IN_RETRY = {
+    "ErrorEquals",
+    "IntervalSeconds",
+    "MaxAttempts",
+    "BackoffRate",
+    "MaxDelaySeconds",
+    "JitterStrategy",
+}
+_KNOWN_IN_CATCH = {"ErrorEquals", "Output", "Next"}
+_KNOWN_IN_CHOICE = {"Condition", "Output", "Next"}
+
+
+class StateFailed(Exception):
+    """A state's error, as Step Functions names it."""
+
+    def __init__(self, error: str, cause: str = "") -> None:
+        super().__init__(error, cause)
+        self.error = error
+        self.cause = cause
+
+
+class Services(Protocol):
+    """What a state machine reaches."""
+
+    def invoke(self, arguments: Any, timeout: float) -> Any:
+        """Invoke a function; its payload. Raises StateFailed, `States.Timeout` among them."""
+
+    def send_and_wait(self, arguments: Any, timeout: float) -> Any:
+        """Send a message and wait for its task token. Raises StateFailed."""
+
+    def wait(self, seconds: float) -> None:
+        """Let the time pass."""
+
+    def enter(self, state: str) -> None:
+        """A state is entered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """An execution's own part of the context object."""
+
+    name: str
+    arn: str
+    input: Any
+
+
+def load(text: str, substitutions: Mapping[str, str]) -> Definition:
+    """Read a definition, with its substitutions filled in as CloudFormation does.
+
+    Raises:
+        NotImplementedError: it has what this does not know.
+    """
+    definition: Definition = json.loads(_SUBSTITUTION.sub(lambda m: substitutions[m[1]], text))
+    if definition.get("QueryLanguage") != "JSONata":
+        raise NotImplementedError("only JSONata is known here")
+    _refuse_unknown(definition, {"Comment", "QueryLanguage", "StartAt", "States"}, "definition")
+    for name, state in definition["States"].items():
+        known = _KNOWN.get(state["Type"])
+        if known is None:
+            raise NotImplementedError(f"{name}: the type {state['Type']} is not known here")
+        _refuse_unknown(state, known | {"Type", "Comment"}, name)
+        for part, inner in (
+            ("Retry", _KNOWN_IN_RETRY),
+            ("Catch", _KNOWN_IN_CATCH),
+            ("Choices", _KNOWN_IN_CHOICE),
+        ):
+            for entry in state.get(part, []):
+                _refuse_unknown(entry, inner, f"{name}, {part}")
+    return definition
+
+
+def _refuse_unknown(node: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = node.keys() - known
+    if unknown:
+        raise NotImplementedError(f"{where}: {sorted(unknown)} is not known here")
+
+
+def run(definition: Definition, execution: Execution, services: Services) -> Any:
+    """Run an execution to its end.
+
+    Returns:
+        Its output.
+
+    Raises:
+        StateFailed: it failed.
+    """
+    name, data = definition["StartAt"], execution.input
+    while True:
+        services.enter(name)
+        state = definition["States"][name]
+        context = {
+            "Execution": {"Input": execution.input, "Id": execution.arn, "Name": execution.name},
+            "State": {"EnteredTime": "2026-01-05T09:00:00.000Z"},
+            "Task": {"Token": f"token-{execution.name}"},
+        }
+        states = {"input": data, "context": context}
+        kind = state["Type"]
+        if kind == "Succeed":
+            return data
+        if kind == "Fail":
+            raise StateFailed(
+                evaluate(state.get("Error", ""), states), evaluate(state.get("Cause", ""), states)
+            )
+        if kind == "Wait":
+            services.wait(evaluate(state["Seconds"], states))
+            name = state["Next"]
+        elif kind == "Choice":
+            name, data = _choose(state, states)
+        else:
+            following, data = _run_task(state, states, services)
+            if following is None:
+                return data
+            name = following
+
+
+def _choose(state: Definition, states: States) -> tuple[str, Any]:
+    for rule in state["Choices"]:
+        if evaluate(rule["Condition"], states) is True:
+            return rule["Next"], evaluate(rule.get("Output", states["input"]), states)
+    return state["Default"], states["input"]
+
+
+def _run_task(state: Definition, states: States, services: Services) -> tuple[str | None, Any]:
+    attempts = [0] * len(state.get("Retry", []))
+    while True:
+        try:
+            result = _do(state, states, services)
+        except StateFailed as failure:
+            waits = _retry_after(state.get("Retry", []), attempts, failure.error)
+            if waits is not None:
+                services.wait(waits)
+                continue
+            for catcher in state.get("Catch", []):
+                if _matches(catcher["ErrorEquals"], failure.error):
+                    told = {"Error": failure.error, "Cause": failure.cause}
+                    output = evaluate(catcher["Output"], {**states, "errorOutput": told})
+                    return catcher["Next"], output
+            raise
+        output = evaluate(state["Output"], {**states, "result": result})
+        return (None if state.get("End") else state["Next"]), output
+
+
+def _do(state: Definition, states: States, services: Services) -> Any:
+    arguments = evaluate(state["Arguments"], states)
+    timeout = evaluate(state["TimeoutSeconds"], states)
+    if state["Resource"] == _INVOKE:
+        return {"Payload": services.invoke(arguments["Payload"], timeout)}
+    if state["Resource"] == _SEND_AND_WAIT:
+        return services.send_and_wait(arguments, timeout)
+    raise NotImplementedError(f"the resource {state['Resource']} is not known here")
+
+
+def _retry_after(retriers: Any, attempts: list[int], error: str) -> float | None:
+    """Seconds until the next attempt, None for none.
+
+    Without the jitter, which only makes it sooner.
+    """
+    for index, retrier in enumerate(retriers):
+        if _matches(retrier["ErrorEquals"], error):
+            attempts[index] += 1
+            if attempts[index] > retrier.get("MaxAttempts", 3):
+                return None
+            waits = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2) ** (
+                attempts[index] - 1
+            )
+            return float(min(waits, retrier.get("MaxDelaySeconds", waits)))
+    return None
+
+
+def _matches(wanted: list[str], error: str) -> bool:
+    return (
+        error in wanted
+        or "States.ALL" in wanted
+        or ("States.TaskFailed" in wanted and error != "States.Timeout")
+    )
+
+
+def evaluate(value: Any, states: States) -> Any:
+    """Evaluate a field: every `{% … %}` in it, as deep as it goes.
+
+    Raises:
+        StateFailed: an expression yields nothing (`States.QueryEvaluationError`).
+    """
+    if isinstance(value, dict):
+        return {key: evaluate(item, states) for key, item in value.items()}
+    if isinstance(value, list):
+        return [evaluate(item, states) for item in value]
+    match = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    exists, result = _evaluated(match[1].strip(), json.dumps(states, sort_keys=True))
+    if not exists:
+        raise StateFailed("States.QueryEvaluationError", match[1].strip())
+    return result
+
+
+@lru_cache(maxsize=100_000)
+def _evaluated(expression: str, states: str) -> tuple[bool, Any]:
+    """Whether the expression yields something, and what; kept, for runs repeat each other."""
+    # The library returns None for null and for nothing; AWS takes only the first for a value.
+    data = json.loads(states)
+    exists = _run(f"$exists(({expression}))", data)
+    return bool(exists), _run(expression, data) if exists else None
+
+
+def _run(expression: str, states: States) -> Any:
+    parsed = _parsed(expression)
+    return parsed.evaluate(None, {"states": states})
+
+
+@lru_cache(maxsize=1_000)
+def _parsed(expression: str) -> Jsonata:
+    parsed = Jsonata.jsonata(expression)
+    parsed.register_lambda("string", _string)
+    return parsed
+
+
+def _string(value: Any) -> str:
+    """`$string` as JSONata's reference has it; the library's own escapes all that is not ASCII."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,187 @@
+"""SQS in memory: the queue that is consumed, and those that keep what waits for a person."""
+
+import json
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from actonce.conformance.world import World
+
+Record = dict[str, Any]
+"""A delivery as the event source mapping hands it to a function."""
+
+Deliver = Callable[[Record, str, Callable[[], None]], None]
+"""Starts a consumer with a record, a name for it, and what acknowledges the delivery."""
+
+DEDUPLICATION_MILLISECONDS = 300_000
+"""How long a FIFO queue remembers a deduplication id."""
+
+SENT_BASE = 1_767_600_000_000
+
+
+class KeptQueues:
+    """Queues that are only sent to: UnstartedQueue and DeadLetterQueue."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[str, list[str]] = {}
+
+    def state(self) -> Hashable:
+        """Everything in them."""
+        return tuple((url, tuple(bodies)) for url, bodies in sorted(self._bodies.items()))
+
+    def bodies(self, queue_url: str) -> list[str]:
+        """The bodies of a queue's messages."""
+        return self._bodies.get(queue_url, [])
+
+    def send_message(self, **request: Any) -> dict[str, Any]:
+        """See SendMessage, API reference."""
+        unknown = request.keys() - {"QueueUrl", "MessageBody", "MessageAttributes"}
+        if unknown:
+            raise NotImplementedError(f"SendMessage: {sorted(unknown)} is not known here")
+        self._bodies.setdefault(request["QueueUrl"], []).append(request["MessageBody"])
+        return {"MessageId": f"kept-{len(self._bodies[request['QueueUrl']])}"}
+
+
+@dataclass(slots=True)
+class _Queued:
+    number: int
+    body: str
+    sent_at: int
+    attributes: Mapping[str, str]
+    receives: int = 0
+    receive_round: int = 0
+    deliveries_at_once: int = 1
+    in_flight: bool = False
+
+
+@dataclass(slots=True)
+class RequestsQueue:
+    """The queue that is consumed: delivers at least once, and again unless acknowledged.
+
+    A message that can be received is received at once: what a consumer does first is a step, and
+    may come late enough.
+
+    Attributes:
+        deliver: starts a consumer.
+        visibility: milliseconds in which a delivery is to be acknowledged.
+        most_receives: `maxReceiveCount`; after it the message goes to `parked`.
+        is_fifo: deduplicates for five minutes, and has one message of a group in flight.
+    """
+
+    world: World
+    deliver: Deliver
+    parked: KeptQueues
+    parked_url: str
+    visibility: int
+    most_receives: int
+    is_fifo: bool = False
+    _messages: dict[int, _Queued] = field(default_factory=dict)
+    _deduplication: dict[str, int] = field(default_factory=dict)
+    _sent: int = 0
+
+    def state(self) -> Hashable:
+        """Everything that it remembers; how long, the world's timers say."""
+        return (
+            tuple(
+                (m.number, m.receives, m.receive_round, m.in_flight)
+                for m in self._messages.values()
+            ),
+            tuple(self._deduplication.items()),
+            self._sent,
+        )
+
+    def send(
+        self, body: Any, *, group: str = "", deduplication_id: str = "", deliveries_at_once: int = 1
+    ) -> None:
+        """Send a message.
+
+        Args:
+            body: JSON, or text as it is.
+            group: on a FIFO queue.
+            deduplication_id: on a FIFO queue.
+            deliveries_at_once: a standard queue may deliver one message several times.
+        """
+        text = body if isinstance(body, str) else json.dumps(body)
+        self._sent += 1
+        attributes: dict[str, str] = {}
+        if self.is_fifo:
+            first = self._deduplication.get(deduplication_id)
+            if first is not None and self.world.now - first < DEDUPLICATION_MILLISECONDS:
+                self.world.tell("SQS", f"drops {text}: its deduplication id is known")
+                return
+            self._deduplication[deduplication_id] = self.world.now
+            attributes = {
+                "MessageGroupId": group,
+                "MessageDeduplicationId": deduplication_id,
+                "SequenceNumber": str(self._sent),
+            }
+            deliveries_at_once = 1
+        message = _Queued(
+            self._sent,
+            text,
+            self.world.now,
+            attributes,
+            deliveries_at_once=deliveries_at_once,
+        )
+        self._messages[message.number] = message
+        self._receive()
+
+    def _receive(self) -> None:
+        busy: set[str] = set()
+        for message in list(self._messages.values()):
+            group = message.attributes.get("MessageGroupId")
+            if not message.in_flight and group not in busy:
+                self._receive_one(message)
+            if group is not None and message.number in self._messages:
+                busy.add(group)
+
+    def _receive_one(self, message: _Queued) -> None:
+        if message.receives >= self.most_receives:
+            self.world.tell("SQS", f"moves {message.body} to {self.parked_url}")
+            del self._messages[message.number]
+            self.parked.send_message(QueueUrl=self.parked_url, MessageBody=message.body)
+            return
+        message.in_flight = True
+        self.world.at(
+            self.world.now + self.visibility,
+            ("visible", message.number),
+            lambda: self._visible_again(message),
+        )
+        message.receive_round += 1
+        this_round = message.receive_round
+        for _ in range(message.deliveries_at_once):
+            message.receives += 1
+            name = f"consumer {message.number}.{message.receives}"
+            self.world.tell("SQS", f"delivers {message.body} to {name}")
+            self.deliver(
+                self._record(message), name, lambda: self._acknowledge(message, this_round)
+            )
+        message.deliveries_at_once = 1
+
+    def _visible_again(self, message: _Queued) -> None:
+        if message.number in self._messages:
+            message.in_flight = False
+            self._receive()
+
+    def _acknowledge(self, message: _Queued, receive_round: int) -> None:
+        # SQS accepts the receipt handle of an earlier receive, and does not delete the message.
+        if message.number in self._messages and message.receive_round == receive_round:
+            del self._messages[message.number]
+            self._receive()
+
+    @staticmethod
+    def _record(message: _Queued) -> Record:
+        return {
+            "messageId": f"sqs-{message.number}",
+            "receiptHandle": f"{message.number}-{message.receives}",
+            "body": message.body,
+            "attributes": {
+                "ApproximateReceiveCount": str(message.receives),
+                "SentTimestamp": str(SENT_BASE + message.sent_at),
+                **message.attributes,
+            },
+            "messageAttributes": {},
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:requests",
+            "awsRegion": "us-east-1",
+        }

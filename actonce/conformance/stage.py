@@ -1,0 +1,201 @@
+"""One run's stage: a world with queue, tables, state machine and effect, as the stack has them."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from actonce.conformance import machine
+from actonce.conformance.clients import Client
+from actonce.conformance.dynamodb import DynamoDB
+from actonce.conformance.effects import (
+    EFFECTS_TABLE,
+    CountingEffect,
+    FencedCountingEffect,
+    Performed,
+)
+from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
+from actonce.conformance.shipped import answer
+from actonce.conformance.stepfunctions import StepFunctions
+from actonce.conformance.world import Ended, Hazard, Process, World
+from actonce.embedded.paths import PROJECT
+
+Handler = Callable[[Record], None]
+"""What a way makes of a delivery: returns and it is acknowledged, raises and it comes back."""
+
+UNSTARTED = "UnstartedQueue"
+DEAD_LETTERS = "DeadLetterQueue"
+
+# template.yaml's defaults, in milliseconds; a test holds them against it.
+CONSUMER_TIMEOUT = 30_000
+EFFECT_TIMEOUT = 15_000
+STRAGGLER_MARGIN = 30_000
+VISIBILITY = 210_000
+MOST_RECEIVES = 5
+
+TABLES = {
+    "fingerprints": ("message_id",),
+    "ledger": ("message_id",),
+    "idempotency": ("id",),
+    "locks": ("lock_key", "sort_key"),
+    EFFECTS_TABLE: ("message_id", "effect_id"),
+}
+
+_SUBSTITUTIONS = {
+    "EffectFunctionArn": "effect",
+    "EffectTimeoutSeconds": str(EFFECT_TIMEOUT // 1000),
+    "StragglerMarginSeconds": str(STRAGGLER_MARGIN // 1000),
+    "MaxRounds": "3",
+    "DecisionTimeoutSeconds": "1209600",
+    "DeadLetterQueueUrl": DEAD_LETTERS,
+}
+
+
+def process_message() -> machine.Definition:
+    """The state machine that ships."""
+    text = (PROJECT / "statemachine" / "process_message.asl.json").read_text()
+    return machine.load(text, _SUBSTITUTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to deduplicate.
+
+    Attributes:
+        name: on the command line.
+        title: in the table.
+        build: makes the handler of one process; called inside it.
+        ends_at: milliseconds after which Lambda ends an invocation; None: a host on which nothing
+            does.
+        is_fifo: its queue is a FIFO queue.
+        is_fenced: its effect checks the fence.
+        installed: patches clocks and ids of a library that has no place to put them in.
+        is_ours: it is one of this project's.
+        lateness: milliseconds after which a late effect happens, within what the way allows for.
+    """
+
+    name: str
+    title: str
+    build: Callable[["Stage"], Handler]
+    ends_at: int | None = CONSUMER_TIMEOUT
+    is_fifo: bool = False
+    is_fenced: bool = False
+    installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
+    is_ours: bool = False
+    lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
+
+
+class Stage:
+    """What a scenario is played on.
+
+    Attributes:
+        queue: that scenarios send to.
+        sent: each message that was sent: its id (None where there is none) and its body.
+        wall_offsets: how far the wall clocks of the consumers' machines are ahead, in milliseconds;
+            the consumers are given them in turn.
+    """
+
+    def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
+        self.world = world
+        self.way = way
+        self.performed = Performed()
+        self.kept = KeptQueues()
+        self.tables = DynamoDB(TABLES)
+        self.queue = RequestsQueue(
+            world,
+            self._deliver,
+            self.kept,
+            UNSTARTED,
+            visibility=VISIBILITY,
+            most_receives=MOST_RECEIVES,
+            is_fifo=way.is_fifo,
+        )
+        self.executions = StepFunctions(world, definition, self._invoke, self.kept)
+        self.dynamodb: Any = Client(world, self.tables)
+        self.sqs: Any = Client(world, self.kept)
+        self.stepfunctions: Any = Client(world, self.executions)
+        self.sent: list[tuple[str | None, Any]] = []
+        self.wall_offsets: tuple[int, ...] = (0,)
+        self._consumers = 0
+        world.stores = [self.performed, self.kept, self.tables, self.queue, self.executions]
+
+    @property
+    def effect(self) -> CountingEffect:
+        """The effect, for the process that is running."""
+        if self.way.is_fenced:
+            return FencedCountingEffect(self.world, self.performed, self.way.lateness, self.tables)
+        return CountingEffect(self.world, self.performed, self.way.lateness)
+
+    def send(
+        self,
+        message_id: str,
+        content: str = "",
+        *,
+        after: int = 0,
+        group: str = "group",
+        deliveries_at_once: int = 1,
+        **more: Any,
+    ) -> None:
+        """Send a message some milliseconds after the world began; FIFO: the id deduplicates."""
+        body = {"message_id": message_id, "content": content, **more}
+        self.sent.append((message_id, body))
+        number = len(self.sent)
+
+        def now() -> None:
+            self.world.tell("producer", f"sends {message_id}{f' ({content})' if content else ''}")
+            self.queue.send(
+                body,
+                group=group,
+                deduplication_id=message_id,
+                deliveries_at_once=deliveries_at_once,
+            )
+
+        self.world.at(after, ("send", number), now)
+
+    def send_text(self, text: str) -> None:
+        """Send what is no message."""
+        self.sent.append((None, text))
+        self.world.at(
+            0,
+            ("send", len(self.sent)),
+            lambda: self.queue.send(text, group="group", deduplication_id=text),
+        )
+
+    def remaining_milliseconds(self) -> int:
+        """How long Lambda lets the running process go on."""
+        deadline = self.world.process.deadline
+        return 0 if deadline is None else deadline - self.world.now
+
+    def _deliver(self, record: Record, name: str, acknowledge: Callable[[], None]) -> None:
+        offset = self.wall_offsets[self._consumers % len(self.wall_offsets)]
+        self._consumers += 1
+
+        def consume() -> None:
+            self.way.build(self)(record)
+
+            def not_acknowledged() -> None:
+                pass
+
+            self.world.step(
+                "acknowledges",
+                acknowledge,
+                otherwise={Hazard.NOT_ACKNOWLEDGED: not_acknowledged},
+            )
+
+        def end(ended: Ended) -> None:
+            if ended.error is not None:
+                self.world.tell(name, "gives the delivery back", type(ended.error).__name__)
+
+        self.world.spawn(
+            Process(name, wall_offset=offset, deadline=self._deadline(self.way.ends_at)),
+            consume,
+            end,
+        )
+
+    def _invoke(self, name: str, payload: Any, on_end: Callable[[Ended], None]) -> None:
+        effect = self.effect
+        process = Process(name, deadline=self._deadline(EFFECT_TIMEOUT))
+        self.world.spawn(process, lambda: answer(effect, payload), on_end)
+
+    def _deadline(self, timeout: int | None) -> int | None:
+        return None if timeout is None else self.world.now + timeout

@@ -1,0 +1,170 @@
+"""Step Functions in memory: StartExecution with AWS's answers, and the executions it starts."""
+
+import json
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from actonce.conformance import machine
+from actonce.conformance.queues import KeptQueues
+from actonce.conformance.world import EPOCH, Ended, Hazard, Process, World
+
+NAME_IS_FREE_AFTER = 90 * 24 * 3_600_000
+"""Milliseconds after an execution's end. Source: StartExecution, API reference."""
+
+Invocation = Callable[[str, Any, Callable[[Ended], None]], None]
+"""Starts the effect's function under a name, with a payload; tells how it ended."""
+
+
+@dataclass(slots=True)
+class _Known:
+    input: str
+    started: int
+    closed: int | None = None
+    status: str = "RUNNING"
+    waits_for_decision: bool = False
+
+
+@dataclass(slots=True)
+class StepFunctions:
+    """The state machine's executions.
+
+    Attributes:
+        definition: of the state machine.
+        invoke: starts the effect's function.
+        queues: where dead letters go.
+    """
+
+    world: World
+    definition: machine.Definition
+    invoke: Invocation
+    queues: KeptQueues
+    _executions: dict[str, _Known] = field(default_factory=dict)
+    _started: int = 0
+
+    def state(self) -> Hashable:
+        """All executions."""
+        return tuple(
+            (name, known.input, known.started, known.closed, known.status, known.waits_for_decision)
+            for name, known in sorted(self._executions.items())
+        )
+
+    def inputs_waiting(self) -> list[str]:
+        """Inputs of the executions that wait for a person: for a decision, or to be redriven."""
+        return [
+            known.input
+            for known in self._executions.values()
+            if known.waits_for_decision or known.status == "FAILED"
+        ]
+
+    def start_execution(self, **request: Any) -> dict[str, Any]:
+        """See StartExecution, API reference, for Standard workflows."""
+        name, text = request["name"], request["input"]
+        if request.keys() != {"name", "input", "stateMachineArn"}:
+            raise NotImplementedError(f"StartExecution: {sorted(request)} is not known here")
+        known = self._executions.get(name)
+        if known is not None and not self._is_free(known):
+            if known.status == "RUNNING" and known.input == text:
+                return _answer(name, known.started)
+            raise ClientError(
+                {"Error": {"Code": "ExecutionAlreadyExists", "Message": "it exists already"}},
+                "StartExecution",
+            )
+        known = self._executions[name] = _Known(text, self.world.now)
+        self._started += 1
+        execution = machine.Execution(name, f"arn:execution:{name}", json.loads(text))
+
+        def end(ended: Ended) -> None:
+            known.closed = self.world.now
+            known.waits_for_decision = False
+            known.status = "SUCCEEDED" if ended.error is None else "FAILED"
+            if ended.error is not None and not isinstance(ended.error, machine.StateFailed):
+                raise ended.error
+
+        self.world.spawn(
+            Process(f"execution {name}", disturbed=False),
+            lambda: machine.run(
+                self.definition, execution, _Reached(self, known, f"{name}.{self._started}")
+            ),
+            end,
+        )
+        return _answer(name, known.started)
+
+    def _is_free(self, known: _Known) -> bool:
+        return known.closed is not None and self.world.now - known.closed > NAME_IS_FREE_AFTER
+
+
+def _answer(name: str, started: int) -> dict[str, Any]:
+    return {
+        "executionArn": f"arn:execution:{name}",
+        "startDate": EPOCH + timedelta(milliseconds=started),
+    }
+
+
+class _Reached:
+    """The `Services` of one execution."""
+
+    def __init__(self, service: StepFunctions, known: _Known, name: str) -> None:
+        self._service = service
+        self._world = service.world
+        self._known = known
+        self._name = name
+        self._invocations = 0
+
+    def enter(self, state: str) -> None:
+        self._world.tell(self._world.process.name, f"enters {state}")
+
+    def wait(self, seconds: float) -> None:
+        self._world.sleep(seconds)
+
+    def invoke(self, arguments: Any, timeout: float) -> Any:
+        """Invoke the effect's function, which may fail in each way in which Lambda does."""
+        self._invocations += 1
+        name = f"effect {self._name}.{self._invocations}"
+        endings: list[Ended] = []
+
+        def start() -> None:
+            self._service.invoke(name, arguments, endings.append)
+
+        def throttled() -> None:
+            raise machine.StateFailed("Lambda.TooManyRequestsException", "Rate exceeded")
+
+        def lost() -> None:
+            start()
+            raise machine.StateFailed("Lambda.ServiceException", "no answer")
+
+        self._world.step(
+            f"invokes {name}: {arguments['operation']}",
+            start,
+            otherwise={Hazard.THROTTLED: throttled, Hazard.ANSWER_LOST: lost},
+        )
+        if not self._world.wait(lambda: bool(endings), timeout):
+            raise machine.StateFailed("States.Timeout", "")
+        ended = endings[0]
+        if ended.killed_by is not None:
+            error = "Sandbox.Timedout" if "time is over" in ended.killed_by else "Lambda.Unknown"
+            raise machine.StateFailed(error, ended.killed_by)
+        if ended.error is not None:
+            raise machine.StateFailed(type(ended.error).__name__, str(ended.error))
+        return ended.value
+
+    def send_and_wait(self, arguments: Any, timeout: float) -> Any:
+        """Post a dead letter; nobody decides."""
+
+        def send() -> None:
+            self._service.queues.send_message(
+                QueueUrl=arguments["QueueUrl"],
+                MessageBody=json.dumps(arguments["MessageBody"]),
+            )
+            self._known.waits_for_decision = True
+
+        def fails() -> None:
+            raise machine.StateFailed("SQS.SdkClientException", "Rate exceeded")
+
+        self._world.step("posts a dead letter", send, otherwise={Hazard.THROTTLED: fails})
+        self._world.wait(lambda: False, timeout, moves_time=False)
+        self._known.waits_for_decision = False
+        raise machine.StateFailed("States.Timeout", "")

@@ -1,0 +1,1 @@
+"""The ways to deduplicate: this project's, and what people use instead."""
