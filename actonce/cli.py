@@ -1,6 +1,7 @@
 """`actonce`: the command line. Each command is a module in `actonce.commands`."""
 
 import sys
+from typing import Any
 
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,7 +21,20 @@ from actonce.commands import (
 )
 from actonce.errors import Failed
 
+
+class _Commands(typer.core.TyperGroup):
+    """Knows commands of two words beside a command that takes arguments: `audit package`."""
+
+    # Any: the types are of a copy of Click that Typer keeps to itself.
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        two_words = " ".join(args[:2])
+        if len(args) > 1 and two_words in self.commands:
+            return two_words, self.commands[two_words], args[2:]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="actonce",
     help="Every Amazon SQS message acted on once, and the proof that it was.",
     no_args_is_help=True,
@@ -30,6 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(audit.audit)
+app.command("audit package")(audit.package)
 app.command()(collect.collect)
 app.command()(backfill.backfill)
 app.command()(demo.demo)

@@ -54,8 +54,8 @@ class Request:
         out: where the results go.
         since: first day to judge; None: all days that there are.
         until: last day to judge; None with `since`.
-        as_of: the moment that silence is measured against; None: when the newest file was written,
-            but not after the last day that there is.
+        as_of: later records are left out, and silence is measured against this moment; None: all
+            records, and when the newest file was written, but not after the last day that there is.
         grace: how long a message without an end is in flight, not lost.
         reach: how many days before `since` records are read from; None: all.
     """
@@ -151,7 +151,7 @@ def message_rows(rows: DataFrame, request: Request, listing: Listing) -> DataFra
 
 
 def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[str, Any]:
-    rows = records(spark, listing.files)
+    rows = _until(records(spark, listing.files), request.as_of)
     judgement = message_rows(rows, request, listing)
     since, until = _span(request, listing)
     in_range = F.lit(True) if request.since is None else F.col("day").between(since, until)
@@ -209,8 +209,15 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
         "cannot_judge": [sentence for day in days for sentence in day["cannot_judge"]],
         "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
     }
-    write_json(f"{request.out}/summary.json", result)
+    write_json(spark, f"{request.out}/summary.json", result)
     return result
+
+
+def _until(rows: DataFrame, as_of: datetime | None) -> DataFrame:
+    """The records before a moment; what has no time of its own stays."""
+    if as_of is None:
+        return rows
+    return rows.where(F.col("at").isNull() | (F.col("at") < int(as_of.timestamp() * 1000)))
 
 
 def _span(request: Request, listing: Listing) -> tuple[date, date]:
@@ -280,7 +287,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--to", dest="until", metavar="D", help="last day to judge")
     parser.add_argument("--out", metavar="DIR", help="where the results go (RECORDS/audit)")
     parser.add_argument(
-        "--as-of", metavar="TIME", help="measure silence against this moment, ISO 8601"
+        "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"
     )
     parser.add_argument(
         "--grace", metavar="SECONDS", type=float, default=GRACE.total_seconds(),

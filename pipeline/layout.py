@@ -16,7 +16,7 @@ from pipeline.errors import CannotAudit
 from pipeline.streams import STREAMS
 
 _PLACE = re.compile(r"/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/")
-_MANIFEST = re.compile(r"/manifest-(summary|files)\.(json|md5)$")  # of a DynamoDB export
+_MANIFEST = re.compile(r"/manifest-(summary|files)\.(json|md5|checksum)$")  # of a DynamoDB export
 _RESULTS = re.compile(r"/(messages|days|quarantine)/|/(summary\.json|report\.html)$")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql.utils import is_remote
 
 
 def write_days(table: DataFrame, folder: str, *, whole: bool) -> None:
@@ -47,10 +48,17 @@ def days_held(spark: SparkSession, folder: str) -> set[date]:
     return {date.fromisoformat(row["day"]) for row in paths if row["day"]}
 
 
-def write_json(path: str, value: Any) -> None:
-    """Write a JSON file, here or in S3."""
+def write_json(spark: SparkSession, path: str, value: Any) -> None:
+    """Write a JSON file, here or wherever Spark can write.
+
+    Classic Spark writes a URI by itself, so that spark-submit needs no other package. A Spark
+    Connect server writes tables only, so there the client puts the file, into S3.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
     bucket = re.match(r"s3[an]?://([^/]+)/(.+)$", path)
+    if "://" in path and not is_remote():
+        _write_by_hadoop(spark, path, text)
+        return
     if bucket:
         import boto3
 
@@ -66,3 +74,16 @@ def write_json(path: str, value: Any) -> None:
     temporary = file.with_name(f".{file.name}")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(file)
+
+
+def _write_by_hadoop(spark: SparkSession, path: str, text: str) -> None:
+    context = spark.sparkContext
+    # Spark's own way to Hadoop's file systems has no public name in Python.
+    hadoop = context._jvm.org.apache.hadoop  # type: ignore[union-attr]  # noqa: SLF001
+    place = hadoop.fs.Path(path)
+    settings = context._jsc.hadoopConfiguration()  # noqa: SLF001
+    stream = place.getFileSystem(settings).create(place, True)
+    try:
+        stream.write(bytearray(text, "utf-8"))
+    finally:
+        stream.close()

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from actonce import console
+from actonce import audit_package, console
 from actonce.commands.options import Json
 from actonce.errors import WrongUse
+from actonce.target import find_aws
 
 _DAY = "YYYY-MM-DD"
 
@@ -35,7 +36,8 @@ def audit(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Measure that against this moment  [when the newest file was written]",
+            help="Judge by the records before this moment  [by all; silence is measured against "
+            "when the newest file was written]",
         ),
     ] = None,
     reach: Annotated[
@@ -48,6 +50,7 @@ def audit(
 
     Writes DIR/messages (Parquet, a row per message), DIR/days, DIR/summary.json and
     DIR/report.html. Needs Java 17 or 21, or a Spark Connect server in SPARK_REMOTE.
+    actonce audit package makes a package of it for EMR Serverless.
 
     Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms, or
     something that could not be read or judged; 2, wrong use or nothing to audit.
@@ -116,3 +119,38 @@ def _print(summary: dict[str, Any], out: str, page: Path | None) -> None:
     mark, style = ("✓", "green") if summary["exit_status"] == 0 else ("✗", "red")
     console.out.print(f"{mark} {summary['sentence']}", style=style, markup=False)
     console.out.print(f"{page or out}", style="dim", markup=False)
+
+
+def package(
+    to: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to put it: a folder, or s3://bucket/prefix/.")
+    ] = "audit-package",
+    json: Json = False,
+) -> None:
+    """Pack the audit for spark-submit, such as EMR Serverless' (release emr-spark-8.0.0).
+
+    Writes DIR/audit.py, the entry point, and DIR/pipeline.zip for --py-files. The same sources
+    give the same bytes. A folder of records that is named package is audited as ./package.
+
+    Examples:
+
+        actonce audit package --to dist/
+
+        actonce audit package --to s3://bucket/code/
+
+        spark-submit --py-files dist/pipeline.zip dist/audit.py records/
+    """
+    files = audit_package.pack()
+    if "://" in to:
+        bucket, prefix = audit_package.bucket_and_prefix(to)
+        audit_package.upload(files, find_aws().client("s3"), bucket, prefix)
+        root = f"s3://{bucket}/{prefix}"
+    else:
+        audit_package.write(files, Path(to))
+        root = f"{Path(to)}/"
+    if json:
+        digests = {file.name: {"uri": root + file.name, "sha256": file.sha256} for file in files}
+        console.print_json(digests)
+        return
+    for file in files:
+        console.out.print(f"{file.sha256}  {root}{file.name}", markup=False)

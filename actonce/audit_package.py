@@ -1,0 +1,86 @@
+"""The audit as `spark-submit` takes it: an entry point, and a zip of the modules that it imports.
+
+For EMR Serverless' Spark 4.0 (release emr-spark-8.0.0: Spark 4.0.2, Python 3.11 to 3.13). The
+pipeline imports nothing but the standard library and what Spark brings along, so nothing else is
+packed.
+"""
+
+import hashlib
+import io
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from actonce.embedded.paths import PROJECT
+from actonce.errors import WrongUse
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+ENTRY_POINT: Final = "audit.py"
+MODULES: Final = "pipeline.zip"
+_SOURCES: Final = PROJECT / "pipeline"
+_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
+_UNIX: Final = 3
+_READABLE_FILE: Final = 0o100644
+_BUCKET: Final = re.compile(r"s3://(?P<bucket>[^/]+)/(?P<prefix>(?:.+/)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFile:
+    """One file of the package."""
+
+    name: str
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Of the content, in hexadecimal."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def pack() -> tuple[PackedFile, PackedFile]:
+    """The entry point and the zip; byte for byte the same for the same sources, on any machine."""
+    return (
+        PackedFile(ENTRY_POINT, (_SOURCES / ENTRY_POINT).read_bytes()),
+        PackedFile(MODULES, _zip_of_modules()),
+    )
+
+
+def _zip_of_modules() -> bytes:
+    zipped = io.BytesIO()
+    # Stored: what is compressed depends on the version of zlib.
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_STORED) as archive:
+        for source in sorted(_SOURCES.glob("*.py")):
+            entry = zipfile.ZipInfo(f"{_SOURCES.name}/{source.name}", _EARLIEST)
+            entry.create_system = _UNIX
+            entry.external_attr = _READABLE_FILE << 16
+            archive.writestr(entry, source.read_bytes())
+    return zipped.getvalue()
+
+
+def write(files: tuple[PackedFile, ...], folder: Path) -> None:
+    """Write the files into a folder, which is made if it is not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        (folder / file.name).write_bytes(file.content)
+
+
+def bucket_and_prefix(uri: str) -> tuple[str, str]:
+    """The bucket and the prefix, empty or with a slash at its end, of `s3://bucket/prefix/`.
+
+    Raises:
+        WrongUse: it is none.
+    """
+    match = _BUCKET.fullmatch(uri if uri.endswith("/") else f"{uri}/")
+    if match is None:
+        raise WrongUse(f"{uri} names no bucket: write s3://bucket/ or s3://bucket/prefix/.")
+    return match["bucket"], match["prefix"]
+
+
+def upload(files: tuple[PackedFile, ...], s3: "S3Client", bucket: str, prefix: str) -> None:
+    """Put the files into a bucket; the entry point last, so that it never meets older modules."""
+    for file in reversed(files):
+        s3.put_object(Bucket=bucket, Key=prefix + file.name, Body=file.content)

@@ -1,0 +1,170 @@
+import ast
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import boto3
+import pyspark
+import pytest
+from moto import mock_aws
+
+from actonce import audit_package
+from actonce.embedded.paths import PROJECT
+from actonce.errors import WrongUse
+from tests.embedded.command_line import ACTONCE
+
+RECORDS = PROJECT / "tests" / "collect" / "fixtures" / "collected"
+SHIPPED_WITH_SPARK = {"pyspark", "py4j"}
+ONLY_WHERE_IT_IS_NEEDED = {
+    "pyarrow",  # to take a broken file apart
+    "boto3",  # to write into S3 where a Spark Connect server does the work
+}
+
+
+def package(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(ACTONCE), "audit", "package", *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), "ACTONCE_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
+    first = package(tmp_path, "--to", "one")
+    second = package(tmp_path, "--to", "two", "--json")
+
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    for name, told in json.loads(second.stdout).items():
+        content = (tmp_path / "two" / name).read_bytes()
+        assert content == (tmp_path / "one" / name).read_bytes()
+        assert f"{told['sha256']}  one/{name}\n" in first.stdout
+    assert {path.name for path in (tmp_path / "one").iterdir()} == {"audit.py", "pipeline.zip"}
+
+
+def test_nothing_of_the_machine_is_in_the_zip() -> None:
+    _, modules = audit_package.pack()
+
+    with zipfile.ZipFile(io.BytesIO(modules.content)) as archive:
+        entries = archive.infolist()
+    assert [entry.filename for entry in entries] == sorted(entry.filename for entry in entries)
+    assert "pipeline/__init__.py" in {entry.filename for entry in entries}
+    assert {entry.date_time for entry in entries} == {(1980, 1, 1, 0, 0, 0)}
+    assert {(entry.create_system, entry.external_attr >> 16) for entry in entries} == {
+        (3, 0o100644)
+    }
+
+
+def imported(module: str, seen: dict[str, set[str]]) -> dict[str, set[str]]:
+    """What each module of the pipeline imports, by the audit's entry point."""
+    if module in seen:
+        return seen
+    path = PROJECT / Path(*module.split("."))
+    tree = ast.parse((path.with_suffix(".py")).read_text())
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    seen[module] = names
+    for name in names:
+        if name.startswith("pipeline."):
+            imported(name, seen)
+    return seen
+
+
+def test_the_audit_imports_nothing_that_spark_does_not_bring() -> None:
+    modules = imported("pipeline.audit", {})
+
+    others = {
+        name.split(".")[0]
+        for names in modules.values()
+        for name in names
+        if name.split(".")[0] not in sys.stdlib_module_names | {"pipeline"} | SHIPPED_WITH_SPARK
+    }
+    assert others == ONLY_WHERE_IT_IS_NEEDED
+    assert "pipeline.backfill" not in modules
+
+
+@pytest.mark.parametrize(("prefix", "key"), [("", ""), ("code", "code/"), ("a/b/", "a/b/")])
+def test_it_is_put_into_a_bucket(monkeypatch: pytest.MonkeyPatch, prefix: str, key: str) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    files = audit_package.pack()
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="bucket")
+
+        audit_package.upload(files, s3, *audit_package.bucket_and_prefix(f"s3://bucket/{prefix}"))
+
+        for file in files:
+            found = s3.get_object(Bucket="bucket", Key=key + file.name)
+            assert found["Body"].read() == file.content
+
+
+@pytest.mark.parametrize("uri", ["s3://", "s3:///code/", "https://bucket/code/"])
+def test_what_names_no_bucket_is_refused(uri: str) -> None:
+    with pytest.raises(WrongUse, match="names no bucket"):
+        audit_package.bucket_and_prefix(uri)
+
+
+def test_spark_submit_runs_it_with_nothing_else(tmp_path: Path) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("NO JAVA ON THIS MACHINE: the package was not run")
+    audit_package.write(audit_package.pack(), tmp_path / "code")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    # -S keeps this environment's packages out, and with them the pipeline that is being developed.
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    python.chmod(0o755)
+    spark = Path(pyspark.__file__).parent
+    results = f"file://{tmp_path}/results"
+
+    answer = subprocess.run(
+        [
+            str(spark / "bin" / "spark-submit"),
+            "--master", "local[2]",
+            "--conf", "spark.ui.enabled=false",
+            "--conf", "spark.driver.host=127.0.0.1",
+            "--conf", "spark.sql.shuffle.partitions=2",
+            "--py-files", str(tmp_path / "code" / "pipeline.zip"),
+            str(tmp_path / "code" / "audit.py"),
+            str(RECORDS), "--out", results, "--as-of", "2026-11-22", "--json",
+        ],
+        cwd=empty,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(empty),
+            "SPARK_HOME": str(spark),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": str(python),
+            "PYTHONPATH": "",
+        } | {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )  # fmt: skip
+
+    assert answer.stdout, answer.stderr
+    told = json.loads(answer.stdout.splitlines()[-1])
+    assert answer.returncode == told["exit_status"] == 0, answer.stderr
+    assert (
+        told["verdicts"]
+        == json.loads((tmp_path / "results" / "summary.json").read_text())["verdicts"]
+    )
+    assert {name: count for name, count in told["verdicts"].items() if count} == {
+        "performed_once": 1,
+        "resolved": 1,
+        "rejected": 1,
+    }
