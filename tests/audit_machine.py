@@ -8,11 +8,10 @@ AUDIT = asl.PROJECT / "statemachine" / "audit.asl.json"
 
 SUBSTITUTIONS = {
     "RecordsBucket": "records",
+    "AuditBucket": "audit",
     "AppointmentsTableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/appointments",
     "ApplicationId": "00f1abcd2efgh345",
     "JobRoleArn": "arn:aws:iam::123456789012:role/audit-job",
-    "EntryPoint": "s3://records/code/audit.py",
-    "SparkSubmitParameters": "--py-files s3://records/code/pipeline.zip",
     "AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms",
 }
 
