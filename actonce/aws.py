@@ -144,6 +144,11 @@ class Stack:
         return self.outputs["FingerprintsTableName"]
 
     @property
+    def ledger_table(self) -> str | None:
+        """Name of the table of ledger and lease; None where executions are started."""
+        return self.outputs.get("LedgerTableName")
+
+    @property
     def appointments_table(self) -> str:
         """Name of the Appointments table."""
         return self.outputs["AppointmentsTableName"]
@@ -155,7 +160,7 @@ class Stack:
 
     @property
     def starter_function(self) -> str:
-        """Name of StarterFunction."""
+        """Name of what the queue feeds: StarterFunction, or ConsumerFunction in its place."""
         return self.outputs["StarterFunctionName"]
 
     @property

@@ -11,10 +11,17 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce import history
 from actonce.aws import Stack
-from actonce.deployed import execution_name, timestamp
+from actonce.deployed import (
+    SOURCE_MESSAGE_ID,
+    Outcome,
+    ProcessingTable,
+    execution_name,
+    timestamp,
+)
 from actonce.errors import Failed
 from actonce.history import Execution, Stay
 from actonce.queue_peek import Queued, QueueReader
+from actonce.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
 
 Decision = Literal["retry", "resolve", "reject"]
 
@@ -29,19 +36,23 @@ class DeadLetter:
     """An entry of DeadLetterQueue; the fields are those that the state DeadLetter posts.
 
     Attributes:
+        execution_arn: None where a ledger or a lease stands in the state machine's place.
+        task_token: likewise.
+        source: the message as its producer sent it, only where there is no execution.
         message: the execution's input, or None where it was too large to be posted.
     """
 
     queued: Queued
     message_id: str
     execution_name: str
-    execution_arn: str
+    execution_arn: str | None
     reason: str
     error: str
     cause: str
     rounds: int
     posted_at: str
-    task_token: str
+    task_token: str | None
+    source: dict[str, Any] | None
     message: dict[str, Any] | None
 
     def is_named(self, name: str) -> bool:
@@ -85,13 +96,14 @@ def dead_letter(queued: Queued) -> DeadLetter | None:
             queued=queued,
             message_id=posted["message_id"],
             execution_name=posted["execution_name"],
-            execution_arn=posted["execution_arn"],
+            execution_arn=posted.get("execution_arn"),
             reason=posted["reason"],
             error=posted["error"],
             cause=posted["cause"],
             rounds=int(posted["rounds"]),
             posted_at=posted["posted_at"],
-            task_token=posted["task_token"],
+            task_token=posted.get("task_token"),
+            source=posted.get("source"),
             message=posted.get("message"),
         )
     except (KeyError, TypeError, ValueError):
@@ -99,10 +111,10 @@ def dead_letter(queued: Queued) -> DeadLetter | None:
 
 
 def waiting(queue: QueueReader) -> list[DeadLetter]:
-    """The newest dead letter of each execution, the longest waiting first."""
+    """The newest dead letter of each message, the longest waiting first."""
     newest: dict[str, DeadLetter] = {}
     for letter in _newest_first(_letters(queue)):
-        newest.setdefault(letter.execution_arn, letter)
+        newest.setdefault(letter.execution_name, letter)
     return list(reversed(newest.values()))
 
 
@@ -118,6 +130,12 @@ def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") ->
     Raises:
         Failed: there is no such message, or its dead letter cannot be found now.
     """
+    if stack.ledger_table is not None:
+        return _decide_in_ledger(stack, stack.ledger_table, message_id, decision, note)
+    return _decide_by_token(stack, message_id, decision, note)
+
+
+def _decide_by_token(stack: Stack, message_id: str, decision: Decision, note: str) -> Answer:
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         letters = [letter for letter in _letters(queue) if letter.is_named(message_id)]
         output = json.dumps(_answer(stack, decision, note), ensure_ascii=False)
@@ -160,6 +178,54 @@ def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") ->
     )
 
 
+_OUTCOMES: dict[Decision, Outcome | None] = {
+    "retry": None,
+    "resolve": Outcome.RESOLVED,
+    "reject": Outcome.REJECTED,
+}
+
+
+def _decide_in_ledger(
+    stack: Stack, table: str, message_id: str, decision: Decision, note: str
+) -> Answer:
+    """The same where a row stands in an execution's place: the decision is written to the row.
+
+    A message that is to be tried again is sent anew after that, and the dead letter deleted last:
+    a crash in between sends it again, and its row makes a duplicate of one of them.
+    """
+    rows = ProcessingTable(stack.dynamodb, table)
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        letters = [letter for letter in _letters(queue) if letter.is_named(message_id)]
+        decided = False
+        for letter in _newest_first(letters):
+            now = datetime.now(UTC)
+            decided = rows.decide(letter.message_id, _OUTCOMES[decision], now, note) or decided
+            if decision == "retry" and letter.source is not None:
+                _send_anew(stack, letter.source)
+            queue.delete(letter.queued)
+    if not letters:
+        raise Failed(f"There is no dead letter of {message_id!r} in the queue.")
+    if decided:
+        return Answer(decided=True, said=f"Decided: {decision}.")
+    return Answer(decided=False, said="It waits for no decision: its row says that it is done.")
+
+
+def _send_anew(stack: Stack, source: dict[str, Any]) -> None:
+    attributes: Attributes = {
+        name: sqs_form(value) for name, value in source["message_attributes"].items()
+    }
+    # Room for the id of a message whose id is SQS's: sent anew it gets another.
+    if len(attributes) < MAX_ATTRIBUTES:
+        attributes.setdefault(
+            SOURCE_MESSAGE_ID, {"DataType": "String", "StringValue": source["sqs_message_id"]}
+        )
+    stack.sqs.send_message(
+        QueueUrl=stack.requests_queue,
+        MessageBody=source["body"],
+        MessageAttributes=attributes,
+    )
+
+
 def _letters(queue: QueueReader) -> list[DeadLetter]:
     return [letter for queued in queue.messages() if (letter := dead_letter(queued)) is not None]
 
@@ -178,8 +244,10 @@ def _answer(stack: Stack, decision: Decision, note: str) -> dict[str, str]:
     return answer
 
 
-def _send(stack: Stack, task_token: str, output: str) -> bool:
-    """Answer the task; False if it is open no more."""
+def _send(stack: Stack, task_token: str | None, output: str) -> bool:
+    """Answer the task; False if it is open no more, or there was none."""
+    if task_token is None:
+        return False
     try:
         stack.stepfunctions.send_task_success(taskToken=task_token, output=output)
     except ClientError as error:

@@ -22,6 +22,8 @@ from deduplication.identity import (  # noqa: E402
 from deduplication.message import Message, MessageReader  # noqa: E402
 from deduplication.refusal import Reason, Refusal  # noqa: E402
 from deduplication.unstarted import SOURCE_ATTRIBUTES, unstarted_attributes  # noqa: E402
+from locking.attempt import Outcome  # noqa: E402
+from locking.rows import ProcessingTable  # noqa: E402
 
 __all__ = [
     "SOURCE_ATTRIBUTES",
@@ -29,6 +31,8 @@ __all__ = [
     "Delivery",
     "Message",
     "MessageReader",
+    "Outcome",
+    "ProcessingTable",
     "Reason",
     "Refusal",
     "execution_name",

@@ -31,7 +31,7 @@ RECEIVED_TOO_OFTEN = "received_too_often"
 
 REASONS = (*(str(reason) for reason in Reason), RECEIVED_TOO_OFTEN)
 
-_MAX_ATTRIBUTES = 10
+MAX_ATTRIBUTES = 10
 _SET_BY_THE_STARTER = frozenset({"reason", "detail", SOURCE_MESSAGE_ID, "receive_count"})
 
 Attributes = dict[str, Any]
@@ -174,12 +174,12 @@ def attributes_to_send(entry: Unstarted) -> Attributes | None:
     have been started before. A message that has no room for one more goes without, unless its id
     depends on it; then None.
     """
-    own = {name: _sqs_form(value) for name, value in entry.attributes.items()}
+    own = {name: sqs_form(value) for name, value in entry.attributes.items()}
     whole: Attributes = own | {
         SOURCE_MESSAGE_ID: {"DataType": "String", "StringValue": entry.source_message_id}
     }
     size = len(entry.queued.body.encode()) + _size(whole.items())
-    if len(whole) <= _MAX_ATTRIBUTES and size <= MAX_BYTES:
+    if len(whole) <= MAX_ATTRIBUTES and size <= MAX_BYTES:
         return whole
     return None if entry.message_id == entry.source_message_id else own
 
@@ -205,7 +205,8 @@ def _event_form(value: Mapping[str, Any]) -> dict[str, Any]:
     return form
 
 
-def _sqs_form(value: Mapping[str, Any]) -> dict[str, Any]:
+def sqs_form(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A message attribute in the form of a Lambda event, in SendMessage's form."""
     form = {"DataType": value["dataType"]}
     if "stringValue" in value:
         form["StringValue"] = value["stringValue"]

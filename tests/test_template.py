@@ -151,7 +151,7 @@ def test_dead_letter_stays_in_its_queue_as_long_as_its_execution_waits(
 def test_tables_are_on_demand_recoverable_and_outlive_the_stack(template: dict[str, Any]) -> None:
     tables = of_type(template, "AWS::DynamoDB::Table")
 
-    assert set(tables) == {"FingerprintsTable", "AppointmentsTable"}
+    assert set(tables) == {"FingerprintsTable", "LedgerTable", "AppointmentsTable"}
     for table in tables.values():
         assert table["DeletionPolicy"] == "Retain"
         assert table["UpdateReplacePolicy"] == "Retain"

@@ -1,6 +1,7 @@
 """`actonce demo`: the main job, on the embedded AWS."""
 
 from collections import Counter
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,14 @@ from actonce.demo.run import Settings, run
 from actonce.demo.second_count import SecondCount, java_is_missing
 from actonce.embedded.paths import Paths
 from actonce.errors import WrongUse
+
+
+class Strategy(StrEnum):
+    """The parameter Strategy of template.yaml."""
+
+    STEP_FUNCTIONS = "step-functions"
+    LEDGER = "ledger"
+    LEASE = "lease"
 
 
 def demo(
@@ -35,6 +44,9 @@ def demo(
         Level | None,
         typer.Option(help="How much is interrupted; default some, with --input none."),
     ] = None,
+    strategy: Annotated[
+        Strategy, typer.Option(help="What stands in front of the effect; see docs/strategies.md.")
+    ] = Strategy.STEP_FUNCTIONS,
     keep: Annotated[
         bool, typer.Option("--keep", help="Go on from what is there, instead of afresh.")
     ] = False,
@@ -57,11 +69,23 @@ def demo(
 
         actonce demo --faults many --messages 300 --seed 7
 
+        actonce demo --strategy ledger
+
         actonce demo --input requests.jsonl --json
     """
     if file is not None and not file.is_file() and str(file) != "-":
         raise WrongUse(f"--input {file}: there is no such file.")
     level = faults or (Level.NONE if file else Level.SOME)
+    parameters = parsed_parameters(parameter)
+    if strategy is not Strategy.STEP_FUNCTIONS:
+        parameters = {"Strategy": strategy.value, **(parameters or {})}
+        if audit:
+            console.err.print(
+                "NOT AUDITED: the audit reads executions, and this strategy starts none; what "
+                "follows is the demo's own count.",
+                style="yellow",
+            )
+        audit = False
     if audit and java_is_missing():
         console.err.print(
             "NOT AUDITED: Spark needs Java 17 or 21, and there is none here; what follows is the "
@@ -69,12 +93,12 @@ def demo(
             style="yellow",
         )
         audit = False
-    settings = Settings(messages, seed, level, file, keep, parsed_parameters(parameter), audit)
+    settings = Settings(messages, seed, level, file, keep, parameters, audit)
     result = run(settings, Paths.default())
     if json_:
         console.print_json(result.outcome.as_json())
     else:
-        _show(result.outcome, result.interruptions)
+        _show(result.outcome, result.interruptions, strategy)
     if result.second is not None:
         _show_second(result.second)
     if not result.outcome.exactly_once or (result.second and result.second.differences):
@@ -90,7 +114,7 @@ def _show_second(second: SecondCount) -> None:
     console.err.print(f"  Its page: {second.page}", style="dim", markup=False)
 
 
-def _show(outcome: Outcome, interruptions: Counter[str]) -> None:
+def _show(outcome: Outcome, interruptions: Counter[str], strategy: Strategy) -> None:
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(justify="right", style="bold")
     table.add_column()
@@ -107,8 +131,9 @@ def _show(outcome: Outcome, interruptions: Counter[str]) -> None:
     if interruptions:
         row(interruptions.total(), "interruptions", _kinds(interruptions))
     table.add_section()
-    row(outcome.started, "started", "executions, one per message id")
-    row(outcome.suppressed, "suppressed", "deliveries whose message had its execution")
+    one = "execution" if strategy is Strategy.STEP_FUNCTIONS else "row"
+    row(outcome.started, "started", f"{one}s, one per message id")
+    row(outcome.suppressed, "suppressed", f"deliveries whose message had its {one}")
     row(refused, "refused", reasons or "deliveries that cannot be started")
     table.add_section()
     row(outcome.effects, "effects", "appointments in the practices' books")

@@ -118,9 +118,10 @@ def deployed(stack: Stack, folder: Path, planned: Plan) -> Iterator[None]:
     shutil.rmtree(folder, ignore_errors=True)
     (folder / fault_injection.USED).mkdir(parents=True)
     (folder / fault_injection.PLAN).write_text(json.dumps(planned))
+    wrapped = "faulty_starter" if stack.ledger_table is None else "faulty_consumer"
     originals = [
         _wrap(stack, stack.appointments_function, "faulty_appointments.handler", folder),
-        _wrap(stack, stack.starter_function, "faulty_starter.handler", folder),
+        _wrap(stack, stack.starter_function, f"{wrapped}.handler", folder),
     ]
     warm(stack)
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from actonce.aws import Stack
 from actonce.delivery_log import delivery_lines
-from actonce.deployed import SOURCE_MESSAGE_ID, execution_name_of_stored
+from actonce.deployed import SOURCE_MESSAGE_ID, Outcome, execution_name_of_stored
 from actonce.queue_peek import QueueReader
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ class Records:
 
     Attributes:
         deliveries: the `deliveries` stream, see `deduplication.delivery_record`.
-        executions: name to status.
+        executions: name to status; where a ledger or a lease stands in the state machine's place,
+            the rows in the same words.
         resolved: names of the executions that an operator ended as resolved.
         effects: stored message id to the number of its appointments.
         refused: (`source_message_id`, reason) of what waits in UnstartedQueue.
@@ -36,12 +37,16 @@ class Records:
 
 def read(stack: Stack) -> Records:
     """Read everything; nothing is consumed."""
-    executions = _executions(stack)
     effects = _effects(stack)
+    if stack.ledger_table is None:
+        executions = _executions(stack)
+        resolved = _resolved(stack, executions, effects)
+    else:
+        executions, resolved = _rows(stack, stack.ledger_table)
     return Records(
         deliveries=list(delivery_lines(stack)),
         executions=executions,
-        resolved=_resolved(stack, executions, effects),
+        resolved=resolved,
         effects=effects,
         refused=_refused(stack),
         waiting=waiting(stack),
@@ -49,7 +54,10 @@ def read(stack: Stack) -> Records:
 
 
 def execution_names(stack: Stack, status: "ExecutionStatusType") -> set[str]:
-    """Names of the executions of that status."""
+    """Names of the executions of that status; a ledger's rows are told by the same words."""
+    if stack.ledger_table is not None:
+        rows, _ = _rows(stack, stack.ledger_table)
+        return {name for name, told in rows.items() if told == status}
     pages = stack.stepfunctions.get_paginator("list_executions").paginate(
         stateMachineArn=stack.state_machine, statusFilter=status
     )
@@ -61,6 +69,24 @@ def _executions(stack: Stack) -> dict[str, str]:
         stateMachineArn=stack.state_machine
     )
     return {item["name"]: item["status"] for page in pages for item in page["executions"]}
+
+
+def _rows(stack: Stack, table: str) -> tuple[dict[str, str], set[str]]:
+    """The ledger's rows as executions, and which of them an operator resolved."""
+    executions: dict[str, str] = {}
+    resolved: set[str] = set()
+    pages = stack.dynamodb.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+    for page in pages:
+        for row in page["Items"]:
+            name = execution_name_of_stored(row["message_id"]["S"])
+            outcome = row.get("outcome", {}).get("S")
+            if outcome is None or outcome == Outcome.DEAD_LETTER:
+                executions[name] = "RUNNING"
+            else:
+                executions[name] = "FAILED" if outcome == Outcome.REJECTED else "SUCCEEDED"
+            if outcome == Outcome.RESOLVED:
+                resolved.add(name)
+    return executions, resolved
 
 
 def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int]) -> set[str]:

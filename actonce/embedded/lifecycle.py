@@ -38,6 +38,8 @@ LOCAL_PARAMETERS = {
     "StarterTimeoutSeconds": "20",
     "EffectTimeoutSeconds": "4",
     "StragglerMarginSeconds": "1",
+    "ClockSkewSeconds": "1",
+    "LeaseSeconds": "4",
 }
 _WARM_EFFECTS = 10
 _WARM_STARTERS = 3
@@ -173,11 +175,11 @@ def _locked(paths: Paths) -> Iterator[None]:
 def _digest(parameters: Mapping[str, str]) -> str:
     """Of everything that is deployed: a stack with the same digest is the same stack."""
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode())
-    sources = [PROJECT / "template.yaml", PROJECT / "records.yaml"]
+    sources = [PROJECT / name for name in ("template.yaml", "records.yaml", "audit.yaml")]
     sources += sorted((PROJECT / "statemachine").glob("*.json"))
     sources += sorted((PROJECT / "functions").rglob("*.py"))
     sources += [PROJECT / "functions" / "requirements.txt"]
-    sources += sorted((PROJECT / "actonce" / "embedded").glob("*.py"))
+    sources += sorted((PROJECT / "actonce" / "embedded").rglob("*.py"))
     for source in sources:
         digest.update(str(source.relative_to(PROJECT)).encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()

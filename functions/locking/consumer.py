@@ -30,7 +30,7 @@ from locking.attempt import (
     Outcome,
     ProcessingLocks,
 )
-from locking.dead_letters import DeadLetterQueue
+from locking.dead_letters import DeadLetterQueue, Failure, dead_letter
 from locking.idempotent import StillInProgress
 from locking.once import act_once
 
@@ -66,7 +66,7 @@ class Consumer:
             message.stored_message_id, self.lock_timeout, fingerprint=message.fingerprint
         )
         if isinstance(got, Attempt):
-            self._act(message, got)
+            self._act(delivery, message, got)
             return End(Start.STARTED, message)
         return self._not_acquired(delivery, message, got)
 
@@ -84,7 +84,7 @@ class Consumer:
             return End(Start.SUPPRESSED, message)
         raise StillInProgress(f"message {message.stored_message_id} is held by another attempt")
 
-    def _act(self, message: Message, attempt: Attempt) -> None:
+    def _act(self, delivery: Delivery, message: Message, attempt: Attempt) -> None:
         """Act once, or post a dead letter; a dead letter completes the message like an effect."""
         is_last = attempt.consumption_count >= self.max_rounds
         try:
@@ -95,18 +95,18 @@ class Consumer:
                 lambda: self._find(message),
             )
         except Rejected as error:
-            self._give_up(message, attempt, "rejected", error)
+            self._give_up(delivery, message, attempt, Failure("rejected", error))
         except _RoundsUsedUp as error:
-            self._give_up(message, attempt, "rounds_used_up", error)
+            self._give_up(delivery, message, attempt, Failure("rounds_used_up", error))
         except NotPerformed as error:
             if not is_last:
                 self.locks.release_processing_lock(attempt)
                 raise
-            self._give_up(message, attempt, "not_performed", error)
+            self._give_up(delivery, message, attempt, Failure("not_performed", error))
         except _CannotFind as error:
             if not is_last:
                 raise
-            self._give_up(message, attempt, "outcome_unknown", error)
+            self._give_up(delivery, message, attempt, Failure("outcome_unknown", error))
 
     def _perform(self, message: Message, attempt: Attempt) -> JsonObject:
         if attempt.consumption_count > self.max_rounds:
@@ -124,9 +124,12 @@ class Consumer:
             raise _CannotFind(f"{type(error).__name__}: {error}") from error
         return found
 
-    def _give_up(self, message: Message, attempt: Attempt, reason: str, error: Exception) -> None:
+    def _give_up(
+        self, delivery: Delivery, message: Message, attempt: Attempt, failure: Failure
+    ) -> None:
         # Posted first: a crash in between posts it again, and never loses it.
-        self.dead_letters.post(message, attempt, reason, error, self.locks.host.clock())
+        letter = dead_letter(delivery, message, attempt, failure, self.locks.host.clock())
+        self.dead_letters.post(letter)
         self.locks.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)
 
 

@@ -1,9 +1,11 @@
 """Posting what a consumer cannot finish by itself to DeadLetterQueue, for a decision."""
 
 import json
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from deduplication.delivery import Delivery
 from deduplication.fingerprints import timestamp
 from deduplication.message import Message
 from locking.attempt import Attempt
@@ -15,47 +17,61 @@ VERSION = 1
 MAX_CAUSE_CHARACTERS = 4096
 
 
-class DeadLetterQueue:
-    """The queue's edge. A dead letter has the form that the state machine's have, but no execution.
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a consumer gives a message up.
 
-    Instead of a task token it names the row (`ledger_message_id`) that an operator's decision is
-    written to.
+    Attributes:
+        reason: `rejected`, `not_performed`, `rounds_used_up` or `outcome_unknown`.
+        error: the last one.
     """
+
+    reason: str
+    error: Exception
+
+
+def dead_letter(
+    delivery: Delivery, message: Message, attempt: Attempt, failure: Failure, at: datetime
+) -> dict[str, Any]:
+    """The dead letter, in the form of those that the state machine posts.
+
+    There is no execution and no task token to answer. A decision is written to the message's row
+    (`ledger_message_id`); to be tried again the message is sent anew, as `source` has it.
+    """
+    return {
+        "version": VERSION,
+        "message_id": message.stored_message_id,
+        "reason": failure.reason,
+        "error": type(failure.error).__name__,
+        "cause": str(failure.error)[:MAX_CAUSE_CHARACTERS],
+        "rounds": attempt.consumption_count,
+        "ledger_message_id": message.stored_message_id,
+        "execution_name": message.execution_name,
+        "posted_at": timestamp(at),
+        "message": json.loads(message.execution_input),
+        "source": {
+            "sqs_message_id": delivery.original_sqs_message_id,
+            "body": delivery.body,
+            "message_attributes": {
+                name: dict(value) for name, value in delivery.message_attributes.items()
+            },
+            "message_group_id": delivery.message_group_id,
+        },
+    }
+
+
+class DeadLetterQueue:
+    """The queue's edge."""
 
     def __init__(self, sqs: "SQSClient", queue_url: str) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
 
-    def post(
-        self, message: Message, attempt: Attempt, reason: str, error: Exception, at: datetime
-    ) -> None:
+    def post(self, letter: dict[str, Any]) -> None:
         """Post it.
-
-        Args:
-            message: whole; a person needs it.
-            attempt: the one that gives up.
-            reason: `rejected`, `not_performed`, `rounds_used_up` or `outcome_unknown`.
-            error: why.
-            at: when.
 
         Raises:
             ClientError: it was not posted; the message must not be completed.
         """
-        self._sqs.send_message(
-            QueueUrl=self._queue_url,
-            MessageBody=json.dumps(
-                {
-                    "version": VERSION,
-                    "message_id": message.stored_message_id,
-                    "reason": reason,
-                    "error": type(error).__name__,
-                    "cause": str(error)[:MAX_CAUSE_CHARACTERS],
-                    "rounds": attempt.consumption_count,
-                    "ledger_message_id": message.stored_message_id,
-                    "execution_name": message.execution_name,
-                    "posted_at": timestamp(at),
-                    "message": json.loads(message.execution_input),
-                },
-                ensure_ascii=False,
-            ),
-        )
+        body = json.dumps(letter, ensure_ascii=False)
+        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=body)

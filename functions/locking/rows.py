@@ -8,6 +8,7 @@
     lock_seconds       how long the holder may be silent, as the holder said it
     updated            when the row was last written, UTC, by the writer's clock
     outcome, effect    once COMPLETE
+    note               an operator's reason for a decision
 
 Each way adds what it decides a takeover by. Nothing is read: the row by which a condition failed
 comes with the failure (`ReturnValuesOnConditionCheckFailure`), and is never stale.
@@ -166,7 +167,9 @@ class ProcessingTable:
         """
         self._write_as_holder(attempt, {}, ("attempt_id",), now)
 
-    def decide(self, message_id: str, outcome: Outcome | None, now: datetime) -> bool:
+    def decide(
+        self, message_id: str, outcome: Outcome | None, now: datetime, note: str = ""
+    ) -> bool:
         """Write down what an operator decided about a dead letter.
 
         Args:
@@ -174,6 +177,7 @@ class ProcessingTable:
             outcome: RESOLVED or REJECTED; None: try again, and look first, because the next
                 attempt takes over from the one that posted the dead letter.
             now: for `updated`.
+            note: the operator's reason; it stays in the row.
 
         Returns:
             False if the message is no dead letter any more; nothing was changed.
@@ -190,6 +194,7 @@ class ProcessingTable:
                 "updated": {"S": _LONG_AGO},
             }
             removed = ("outcome", "effect")
+        written |= {"note": {"S": note}} if note else {}
         try:
             self._update(
                 message_id,

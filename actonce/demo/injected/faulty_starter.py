@@ -1,18 +1,27 @@
 """StarterFunction with faults around it: the product's handler is called as it is."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import fault_injection as inject
-import starter
+
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """The starter's, with faults around it."""
+    import starter  # noqa: PLC0415 - the consumer's function has no variables for it
+
+    return around(starter.handler, event, context)
+
+
+def around(handle: Handler, event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Crash before or after the batch, or let SQS deliver a message again."""
     faults = {record["messageId"]: _fault(record) for record in event["Records"]}
     if "before:killed" in faults.values():
         inject.die()
-    answer = starter.handler(event, context)
+    answer = handle(event, context)
     if "after:killed" in faults.values():
         inject.die()
     # The message was acted on, and its deletion is lost: SQS brings it back.
