@@ -9,9 +9,12 @@ from cfnlint.api import lint_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from actonce import audit_package
+from pipeline import audit
 from tests import asl, audit_machine
 
 DAY = {"day": "2026-11-20"}
+EXECUTION = {"Execution": {"Name": "audit-2026-11-20"}}
 WHOLE_DAYS = st.dates(date(2020, 1, 2), date(2080, 12, 30))
 
 
@@ -67,6 +70,7 @@ def test_whatever_fails_before_the_outcome_is_published_is_published(
     }
 
     assert set(tasks) == {
+        "FindCode",
         "ListEffects",
         "ExportEffects",
         "DescribeExport",
@@ -118,11 +122,87 @@ def test_exactly_the_day_is_exported_and_once(day: date) -> None:
     assert arguments["ClientToken"] == f"effects-{day.isoformat()}"
 
 
-@pytest.mark.parametrize(("count", "exported"), [(0, False), (1, True)])
-def test_a_day_that_was_exported_is_not_exported_again(
-    states: dict[str, Any], count: int, exported: bool
+@settings(deadline=None)
+@given(WHOLE_DAYS)
+def test_the_day_is_judged_as_of_its_end_and_the_day_before_it_once_more(day: date) -> None:
+    state = audit_machine.definition()["States"]["RunAudit"]
+
+    submit = asl.evaluate(state["Arguments"], input={"day": day.isoformat()}, context=EXECUTION)[
+        "JobDriver"
+    ]["SparkSubmit"]
+
+    assert submit["EntryPointArguments"] == [
+        "s3://records/",
+        *("--from", (day - timedelta(days=1)).isoformat()),
+        *("--to", day.isoformat()),
+        *("--as-of", f"{day + timedelta(days=1)}T00:00:00Z"),
+        *("--reach", "100"),
+        *("--out", "s3://audit/audit"),
+    ]
+
+
+def test_the_job_is_asked_for_something_that_it_can_be_asked_for(states: dict[str, Any]) -> None:
+    submit = asl.evaluate(states["RunAudit"]["Arguments"], input=DAY, context=EXECUTION)[
+        "JobDriver"
+    ]["SparkSubmit"]
+    given_words = vars(audit._parser().parse_args(submit["EntryPointArguments"]))
+
+    request = audit.requested(
+        **{name: value for name, value in given_words.items() if name != "json"}
+    )
+
+    assert (request.since, request.until) == (date(2026, 11, 19), date(2026, 11, 20))
+    assert request.as_of == datetime(2026, 11, 21, tzinfo=UTC)
+    assert request.reach is not None
+    assert request.reach > 90  # days that AWS keeps the name of an execution
+    assert request.out + "/summary.json" == "s3://{Bucket}/{Key}".format(
+        **states["ReadSummary"]["Arguments"]
+    )
+
+
+def test_the_package_is_where_the_job_looks_for_it(states: dict[str, Any]) -> None:
+    submit = states["RunAudit"]["Arguments"]["JobDriver"]["SparkSubmit"]
+    files = {f"s3://audit/code/{file.name}" for file in audit_package.pack()}
+
+    assert {submit["EntryPoint"], submit["SparkSubmitParameters"].removeprefix("--py-files ")} == (
+        files
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "found"),
+    [
+        (None, False),
+        (["code/audit.py"], False),
+        (["code/pipeline.zip", "code/README"], False),
+        (["code/audit.py", "code/pipeline.zip"], True),
+        (["code/audit.py", "code/other.py", "code/pipeline.zip"], True),
+    ],
+)
+def test_without_its_code_nothing_is_exported_or_started(
+    states: dict[str, Any], keys: list[str] | None, found: bool
 ) -> None:
-    output = asl.evaluate(states["ListEffects"]["Output"], input=DAY, result={"KeyCount": count})
+    result = {} if keys is None else {"Contents": [{"Key": key} for key in keys]}
+
+    output = asl.evaluate(states["FindCode"]["Output"], input=DAY, result=result)
+
+    assert output["code"] is found
+    assert output["exit_status"] == 2
+    assert output["sentence"].endswith("run actonce audit package --to s3://audit/code/")
+    (way,) = states["Code?"]["Choices"]
+    assert asl.evaluate(way["Condition"], input=output) is found
+    assert asl.evaluate(way["Output"], input=output) == DAY
+    assert (way["Next"], states["Code?"]["Default"]) == ("ListEffects", "PublishOutcome")
+
+
+@pytest.mark.parametrize(
+    ("result", "exported"),
+    [({"KeyCount": 0}, False), ({"Contents": [{"Key": "effects/dt=2026-11-20/x"}]}, True)],
+)
+def test_a_day_that_was_exported_is_not_exported_again(
+    states: dict[str, Any], result: dict[str, Any], exported: bool
+) -> None:
+    output = asl.evaluate(states["ListEffects"]["Output"], input=DAY, result=result)
 
     assert output == DAY | {"exported": exported}
     condition = states["Exported?"]["Choices"][0]["Condition"]
@@ -208,7 +288,7 @@ def test_the_outcome_is_told_and_is_the_executions_own(
 
     assert arguments["Subject"] == subject
     assert len(arguments["Subject"]) < 100  # SNS
-    assert arguments["Message"] == "One sentence.\n\ns3://records/audit/"
+    assert arguments["Message"] == "One sentence.\n\ns3://audit/audit/"
     assert output == outcome | {"outcome": "audited"}
     ways = [
         choice["Next"]

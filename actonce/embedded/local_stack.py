@@ -4,7 +4,8 @@
 - every Python function becomes a custom runtime (see `lambda_runtime`);
 - numbers of the event source mapping are written out, because MiniStack leaves parameters text;
 - `TimeoutSeconds` that are JSONata are evaluated, because MiniStack takes numbers only;
-- the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery.
+- the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery;
+- the audit's nested stack is rewritten by `local_audit`.
 """
 
 import json
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from actonce.embedded.local_audit import rewrite_audit
 
 _CONSTANT_TIMEOUT = re.compile(r"\{% \$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}")
 
@@ -63,7 +66,10 @@ def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, s
             properties["DefinitionUri"] = source.name
         elif resource["Type"] == "AWS::CloudFormation::Stack":
             nested = (built / properties["TemplateURL"]).resolve()
-            shutil.copy(nested, local / f"{name}.yaml")
+            if name == "Audit":
+                rewrite_audit(nested, local / f"{name}.yaml", bootstrap)
+            else:
+                shutil.copy(nested, local / f"{name}.yaml")
             properties["TemplateURL"] = f"{name}.yaml"
     template["Resources"]["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
         VISIBILITY_TIMEOUT_SECONDS

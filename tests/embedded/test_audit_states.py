@@ -56,8 +56,10 @@ def following(client: Any, name: str, state_input: Any, **mock: Any) -> Followin
 @pytest.mark.parametrize(
     ("name", "state_input", "next_state"),
     [
-        ("Day?", DAY, "ListEffects"),
+        ("Day?", DAY, "FindCode"),
         ("Day?", {"scheduled": "2026-11-21T03:00:00Z"}, "StartDay"),
+        ("Code?", DAY | {"code": True}, "ListEffects"),
+        ("Code?", DAY | {"code": False}, "PublishOutcome"),
         ("Exported?", DAY | {"exported": True}, "ForgetSummary"),
         ("Exported?", DAY | {"exported": False}, "ExportEffects"),
         ("ExportDone?", DAY | {"status": "COMPLETED"}, "ForgetSummary"),
@@ -76,6 +78,7 @@ def test_a_choice_is_made(client: Any, name: str, state_input: Any, next_state: 
     ("name", "result", "next_state"),
     [
         ("StartDay", {"executionArn": "arn", "startDate": 0}, "Done"),
+        ("FindCode", {"KeyCount": 0}, "Code?"),
         ("ListEffects", {"KeyCount": 0}, "Exported?"),
         ("ExportEffects", {"ExportDescription": {"ExportArn": "arn"}}, "AwaitExport"),
         ("DescribeExport", {"ExportDescription": {"ExportStatus": "COMPLETED"}}, "ExportDone?"),
@@ -105,6 +108,7 @@ def test_an_answer_leads_on(client: Any, name: str, result: Any, next_state: str
     [
         # A schedule that fires twice is suppressed by the execution's name.
         ("StartDay", "StepFunctions.ExecutionAlreadyExistsException", "Done"),
+        ("FindCode", "S3.NoSuchBucketException", "PublishOutcome"),
         ("ListEffects", "S3.NoSuchBucketException", "PublishOutcome"),
         ("ExportEffects", "DynamoDb.PointInTimeRecoveryUnavailableException", "PublishOutcome"),
         ("DescribeExport", "DynamoDb.ExportNotFoundException", "PublishOutcome"),

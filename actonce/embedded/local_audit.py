@@ -1,0 +1,83 @@
+"""Rewrites the audit's nested stack for MiniStack, which has no EMR Serverless.
+
+- The application becomes a function that runs jobs on this machine (`integrations/`).
+- The tasks whose integration MiniStack does not have call that function, with the same arguments.
+- An error that MiniStack names otherwise than AWS has MiniStack's name.
+"""
+
+import importlib.util
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+_APPLICATION: Final = "AWS::EMRServerless::Application"
+_MISSING: Final = (
+    "arn:aws:states:::emr-serverless:startJobRun.sync",
+    "arn:aws:states:::aws-sdk:s3:getObject",
+)
+_NAMED_OTHERWISE: Final = {
+    "StepFunctions.ExecutionAlreadyExistsException": "ExecutionAlreadyExists"
+}
+_STAND_IN: Final = Path(__file__).with_name("integrations")
+_LONGEST_SECONDS: Final = 900
+
+
+def rewrite_audit(built: Path, local: Path, bootstrap: str) -> None:
+    """Rewrite a built template.
+
+    Args:
+        built: the template that `sam build` wrote.
+        local: the template to write; the code and the definitions that it names go beside it.
+        bootstrap: the text of the function's `bootstrap`.
+    """
+    template = yaml.safe_load(built.read_text())
+    for name, resource in template["Resources"].items():
+        if resource["Type"] == _APPLICATION:
+            template["Resources"][name] = _function(local.parent, bootstrap)
+        elif resource["Type"] == "AWS::StepFunctions::StateMachine":
+            properties = resource["Properties"]
+            source = (built.parent / properties["DefinitionS3Location"]).resolve()
+            definition = json.loads(source.read_text())
+            for state in definition["States"].values():
+                _rewrite_state(state)
+            (local.parent / source.name).write_text(json.dumps(definition, indent=2))
+            properties["DefinitionS3Location"] = source.name
+    local.write_text(yaml.safe_dump(template, sort_keys=False))
+
+
+def _function(folder: Path, bootstrap: str) -> dict[str, Any]:
+    code = folder / _STAND_IN.name
+    shutil.copytree(_STAND_IN, code, ignore=shutil.ignore_patterns("__pycache__"))
+    start = code / "bootstrap"
+    start.write_text(bootstrap)
+    start.chmod(0o755)
+    spark = importlib.util.find_spec("pyspark")
+    home = next(iter(spark.submodule_search_locations or []), "") if spark else ""
+    return {
+        "Type": "AWS::Lambda::Function",
+        "Properties": {
+            "Runtime": "provided.al2023",
+            "Handler": "integrations.handler",
+            "Code": code.name,
+            "Timeout": _LONGEST_SECONDS,
+            "Role": {"Fn::GetAtt": ["AuditJobRole", "Arn"]},
+            "Environment": {"Variables": {"SPARK_HOME": home, "SPARK_PYTHON": sys.executable}},
+        },
+    }
+
+
+def _rewrite_state(state: dict[str, Any]) -> None:
+    for rule in [*state.get("Retry", []), *state.get("Catch", [])]:
+        rule["ErrorEquals"] = [_NAMED_OTHERWISE.get(name, name) for name in rule["ErrorEquals"]]
+    if state.get("Resource") in _MISSING:
+        state["Arguments"] = {
+            "FunctionName": "${ApplicationId}",
+            "Payload": {"resource": state["Resource"], "arguments": state["Arguments"]},
+        }
+        state["Resource"] = "arn:aws:states:::lambda:invoke"
+        output = json.dumps(state["Output"])
+        state["Output"] = json.loads(output.replace("$states.result.", "$states.result.Payload."))

@@ -1,0 +1,252 @@
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from actonce.embedded.paths import PROJECT
+from tests import asl, audit_machine
+from tests import template as cloudformation
+from tests.collect.test_records_template import lint
+from tests.template import of_type
+
+AUDIT = PROJECT / "audit.yaml"
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.load(AUDIT.read_text(), Loader=cloudformation._Loader)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def resources(template: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = template["Resources"]
+    return found
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def statements(node: Any) -> Iterator[dict[str, Any]]:
+    """Every statement of every policy under a node."""
+    if isinstance(node, dict):
+        if "Effect" in node and "Action" in node:
+            yield node
+        for value in node.values():
+            yield from statements(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from statements(value)
+
+
+def allowed(resource: dict[str, Any]) -> dict[str, list[str]]:
+    """What a role or policy may do: action to resources, as they are written."""
+    found: dict[str, list[str]] = {}
+    policies = resource["Properties"]
+    for statement in statements(policies.get("Policies", policies.get("PolicyDocument"))):
+        assert statement["Effect"] == "Allow"
+        for action in as_list(statement["Action"]):
+            found.setdefault(action, []).extend(
+                json.dumps(place) for place in as_list(statement["Resource"])
+            )
+    return found
+
+
+def test_lint_finds_nothing() -> None:
+    answer = lint(AUDIT)
+
+    assert answer.returncode == 0, answer.stdout
+
+
+def test_bucket_is_encrypted_private_versioned_and_outlives_the_stack(
+    resources: dict[str, Any],
+) -> None:
+    properties = resources["AuditBucket"]["Properties"]
+
+    assert resources["AuditBucket"]["DeletionPolicy"] == "Retain"
+    assert resources["AuditBucket"]["UpdateReplacePolicy"] == "Retain"
+    assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
+    assert len(properties["PublicAccessBlockConfiguration"]) == 4
+    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
+
+
+def test_results_and_logs_are_forgotten_and_the_code_is_not(resources: dict[str, Any]) -> None:
+    rules = resources["AuditBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+
+    expired = {rule.get("Prefix") for rule in rules if "ExpirationInDays" in rule}
+    assert expired == {"audit/", "audit-logs/"}
+    assert [
+        rule for rule in rules if "NoncurrentVersionExpiration" in rule and "Prefix" not in rule
+    ]
+
+
+def test_it_is_deployed_only_with_the_records(resources: dict[str, Any]) -> None:
+    main = cloudformation.load()
+    nested = main["Resources"]["Audit"]
+
+    assert main["Parameters"]["DailyAudit"]["Default"] == "false"
+    assert nested["Condition"] == "AuditsDays"
+    assert main["Conditions"]["AuditsDays"]["Fn::And"][0] == {"Condition": "KeepsRecords"}
+    (assertion,) = main["Rules"]["AuditNeedsRecords"]["Assertions"]
+    assert assertion["Assert"] == {"Fn::Equals": [{"Ref": "KeepRecords"}, "true"]}
+    assert set(nested["Properties"]["Parameters"]) == set(
+        yaml.load(AUDIT.read_text(), Loader=cloudformation._Loader)["Parameters"]
+    )
+    assert resources["AuditApplication"]["Properties"]["ReleaseLabel"] == "emr-spark-8.0.0"
+
+
+def test_every_substitution_is_filled_in(resources: dict[str, Any]) -> None:
+    properties = resources["AuditStateMachine"]["Properties"]
+
+    filled_in = set(properties["DefinitionSubstitutions"])
+    assert filled_in == set(asl.SUBSTITUTION.findall(audit_machine.AUDIT.read_text()))
+    assert (PROJECT / properties["DefinitionS3Location"]) == audit_machine.AUDIT
+    assert properties["StateMachineType"] == "STANDARD"
+
+
+# --------------------------------------------------------------------------- least privilege
+
+
+def test_the_job_cannot_change_what_it_judges(resources: dict[str, Any]) -> None:
+    may = allowed(resources["AuditJobRole"])
+
+    assert set(may) == {
+        "s3:ListBucket",
+        "s3:GetBucketLocation",
+        "s3:GetObject",
+        "s3:PutObject",
+        "s3:DeleteObject",
+        "s3:AbortMultipartUpload",
+    }
+    for action in ("s3:PutObject", "s3:DeleteObject"):
+        assert not [place for place in may[action] if "RecordsBucketName" in place]
+    assert not [place for place in may["s3:PutObject"] if "/code/" in place]
+    read = "".join(may["s3:GetObject"])
+    for stream in ("sent", "deliveries", "executions", "effects", "dead_letters"):
+        assert f"${{RecordsBucketName}}/{stream}/*" in read
+
+
+NEEDED = {
+    "arn:aws:states:::states:startExecution": "states:StartExecution",
+    "arn:aws:states:::aws-sdk:s3:listObjectsV2": "s3:ListBucket",
+    "arn:aws:states:::aws-sdk:s3:getObject": "s3:GetObject",
+    "arn:aws:states:::aws-sdk:s3:deleteObject": "s3:DeleteObject",
+    "arn:aws:states:::aws-sdk:dynamodb:exportTableToPointInTime": (
+        "dynamodb:ExportTableToPointInTime"
+    ),
+    "arn:aws:states:::aws-sdk:dynamodb:describeExport": "dynamodb:DescribeExport",
+    "arn:aws:states:::emr-serverless:startJobRun.sync": "emr-serverless:StartJobRun",
+    "arn:aws:states:::sns:publish": "sns:Publish",
+}
+
+
+def test_the_state_machine_may_do_what_its_states_do_and_no_more(
+    resources: dict[str, Any],
+) -> None:
+    may = allowed(resources["AuditStateMachineRole"]) | allowed(resources["StartDaysPolicy"])
+    states = audit_machine.definition()["States"].values()
+
+    assert {NEEDED[state["Resource"]] for state in states if "Resource" in state} <= set(may)
+    beside = {
+        "s3:PutObject", "s3:PutObjectAcl", "s3:AbortMultipartUpload",  # the export's
+        "emr-serverless:GetJobRun", "emr-serverless:CancelJobRun",  # .sync
+        "events:PutTargets", "events:PutRule", "events:DescribeRule",  # .sync
+        "iam:PassRole",
+        "kms:Decrypt", "kms:GenerateDataKey",  # the topic's
+    }  # fmt: skip
+    others = set(may) - set(NEEDED.values()) - beside
+    assert {action.split(":")[0] for action in others} == {"logs", "xray"}
+
+
+def test_what_it_lends_and_starts_is_its_own(resources: dict[str, Any]) -> None:
+    role = resources["AuditStateMachineRole"]
+    may = allowed(role)
+    (lending,) = [s for s in statements(role["Properties"]) if s["Action"] == "iam:PassRole"]
+
+    assert may["iam:PassRole"] == [json.dumps({"Fn::GetAtt": ["AuditJobRole", "Arn"]})]
+    assert lending["Condition"] == {
+        "StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}
+    }
+    assert may["s3:DeleteObject"] == [
+        json.dumps({"Fn::Sub": "${AuditBucket.Arn}/audit/summary.json"})
+    ]
+    assert all("/effects/*" in place for place in may["s3:PutObject"])
+    this = [json.dumps({"Ref": "AuditStateMachine"})]
+    assert allowed(resources["StartDaysPolicy"]) == {"states:StartExecution": this}
+    assert allowed(resources["AuditScheduleRole"]) == {"states:StartExecution": this}
+
+
+def test_no_role_may_do_everything_and_every_wildcard_says_why(template: dict[str, Any]) -> None:
+    for role in of_type(template, "AWS::IAM::Role").values():
+        for action in allowed(role):
+            assert "*" not in action
+    for line in AUDIT.read_text().splitlines():
+        if "*" in line and not line.lstrip().startswith(("#", "Principal:", "ScheduleExpression:")):
+            assert re.search(r"\*.*\s# \w+", line), line
+
+
+def test_only_the_service_of_each_role_takes_it_and_only_for_this_account(
+    template: dict[str, Any],
+) -> None:
+    taken_by = {}
+    for name, role in of_type(template, "AWS::IAM::Role").items():
+        (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        taken_by[name] = statement["Principal"]["Service"].removesuffix(".amazonaws.com")
+        assert statement["Condition"] == {
+            "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+        }
+    assert taken_by == {
+        "AuditJobRole": "emr-serverless",
+        "AuditStateMachineRole": "states",
+        "AuditScheduleRole": "scheduler",
+    }
+
+
+# --------------------------------------------------------------------------- every night
+
+
+def test_the_schedule_gives_the_time_that_it_was_due_not_the_time_that_it_is(
+    resources: dict[str, Any],
+) -> None:
+    properties = resources["AuditSchedule"]["Properties"]
+
+    # A retry after midnight would otherwise audit another day.
+    assert json.loads(properties["Target"]["Input"]) == {
+        "scheduled": "<aws.scheduler.scheduled-time>"
+    }
+    assert properties["ScheduleExpressionTimezone"] == "UTC"
+    hour = int(properties["ScheduleExpression"].split()[1])
+    retries_end = hour * 3600 + properties["Target"]["RetryPolicy"]["MaximumEventAgeInSeconds"]
+    assert 3600 <= hour * 3600 < retries_end < 24 * 3600
+
+
+@pytest.mark.parametrize(
+    ("metric", "comparison", "missing"),
+    [
+        ("ExecutionsFailed", "GreaterThanThreshold", "notBreaching"),
+        ("ExecutionsTimedOut", "GreaterThanThreshold", "notBreaching"),
+        # A night without an audit is what nobody would notice.
+        ("ExecutionsStarted", "LessThanThreshold", "breaching"),
+    ],
+)
+def test_alarm_is_raised(
+    template: dict[str, Any], metric: str, comparison: str, missing: str
+) -> None:
+    (alarm,) = [
+        alarm["Properties"]
+        for alarm in of_type(template, "AWS::CloudWatch::Alarm").values()
+        if alarm["Properties"]["MetricName"] == metric
+    ]
+
+    assert alarm["ComparisonOperator"] == comparison
+    assert alarm["TreatMissingData"] == missing
+    assert alarm["AlarmActions"] == [{"Ref": "AlarmTopicArn"}]
+    assert alarm["Dimensions"] == [
+        {"Name": "StateMachineArn", "Value": {"Ref": "AuditStateMachine"}}
+    ]
+    assert "TimeoutSeconds" in audit_machine.definition()

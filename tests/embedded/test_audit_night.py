@@ -1,0 +1,232 @@
+"""The daily audit, deployed: schedule, state machine, job, outcome. The job runs on this machine.
+
+The embedded AWS hands no record to Firehose and exports no file (test_records_path.py), so the
+records are collected and put into the bucket.
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.aws import Stack
+from actonce.embedded import lifecycle
+from actonce.embedded.lifecycle import State
+from actonce.embedded.paths import Paths
+from tests.embedded import command_line
+from tests.embedded.waiting import wait_for_execution, wait_until
+
+pytestmark = [
+    pytest.mark.embedded,
+    pytest.mark.skipif(
+        shutil.which("java") is None, reason="NO JAVA ON THIS MACHINE: no night was audited"
+    ),
+]
+
+MESSAGES = ["night-1", "night-2", "night-3"]
+JOB_SECONDS = 600.0  # Spark, on a machine that may be busy
+
+
+@pytest.fixture(scope="module")
+def audited(paths: Paths) -> tuple[State, Stack]:
+    """An embedded AWS of this file's own, with the records kept and the days audited."""
+    parameters = {"KeepRecords": "true", "DailyAudit": "true"}
+    return lifecycle.up(paths, lambda _: None, parameters=parameters)
+
+
+@pytest.fixture(scope="module")
+def stack(audited: tuple[State, Stack]) -> Stack:
+    return audited[1]
+
+
+@pytest.fixture(scope="module")
+def day(stack: Stack) -> str:
+    """The day to audit, on which three messages are acted on."""
+    for message_id in MESSAGES:
+        stack.sqs.send_message(
+            QueueUrl=stack.requests_queue, MessageBody=json.dumps({"message_id": message_id})
+        )
+    ended = [wait_for_execution(stack, stack.execution_arn(name)) for name in MESSAGES]
+    assert [execution["status"] for execution in ended] == ["SUCCEEDED"] * len(MESSAGES)
+    return ended[0]["startDate"].astimezone(UTC).date().isoformat()
+
+
+@pytest.fixture(scope="module")
+def put_records(
+    audited: tuple[State, Stack], day: str, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], None]:
+    """Collects the day and puts it into the records' bucket."""
+
+    def put() -> None:
+        state, stack = audited
+        folder = tmp_path_factory.mktemp("records")
+        answer = command_line.run(state, "collect", "--day", day, "--to", str(folder))
+        assert answer.returncode == 0, answer.stderr
+        for file in folder.rglob("*.gz"):
+            stack.aws.client("s3").upload_file(
+                str(file), stack.outputs["RecordsBucketName"], str(file.relative_to(folder))
+            )
+
+    return put
+
+
+@pytest.fixture(scope="module")
+def told(stack: Stack) -> Callable[[], list[dict[str, str]]]:
+    """What the alarm topic has told so far."""
+    queue = stack.sqs.create_queue(QueueName="told")["QueueUrl"]
+    arn = stack.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
+    stack.aws.client("sns").subscribe(
+        TopicArn=stack.outputs["AlarmTopicArn"],
+        Protocol="sqs",
+        Endpoint=arn["Attributes"]["QueueArn"],
+    )
+    heard: list[dict[str, str]] = []
+
+    def hear() -> list[dict[str, str]]:
+        for message in stack.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get(
+            "Messages", []
+        ):
+            heard.append(json.loads(message["Body"]))
+            stack.sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+        return heard
+
+    return hear
+
+
+def execution_of(stack: Stack, name: str) -> str:
+    machine = stack.outputs["AuditStateMachineArn"]
+    return f"{machine.replace(':stateMachine:', ':execution:')}:{name}"
+
+
+def start(stack: Stack, name: str, state_input: dict[str, Any]) -> Any:
+    """Start an execution by hand and wait for its end."""
+    stack.stepfunctions.start_execution(
+        stateMachineArn=stack.outputs["AuditStateMachineArn"],
+        name=name,
+        input=json.dumps(state_input),
+    )
+    return wait_for_execution(stack, execution_of(stack, name), JOB_SECONDS)
+
+
+def scheduled_input(stack: Stack, day: str) -> str:
+    """The schedule's input, with the time that Scheduler puts in on the night after a day."""
+    night = datetime.fromisoformat(day) + timedelta(days=1, hours=3)
+    (schedule,) = stack.aws.client("scheduler").list_schedules()["Schedules"]
+    target = stack.aws.client("scheduler").get_schedule(Name=schedule["Name"])["Target"]
+    assert target["Arn"] == stack.outputs["AuditStateMachineArn"]
+    return str(target["Input"].replace("<aws.scheduler.scheduled-time>", f"{night.isoformat()}Z"))
+
+
+def outcomes_of_firings(stack: Stack, *, at_least: int) -> list[str]:
+    """What became of the executions that the schedule has started; empty while there are fewer."""
+    machine = stack.outputs["AuditStateMachineArn"]
+    ended = stack.stepfunctions.list_executions(stateMachineArn=machine, statusFilter="SUCCEEDED")
+    outputs = [
+        json.loads(stack.stepfunctions.describe_execution(executionArn=e["executionArn"])["output"])
+        for e in ended["executions"]
+    ]
+    outcomes = [output["outcome"] for output in outputs if output["outcome"] != "audited"]
+    return outcomes if len(outcomes) >= at_least else []
+
+
+def test_without_its_code_the_audit_says_what_to_do(
+    stack: Stack, day: str, told: Callable[[], list[dict[str, str]]]
+) -> None:
+    ended = start(stack, "without-code", {"day": day})
+
+    assert (ended["status"], ended["error"]) == ("FAILED", "NotAudited")
+    assert "run actonce audit package --to s3://" in ended["cause"]
+    (message,) = wait_until(told)
+    assert message["Subject"] == f"ActOnce audit of {day}: not audited"
+    assert ended["cause"] in message["Message"]
+
+
+def test_a_good_day_is_audited_by_night_and_once(
+    audited: tuple[State, Stack],
+    day: str,
+    put_records: Callable[[], None],
+    told: Callable[[], list[dict[str, str]]],
+) -> None:
+    state, stack = audited
+    code = f"s3://{stack.outputs['AuditBucketName']}/code/"
+    packed = command_line.run(state, "audit", "package", "--to", code)
+    assert packed.returncode == 0, packed.stderr
+    put_records()
+    scheduler = stack.aws.client("scheduler")
+    (schedule,) = scheduler.list_schedules()["Schedules"]
+    deployed = scheduler.get_schedule(Name=schedule["Name"])
+
+    # Scheduler itself, every minute instead of every night; the embedded one leaves the time out.
+    every_minute = {
+        "Name": schedule["Name"],
+        "ScheduleExpression": "rate(1 minutes)",
+        "FlexibleTimeWindow": {"Mode": "OFF"},
+        "Target": deployed["Target"] | {"Input": scheduled_input(stack, day)},
+    }
+    scheduler.update_schedule(**every_minute)
+    outcomes = wait_until(lambda: outcomes_of_firings(stack, at_least=2), 300.0)
+    scheduler.update_schedule(**every_minute, State="DISABLED")
+    assert outcomes.count("started") == 1
+    assert outcomes.count("suppressed") == len(outcomes) - 1
+
+    ended = wait_for_execution(stack, execution_of(stack, f"audit-{day}"), JOB_SECONDS)
+    assert ended["status"] == "SUCCEEDED", ended
+    outcome = json.loads(ended["output"])
+    assert outcome == {
+        "outcome": "audited",
+        "day": day,
+        "exit_status": 0,
+        "sentence": "All 3 messages are accounted for, and none was acted on twice.",
+    }
+    message = wait_until(lambda: next((m for m in told() if "nothing to do" in m["Subject"]), None))
+    assert message is not None
+    assert outcome["sentence"] in message["Message"]
+
+
+def test_an_effect_written_twice_is_an_alarm_and_told(
+    stack: Stack,
+    day: str,
+    put_records: Callable[[], None],
+    told: Callable[[], list[dict[str, str]]],
+) -> None:
+    (item,) = stack.dynamodb.query(
+        TableName=stack.appointments_table,
+        KeyConditionExpression="message_id = :message_id",
+        ExpressionAttributeValues={":message_id": {"S": MESSAGES[1]}},
+    )["Items"]
+    stack.dynamodb.put_item(
+        TableName=stack.appointments_table,
+        Item=item | {"appointment_id": {"S": "appointment-by-hand"}},
+    )
+    put_records()
+
+    ended = start(stack, "audited-again", {"day": day})
+
+    assert (ended["status"], ended["error"]) == ("FAILED", "Alarms")
+    assert ended["cause"] == "Of 3 messages, 1 acted on more than once."
+    message = wait_until(lambda: next((m for m in told() if "ALARM" in m["Subject"]), None))
+    assert message is not None
+    assert ended["cause"] in message["Message"]
+    summary = stack.aws.client("s3").get_object(
+        Bucket=stack.outputs["AuditBucketName"], Key="audit/summary.json"
+    )
+    (alarm,) = json.loads(summary["Body"].read())["alarms"]
+    assert (alarm["message_id"], alarm["verdict"]) == (MESSAGES[1], "performed_again")
+
+
+def test_results_of_the_day_are_replaced_not_added_to(stack: Stack, day: str) -> None:
+    keys = [
+        item["Key"]
+        for page in stack.aws.client("s3")
+        .get_paginator("list_objects_v2")
+        .paginate(Bucket=stack.outputs["AuditBucketName"], Prefix="audit/days/")
+        for item in page["Contents"]
+    ]
+
+    assert [key for key in keys if key.endswith(".parquet")]
+    assert {Path(key).parent.name for key in keys if key.endswith(".parquet")} == {f"day={day}"}
+    assert len([key for key in keys if key.endswith(".parquet")]) == 1
