@@ -129,6 +129,11 @@ class Stack:
         return self.outputs["RequestsQueueUrl"]
 
     @property
+    def is_fifo(self) -> bool:
+        """Whether RequestsQueue, and UnstartedQueue with it, is a FIFO queue."""
+        return self.requests_queue.endswith(".fifo")
+
+    @property
     def unstarted_queue(self) -> str:
         """URL of UnstartedQueue."""
         return self.outputs["UnstartedQueueUrl"]

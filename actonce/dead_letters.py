@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce import history
 from actonce.aws import Stack
 from actonce.deployed import (
+    SOURCE_DEDUPLICATION_ID,
     SOURCE_MESSAGE_ID,
     Outcome,
     ProcessingTable,
@@ -21,6 +22,7 @@ from actonce.deployed import (
 from actonce.errors import Failed
 from actonce.history import Execution, Stay
 from actonce.queue_peek import Queued, QueueReader
+from actonce.sending import for_fifo
 from actonce.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
 
 Decision = Literal["retry", "resolve", "reject"]
@@ -201,7 +203,7 @@ def _decide_in_ledger(
             now = datetime.now(UTC)
             decided = rows.decide(letter.message_id, _OUTCOMES[decision], now, note) or decided
             if decision == "retry" and letter.source is not None:
-                _send_anew(stack, letter.source)
+                _send_anew(stack, letter.source, letter.queued.sqs_message_id)
             queue.delete(letter.queued)
     if not letters:
         raise Failed(f"There is no dead letter of {message_id!r} in the queue.")
@@ -210,7 +212,7 @@ def _decide_in_ledger(
     return Answer(decided=False, said="It waits for no decision: its row says that it is done.")
 
 
-def _send_anew(stack: Stack, source: dict[str, Any]) -> None:
+def _send_anew(stack: Stack, source: dict[str, Any], deduplication_id: str) -> None:
     attributes: Attributes = {
         name: sqs_form(value) for name, value in source["message_attributes"].items()
     }
@@ -219,10 +221,16 @@ def _send_anew(stack: Stack, source: dict[str, Any]) -> None:
         attributes.setdefault(
             SOURCE_MESSAGE_ID, {"DataType": "String", "StringValue": source["sqs_message_id"]}
         )
+    if source["deduplication_id"] is not None:
+        attributes[SOURCE_DEDUPLICATION_ID] = {
+            "DataType": "String",
+            "StringValue": source["deduplication_id"],
+        }
     stack.sqs.send_message(
         QueueUrl=stack.requests_queue,
         MessageBody=source["body"],
         MessageAttributes=attributes,
+        **for_fifo(stack.requests_queue, source["message_group_id"], deduplication_id),
     )
 
 

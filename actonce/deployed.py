@@ -12,7 +12,12 @@ _FUNCTIONS = str(PROJECT / "functions")
 if _FUNCTIONS not in sys.path:
     sys.path.append(_FUNCTIONS)
 
-from deduplication.delivery import SOURCE_MESSAGE_ID, Delivery  # noqa: E402
+from deduplication.delivery import (  # noqa: E402
+    SOURCE_DEDUPLICATION_ID,
+    SOURCE_GROUP_ID,
+    SOURCE_MESSAGE_ID,
+    Delivery,
+)
 from deduplication.fingerprints import timestamp  # noqa: E402
 from deduplication.identity import (  # noqa: E402
     execution_name,
@@ -27,6 +32,8 @@ from locking.rows import ProcessingTable  # noqa: E402
 
 __all__ = [
     "SOURCE_ATTRIBUTES",
+    "SOURCE_DEDUPLICATION_ID",
+    "SOURCE_GROUP_ID",
     "SOURCE_MESSAGE_ID",
     "Delivery",
     "Message",

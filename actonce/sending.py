@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypedDict
 
 from botocore import exceptions as botocore_exceptions
 from botocore.exceptions import ClientError
@@ -47,6 +47,20 @@ _ONE_OF_THE_MESSAGES = frozenset(
 )
 
 
+class Fifo(TypedDict, total=False):
+    """What SendMessage needs besides on a FIFO queue."""
+
+    MessageGroupId: str
+    MessageDeduplicationId: str
+
+
+def for_fifo(queue_url: str, group: str | None, deduplication_id: str) -> Fifo:
+    """What a message needs besides on this queue; nothing on a standard one."""
+    if not queue_url.endswith(".fifo"):
+        return {}
+    return {"MessageGroupId": group or "none", "MessageDeduplicationId": deduplication_id}
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """A message to send: its line's number (from 1), its text, its size in bytes of UTF-8."""
@@ -54,6 +68,7 @@ class Line:
     number: int
     body: str
     size: int
+    fifo: Fifo = field(default_factory=Fifo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +197,8 @@ class Sender:
 
     def send(self, batch: Sequence[Line], report: Report) -> None:
         """Send one batch until each of its messages came to its end."""
-        give_up_at = time.monotonic() + self._retry_for
+        began = time.monotonic()
+        give_up_at = began + self._retry_for
         rest, attempt = list(batch), 0
         while True:
             ends, again = self._try(rest)
@@ -201,11 +217,16 @@ class Sender:
                 )
                 return
             rest = [line for line, _ in again]
+            self.before_retry(time.monotonic() - began)
+
+    def before_retry(self, seconds: float) -> None:
+        """Told that a batch is sent again, so long after it was sent first."""
 
     def _try(self, lines: Sequence[Line]) -> tuple[list[End], list[tuple[Line, str]]]:
         """One attempt: what came to its end, and what is to be tried again, with the reason."""
         entries: list[Any] = [
-            {"Id": str(index), "MessageBody": line.body} for index, line in enumerate(lines)
+            {"Id": str(index), "MessageBody": line.body, **line.fifo}
+            for index, line in enumerate(lines)
         ]
         try:
             answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)

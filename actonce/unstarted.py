@@ -12,6 +12,8 @@ from botocore.exceptions import ClientError
 
 from actonce.deployed import (
     SOURCE_ATTRIBUTES,
+    SOURCE_DEDUPLICATION_ID,
+    SOURCE_GROUP_ID,
     SOURCE_MESSAGE_ID,
     Delivery,
     Message,
@@ -21,7 +23,7 @@ from actonce.deployed import (
     timestamp,
 )
 from actonce.queue_peek import Queued, QueueReader
-from actonce.sending import MAX_BYTES
+from actonce.sending import MAX_BYTES, for_fifo
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -58,6 +60,8 @@ class Unstarted:
     source_message_id: str
     receive_count: int
     attributes: Attributes
+    message_group_id: str | None
+    id_is_lost: bool
 
     @property
     def sqs_message_id(self) -> str:
@@ -93,6 +97,10 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
     handed_on = queued.message_attributes.keys() >= _SET_BY_THE_STARTER
     if handed_on:
         own = json.loads(queued.text_attribute(SOURCE_ATTRIBUTES) or "{}")
+        if SOURCE_DEDUPLICATION_ID in queued.message_attributes:
+            own[SOURCE_DEDUPLICATION_ID] = _event_form(
+                queued.message_attributes[SOURCE_DEDUPLICATION_ID]
+            )
         receive_count = int(queued.text_attribute("receive_count") or 0)
         reason = queued.text_attribute("reason") or ""
         detail = queued.text_attribute("detail") or ""
@@ -120,6 +128,11 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
         source_message_id=source,
         receive_count=receive_count,
         attributes={name: value for name, value in own.items() if name != SOURCE_MESSAGE_ID},
+        message_group_id=(
+            queued.text_attribute(SOURCE_GROUP_ID) or queued.attributes.get("MessageGroupId")
+        ),
+        # SQS puts the message's id in its place when it moves a message (FIFO).
+        id_is_lost=reader.id_is_deduplication_id and SOURCE_DEDUPLICATION_ID not in own,
     )
 
 
@@ -147,6 +160,12 @@ def redrive(
     """
 
     def one(entry: Unstarted) -> NotRedriven | None:
+        if entry.id_is_lost:
+            return NotRedriven(
+                entry,
+                "Its message id was its deduplication id, which SQS replaced when it moved the "
+                "message here: send it anew with the right one.",
+            )
         attributes = attributes_to_send(entry)
         if attributes is None:
             return NotRedriven(
@@ -157,6 +176,8 @@ def redrive(
                 QueueUrl=requests_queue,
                 MessageBody=entry.queued.body,
                 MessageAttributes=attributes,
+                # Its own deduplication id would be dropped for five minutes.
+                **for_fifo(requests_queue, entry.message_group_id, entry.sqs_message_id),
             )
         except ClientError as error:
             return NotRedriven(entry, str(error))

@@ -101,7 +101,8 @@ def demo(
         _show(result.outcome, result.interruptions, strategy)
     if result.second is not None:
         _show_second(result.second)
-    if not result.outcome.exactly_once or (result.second and result.second.differences):
+    good = result.outcome.exactly_once and not result.outcome.out_of_order
+    if not good or (result.second and result.second.differences):
         raise typer.Exit(1)
 
 
@@ -138,12 +139,14 @@ def _show(outcome: Outcome, interruptions: Counter[str], strategy: Strategy) -> 
     table.add_section()
     row(outcome.effects, "effects", "appointments in the practices' books")
     row(outcome.acted_on_twice, "acted on twice", "messages with two appointments", alarm=True)
+    if outcome.out_of_order is not None:
+        row(outcome.out_of_order, "out of order", "effects too late in their group", alarm=True)
     row(outcome.awaiting_decision, "awaiting decision", "actonce dead-letters list")
     row(outcome.lost, "lost", "messages that ended nowhere", alarm=True)
     console.out.print()
     console.out.print(table)
     console.out.print()
-    good = outcome.exactly_once
+    good = outcome.exactly_once and not outcome.out_of_order
     console.out.print(
         f"{'✓' if good else '✗'} {outcome.sentence}", style="bold green" if good else "bold red"
     )

@@ -11,8 +11,10 @@ from typing import IO, Annotated
 import typer
 
 from actonce import console
+from actonce.aws import Stack
 from actonce.commands.options import Json, StackName
 from actonce.errors import Failed, WrongUse
+from actonce.fifo_sending import FifoIds, FifoSender
 from actonce.message_ids import message_reader
 from actonce.sending import Accepted, End, NotSent, Sender
 from actonce.sent_record import SentRecord
@@ -37,6 +39,24 @@ def send(
     retry_for: Annotated[
         float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
     ] = 60.0,
+    fifo: Annotated[
+        bool, typer.Option("--fifo", help="The queue is a FIFO queue (QueueType=fifo).")
+    ] = False,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GROUP",
+            help="With --fifo: the message group, body:<JMESPath> or a text for all lines.",
+        ),
+    ] = None,
+    dedup_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="With --fifo: the deduplication id, body:<JMESPath>; left out, SQS takes the "
+            "content's (ContentBasedDeduplication=true).",
+        ),
+    ] = None,
     stack_name: StackName = "actonce",
     json: Json = False,
 ) -> None:
@@ -50,9 +70,13 @@ def send(
         actonce send requests.jsonl
 
         zcat requests.jsonl.gz | actonce send - --record audit/ --json
+
+        actonce send requests.jsonl --fifo --group body:practice --dedup-id body:message_id
     """
+    ids = _fifo_ids(fifo=fifo, group=group, dedup_id=dedup_id)
     with _opened(file) as source:
         stack = find_stack(stack_name)
+        sender = _sender(stack, ids, retry_for)
         stream = None
         if record is not None:
             reader = message_reader(stack, message_id_from)
@@ -64,7 +88,7 @@ def send(
         with console.progress("Sending", _lines_of(source)) as bar:
             ends = _Ends(stream, bar)
             try:
-                Sender(stack.sqs, stack.requests_queue, retry_for=retry_for).send_all(source, ends)
+                sender.send_all(source, ends)
             except OSError as error:
                 raise Failed(f"Stopped after {ends.sent} messages were sent: {error}.") from error
             except BaseException:
@@ -83,6 +107,36 @@ def send(
         console.out.print(f"Sent {ends.sent:,} messages in {seconds:.1f} s")
     if ends.failed:
         raise Failed(f"{ends.failed} of {ends.sent + ends.failed} lines were not sent; see above.")
+
+
+def _fifo_ids(*, fifo: bool, group: str | None, dedup_id: str | None) -> FifoIds | None:
+    if not fifo:
+        if group is not None or dedup_id is not None:
+            raise WrongUse("--group and --dedup-id are for FIFO queues: add --fifo.")
+        return None
+    if group is None:
+        raise WrongUse("--fifo needs --group: body:<JMESPath>, or a text for all lines.")
+    try:
+        return FifoIds.parsed(group, dedup_id)
+    except ValueError as error:
+        raise WrongUse(f"--group, --dedup-id: {error}.") from error
+
+
+def _sender(stack: Stack, ids: FifoIds | None, retry_for: float) -> Sender:
+    is_fifo = stack.requests_queue.endswith(".fifo")
+    if is_fifo and ids is None:
+        raise WrongUse("RequestsQueue is a FIFO queue: add --fifo and --group.")
+    if ids is None:
+        return Sender(stack.sqs, stack.requests_queue, retry_for=retry_for)
+    if not is_fifo:
+        raise WrongUse("RequestsQueue is a standard queue: leave --fifo out.")
+    return FifoSender(
+        stack.sqs,
+        stack.requests_queue,
+        ids,
+        retry_for=retry_for,
+        warn=lambda text: console.err.print(text, style="yellow"),
+    )
 
 
 class _Ends:

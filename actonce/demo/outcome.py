@@ -25,7 +25,11 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Counts; `distinct` counts message ids, among the messages that have one."""
+    """Counts; `distinct` counts message ids, among the messages that have one.
+
+    `out_of_order`: effects that came after one of their group that was sent later; None where the
+    queue promises no order.
+    """
 
     sent: int
     distinct: int
@@ -35,6 +39,7 @@ class Outcome:
     refused: dict[str, int]
     effects: int
     acted_on_twice: int
+    out_of_order: int | None
     awaiting_decision: int
     lost: int
     exactly_once: bool
@@ -47,15 +52,18 @@ class Outcome:
     @property
     def sentence(self) -> str:
         """The answer."""
+        if self.exactly_once and self.out_of_order:
+            return f"NOT in order: {self.out_of_order} effects came too late in their group."
         if self.exactly_once:
-            return "Every message was acted on at most once, and none was lost."
+            ordered = "" if self.out_of_order is None else ", each group in its order"
+            return f"Every message was acted on at most once{ordered}, and none was lost."
         return (
             f"NOT exactly once: {self.acted_on_twice} messages were acted on more than once, "
             f"{self.lost} were lost."
         )
 
 
-def judge(sent: Collection[Sent], records: Records, seconds: float) -> Outcome:
+def judge(sent: Collection[Sent], records: Records, seconds: float, *, ordered: bool) -> Outcome:
     """Count, and decide.
 
     A message is lost unless it can be found in one of the four places where messages end: its
@@ -66,6 +74,7 @@ def judge(sent: Collection[Sent], records: Records, seconds: float) -> Outcome:
         sent: every message that SQS accepted.
         records: read after everything had come to rest.
         seconds: how long it took.
+        ordered: whether the effects of a group are promised in the order of sending.
     """
     twice = sum(number > 1 for number in records.effects.values())
     ends = Counter(line["end"] for line in records.deliveries)
@@ -79,11 +88,26 @@ def judge(sent: Collection[Sent], records: Records, seconds: float) -> Outcome:
         refused=dict(sorted(Counter(reason for _, reason in records.refused).items())),
         effects=sum(records.effects.values()),
         acted_on_twice=twice,
+        out_of_order=_out_of_order(sent, records) if ordered else None,
         awaiting_decision=len(records.waiting),
         lost=lost,
         exactly_once=twice == 0 and lost == 0,
         seconds=round(seconds, 1),
     )
+
+
+def _out_of_order(sent: Collection[Sent], records: Records) -> int:
+    first_sent: dict[str, int] = {}
+    for number, message in enumerate(sent):
+        if message.message_id is not None:
+            first_sent.setdefault(message.message_id, number)
+    late = 0
+    for book in records.books.values():
+        newest = -1
+        for message_id in book:
+            late += first_sent[message_id] < newest
+            newest = max(newest, first_sent[message_id])
+    return late
 
 
 def _lost(sent: Collection[Sent], records: Records) -> set[str]:

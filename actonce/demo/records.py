@@ -1,6 +1,7 @@
 """What the parts of the stack recorded on their own."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ class Records:
             the rows in the same words.
         resolved: names of the executions that an operator ended as resolved.
         effects: stored message id to the number of its appointments.
+        books: practice to the stored message ids of its appointments, by their slots.
         refused: (`source_message_id`, reason) of what waits in UnstartedQueue.
         waiting: names of the executions whose dead letters wait for a decision.
     """
@@ -31,13 +33,15 @@ class Records:
     executions: dict[str, str]
     resolved: set[str]
     effects: dict[str, int]
+    books: dict[str, list[str]]
     refused: set[tuple[str, str]]
     waiting: set[str]
 
 
 def read(stack: Stack) -> Records:
     """Read everything; nothing is consumed."""
-    effects = _effects(stack)
+    books = _books(stack)
+    effects = dict(Counter(message_id for book in books.values() for message_id in book))
     if stack.ledger_table is None:
         executions = _executions(stack)
         resolved = _resolved(stack, executions, effects)
@@ -48,6 +52,7 @@ def read(stack: Stack) -> Records:
         executions=executions,
         resolved=resolved,
         effects=effects,
+        books=books,
         refused=_refused(stack),
         waiting=waiting(stack),
     )
@@ -101,20 +106,23 @@ def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int])
     return resolved
 
 
-def _effects(stack: Stack) -> dict[str, int]:
+def _books(stack: Stack) -> dict[str, list[str]]:
     pages = stack.dynamodb.get_paginator("scan").paginate(
         TableName=stack.appointments_table,
         FilterExpression="begins_with(appointment_id, :appointment)",
         ExpressionAttributeValues={":appointment": {"S": "appointment-"}},
-        ProjectionExpression="message_id",
+        ProjectionExpression="message_id, practice, slot",
         ConsistentRead=True,
     )
-    effects: dict[str, int] = {}
-    for page in pages:
-        for item in page["Items"]:
-            message_id = item["message_id"]["S"]
-            effects[message_id] = effects.get(message_id, 0) + 1
-    return effects
+    slots = sorted(
+        (item["practice"]["S"], int(item["slot"]["N"]), item["message_id"]["S"])
+        for page in pages
+        for item in page["Items"]
+    )
+    books: dict[str, list[str]] = {}
+    for practice, _, message_id in slots:
+        books.setdefault(practice, []).append(message_id)
+    return books
 
 
 def _refused(stack: Stack) -> set[tuple[str, str]]:

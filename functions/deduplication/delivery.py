@@ -7,6 +7,13 @@ from typing import Any
 SOURCE_MESSAGE_ID = "source_message_id"
 """Message attribute that keeps a message's first SQS id when it is handed on or sent back."""
 
+SOURCE_DEDUPLICATION_ID = "source_deduplication_id"
+"""Likewise its producer's deduplication id, on a FIFO queue."""
+
+SOURCE_GROUP_ID = "source_group_id"
+"""Likewise its message group: in UnstartedQueue every message is a group of its own, because only
+ten of one group can be looked at at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -54,6 +61,12 @@ class Delivery:
         """The producer's attribute of type String or Number, or None."""
         value = self.message_attributes.get(name, {}).get("stringValue")
         return value if isinstance(value, str) else None
+
+    @property
+    def deduplication_id(self) -> str | None:
+        """The producer's deduplication id, also where the message was sent back; FIFO only."""
+        own = self.attributes.get("MessageDeduplicationId")
+        return own and (self.text_attribute(SOURCE_DEDUPLICATION_ID) or own)
 
     @property
     def original_sqs_message_id(self) -> str:

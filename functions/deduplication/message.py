@@ -70,6 +70,7 @@ class MessageReader:
 
     def __init__(self, message_id_from: str = "body:message_id", content_from: str = "") -> None:
         self._where, self._find_id, self._id_path = _id_finder(message_id_from)
+        self.id_is_deduplication_id = message_id_from == "deduplication-id"
         self._content = _compile("ContentFrom", content_from) if content_from.strip() else None
 
     def read(self, delivery: Delivery) -> Message | Refusal:
@@ -146,7 +147,7 @@ def _id_finder(source: str) -> tuple[str, _Finder, list[str]]:
     if source == "deduplication-id":
         return (
             "the deduplication id",
-            lambda delivery, _: delivery.attributes.get("MessageDeduplicationId"),
+            lambda delivery, _: delivery.deduplication_id,
             [],
         )
     if source == "sqs-message-id":

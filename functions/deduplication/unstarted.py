@@ -1,9 +1,14 @@
 """Handing a refused delivery on to UnstartedQueue, whole and with its reason."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from deduplication.delivery import SOURCE_MESSAGE_ID, Delivery
+from deduplication.delivery import (
+    SOURCE_DEDUPLICATION_ID,
+    SOURCE_GROUP_ID,
+    SOURCE_MESSAGE_ID,
+    Delivery,
+)
 from deduplication.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -11,8 +16,9 @@ if TYPE_CHECKING:
 
 SOURCE_ATTRIBUTES = "source_attributes"
 """Message attribute with the producer's own attributes as one JSON text: SQS takes ten, and the
-refusal needs four of them."""
+refusal needs up to seven of them."""
 
+_SENT_BACK_WITH = frozenset({SOURCE_MESSAGE_ID, SOURCE_GROUP_ID, SOURCE_DEDUPLICATION_ID})
 _OF_A_REFUSAL = frozenset({"reason", "detail", SOURCE_MESSAGE_ID, "receive_count"})
 
 
@@ -27,6 +33,12 @@ def unstarted_attributes(delivery: Delivery, refusal: Refusal) -> dict[str, Any]
         },
         "receive_count": {"DataType": "Number", "StringValue": str(delivery.receive_count)},
     }
+    for name, value in (
+        (SOURCE_GROUP_ID, delivery.message_group_id),
+        (SOURCE_DEDUPLICATION_ID, delivery.deduplication_id),
+    ):
+        if value:
+            attributes[name] = {"DataType": "String", "StringValue": value}
     own = _source_attributes(delivery)
     if own:
         attributes[SOURCE_ATTRIBUTES] = {"DataType": "String", "StringValue": own}
@@ -48,9 +60,28 @@ def _source_attributes(delivery: Delivery) -> str | None:
             if value.get(key) is not None
         }
         for name, value in delivery.message_attributes.items()
-        if name != SOURCE_MESSAGE_ID
+        if name not in _SENT_BACK_WITH
     }
     return json.dumps(own, sort_keys=True) if own else None
+
+
+class _Fifo(TypedDict, total=False):
+    MessageGroupId: str
+    MessageDeduplicationId: str
+
+
+def _fifo(delivery: Delivery) -> _Fifo:
+    """What a FIFO queue needs besides; UnstartedQueue is of RequestsQueue's type.
+
+    Handed on twice, because its deletion was lost, a delivery is dropped once. Not by its
+    producer's deduplication id: another content under it would be dropped, too.
+    """
+    if delivery.message_group_id is None:
+        return {}
+    return {
+        "MessageGroupId": delivery.sqs_message_id,
+        "MessageDeduplicationId": delivery.sqs_message_id,
+    }
 
 
 class UnstartedQueue:
@@ -71,4 +102,5 @@ class UnstartedQueue:
             QueueUrl=self._queue_url,
             MessageBody=delivery.body,
             MessageAttributes=unstarted_attributes(delivery, refusal),
+            **_fifo(delivery),
         )

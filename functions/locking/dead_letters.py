@@ -56,6 +56,7 @@ def dead_letter(
                 name: dict(value) for name, value in delivery.message_attributes.items()
             },
             "message_group_id": delivery.message_group_id,
+            "deduplication_id": delivery.deduplication_id,
         },
     }
 
