@@ -1,0 +1,95 @@
+"""Effects as DynamoDB's incremental export writes them: what changed on a day, not whole tables."""
+
+import gzip
+import json
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipeline.audit import Request, audit, requested
+
+EXPORT = Path(__file__).parents[1] / "collect" / "fixtures" / "incremental-export"
+DAY = "2026-11-20"
+
+
+def exported(root: Path) -> Path:
+    """A root of streams with the export where the state machine has it written."""
+    for file in EXPORT.rglob("*"):
+        if file.is_file():
+            place = root / "effects" / f"dt={DAY}" / file.relative_to(EXPORT)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if file.parent.name == "data":
+                place.with_suffix(".json.gz").write_bytes(gzip.compress(file.read_bytes()))
+            else:
+                place.write_bytes(file.read_bytes())
+    return root
+
+
+def test_new_images_are_effects_and_manifests_are_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = exported(tmp_path / "records")
+
+    summary = audit(spark, Request(str(root), str(tmp_path / "audit")))
+
+    assert summary["verdicts"]["performed_once"] == summary["messages"] == 2
+    # Nobody deletes an effect but behind the system's back, so it is said.
+    assert summary["quarantine"]["by_reason"] == {"deleted_effect": 1}
+    (example,) = summary["quarantine"]["examples"]
+    assert example["file"].endswith("/AWSDynamoDB/data/q1w2e3r4.json.gz")
+
+
+def test_a_day_exported_twice_is_no_second_effect(spark: SparkSession, tmp_path: Path) -> None:
+    root = exported(tmp_path / "records")
+    (root / "effects" / f"dt={DAY}" / "AWSDynamoDB" / "data" / "q1w2e3r4.json.gz").unlink()
+    again = root / "effects" / "dt=2026-11-21" / "again.json.gz"
+    again.parent.mkdir()
+    first = (EXPORT / "AWSDynamoDB" / "data" / "x7k2m5n3.json").read_bytes()
+    again.write_bytes(gzip.compress(first))
+
+    summary = audit(spark, Request(str(root), str(tmp_path / "audit")))
+
+    assert summary["verdicts"]["performed_once"] == 2
+    assert summary["verdicts"]["performed_again"] == 0
+
+
+def test_as_of_its_end_a_day_is_judged_without_what_came_after(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What ended after midnight is still in flight, and not taken for unjudged or lost."""
+    root = exported(tmp_path / "records")
+    (root / "effects" / f"dt={DAY}" / "AWSDynamoDB" / "data" / "q1w2e3r4.json.gz").unlink()
+    records = {
+        f"deliveries/dt={DAY}": {
+            "stream": "deliveries",
+            "at": f"{DAY}T23:59:59.900Z",
+            "end": "started",
+            "fingerprint": "0" * 64,
+        },
+        f"executions/dt={DAY}": {
+            "stream": "executions",
+            "at": f"{DAY}T23:59:59.950Z",
+            "status": "RUNNING",
+        },
+        "executions/dt=2026-11-21": {
+            "stream": "executions",
+            "at": "2026-11-21T00:00:00.100Z",
+            "status": "SUCCEEDED",
+            "outcome": "performed",
+        },
+    }
+    for folder, record in records.items():
+        (root / folder).mkdir(parents=True)
+        line = json.dumps(record | {"version": 1, "message_id": "across-midnight"})
+        (root / folder / "lines.jsonl").write_text(line + "\n")
+
+    by_all = audit(spark, requested(str(root), out=str(tmp_path / "all"), day=DAY))
+    by_its_end = audit(
+        spark,
+        requested(str(root), out=str(tmp_path / "end"), as_of="2026-11-21T00:00:00Z", day=DAY),
+    )
+
+    # The effects of the next day are not there yet.
+    assert "1 could not be judged" in by_all["sentence"]
+    assert (by_its_end["verdicts"]["in_flight"], by_its_end["exit_status"]) == (1, 0)
+    assert by_its_end["verdicts"]["performed_once"] == 2
