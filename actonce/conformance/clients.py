@@ -7,11 +7,23 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from actonce.conformance import dynamodb
+from actonce.conformance import dynamodb, expressions
+from actonce.conformance.expressions import Given, Value
 from actonce.conformance.world import Hazard, World
 
 _READS = frozenset({"get_item", "query"})
-_SHOWN_CHARACTERS = 100
+_DECIDES = (
+    "status",
+    "fingerprint",
+    "validation",
+    "first_seen",
+    "updated",
+    "attempt_id",
+    "version",
+    "record_version_number",
+    "in_progress_expiration",
+    "expiration",
+)
 
 
 class Client:
@@ -78,8 +90,8 @@ def _described(request: Mapping[str, Any]) -> str:
     names = request.get("ExpressionAttributeNames") or {}
     item = request.get("Key") or request.get("Item") or {}
     text = f"{request.get('TableName')}[{_first(item)}]"
-    if update := request.get("UpdateExpression"):
-        text += f" {_filled(update, names, request)}"
+    if "UpdateExpression" in request:
+        text += f" {row(_set_by(request))}"
     elif "Item" in request:
         text += f" {row(request['Item'])}"
     if condition := request.get("ConditionExpression"):
@@ -101,10 +113,27 @@ def _filled(expression: str, names: Mapping[str, str], request: Mapping[str, Any
     return expression
 
 
+def _set_by(request: Mapping[str, Any]) -> dict[str, Value]:
+    """What an UpdateItem sets, where that does not depend on what was there."""
+    given = Given(
+        {},
+        request.get("ExpressionAttributeNames") or {},
+        request.get("ExpressionAttributeValues") or {},
+    )
+    written = [
+        (given.name(token), operand(given))
+        for token, operand in expressions.update(request["UpdateExpression"]).sets
+        if given.name(token) in _DECIDES
+    ]
+    return {name: value for name, value in written if value is not None}
+
+
 def row(item: Mapping[str, Mapping[str, Any]]) -> str:
-    """An item as a person reads it."""
-    inside = ", ".join(f"{k}={_short(next(iter(v.values())))}" for k, v in item.items())
-    return f"{{{inside}}}"
+    """An item as a person reads it: that of it which decisions are made of."""
+    told = [
+        f"{name}={_short(next(iter(item[name].values())))}" for name in _DECIDES if name in item
+    ]
+    return f"{{{', '.join(told)}}}"
 
 
 def _short(value: object) -> str:
@@ -123,9 +152,8 @@ def shown(answer: Any) -> str:
     if isinstance(answer, Exception):
         return f"{type(answer).__name__}: {answer}"
     if isinstance(answer, Mapping):
-        for name in ("Item", "Attributes"):
-            if name in answer:
-                return row(answer[name])
+        if "Item" in answer:
+            return row(answer["Item"])
         if "Items" in answer:
             return f"{len(answer['Items'])} found"
     return "done"

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from actonce.conformance.dynamodb import DynamoDB
 from actonce.conformance.shipped import NotPerformed, Rejected
-from actonce.conformance.world import Hazard, Process, World
+from actonce.conformance.world import TIME_IS_OVER, Hazard, Process, World
 
 POISON = "poison"
 """A body with this name in it is rejected by the effect."""
@@ -87,6 +87,10 @@ class CountingEffect:
             self._later(self._world.pick(self._lateness), message_id, happen, answers)
             return ""
 
+        def outlive() -> str:
+            happen_late()
+            self._world.end_process(TIME_IS_OVER)
+
         what = f"PERFORMS {message_id}"
         number = self._world.step(
             what,
@@ -95,6 +99,7 @@ class CountingEffect:
                 Hazard.NOT_PERFORMED: not_performed,
                 Hazard.EFFECT_ANSWER_LOST: happen_unheard,
                 Hazard.EFFECT_LATE: happen_late,
+                Hazard.EFFECT_OUTLIVES: outlive,
             },
             is_effect=True,
         )

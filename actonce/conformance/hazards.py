@@ -58,8 +58,7 @@ def _clocks_apart(offset: int) -> Callable[[Stage], None]:
     def set_up(stage: Stage) -> None:
         # A second apart, so that what goes wrong is for the clocks, and no race.
         stage.wall_offsets = (0, offset)
-        stage.send("a")
-        stage.send("a", after=1000)
+        stage.send("a", again_after=1000)
 
     return set_up
 
@@ -143,25 +142,25 @@ SCENARIOS = (
     Scenario(
         "effect-late",
         "time-out while the effect runs",
-        "The effect happens seconds after it was asked for, also when its caller's time is over.",
+        "The effect happens seconds after it was asked for, as many as the way allows for; its "
+        "caller waits for it, or its time is over before.",
         _once_or_twice,
-        (Hazard.EFFECT_LATE,),
+        (Hazard.EFFECT_LATE, Hazard.EFFECT_OUTLIVES),
         1,
     ),
     Scenario(
         "zombie",
         "a consumer that stood still",
-        "A process stands still before any one of its steps, for 40 s or 10 minutes, and goes on.",
+        "A process stands still before any step, for 20 s, 40 s or 10 minutes, and then goes on.",
         _once_or_twice,
         (Hazard.PAUSE,),
         1,
-        (40_000, LONG_PAUSE),
+        (20_000, 40_000, LONG_PAUSE),
     ),
     Scenario(
         "clock-ahead",
         "clock 5 minutes ahead",
-        "Of two deliveries, a second apart, the second consumer's clock is ahead; an effect may "
-        "be late.",
+        "Of two consumers, a second apart, the second one's clock is ahead; an effect may be late.",
         _clocks_apart(5 * MINUTE),
         (Hazard.EFFECT_LATE,),
         1,
@@ -169,8 +168,7 @@ SCENARIOS = (
     Scenario(
         "clock-behind",
         "clock 5 minutes behind",
-        "Of two deliveries, a second apart, the second consumer's clock is behind; a process may "
-        "crash.",
+        "Of two consumers, a second apart, the second one's clock is behind; a process may crash.",
         _clocks_apart(-5 * MINUTE),
         (Hazard.CRASH,),
         1,

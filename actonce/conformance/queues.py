@@ -91,7 +91,13 @@ class RequestsQueue:
         )
 
     def send(
-        self, body: Any, *, group: str = "", deduplication_id: str = "", deliveries_at_once: int = 1
+        self,
+        body: Any,
+        *,
+        group: str = "",
+        deduplication_id: str = "",
+        deliveries_at_once: int = 1,
+        again_after: int | None = None,
     ) -> None:
         """Send a message.
 
@@ -100,6 +106,8 @@ class RequestsQueue:
             group: on a FIFO queue.
             deduplication_id: on a FIFO queue.
             deliveries_at_once: a standard queue may deliver one message several times.
+            again_after: milliseconds after which a standard queue delivers it once more, whatever
+                became of it.
         """
         text = body if isinstance(body, str) else json.dumps(body)
         self._sent += 1
@@ -115,7 +123,7 @@ class RequestsQueue:
                 "MessageDeduplicationId": deduplication_id,
                 "SequenceNumber": str(self._sent),
             }
-            deliveries_at_once = 1
+            deliveries_at_once, again_after = 1, None
         message = _Queued(
             self._sent,
             text,
@@ -125,6 +133,12 @@ class RequestsQueue:
         )
         self._messages[message.number] = message
         self._receive()
+        if again_after is not None:
+            self.world.at(
+                self.world.now + again_after,
+                ("again", message.number),
+                lambda: self._hand_out(message, message.receive_round),
+            )
 
     def _receive(self) -> None:
         busy: set[str] = set()
@@ -150,13 +164,14 @@ class RequestsQueue:
         message.receive_round += 1
         this_round = message.receive_round
         for _ in range(message.deliveries_at_once):
-            message.receives += 1
-            name = f"consumer {message.number}.{message.receives}"
-            self.world.tell("SQS", f"delivers {message.body} to {name}")
-            self.deliver(
-                self._record(message), name, lambda: self._acknowledge(message, this_round)
-            )
+            self._hand_out(message, this_round)
         message.deliveries_at_once = 1
+
+    def _hand_out(self, message: _Queued, receive_round: int) -> None:
+        message.receives += 1
+        name = f"consumer {message.number}.{message.receives}"
+        self.world.tell("SQS", f"delivers {message.body} to {name}")
+        self.deliver(self._record(message), name, lambda: self._acknowledge(message, receive_round))
 
     def _visible_again(self, message: _Queued) -> None:
         if message.number in self._messages:

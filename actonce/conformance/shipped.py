@@ -9,13 +9,25 @@ from deduplication.message import MessageReader
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
 from effect import NotPerformed, Rejected, answer
+from locking.attempt import ProcessingLocks
+from locking.consumer import Consumer
+from locking.dead_letters import DeadLetterQueue
+from locking.host import Host
+from locking.lease import Lease
+from locking.ledger import Ledger
 
 __all__ = [
+    "Consumer",
+    "DeadLetterQueue",
     "Delivery",
     "Executions",
     "FingerprintTable",
+    "Host",
+    "Lease",
+    "Ledger",
     "MessageReader",
     "NotPerformed",
+    "ProcessingLocks",
     "Rejected",
     "Starter",
     "UnstartedQueue",

@@ -30,8 +30,11 @@ DEAD_LETTERS = "DeadLetterQueue"
 CONSUMER_TIMEOUT = 30_000
 EFFECT_TIMEOUT = 15_000
 STRAGGLER_MARGIN = 30_000
+CLOCK_SKEW = 300_000
+LEASE = 12_000
 VISIBILITY = 210_000
 MOST_RECEIVES = 5
+MAX_ROUNDS = 3
 
 TABLES = {
     "fingerprints": ("message_id",),
@@ -45,7 +48,7 @@ _SUBSTITUTIONS = {
     "EffectFunctionArn": "effect",
     "EffectTimeoutSeconds": str(EFFECT_TIMEOUT // 1000),
     "StragglerMarginSeconds": str(STRAGGLER_MARGIN // 1000),
-    "MaxRounds": "3",
+    "MaxRounds": str(MAX_ROUNDS),
     "DecisionTimeoutSeconds": "1209600",
     "DeadLetterQueueUrl": DEAD_LETTERS,
 }
@@ -72,6 +75,7 @@ class Way:
         installed: patches clocks and ids of a library that has no place to put them in.
         is_ours: it is one of this project's.
         lateness: milliseconds after which a late effect happens, within what the way allows for.
+        threads_in_order: see `Process`.
     """
 
     name: str
@@ -83,6 +87,7 @@ class Way:
     installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
     is_ours: bool = False
     lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
+    threads_in_order: bool = False
 
 
 class Stage:
@@ -132,11 +137,20 @@ class Stage:
         content: str = "",
         *,
         after: int = 0,
-        group: str = "group",
         deliveries_at_once: int = 1,
+        again_after: int | None = None,
         **more: Any,
     ) -> None:
-        """Send a message some milliseconds after the world began; FIFO: the id deduplicates."""
+        """Send a message.
+
+        Args:
+            message_id: the producer's; on a FIFO queue it is the deduplication id.
+            content: makes two messages with one id different.
+            after: milliseconds after the world began.
+            deliveries_at_once: see `RequestsQueue.send`.
+            again_after: see `RequestsQueue.send`.
+            more: in the body.
+        """
         body = {"message_id": message_id, "content": content, **more}
         self.sent.append((message_id, body))
         number = len(self.sent)
@@ -145,9 +159,10 @@ class Stage:
             self.world.tell("producer", f"sends {message_id}{f' ({content})' if content else ''}")
             self.queue.send(
                 body,
-                group=group,
+                group="group",
                 deduplication_id=message_id,
                 deliveries_at_once=deliveries_at_once,
+                again_after=again_after,
             )
 
         self.world.at(after, ("send", number), now)
@@ -187,7 +202,12 @@ class Stage:
                 self.world.tell(name, "gives the delivery back", type(ended.error).__name__)
 
         self.world.spawn(
-            Process(name, wall_offset=offset, deadline=self._deadline(self.way.ends_at)),
+            Process(
+                name,
+                wall_offset=offset,
+                deadline=self._deadline(self.way.ends_at),
+                threads_in_order=self.way.threads_in_order,
+            ),
             consume,
             end,
         )

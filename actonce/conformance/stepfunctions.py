@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from actonce.conformance import machine
 from actonce.conformance.queues import KeptQueues
-from actonce.conformance.world import EPOCH, Ended, Hazard, Process, World
+from actonce.conformance.world import EPOCH, TIME_IS_OVER, Ended, Hazard, Process, World
 
 NAME_IS_FREE_AFTER = 90 * 24 * 3_600_000
 """Milliseconds after an execution's end. Source: StartExecution, API reference."""
@@ -145,7 +145,8 @@ class _Reached:
             raise machine.StateFailed("States.Timeout", "")
         ended = endings[0]
         if ended.killed_by is not None:
-            error = "Sandbox.Timedout" if "time is over" in ended.killed_by else "Lambda.Unknown"
+            is_late = ended.killed_by == TIME_IS_OVER
+            error = "Sandbox.Timedout" if is_late else "Lambda.Unknown"
             raise machine.StateFailed(error, ended.killed_by)
         if ended.error is not None:
             raise machine.StateFailed(type(ended.error).__name__, str(ended.error))

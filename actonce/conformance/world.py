@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
 
@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 EPOCH = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """When each world begins, by a clock that is right."""
+
+TIME_IS_OVER = "is ended: its time is over"
 
 MOST_STEPS = 10_000
 """A run of more steps is an endless loop in what is being tested."""
@@ -53,7 +55,9 @@ class Hazard(StrEnum):
     EFFECT_ANSWER_LOST = "effect's answer lost"
     """The effect happens, and the caller gets an error."""
     EFFECT_LATE = "effect late"
-    """The effect happens some time after it was asked for, even if the caller is gone by then."""
+    """The effect happens some time after it was asked for."""
+    EFFECT_OUTLIVES = "effect outlives its caller"
+    """The effect happens some time after it was asked for; its caller's time is over before."""
 
 
 class Killed(GreenletExit):  # type: ignore[misc]
@@ -82,12 +86,15 @@ class Process:
         wall_offset: milliseconds that its wall clock is ahead of the right time.
         deadline: when Lambda ends it; None where nothing does.
         disturbed: whether hazards befall it.
+        threads_in_order: its tasks go on in the order in which they were started wherever several
+            could, and no other order is tried.
     """
 
     name: str
     wall_offset: int = 0
     deadline: int | None = None
     disturbed: bool = True
+    threads_in_order: bool = False
     tasks: list["_Task"] = field(default_factory=list)
     frozen_until: int = 0
     ended: Ended | None = None
@@ -95,6 +102,8 @@ class Process:
     after_effect: bool = False
     observed: int = 0
     ids: int = 0
+    started_tasks: int = 0
+    deferred: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -123,6 +132,7 @@ class _Option:
     task: _Task
     hazard: Hazard | None = None
     pause: int = 0
+    is_deferred: bool = False
 
 
 class Store(Protocol):
@@ -231,7 +241,7 @@ class World:
         try:
             while True:
                 self._settle()
-                options = self._options()
+                options = self._wakings() or self._options()
                 if options:
                     self._take(options[self._choose(len(options))])
                 elif not self._advance():
@@ -316,6 +326,13 @@ class World:
         self._start(self._current().process, run, is_daemon=True)
         return lambda: is_over
 
+    def end_process(self, how: str) -> NoReturn:
+        """End the process that is running, as if somebody else did."""
+        process = self._current().process
+        self.tell(process.name, how)
+        process.ended = Ended(killed_by=how)
+        raise Killed
+
     def monotonic(self) -> float:
         """Seconds, as `time.monotonic` gives them."""
         self.observe(self.now)
@@ -344,6 +361,11 @@ class World:
         """The process whose code is running."""
         return self._current().process
 
+    @property
+    def task_number(self) -> int:
+        """Which of its process's tasks is running."""
+        return self._current().index
+
     # ---------------------------------------------------------------- scheduling
 
     def _start(self, process: Process, code: Callable[[], None], *, is_daemon: bool) -> None:
@@ -353,7 +375,8 @@ class World:
             except Killed:
                 return
 
-        task = _Task(process, len(process.tasks), greenlet(body, self._scheduler), is_daemon)
+        task = _Task(process, process.started_tasks, greenlet(body, self._scheduler), is_daemon)
+        process.started_tasks += 1
         task.until = self.now
         process.tasks.append(task)
 
@@ -382,16 +405,39 @@ class World:
     def _settle(self) -> None:
         """Let every task run up to its next step.
 
-        What lies before a step is seen by nobody else, so its order is no choice; but for tasks of
-        one process, which share their memory, it is one (see `_options`).
+        What lies before a step is seen by no other process, so its order is no choice; between the
+        tasks of one process, which share their memory, it is one (see `_wakings`).
         """
         is_settled = False
         while not is_settled:
             is_settled = True
             for process in list(self._processes):
-                if len(process.tasks) == 1 and self._is_awake(process.tasks[0]):
-                    self._resume(process.tasks[0])
-                    is_settled = False
+                if len(process.tasks) > 1 and not process.threads_in_order:
+                    continue
+                for task in list(process.tasks):
+                    if process.ended is None and self._is_awake(task):
+                        self._resume(task)
+                        is_settled = False
+
+    def _wakings(self) -> list[_Option]:
+        """Which task of a process goes on before its next step, where it has several.
+
+        That commutes with everything that other processes do, so it comes as early as it can, one
+        process after another: at once, or deferred until after the process's own next step.
+        """
+        for process in self._processes:
+            if len(process.tasks) > 1 and not process.threads_in_order:
+                awake = [
+                    task
+                    for task in process.tasks
+                    if task.index not in process.deferred and self._is_awake(task)
+                ]
+                if awake:
+                    options = [_Option(task) for task in awake]
+                    if any(task.step is not None for task in process.tasks):
+                        options.append(_Option(awake[0], is_deferred=True))
+                    return options
+        return []
 
     def _options(self) -> list[_Option]:
         ready = [
@@ -399,14 +445,14 @@ class World:
             for process in self._processes
             if process.frozen_until <= self.now
             for task in process.tasks
-            if task.step is not None or (len(process.tasks) > 1 and self._is_awake(task))
+            if task.step is not None
         ]
         if self._last in ready:
             ready.remove(self._last)
             ready.insert(0, self._last)
         options = [_Option(task) for task in ready]
         if self._budget:
-            options += self._wrong([task for task in ready if task.step is not None])
+            options += self._wrong(ready)
         return options
 
     def _wrong(self, ready: Sequence[_Task]) -> list[_Option]:
@@ -440,6 +486,10 @@ class World:
         if self.steps > MOST_STEPS:
             raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
         task = option.task
+        if option.is_deferred:
+            awake = [one.index for one in task.process.tasks if self._is_awake(one)]
+            task.process.deferred = frozenset(awake)
+            return
         if option.hazard is not None:
             self._budget -= 1
         if option.hazard in (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT):
@@ -453,6 +503,7 @@ class World:
 
     def _resume(self, task: _Task) -> None:
         self._last = self._running = task
+        task.process.deferred = frozenset()
         task.step, task.until, task.awaited = None, None, None
         task.run.switch()
         self._running = None
@@ -481,9 +532,11 @@ class World:
         if self.steps > MOST_STEPS:
             raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
         self.now = max(self.now, min(moments))
+        for process in self._processes:
+            process.deferred = frozenset()
         for process in list(self._processes):
             if process.deadline is not None and process.deadline <= self.now:
-                self._kill(process, "is ended by Lambda: its time is over")
+                self._kill(process, TIME_IS_OVER)
         due = [key for key, (moment, _) in self._timers.items() if moment <= self.now]
         for key in sorted(due, key=repr):
             _, act = self._timers.pop(key)
@@ -535,6 +588,7 @@ class World:
                 process.frozen_until if process.frozen_until > self.now else 0,
                 process.deadline,
                 process.after_effect,
+                process.deferred,
                 tuple((task.index, task.until) for task in process.tasks),
             )
             for process in self._processes

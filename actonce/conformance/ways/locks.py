@@ -1,0 +1,126 @@
+"""This project's ways without Step Functions: the consumer that ships, over a ledger or a lease.
+
+On Lambda, and on a host where nothing ends a consumer that stands still; with an effect that checks
+the fence, as the example's does, and with one that cannot.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from actonce.conformance.queues import Record
+from actonce.conformance.shipped import (
+    Consumer,
+    DeadLetterQueue,
+    Delivery,
+    Host,
+    Lease,
+    Ledger,
+    MessageReader,
+    ProcessingLocks,
+    UnstartedQueue,
+)
+from actonce.conformance.stage import (
+    CLOCK_SKEW,
+    CONSUMER_TIMEOUT,
+    DEAD_LETTERS,
+    LEASE,
+    MAX_ROUNDS,
+    STRAGGLER_MARGIN,
+    UNSTARTED,
+    Handler,
+    Stage,
+    Way,
+)
+from actonce.conformance.world import World
+
+_READER = MessageReader()
+
+
+def _host(world: World) -> Host:
+    return Host(world.wall, world.monotonic, world.sleep, world.new_id)
+
+
+def _ledger(stage: Stage) -> Handler:
+    ledger = Ledger(
+        stage.dynamodb,
+        "ledger",
+        straggler_seconds=STRAGGLER_MARGIN / 1000,
+        clock_skew_seconds=CLOCK_SKEW / 1000,
+        host=_host(stage.world),
+    )
+    return _consume(stage, ledger, (CONSUMER_TIMEOUT + STRAGGLER_MARGIN) / 1000)
+
+
+def _lease(stage: Stage) -> Handler:
+    world = stage.world
+
+    def start_heartbeats(beat: Callable[[], bool], seconds: float) -> Callable[[], None]:
+        ended: list[bool] = []
+
+        def heart() -> None:
+            while not world.wait(lambda: bool(ended), seconds) and beat():
+                pass
+
+        is_over = world.start_task(heart)
+
+        def end() -> None:
+            ended.append(True)
+            world.wait(is_over)
+
+        return end
+
+    lease = Lease(
+        stage.dynamodb,
+        "ledger",
+        owner=world.process.name,
+        host=_host(world),
+        start_heartbeats=start_heartbeats,
+    )
+    return _consume(stage, lease, LEASE / 1000)
+
+
+def _consume(stage: Stage, locks: ProcessingLocks, lock_timeout: float) -> Handler:
+    consumer = Consumer(
+        reader=_READER,
+        locks=locks,
+        effect=stage.effect,
+        unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
+        dead_letters=DeadLetterQueue(stage.sqs, DEAD_LETTERS),
+        lock_timeout=lock_timeout,
+        max_rounds=MAX_ROUNDS,
+    )
+
+    def handle(record: Record) -> None:
+        consumer.consume(Delivery.from_record(record))
+
+    return handle
+
+
+def _variants(way: Way) -> tuple[Way, ...]:
+    """On Lambda and on a worker's host, each without and with a fence."""
+    worker = replace(way, name=f"{way.name}-worker", title=f"{way.title}, worker", ends_at=None)
+    return tuple(
+        one
+        for plain in (way, worker)
+        for one in (
+            plain,
+            replace(
+                plain, name=f"{plain.name}-fenced", title=f"{plain.title}, fenced", is_fenced=True
+            ),
+        )
+    )
+
+
+# An effect may end so late, at most, as each way's page has it.
+LEDGER = _variants(
+    Way(
+        "ledger",
+        "ActOnce: ledger",
+        _ledger,
+        is_ours=True,
+        lateness=(2_000, STRAGGLER_MARGIN - 1_000),
+    )
+)
+LEASE_WAYS = _variants(
+    Way("lease", "ActOnce: lease", _lease, is_ours=True, lateness=(2_000, LEASE // 2 - 1_000))
+)
