@@ -157,12 +157,14 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
     in_range = F.lit(True) if request.since is None else F.col("day").between(since, until)
     seen = Observation()
     unattributed = F.col("message_id").isNull()
+    late = ~unattributed & F.col("touched") & ~in_range
     observed = judgement.observe(
         seen,
         F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
         F.coalesce(F.sum("quarantined"), F.lit(0)).alias("quarantined"),
         _days_where(~unattributed & in_range).alias("days"),
-        _days_where(~unattributed & F.col("touched") & ~in_range).alias("late_days"),
+        _days_where(late).alias("late_days"),
+        _days_where(late & F.col("verdict").isin(*ALARMS)).alias("late_alarms"),
     )
     folder = f"{request.out}/messages"
     held = days_held(spark, folder)
@@ -186,13 +188,14 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
     alarms_total = sum(verdicts[name] for name in ALARMS)
     unjudged = sum(row["unjudged"] for row in day_rows)
     days = summary.days_told(day_rows, listing)
+    late_alarms = [day.isoformat() for day in sorted(_dates(told["late_alarms"]))]
     result = {
         "version": VERSION,
         "from": since.isoformat(),
         "to": until.isoformat(),
         "generated_at": datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
-        "sentence": summary.sentence(verdicts, unjudged, bad.lines),
-        "exit_status": int(bool(alarms_total or unjudged or bad.lines)),
+        "sentence": summary.sentence(verdicts, unjudged, bad.lines, late_alarms),
+        "exit_status": int(bool(alarms_total or unjudged or bad.lines or late_alarms)),
         "messages": sum(verdicts.values()),
         "totals": summary.totals(day_rows, listing, told["failed"]),
         "verdicts": verdicts,
@@ -208,6 +211,7 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
         },
         "cannot_judge": [sentence for day in days for sentence in day["cannot_judge"]],
         "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
+        "late_alarms": late_alarms,
     }
     write_json(spark, f"{request.out}/summary.json", result)
     return result

@@ -162,8 +162,17 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def sentence(verdicts: Mapping[str, int], unjudged: int, quarantined: int) -> str:
-    """The answer."""
+def sentence(
+    verdicts: Mapping[str, int], unjudged: int, quarantined: int, late_alarms: Sequence[str] = ()
+) -> str:
+    """The answer.
+
+    Args:
+        verdicts: how many messages of the days have each.
+        unjudged: how many of them could not be judged.
+        quarantined: how many lines or files could not be read.
+        late_alarms: other days, on which a message began that has an alarm and a record of these.
+    """
     total = sum(verdicts.values())
     said = {
         "performed_again": "acted on more than once",
@@ -189,6 +198,8 @@ def sentence(verdicts: Mapping[str, int], unjudged: int, quarantined: int) -> st
     if quarantined:
         lines = "1 line or file" if quarantined == 1 else f"{quarantined:,} lines or files"
         answer += f" {lines} could not be read."
+    if late_alarms:
+        answer += f" A message that began earlier has an alarm: audit {_listed(late_alarms)} again."
     return answer
 
 
@@ -196,5 +207,5 @@ def _messages(count: int) -> str:
     return "1 message" if count == 1 else f"{count:,} messages"
 
 
-def _listed(parts: list[str]) -> str:
+def _listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
