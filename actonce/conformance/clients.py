@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from actonce.conformance import dynamodb, expressions
 from actonce.conformance.expressions import Given, Value
-from actonce.conformance.world import Hazard, World
+from actonce.conformance.world import Hazard, NotKnownHere, World
 
 _READS = frozenset({"get_item", "query"})
 _DECIDES = (
@@ -43,12 +43,14 @@ class Client:
         self._service = service
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
-        act = getattr(self._service, operation)  # AttributeError: the service does not know it
+        if operation == "meta" or operation.startswith("__"):
+            raise AttributeError(operation)  # Powertools registers its name where it can
         api_name = "".join(word.capitalize() for word in operation.split("_"))
+        act = _known(getattr(self._service, operation, None), api_name)
 
         def call(**request: Any) -> Any:
             def now() -> Any:
-                return act(**request)
+                return act(request)
 
             def throttled() -> Any:
                 raise ClientError(
@@ -71,6 +73,22 @@ class Client:
             )
 
         return call
+
+
+def _known(operation: Callable[..., Any] | None, name: str) -> Callable[[Mapping[str, Any]], Any]:
+    if operation is None:
+        raise NotKnownHere(name)
+
+    def act(request: Mapping[str, Any]) -> Any:
+        try:
+            return operation(**request)
+        except ClientError as error:
+            # No way sends what DynamoDB would not take: what is here does not know it.
+            if error.response["Error"]["Code"] == "ValidationException":
+                raise NotKnownHere(str(error)) from error
+            raise
+
+    return act
 
 
 def _quietly(act: Callable[[], Any]) -> None:

@@ -18,6 +18,7 @@ from actonce.conformance.expressions import (
     placeholders,
     update,
 )
+from actonce.conformance.world import NotKnownHere
 
 Request = dict[str, Any]
 Key = tuple[str, str]
@@ -134,7 +135,7 @@ class DynamoDB:
         for action in request.pop("TransactItems"):
             ((kind, inner),) = action.items()
             if kind not in ("ConditionCheck", "Put"):
-                raise NotImplementedError(f"TransactWriteItems: {kind} is not known here")
+                raise NotKnownHere(f"TransactWriteItems: {kind}")
             asked = _Asked(kind, inner, "TableName", "Key" if kind == "ConditionCheck" else "Item")
             item = asked["Item"] if kind == "Put" else None
             key = self._key(asked, item or asked["Key"])
@@ -149,7 +150,7 @@ class DynamoDB:
             checked.append((asked["TableName"], key, item))
         request.pop("ClientRequestToken", None)
         if request:
-            raise NotImplementedError(f"TransactWriteItems: {sorted(request)} is not known here")
+            raise NotKnownHere(f"TransactWriteItems: {sorted(request)}")
         if any(reason["Code"] != "None" for reason in reasons):
             codes = ", ".join(reason["Code"] for reason in reasons)
             text = f"Transaction cancelled, please refer cancellation reasons [{codes}]"
@@ -245,7 +246,7 @@ class _Asked:
         wanted = self.take("ReturnValues") or "NONE"
         unknown = self.request.keys() - self._used - _NO_EFFECT_HERE
         if unknown or (wanted != "NONE" and wanted not in attributes):
-            raise NotImplementedError(f"{self.operation}: {sorted(unknown)} {wanted}: not known")
+            raise NotKnownHere(f"{self.operation}: {sorted(unknown)} {wanted}")
         found = attributes.get(wanted)
         return {"Attributes": _copy(found)} if found else {}
 

@@ -26,6 +26,7 @@ class Scenario:
         budget: how often, in one run; `--deep` adds one.
         pauses: milliseconds that a paused process stands still.
         asks_for_order: whether the order of effects is judged.
+        ways: that the published table has it for; None: all.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Scenario:
     budget: int = 0
     pauses: tuple[int, ...] = ()
     asks_for_order: bool = False
+    ways: frozenset[str] | None = None
 
 
 def _twice_at_once(stage: Stage) -> None:
@@ -78,6 +80,11 @@ def _poison(stage: Stage) -> None:
 def _group(stage: Stage) -> None:
     stage.send("a")
     stage.send("b")
+
+
+def _anything(stage: Stage) -> None:
+    stage.wall_offsets = (0, stage.world.pick((0, 5 * MINUTE, -5 * MINUTE)))
+    stage.send("a", deliveries_at_once=2)
 
 
 _SERVICE = (Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.REPEATED)
@@ -201,6 +208,27 @@ SCENARIOS = (
         (Hazard.NOT_PERFORMED,),
         1,
         asks_for_order=True,
+    ),
+    Scenario(
+        "any-two",
+        "any two at once",
+        "Any two of all things that may go wrong at a step, in one run; the second consumer's "
+        "clock is right, ahead or behind.",
+        _anything,
+        (
+            Hazard.CRASH,
+            Hazard.PAUSE,
+            *_SERVICE,
+            Hazard.NOT_ACKNOWLEDGED,
+            Hazard.EFFECT_ANSWER_LOST,
+            Hazard.NOT_PERFORMED,
+            Hazard.EFFECT_LATE,
+            Hazard.EFFECT_OUTLIVES,
+        ),
+        2,
+        (40_000, LONG_PAUSE),
+        # What ships, as it ships; it takes longest. By hand it can be tried on every way.
+        ways=frozenset({"step-functions", "ledger-fenced", "lease-fenced"}),
     ),
 )
 

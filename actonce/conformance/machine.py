@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 from jsonata import Jsonata
 
+from actonce.conformance.world import NotKnownHere
+
 Definition = Mapping[str, Any]
 States = dict[str, Any]
 
@@ -78,16 +80,16 @@ def load(text: str, substitutions: Mapping[str, str]) -> Definition:
     """Read a definition, with its substitutions filled in as CloudFormation does.
 
     Raises:
-        NotImplementedError: it has what this does not know.
+        NotKnownHere: it has what this does not know.
     """
     definition: Definition = json.loads(_SUBSTITUTION.sub(lambda m: substitutions[m[1]], text))
     if definition.get("QueryLanguage") != "JSONata":
-        raise NotImplementedError("only JSONata is known here")
+        raise NotKnownHere("a query language that is not JSONata")
     _refuse_unknown(definition, {"Comment", "QueryLanguage", "StartAt", "States"}, "definition")
     for name, state in definition["States"].items():
         known = _KNOWN.get(state["Type"])
         if known is None:
-            raise NotImplementedError(f"{name}: the type {state['Type']} is not known here")
+            raise NotKnownHere(f"{name}: the type {state['Type']}")
         _refuse_unknown(state, known | {"Type", "Comment"}, name)
         for part, inner in (
             ("Retry", _KNOWN_IN_RETRY),
@@ -102,7 +104,7 @@ def load(text: str, substitutions: Mapping[str, str]) -> Definition:
 def _refuse_unknown(node: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = node.keys() - known
     if unknown:
-        raise NotImplementedError(f"{where}: {sorted(unknown)} is not known here")
+        raise NotKnownHere(f"{where}: {sorted(unknown)}")
 
 
 def run(definition: Definition, execution: Execution, services: Services) -> Any:
@@ -177,7 +179,7 @@ def _do(state: Definition, states: States, services: Services) -> Any:
         return {"Payload": services.invoke(arguments["Payload"], timeout)}
     if state["Resource"] == _SEND_AND_WAIT:
         return services.send_and_wait(arguments, timeout)
-    raise NotImplementedError(f"the resource {state['Resource']} is not known here")
+    raise NotKnownHere(f"the resource {state['Resource']}")
 
 
 def _retry_after(retriers: Any, attempts: list[int], error: str) -> float | None:
@@ -211,14 +213,18 @@ def evaluate(value: Any, states: States) -> Any:
     Raises:
         StateFailed: an expression yields nothing (`States.QueryEvaluationError`).
     """
+    return _filled_in(value, json.dumps(states, sort_keys=True))
+
+
+def _filled_in(value: Any, states: str) -> Any:
     if isinstance(value, dict):
-        return {key: evaluate(item, states) for key, item in value.items()}
+        return {key: _filled_in(item, states) for key, item in value.items()}
     if isinstance(value, list):
-        return [evaluate(item, states) for item in value]
+        return [_filled_in(item, states) for item in value]
     match = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return value
-    exists, result = _evaluated(match[1].strip(), json.dumps(states, sort_keys=True))
+    exists, result = _evaluated(match[1].strip(), states)
     if not exists:
         raise StateFailed("States.QueryEvaluationError", match[1].strip())
     return result

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from actonce.conformance.world import World
+from actonce.conformance.world import NotKnownHere, World
 
 Record = dict[str, Any]
 """A delivery as the event source mapping hands it to a function."""
@@ -16,18 +16,27 @@ Deliver = Callable[[Record, str, Callable[[], None]], None]
 DEDUPLICATION_MILLISECONDS = 300_000
 """How long a FIFO queue remembers a deduplication id."""
 
+_KNOWN_IN_SEND_MESSAGE = frozenset(
+    {"QueueUrl", "MessageBody", "MessageAttributes", "MessageGroupId", "MessageDeduplicationId"}
+)
+
 SENT_BASE = 1_767_600_000_000
 
 
 class KeptQueues:
     """Queues that are only sent to: UnstartedQueue and DeadLetterQueue."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self._world = world
         self._bodies: dict[str, list[str]] = {}
+        self._deduplication: dict[tuple[str, str], int] = {}
 
     def state(self) -> Hashable:
         """Everything in them."""
-        return tuple((url, tuple(bodies)) for url, bodies in sorted(self._bodies.items()))
+        return (
+            tuple((url, tuple(bodies)) for url, bodies in sorted(self._bodies.items())),
+            frozenset(self._deduplication.items()),
+        )
 
     def bodies(self, queue_url: str) -> list[str]:
         """The bodies of a queue's messages."""
@@ -35,11 +44,19 @@ class KeptQueues:
 
     def send_message(self, **request: Any) -> dict[str, Any]:
         """See SendMessage, API reference."""
-        unknown = request.keys() - {"QueueUrl", "MessageBody", "MessageAttributes"}
+        unknown = request.keys() - _KNOWN_IN_SEND_MESSAGE
         if unknown:
-            raise NotImplementedError(f"SendMessage: {sorted(unknown)} is not known here")
-        self._bodies.setdefault(request["QueueUrl"], []).append(request["MessageBody"])
-        return {"MessageId": f"kept-{len(self._bodies[request['QueueUrl']])}"}
+            raise NotKnownHere(f"SendMessage: {sorted(unknown)}")
+        kept = self._bodies.setdefault(request["QueueUrl"], [])
+        deduplication_id = request.get("MessageDeduplicationId")
+        if deduplication_id is not None:
+            key = request["QueueUrl"], deduplication_id
+            first = self._deduplication.get(key)
+            if first is not None and self._world.now - first < DEDUPLICATION_MILLISECONDS:
+                return {"MessageId": "known already"}
+            self._deduplication[key] = self._world.now
+        kept.append(request["MessageBody"])
+        return {"MessageId": f"kept-{len(kept)}"}
 
 
 @dataclass(slots=True)

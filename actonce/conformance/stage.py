@@ -1,8 +1,9 @@
 """One run's stage: a world with queue, tables, state machine and effect, as the stack has them."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from actonce.conformance import machine
@@ -22,6 +23,9 @@ from actonce.embedded.paths import PROJECT
 
 Handler = Callable[[Record], None]
 """What a way makes of a delivery: returns and it is acknowledged, raises and it comes back."""
+
+_MISTAKES = (TypeError, NameError, AttributeError, KeyError, AssertionError)
+"""No service fails like this: the code under test, or its surroundings here, are wrong."""
 
 UNSTARTED = "UnstartedQueue"
 DEAD_LETTERS = "DeadLetterQueue"
@@ -71,11 +75,13 @@ class Way:
         ends_at: milliseconds after which Lambda ends an invocation; None: a host on which nothing
             does.
         is_fifo: its queue is a FIFO queue.
+        is_content_based: what deduplicates on a FIFO queue is the body, and not the message id.
         is_fenced: its effect checks the fence.
         installed: patches clocks and ids of a library that has no place to put them in.
         is_ours: it is one of this project's.
         lateness: milliseconds after which a late effect happens, within what the way allows for.
         threads_in_order: see `Process`.
+        cannot: hazards, by name, that it is known not to survive, and why.
     """
 
     name: str
@@ -83,11 +89,13 @@ class Way:
     build: Callable[["Stage"], Handler]
     ends_at: int | None = CONSUMER_TIMEOUT
     is_fifo: bool = False
+    is_content_based: bool = False
     is_fenced: bool = False
     installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
     is_ours: bool = False
     lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
     threads_in_order: bool = False
+    cannot: Mapping[str, str] = field(default_factory=dict)
 
 
 class Stage:
@@ -104,7 +112,7 @@ class Stage:
         self.world = world
         self.way = way
         self.performed = Performed()
-        self.kept = KeptQueues()
+        self.kept = KeptQueues(world)
         self.tables = DynamoDB(TABLES)
         self.queue = RequestsQueue(
             world,
@@ -144,7 +152,7 @@ class Stage:
         """Send a message.
 
         Args:
-            message_id: the producer's; on a FIFO queue it is the deduplication id.
+            message_id: the producer's.
             content: makes two messages with one id different.
             after: milliseconds after the world began.
             deliveries_at_once: see `RequestsQueue.send`.
@@ -160,7 +168,7 @@ class Stage:
             self.queue.send(
                 body,
                 group="group",
-                deduplication_id=message_id,
+                deduplication_id=json.dumps(body) if self.way.is_content_based else message_id,
                 deliveries_at_once=deliveries_at_once,
                 again_after=again_after,
             )
@@ -198,6 +206,8 @@ class Stage:
             )
 
         def end(ended: Ended) -> None:
+            if isinstance(ended.error, _MISTAKES):
+                raise ended.error
             if ended.error is not None:
                 self.world.tell(name, "gives the delivery back", type(ended.error).__name__)
 

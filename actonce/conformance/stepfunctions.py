@@ -10,7 +10,15 @@ from botocore.exceptions import ClientError
 
 from actonce.conformance import machine
 from actonce.conformance.queues import KeptQueues
-from actonce.conformance.world import EPOCH, TIME_IS_OVER, Ended, Hazard, Process, World
+from actonce.conformance.world import (
+    EPOCH,
+    TIME_IS_OVER,
+    Ended,
+    Hazard,
+    NotKnownHere,
+    Process,
+    World,
+)
 
 NAME_IS_FREE_AFTER = 90 * 24 * 3_600_000
 """Milliseconds after an execution's end. Source: StartExecution, API reference."""
@@ -64,7 +72,7 @@ class StepFunctions:
         """See StartExecution, API reference, for Standard workflows."""
         name, text = request["name"], request["input"]
         if request.keys() != {"name", "input", "stateMachineArn"}:
-            raise NotImplementedError(f"StartExecution: {sorted(request)} is not known here")
+            raise NotKnownHere(f"StartExecution: {sorted(request)}")
         known = self._executions.get(name)
         if known is not None and not self._is_free(known):
             if known.status == "RUNNING" and known.input == text:

@@ -60,6 +60,13 @@ class Hazard(StrEnum):
     """The effect happens some time after it was asked for; its caller's time is over before."""
 
 
+class NotKnownHere(BaseException):
+    """The code under test asked for something that the in-memory services do not know.
+
+    No `Exception`, which the code under test would take for a service's failure.
+    """
+
+
 class Killed(GreenletExit):  # type: ignore[misc]
     """The task's process is gone; raised inside it, so that its stack unwinds. It takes no step."""
 

@@ -96,31 +96,45 @@ def _consume(stage: Stage, locks: ProcessingLocks, lock_timeout: float) -> Handl
     return handle
 
 
-def _variants(way: Way) -> tuple[Way, ...]:
-    """On Lambda and on a worker's host, each without and with a fence."""
+_NO_FENCE = (
+    "a consumer that stood still between its last look at the lock and its effect cannot know that "
+    "its time is over; only an effect that checks the fence can"
+)
+
+
+def _variants(way: Way, *, ends_in_time: bool) -> tuple[Way, ...]:
+    """On Lambda and on a worker's host, each without and with a fence.
+
+    Args:
+        way: on Lambda, without a fence.
+        ends_in_time: Lambda ends every invocation before another attempt can begin.
+    """
+    zombie = {"zombie": _NO_FENCE}
     worker = replace(way, name=f"{way.name}-worker", title=f"{way.title}, worker", ends_at=None)
-    return tuple(
-        one
-        for plain in (way, worker)
-        for one in (
-            plain,
-            replace(
-                plain, name=f"{plain.name}-fenced", title=f"{plain.title}, fenced", is_fenced=True
-            ),
-        )
+    return (
+        replace(way, cannot={} if ends_in_time else zombie),
+        _fenced(way),
+        replace(worker, cannot=zombie),
+        _fenced(worker),
     )
 
 
+def _fenced(way: Way) -> Way:
+    return replace(way, name=f"{way.name}-fenced", title=f"{way.title}, fenced", is_fenced=True)
+
+
 # An effect may end so late, at most, as each way's page has it.
-LEDGER = _variants(
+LEDGER_WAYS = _variants(
     Way(
         "ledger",
         "ActOnce: ledger",
         _ledger,
         is_ours=True,
         lateness=(2_000, STRAGGLER_MARGIN - 1_000),
-    )
+    ),
+    ends_in_time=True,
 )
 LEASE_WAYS = _variants(
-    Way("lease", "ActOnce: lease", _lease, is_ours=True, lateness=(2_000, LEASE // 2 - 1_000))
+    Way("lease", "ActOnce: lease", _lease, is_ours=True, lateness=(2_000, LEASE // 2 - 1_000)),
+    ends_in_time=False,
 )
