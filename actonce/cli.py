@@ -18,6 +18,7 @@ from actonce.commands import (
     send,
     unstarted,
     where,
+    worker,
 )
 from actonce.errors import Failed
 
@@ -54,6 +55,7 @@ app.command()(embedded.env)
 app.command()(sam_local.sam_local)
 app.command()(send.send)
 app.command()(where.where)
+app.command()(worker.worker)
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(unstarted.app, name="unstarted")
 

@@ -18,6 +18,7 @@ from deduplication.delivery import (  # noqa: E402
     SOURCE_MESSAGE_ID,
     Delivery,
 )
+from deduplication.delivery_record import delivery_record  # noqa: E402
 from deduplication.fingerprints import timestamp  # noqa: E402
 from deduplication.identity import (  # noqa: E402
     execution_name,
@@ -26,8 +27,16 @@ from deduplication.identity import (  # noqa: E402
 )
 from deduplication.message import Message, MessageReader  # noqa: E402
 from deduplication.refusal import Reason, Refusal  # noqa: E402
-from deduplication.unstarted import SOURCE_ATTRIBUTES, unstarted_attributes  # noqa: E402
-from locking.attempt import Outcome  # noqa: E402
+from deduplication.unstarted import (  # noqa: E402
+    SOURCE_ATTRIBUTES,
+    UnstartedQueue,
+    unstarted_attributes,
+)
+from locking.attempt import Outcome, ProcessingLocks  # noqa: E402
+from locking.consumer import Consumer  # noqa: E402
+from locking.dead_letters import DeadLetterQueue  # noqa: E402
+from locking.lease import Lease  # noqa: E402
+from locking.ledger import Ledger  # noqa: E402
 from locking.rows import ProcessingTable  # noqa: E402
 
 __all__ = [
@@ -35,13 +44,20 @@ __all__ = [
     "SOURCE_DEDUPLICATION_ID",
     "SOURCE_GROUP_ID",
     "SOURCE_MESSAGE_ID",
+    "Consumer",
+    "DeadLetterQueue",
     "Delivery",
+    "Lease",
+    "Ledger",
     "Message",
     "MessageReader",
     "Outcome",
+    "ProcessingLocks",
     "ProcessingTable",
     "Reason",
     "Refusal",
+    "UnstartedQueue",
+    "delivery_record",
     "execution_name",
     "execution_name_of_stored",
     "stored_message_id",

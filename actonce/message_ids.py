@@ -16,14 +16,15 @@ def message_reader(stack: Stack, message_id_from: str | None = None) -> MessageR
         WrongUse: it cannot be understood.
     """
     try:
-        return MessageReader(message_id_from or _parameter(stack))
+        return MessageReader(message_id_from or parameters(stack).get("MessageIdFrom", DEFAULT))
     except ValueError as error:
         raise WrongUse(f"{error}.") from error
 
 
-def _parameter(stack: Stack) -> str:
+def parameters(stack: Stack) -> dict[str, str]:
+    """The stack's parameters, by name; empty for one that was deployed without any."""
     answer = stack.aws.client("cloudformation").describe_stacks(StackName=stack.name)
-    for parameter in answer["Stacks"][0].get("Parameters", []):
-        if parameter["ParameterKey"] == "MessageIdFrom":
-            return str(parameter["ParameterValue"])
-    return DEFAULT
+    return {
+        parameter["ParameterKey"]: str(parameter["ParameterValue"])
+        for parameter in answer["Stacks"][0].get("Parameters", [])
+    }

@@ -1,5 +1,6 @@
 """Reading a whole queue without consuming it."""
 
+import base64
 import contextlib
 import random
 import time
@@ -48,6 +49,16 @@ class Queued:
         """The sender's attribute of type String or Number, or None."""
         value = self.message_attributes.get(name, {}).get("StringValue")
         return value if isinstance(value, str) else None
+
+
+def event_form(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A message attribute as ReceiveMessage gives it, in the form of a Lambda event."""
+    form = {"dataType": value["DataType"]}
+    if "StringValue" in value:
+        form["stringValue"] = value["StringValue"]
+    if "BinaryValue" in value:
+        form["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode()
+    return form
 
 
 class QueueReader:

@@ -22,7 +22,7 @@ from actonce.deployed import (
     stored_message_id,
     timestamp,
 )
-from actonce.queue_peek import Queued, QueueReader
+from actonce.queue_peek import Queued, QueueReader, event_form
 from actonce.sending import MAX_BYTES, for_fifo
 
 if TYPE_CHECKING:
@@ -98,14 +98,14 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
     if handed_on:
         own = json.loads(queued.text_attribute(SOURCE_ATTRIBUTES) or "{}")
         if SOURCE_DEDUPLICATION_ID in queued.message_attributes:
-            own[SOURCE_DEDUPLICATION_ID] = _event_form(
+            own[SOURCE_DEDUPLICATION_ID] = event_form(
                 queued.message_attributes[SOURCE_DEDUPLICATION_ID]
             )
         receive_count = int(queued.text_attribute("receive_count") or 0)
         reason = queued.text_attribute("reason") or ""
         detail = queued.text_attribute("detail") or ""
     else:
-        own = {name: _event_form(value) for name, value in queued.message_attributes.items()}
+        own = {name: event_form(value) for name, value in queued.message_attributes.items()}
         # This reader's own receives count as well: SQS goes on counting after the move.
         receive_count = int(queued.attributes.get("ApproximateReceiveCount", 0))
         reason = RECEIVED_TOO_OFTEN
@@ -214,16 +214,6 @@ def _size(attributes: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
         + len(value.get("BinaryValue", b""))
         for name, value in attributes
     )
-
-
-def _event_form(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A message attribute as ReceiveMessage gives it, in the form of a Lambda event."""
-    form = {"dataType": value["DataType"]}
-    if "StringValue" in value:
-        form["stringValue"] = value["StringValue"]
-    if "BinaryValue" in value:
-        form["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode()
-    return form
 
 
 def sqs_form(value: Mapping[str, Any]) -> dict[str, Any]:

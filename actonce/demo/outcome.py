@@ -104,9 +104,11 @@ def _out_of_order(sent: Collection[Sent], records: Records) -> int:
     late = 0
     for book in records.books.values():
         newest = -1
-        for message_id in book:
-            late += first_sent[message_id] < newest
-            newest = max(newest, first_sent[message_id])
+        for sent_as in (first_sent.get(message_id) for message_id in book):
+            if sent_as is None:
+                continue  # of an earlier run
+            late += sent_as < newest
+            newest = max(newest, sent_as)
     return late
 
 

@@ -1,0 +1,139 @@
+"""`actonce worker`: a consumer on a host of one's own."""
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from actonce import console
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.commands.options import StackName
+from actonce.deployed import (
+    Consumer,
+    DeadLetterQueue,
+    Lease,
+    Ledger,
+    MessageReader,
+    ProcessingLocks,
+    UnstartedQueue,
+)
+from actonce.errors import WrongUse
+from actonce.message_ids import DEFAULT, parameters
+from actonce.target import find_stack
+from actonce.worker import Worker, json_line
+
+
+class Way(StrEnum):
+    """What the worker deduplicates with."""
+
+    LEDGER = "ledger"
+    LEASE = "lease"
+
+
+def worker(
+    strategy: Annotated[Way, typer.Option(help="What to deduplicate with.")],
+    queue: Annotated[
+        str | None, typer.Option(metavar="URL", help="The queue  [the stack's RequestsQueue]")
+    ] = None,
+    effect: Annotated[
+        str,
+        typer.Option(
+            metavar="MODULE:FACTORY", help="Called without arguments, it returns the effect."
+        ),
+    ] = "appointments:book_from_environment",
+    threads: Annotated[int, typer.Option(min=1, max=256, help="Worked on side by side.")] = 4,
+    batch: Annotated[int, typer.Option(min=1, max=10, help="Received at once by a thread.")] = 1,
+    visibility: Annotated[
+        int, typer.Option(min=1, max=43_200, help="Seconds between signs of life to the queue.")
+    ] = 60,
+    lock_timeout: Annotated[
+        float,
+        typer.Option(min=1, help="Seconds of silence after which others take a message over."),
+    ] = 60.0,
+    straggler: Annotated[
+        float,
+        typer.Option(min=0, help="Ledger: seconds of these that an effect may go on unseen."),
+    ] = 20.0,
+    clock_skew: Annotated[
+        float, typer.Option(min=0, help="Ledger: seconds that hosts' clocks may be apart.")
+    ] = 300.0,
+    max_rounds: Annotated[int, typer.Option(min=1, help="Attempts before a dead letter.")] = 3,
+    stack_name: StackName = "actonce",
+) -> None:
+    """Take messages from the queue and act on each once, until SIGTERM or Ctrl-C.
+
+    For a stack with Strategy=ledger or lease and QueueFeeds=worker. Prints one JSON line per
+    delivery, as the functions log them. Told to stop, it finishes what it works on and gives the
+    rest back; killed, it loses nothing: SQS brings back what it had.
+
+    Examples:
+
+        actonce worker --strategy ledger
+
+        actonce worker --strategy lease --lock-timeout 12 --effect my_effects:gift_cards
+    """
+    stack = find_stack(stack_name)
+    if stack.ledger_table is None:
+        raise WrongUse(
+            f"The stack {stack_name!r} has no ledger: deploy it with Strategy={strategy.value}."
+        )
+    os.environ.setdefault("APPOINTMENTS_TABLE", stack.appointments_table)
+    values = parameters(stack)
+    locks: ProcessingLocks
+    if strategy is Way.LEDGER:
+        if straggler >= lock_timeout:
+            raise WrongUse("--straggler is a part of --lock-timeout: make it smaller.")
+        locks = Ledger(
+            stack.dynamodb,
+            stack.ledger_table,
+            straggler_seconds=straggler,
+            clock_skew_seconds=clock_skew,
+        )
+    else:
+        locks = Lease(stack.dynamodb, stack.ledger_table)
+    running = Worker(
+        sqs=stack.sqs,
+        queue_url=queue or stack.requests_queue,
+        consumer=Consumer(
+            reader=MessageReader(
+                values.get("MessageIdFrom", DEFAULT), values.get("ContentFrom", "")
+            ),
+            locks=locks,
+            effect=_effect(effect, stack)(),
+            unstarted=UnstartedQueue(stack.sqs, stack.unstarted_queue),
+            dead_letters=DeadLetterQueue(stack.sqs, stack.dead_letter_queue),
+            lock_timeout=lock_timeout,
+            max_rounds=max_rounds,
+        ),
+        threads=threads,
+        batch=batch,
+        visibility=visibility,
+        report=lambda record: print(json_line(record), flush=True),
+    )
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        running.stop()
+
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, stop)
+    console.say("Working; SIGTERM or Ctrl-C ends it after what is in hand")
+    running.run()
+
+
+def _effect(name: str, stack: Stack) -> Callable[[], Any]:
+    module_name, _, factory_name = name.partition(":")
+    if stack.aws.endpoint_url is not None:  # the usual variables, for an effect's own clients
+        own = {"AWS_ENDPOINT_URL": stack.aws.endpoint_url, "AWS_DEFAULT_REGION": EMBEDDED_REGION}
+        os.environ.update(own | EMBEDDED_CREDENTIALS)
+    sys.path.insert(0, "")
+    try:
+        factory: Callable[[], Any] = getattr(importlib.import_module(module_name), factory_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise WrongUse(f"--effect {name!r} cannot be loaded: {error}.") from error
+    return factory

@@ -1,0 +1,139 @@
+"""The other strategies and the FIFO queue, built and deployed: the demo, bad input, decisions."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from actonce.aws import Aws, Stack
+from actonce.demo import records
+from actonce.demo.run import wait_for_rest
+from actonce.embedded import lifecycle
+from actonce.embedded.lifecycle import State
+from actonce.embedded.paths import Paths
+from tests.embedded.command_line import run, run_json
+from tests.embedded.running_demo import demo
+from tests.embedded.waiting import wait_until
+
+pytestmark = pytest.mark.embedded
+
+
+class Deployed(NamedTuple):
+    paths: Paths
+    strategy: str
+    queue: str
+
+    def demo(self, *arguments: str) -> dict[str, Any]:
+        queue = f"QueueType={self.queue}"
+        return demo(self.paths, "--strategy", self.strategy, "-p", queue, *arguments)
+
+    @property
+    def state(self) -> State:
+        state = lifecycle.running(self.paths)
+        assert state is not None
+        return state
+
+    @property
+    def stack(self) -> Stack:
+        return Stack.find(Aws(self.state.endpoint_url), lifecycle.STACK_NAME)
+
+
+@pytest.fixture(scope="module", params=["ledger-standard", "lease-fifo"])
+def deployed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployed]:
+    strategy, queue = request.param.split("-")
+    paths = Paths(tmp_path_factory.mktemp(strategy))
+    yield Deployed(paths, strategy, queue)
+    lifecycle.down(paths)
+
+
+def test_interrupted_messages_are_acted_on_once(deployed: Deployed) -> None:
+    answer = deployed.demo("--messages", "25", "--faults", "some", "--seed", "3")
+    assert answer["distinct"] == answer["started"] == 25
+    assert answer["sent"] == 30
+    assert answer["suppressed"] >= 5
+    assert answer["acted_on_twice"] == answer["lost"] == 0
+    assert answer["effects"] + answer["awaiting_decision"] >= 25
+    assert answer["out_of_order"] == (0 if deployed.queue == "fifo" else None)
+
+
+def test_bad_input_ends_as_with_the_step_functions_way(deployed: Deployed, tmp_path: Path) -> None:
+    lines = [
+        '{"message_id": "good", "practice": "main"}',
+        '{"practice": "main", "message_id": "good"}',
+        '{"message_id": "good", "practice": "harbour"}',
+        '{"message_id": "cut off',
+        '{"message_id": NaN}',
+        '{"no": "id"}',
+        '{"message_id": true}',
+        json.dumps({"message_id": "vast", "text": "ü" * 140_000}, ensure_ascii=False),
+    ]
+    file = tmp_path / "bad.jsonl"
+    file.write_text("\n".join(lines) + "\n")
+    answer = deployed.demo("--input", str(file), "--keep")
+    # Whichever content of "good" comes first is acted on; the deliveries of the other are refused.
+    assert answer["refused"].pop("conflict") in {1, 2}
+    assert answer["refused"] == {"no_message_id": 2, "not_json": 2, "too_large": 1}
+    assert answer["lost"] == answer["acted_on_twice"] == 0
+
+
+def _rejected(deployed: Deployed, message_id: str) -> None:
+    """Send a message that the effect rejects, and wait for its dead letter."""
+    fifo = ["--fifo", "--group", "rejected"] if deployed.queue == "fifo" else []
+    dedup = ["--dedup-id", "body:message_id"] if fifo else []
+    body = json.dumps({"message_id": message_id, "practice": 7})
+    sent: subprocess.CompletedProcess[str] = run(
+        deployed.state, "send", "-", *fifo, *dedup, input_text=body
+    )
+    assert sent.returncode == 0, sent.stderr
+    wait_until(lambda: message_id in records.waiting(deployed.stack))
+
+
+def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None:
+    for decision in ("resolve", "reject"):
+        _rejected(deployed, f"to-{decision}")
+        answer = run_json(
+            deployed.state, "dead-letters", decision, f"to-{decision}", "--note", "by telephone"
+        )
+        assert answer["decided"] is True
+    _rejected(deployed, "to-retry")
+    assert run_json(deployed.state, "dead-letters", "retry", "to-retry")["decided"] is True
+    # The effect rejects it again, so its dead letter is posted again, and nothing else happens.
+    wait_until(lambda: "to-retry" in records.waiting(deployed.stack))
+    wait_for_rest(deployed.stack, expected=0)
+    table = deployed.stack.ledger_table
+    assert table is not None
+    outcomes = {
+        message_id: deployed.stack.dynamodb.get_item(
+            TableName=table, Key={"message_id": {"S": message_id}}
+        )["Item"]["outcome"]["S"]
+        for message_id in ("to-resolve", "to-reject", "to-retry")
+    }
+    assert outcomes == {
+        "to-resolve": "resolved",
+        "to-reject": "rejected",
+        "to-retry": "dead_letter",
+    }
+
+
+def test_what_was_refused_can_be_sent_back(deployed: Deployed) -> None:
+    state = deployed.state
+    body = '{"message_id": "good", "practice": "another"}'
+    fifo = ["--fifo", "--group", "main"] if deployed.queue == "fifo" else []
+    dedup = ["--dedup-id", "a-conflict"] if fifo else []
+    assert run(state, "send", "-", *fifo, *dedup, input_text=body).returncode == 0
+
+    def conflicts() -> list[dict[str, Any]]:
+        listed = run_json(state, "unstarted", "list")["unstarted"]
+        return [one for one in listed if one["reason"] == "conflict"]
+
+    wait_until(lambda: len(conflicts()) >= 2)
+    before = {one["sqs_message_id"] for one in conflicts()}
+    redriven = run(state, "unstarted", "redrive", "--all", "--reason", "conflict")
+    assert redriven.returncode == 0, redriven.stderr
+    # Still conflicts, so they come to lie there again, as new entries.
+    wait_until(lambda: len({one["sqs_message_id"] for one in conflicts()} - before) == len(before))
