@@ -1,9 +1,11 @@
 """`@idempotent` around any handler."""
 
+import re
 from typing import Any
 
 import pytest
 
+from actonce.embedded.paths import PROJECT
 from effect import NotPerformed, OutcomeUnknown
 from locking.attempt import Attempt, LockLost, Outcome
 from locking.idempotent import ConflictingContent, StillInProgress, idempotent
@@ -150,3 +152,22 @@ def test_a_failure_releases_no_lock_but_its_own(way: str, aws: MotoAws) -> None:
     with pytest.raises(LockLost):
         decorate(handle)(MESSAGE)
     assert [aws.ledger_row("m")["attempt_id"]] == holders
+
+
+def test_the_example_of_the_page_books_once(aws: MotoAws) -> None:
+    page = (PROJECT / "docs" / "strategies" / "idempotent-handler.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    reserved: list[Any] = []
+
+    def reserve(message: Any) -> int:
+        reserved.append(message)
+        return len(reserved)
+
+    names: dict[str, Any] = {
+        "dynamodb": aws.dynamodb,
+        "look_up": lambda _: None,
+        "reserve": reserve,
+    }
+    exec(compile(code, "idempotent-handler.md", "exec"), names)
+    assert [names["book"]({"id": "m"}) for _ in range(2)] == [{"appointment": 1}] * 2
+    assert reserved == [{"id": "m"}]
