@@ -5,6 +5,7 @@
 - numbers of the event source mapping are written out, because MiniStack leaves parameters text;
 - `TimeoutSeconds` that are JSONata are evaluated, because MiniStack takes numbers only;
 - the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery;
+  behind a lock a crash is waited out in the queue, so it and the consumer's time-out are shorter;
 - the audit's nested stack is rewritten by `local_audit`.
 """
 
@@ -22,6 +23,8 @@ from actonce.embedded.local_audit import rewrite_audit
 _CONSTANT_TIMEOUT = re.compile(r"\{% \$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}")
 
 VISIBILITY_TIMEOUT_SECONDS = 15
+CONSUMER_VISIBILITY_TIMEOUT_SECONDS = 5
+CONSUMER_TIMEOUT_SECONDS = 8
 
 
 def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, str]) -> Path:
@@ -71,9 +74,15 @@ def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, s
             else:
                 shutil.copy(nested, local / f"{name}.yaml")
             properties["TemplateURL"] = f"{name}.yaml"
-    template["Resources"]["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
+    resources = template["Resources"]
+    resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
         VISIBILITY_TIMEOUT_SECONDS
+        if values["Strategy"] == "step-functions"
+        else CONSUMER_VISIBILITY_TIMEOUT_SECONDS
     )
+    consumer = resources["ConsumerFunction"]["Properties"]
+    consumer["Timeout"] = CONSUMER_TIMEOUT_SECONDS
+    consumer["Environment"]["Variables"]["FUNCTION_TIMEOUT_SECONDS"] = str(CONSUMER_TIMEOUT_SECONDS)
     target = local / "template.yaml"
     target.write_text(yaml.safe_dump(template, sort_keys=False))
     return target

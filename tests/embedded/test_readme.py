@@ -22,12 +22,16 @@ PYTHON = f"python3.{sys.version_info.minor}"
 RUN_ELSEWHERE = {
     "make test": "runs this test",
     ".venv/bin/actonce demo --faults many --messages 300 --seed 7": "tests/embedded/test_demo.py",
+    ".venv/bin/actonce demo --strategy ledger": "tests/embedded/test_strategies.py",
 }
 
 
 def commands() -> list[str]:
+    """Those that are run here."""
     blocks = re.findall(r"^```sh\n(.*?)^```", (PROJECT / "README.md").read_text(), re.M | re.S)
-    return [line for block in blocks for line in block.splitlines() if line]
+    shown = [line for block in blocks for line in block.splitlines() if line]
+    assert set(RUN_ELSEWHERE) <= set(shown)
+    return [line for line in shown if line not in RUN_ELSEWHERE]
 
 
 def _run(
@@ -53,9 +57,7 @@ def _environment(**more: str) -> dict[str, str]:
 @pytest.mark.embedded
 def test_the_demo_and_what_can_be_looked_at_after_it(tmp_path: Path) -> None:
     environment = _environment(ACTONCE_DIR=str(tmp_path / "home"))
-    here = [
-        c for c in commands()[: commands().index("sam deploy --guided")] if c not in RUN_ELSEWHERE
-    ]
+    here = commands()[: commands().index("sam deploy --guided")]
     assert here == [
         "make demo",
         ".venv/bin/actonce dead-letters list",
