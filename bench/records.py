@@ -3,7 +3,7 @@
     python -m bench.records FOLDER [--messages N] [--seed N] [--days N] [--form jsonl|parquet]
 
 Knows nothing of the audit: what a verdict looks like in the streams is told here once more. About
-3.9 events come from one message; duplicates are skewed, most messages have none and a few dozens.
+6.4 events come from one message; duplicates are skewed, most messages have none and a few hundreds.
 """
 
 import gzip
@@ -65,23 +65,27 @@ class Records:
         return sum(table.num_rows for table in self.streams.values())
 
 
-def generate(messages: int, seed: int = 1, days: int = 1) -> Records:
-    """Make the records of so many messages; every plan occurs if there are 15 or more."""
+def generate(messages: int, seed: int = 1, days: int = 1, first: int = 0) -> Records:
+    """Make the records of so many messages; every plan occurs if there are 15 or more.
+
+    Message ids count from `first`, so that many files can be made one after another.
+    """
     random = np.random.default_rng(seed)
     planted = max(len(PLANS), int(messages * (1 - _PLAIN)))
     plan = np.zeros(messages, dtype=np.int64)
     plan[:planted] = np.arange(planted) % len(PLANS)
     random.shuffle(plan)
     born = random.integers(0, days * DAY_MS - QUIET_MS, messages)
-    return _Story(random, plan, born, days).told()
+    return _Story(random, plan, born, days, first).told()
 
 
 class _Story:
     """Collects the columns of every stream, many messages at a time."""
 
     def __init__(
-        self, random: np.random.Generator, plan: Numbers, born: Numbers, days: int
+        self, random: np.random.Generator, plan: Numbers, born: Numbers, days: int, first: int
     ) -> None:
+        self._first = first
         self._random = random
         self._plan = plan
         self._born = born
@@ -102,7 +106,7 @@ class _Story:
             for name in parts[0]:
                 values = [part[name] for part in parts]
                 if name == "message":
-                    columns["message_id"] = _ids(np.concatenate(values))
+                    columns["message_id"] = _ids(np.concatenate(values) + self._first)
                 elif name == "at":
                     moments = np.minimum(np.concatenate(values), self._end) + base
                     columns["at"] = pa.array(moments).cast(pa.timestamp("ms", "UTC"))
@@ -110,7 +114,10 @@ class _Story:
                     columns[name] = pa.concat_arrays(values)
             streams[stream] = pa.table(columns)
         verdicts = pa.array([PLANS[name] for name in _NAMES])
-        truth = {"message_id": _ids(everyone), "verdict": verdicts.take(pa.array(self._plan))}
+        truth = {
+            "message_id": _ids(everyone + self._first),
+            "verdict": verdicts.take(pa.array(self._plan)),
+        }
         return Records(streams, pa.table(truth))
 
     def _are(self, *plans: str) -> Numbers:
@@ -230,10 +237,10 @@ class _Story:
         self._add("dead_letters", who, at, event=event, decision=decision, reason="rejected")
 
 
-def write_parquet(records: Records, root: Path) -> None:
+def write_parquet(records: Records, root: Path, name: str = "records") -> None:
     """One file per stream and day, as the audit reads them."""
     for folder, table in _by_day(records, root):
-        pq.write_table(table, folder / "records.parquet")
+        pq.write_table(table, folder / f"{name}.parquet")
 
 
 def write_jsonl(records: Records, root: Path) -> None:
@@ -313,10 +320,10 @@ def main(
     days: Annotated[int, typer.Option(min=1)] = 1,
     form: Literal["jsonl", "parquet"] = "jsonl",
 ) -> None:
-    """Write the streams under FOLDER, and FOLDER/truth.parquet."""
+    """Write the streams under FOLDER, and FOLDER/_truth.parquet, which is no record."""
     records = generate(messages, seed, days)
     (write_jsonl if form == "jsonl" else write_parquet)(records, folder)
-    pq.write_table(records.truth, folder / "truth.parquet")
+    pq.write_table(records.truth, folder / "_truth.parquet")
     print(f"{records.events:,} events of {messages:,} messages")
 
 
