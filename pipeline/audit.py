@@ -31,7 +31,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline import summary
 from pipeline.errors import CannotAudit
 from pipeline.gaps import gaps
-from pipeline.layout import Listing, list_records, readable
+from pipeline.layout import Listing, is_small, list_records, readable
 from pipeline.quarantine import quarantine
 from pipeline.reading import is_unreadable, narrow, records, without_broken
 from pipeline.results import days_held, empty_days, write_days, write_json
@@ -270,7 +270,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             grace=arguments.grace,
             reach=arguments.reach,
         )
-        result = audit(spark_session("actonce-audit"), request)
+        result = audit(spark_session("actonce-audit", brief=is_small(request.records)), request)
     except CannotAudit as error:
         sys.stderr.write(f"audit: {error}\n")
         return 2

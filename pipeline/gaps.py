@@ -41,7 +41,9 @@ def gaps(messages: DataFrame, rows: DataFrame) -> dict[str, Any]:
     if not often.isEmpty():
         delivered = F.col("code").between(int(Code.STARTED), int(Code.REFUSED_NOT_STARTABLE))
         after = (
-            rows.where(delivered & F.col("message_id").isNotNull())
+            # Named by its stream, so that Spark leaves the others' files alone.
+            rows.where((F.col("stream") == "deliveries") & delivered)
+            .where(F.col("message_id").isNotNull())
             .select("message_id", "at")
             .join(often, on="message_id", how="inner")
             .select((F.col("at") - F.col("first")).alias("gap"))

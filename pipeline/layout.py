@@ -20,6 +20,9 @@ _MANIFEST = re.compile(r"/manifest-(summary|files)\.(json|md5|checksum)$")  # of
 _RESULTS = re.compile(r"/(messages|days|quarantine)/|/(summary\.json|report\.html)$")
 
 
+_SMALL = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
+
+
 class Kind(StrEnum):
     """How a file is read."""
 
@@ -95,6 +98,11 @@ def list_records(spark: SparkSession, root: str, ignore: Iterable[str] = ()) -> 
     return Listing(tuple(files), tuple(unread), modified)
 
 
+def is_small(root: str) -> bool:
+    """Whether `root` is a folder here with so little in it that Spark's start is most of the work."""
+    return "://" not in root and sum(size for _, size, _ in _local(root)) < _SMALL
+
+
 def _local(root: str) -> list[tuple[str, int, int]]:
     """Path, size and time of change (ms) of each file."""
     base = Path(root).resolve()
@@ -103,7 +111,7 @@ def _local(root: str) -> list[tuple[str, int, int]]:
         inside = file.relative_to(base).parts
         if file.is_file() and not any(part.startswith(("_", ".")) for part in inside):
             status = file.stat()
-            found.append((f"file:{file}", status.st_size, int(status.st_mtime * 1000)))
+            found.append((f"file://{file}", status.st_size, int(status.st_mtime * 1000)))
     return found
 
 

@@ -7,26 +7,35 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import File, Kind, Listing, as_argument
+from pipeline.layout import File, Kind, Listing, as_argument, readable
 from pipeline.lines import broken_files, careful_lines, plain_lines
-from pipeline.records import parquet_records, text_records
+from pipeline.records import parquet_records, parquet_schema, text_records
 from pipeline.streams import STREAMS, Code
 
 
-def records(spark: SparkSession, files: tuple[File, ...]) -> DataFrame:
-    """The records of the files; see `records.text_records` for the columns, and `stream`."""
-    parts = [part for stream in STREAMS for part in _parts(spark, stream, files)]
+def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = True) -> DataFrame:
+    """The records of the files; see `records.text_records` for the columns, and `stream`.
+
+    Args:
+        spark: the session.
+        files: what to read.
+        located: whether records out of Parquet say in which `file` they are.
+    """
+    parts = [part for stream in STREAMS for part in _parts(spark, stream, files, located=located)]
     return reduce(DataFrame.unionByName, parts)
 
 
-def _parts(spark: SparkSession, stream: str, files: tuple[File, ...]) -> Iterator[DataFrame]:
+def _parts(
+    spark: SparkSession, stream: str, files: tuple[File, ...], *, located: bool
+) -> Iterator[DataFrame]:
     def of(kind: Kind) -> list[str]:
         return [file.path for file in files if file.stream == stream and file.kind is kind]
 
     name = F.lit(stream).alias("stream")
     if paths := of(Kind.PARQUET):
-        table = spark.read.parquet(*(as_argument(path) for path in paths))
-        yield parquet_records(table, stream).select("*", name)
+        reader = spark.read.schema(parquet_schema(stream))
+        table = reader.parquet(*(as_argument(path) for path in paths))
+        yield parquet_records(table, stream, located=located).select("*", name)
     lines = []
     if paths := of(Kind.TEXT):
         lines.append(plain_lines(spark, paths))
@@ -66,12 +75,14 @@ def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> L
         for file in listing.files
         if file.kind is not Kind.BYTES and file.path.lower().endswith((".gz", ".parquet"))
     ]
-    broken = set(broken_files(spark, suspects)) if suspects else set()
+    broken = {readable(path) for path in broken_files(spark, suspects)} if suspects else set()
     if not broken:
         raise error
     return Listing(
         tuple(
-            File(file.path, file.stream, file.day, Kind.BYTES) if file.path in broken else file
+            File(file.path, file.stream, file.day, Kind.BYTES)
+            if readable(file.path) in broken
+            else file
             for file in listing.files
         ),
         listing.unread,

@@ -75,26 +75,32 @@ def text_records(lines: DataFrame, stream: str) -> DataFrame:
     return _records(_plain(parsed, stream), stream)
 
 
-def parquet_records(table: DataFrame, stream: str) -> DataFrame:
-    """The records of a Parquet table with the plain record's columns; `at` is a timestamp.
+def parquet_schema(stream: str) -> str:
+    """The columns of a stream's Parquet files; one that a file lacks is null in its rows.
+
+    Told to Spark, so that it neither reads a footer to find them nor takes one file's for all.
+    """
+    return ", ".join(
+        f"{name} {'timestamp' if name == 'at' else 'string'}" for name in _COLUMNS[stream]
+    )
+
+
+def parquet_records(table: DataFrame, stream: str, *, located: bool) -> DataFrame:
+    """The records of a Parquet table with the columns of `parquet_schema`; see `text_records`.
 
     Effects are flat here: `message_id`, `appointment_id`, `at`.
+
+    Args:
+        table: the rows.
+        stream: whose they are.
+        located: `file` is wanted. Spark makes up a file's every property for every row as soon as
+            one is asked for, and not every Spark Connect server can; without, it is null.
     """
     nothing = F.lit(None).cast("string")
-    have = set(table.columns)
-    names = ["file", "at"] + [name for name in _COLUMNS[stream] if name != "at"]
-    columns = [
-        F.unix_millis("at").alias("at")
-        if name == "at"
-        else F.col("_metadata.file_path").alias("file")
-        if name == "file"
-        else F.col(name)
-        if name in have
-        else nothing.alias(name)
-        for name in names
-    ]
     plain = table.select(
-        *columns,
+        F.unix_millis("at").alias("at"),
+        *(name for name in _COLUMNS[stream] if name != "at"),
+        (F.col("_metadata.file_path") if located else nothing).alias("file"),
         F.lit(None).cast("long").alias("line"),
         nothing.alias("text"),
         nothing.alias("problem"),
@@ -291,10 +297,12 @@ def _deliveries() -> _Told:
     end, reason = F.col("end"), F.col("reason")
     refused = _chosen(reason, {reason: int(code) for reason, code in REFUSED.items()})
     accepted = end.isin("started", "suppressed")
-    digest = F.unhex("fingerprint")
     # A 64-bit hash of 8 bytes is one-to-one, so all four together are equal only if all 32 bytes
     # are: the hash is merely the quick way from bytes to a number.
-    quarters = [F.xxhash64(F.substring(digest, 1 + 8 * quarter, 8)) for quarter in range(4)]
+    quarters = [
+        F.xxhash64(F.unhex(F.substring("fingerprint", 1 + 16 * quarter, 16)))
+        for quarter in range(4)
+    ]
     return _Told(
         F.when(end == "started", int(Code.STARTED))
         .when(end == "suppressed", int(Code.SUPPRESSED))

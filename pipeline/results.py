@@ -8,9 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql.types import TimestampType
 from pyspark.sql.utils import is_remote
+
+
+def parquet_writer(table: DataFrame) -> DataFrameWriter:
+    """A writer that tries no dictionary where hardly a value repeats: ids and times."""
+    unlike = [
+        field.name
+        for field in table.schema
+        if field.name == "message_id" or isinstance(field.dataType, TimestampType)
+    ]
+    return table.write.options(**{f"parquet.enable.dictionary#{name}": "false" for name in unlike})
 
 
 def write_days(table: DataFrame, folder: str, *, whole: bool) -> None:
@@ -21,7 +32,7 @@ def write_days(table: DataFrame, folder: str, *, whole: bool) -> None:
         folder: of the table.
         whole: the table is all there is: other days go. Otherwise they stay.
     """
-    writer = table.write.mode("overwrite").partitionBy("day")
+    writer = parquet_writer(table).mode("overwrite").partitionBy("day")
     writer.option("partitionOverwriteMode", "static" if whole else "dynamic").parquet(folder)
 
 

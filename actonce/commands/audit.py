@@ -77,7 +77,7 @@ def audit(
             reach=reach,
         )
         console.say("Starting Spark …")
-        spark = session.spark_session("actonce-audit")
+        spark = session.spark_session("actonce-audit", brief=job.is_small(request.records))
         summary: dict[str, Any] = job.audit(spark, request)
         spark.stop()
     except cannot_audit as error:
