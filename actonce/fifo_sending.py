@@ -1,5 +1,6 @@
 """Sending to a FIFO queue: the order of each message group is kept."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
@@ -36,20 +37,21 @@ class FifoIds:
 
     Attributes:
         group: `body:<JMESPath>`, or a text that is every line's group.
-        deduplication_id: likewise; None leaves it to the queue's content-based deduplication.
+        deduplication_id: likewise.
     """
 
     group: Callable[[str], str | NotSent]
-    deduplication_id: Callable[[str], str | NotSent] | None
+    deduplication_id: Callable[[str], str | NotSent]
 
     @classmethod
     def parsed(cls, group: str, deduplication_id: str | None) -> "FifoIds":
-        """Read them from a command line.
+        """Read them from a command line; without a deduplication id it is the body's SHA-256.
 
         Raises:
             ValueError: the JMESPath cannot be understood.
         """
-        return cls(_finder(group), None if deduplication_id is None else _finder(deduplication_id))
+        found = _sha256 if deduplication_id is None else _finder(deduplication_id)
+        return cls(_finder(group), found)
 
     def put_on(self, line: Line) -> Line | NotSent:
         """The line with its ids, in a form that SQS takes; or why it has none.
@@ -60,13 +62,16 @@ class FifoIds:
         group = self.group(line.body)
         if isinstance(group, NotSent):
             return replace(group, number=line.number)
-        fifo = Fifo(MessageGroupId=execution_name(group))
-        if self.deduplication_id is not None:
-            found = self.deduplication_id(line.body)
-            if isinstance(found, NotSent):
-                return replace(found, number=line.number)
-            fifo["MessageDeduplicationId"] = execution_name(found)
-        return replace(line, fifo=fifo)
+        found = self.deduplication_id(line.body)
+        if isinstance(found, NotSent):
+            return replace(found, number=line.number)
+        ids = (execution_name(group), execution_name(found))
+        return replace(line, fifo=Fifo(MessageGroupId=ids[0], MessageDeduplicationId=ids[1]))
+
+
+def _sha256(body: str) -> str:
+    """What SQS takes, too, where the queue deduplicates by content."""
+    return hashlib.sha256(body.encode()).hexdigest()
 
 
 def _finder(where: str) -> Callable[[str], str | NotSent]:

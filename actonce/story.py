@@ -60,6 +60,7 @@ class Story:
     Attributes:
         deliveries: lines of the starter's log.
         fingerprint: the row, `fingerprint` and `first_seen`.
+        row: of the ledger, where a ledger or a lease stands in the state machine's place.
         effects: items of the Appointments table, without the request.
         unstarted: what lies in UnstartedQueue now.
     """
@@ -68,6 +69,7 @@ class Story:
     execution_name: str
     deliveries: list[Record]
     fingerprint: Record | None
+    row: Record | None
     execution: Execution | None
     steps: list[Step]
     dead_letters: list[Stay]
@@ -77,9 +79,8 @@ class Story:
     @property
     def is_known(self) -> bool:
         """Whether any part of the stack has a record of the message."""
-        return bool(
-            self.deliveries or self.fingerprint or self.execution or self.effects or self.unstarted
-        )
+        parts = (self.deliveries, self.fingerprint, self.row, self.execution, self.effects)
+        return any(parts) or bool(self.unstarted)
 
     def as_json(self) -> Record:
         """One object for machines."""
@@ -91,6 +92,7 @@ class Story:
             "execution_name": self.execution_name,
             "deliveries": self.deliveries,
             "fingerprint": self.fingerprint,
+            "row": self.row,
             "execution": execution,
             "dead_letters": [stay.as_json() for stay in self.dead_letters],
             "effects": self.effects,
@@ -110,11 +112,20 @@ class Story:
         yield (Moment(e.since, "UnstartedQueue", "waits", e.reason) for e in self.unstarted)
         yield (_step_moment(step) for step in self.steps if _is_told(step))
         yield (_effect_moment(effect) for effect in self.effects if "booked_at" in effect)
+        yield self._row_moments()
 
     def _fingerprint_moments(self) -> Iterator[Moment]:
         if self.fingerprint is not None:
             at = datetime.fromisoformat(self.fingerprint["first_seen"])
             yield Moment(at, "Fingerprints", "first seen", self.fingerprint["fingerprint"][:12])
+
+    def _row_moments(self) -> Iterator[Moment]:
+        if self.row is not None:
+            at = datetime.fromisoformat(self.row["updated"])
+            outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
+            attempts = f"{self.row['consumption_count']} attempts"
+            more = ", ".join(filter(None, [attempts, self.row.get("note")]))
+            yield Moment(at, "Ledger", f"{self.row['status']}{outcome}", more)
 
 
 def read_story(stack: Stack, message_id: str) -> Story:
@@ -125,9 +136,10 @@ def read_story(stack: Stack, message_id: str) -> Story:
     execution = history.find_execution_of(stack, message_id)
     if execution is not None:
         message_id = str(execution.input.get("message_id", message_id))
-    with ThreadPoolExecutor(5, thread_name_prefix="story") as threads:
+    with ThreadPoolExecutor(6, thread_name_prefix="story") as threads:
         deliveries = threads.submit(_deliveries, stack, message_id)
         fingerprint = threads.submit(_fingerprint, stack, message_id)
+        row = threads.submit(_row, stack, message_id)
         effects = threads.submit(_effects, stack, message_id)
         entries = threads.submit(_unstarted, stack, message_id)
         events = history.read_events(stack, execution.arn) if execution is not None else []
@@ -136,6 +148,7 @@ def read_story(stack: Stack, message_id: str) -> Story:
             execution_name=execution_name(message_id),
             deliveries=deliveries.result(),
             fingerprint=fingerprint.result(),
+            row=row.result(),
             execution=execution,
             steps=history.steps(events),
             dead_letters=history.dead_letter_stays(events),
@@ -180,6 +193,17 @@ def _fingerprint(stack: Stack, message_id: str) -> Record | None:
     if row is None:
         return None
     return {"fingerprint": row["fingerprint"]["S"], "first_seen": row["first_seen"]["S"]}
+
+
+def _row(stack: Stack, message_id: str) -> Record | None:
+    if stack.ledger_table is None:
+        return None
+    row = stack.dynamodb.get_item(
+        TableName=stack.ledger_table,
+        Key={"message_id": {"S": stored_message_id(message_id)}},
+        ConsistentRead=True,
+    ).get("Item")
+    return None if row is None else _plain(row)
 
 
 def _effects(stack: Stack, message_id: str) -> list[Record]:

@@ -53,8 +53,8 @@ def send(
         str | None,
         typer.Option(
             metavar="ID",
-            help="With --fifo: the deduplication id, body:<JMESPath>; left out, SQS takes the "
-            "content's (ContentBasedDeduplication=true).",
+            help="With --fifo: the deduplication id, body:<JMESPath>  [the body's SHA-256]. An id "
+            "without the content in it hides a conflict for five minutes.",
         ),
     ] = None,
     stack_name: StackName = "actonce",
@@ -71,7 +71,7 @@ def send(
 
         zcat requests.jsonl.gz | actonce send - --record audit/ --json
 
-        actonce send requests.jsonl --fifo --group body:practice --dedup-id body:message_id
+        actonce send requests.jsonl --fifo --group body:practice
     """
     ids = _fifo_ids(fifo=fifo, group=group, dedup_id=dedup_id)
     with _opened(file) as source:

@@ -22,8 +22,8 @@ def where(
 ) -> None:
     """Tell the whole story of one message, in order of time.
 
-    Its deliveries, its fingerprint, its execution and the states it went through, its effect, its
-    dead letter and the decision, and what of it lies in UnstartedQueue.
+    Its deliveries, its fingerprint, its execution and the states it went through (or its row of the
+    ledger), its effect, its dead letter and the decision, and what of it lies in UnstartedQueue.
 
     Example:
 
@@ -53,13 +53,20 @@ def _how_it_stands(story: Story) -> str:
         )
     effects = len(story.effects)
     acted = {0: "not acted on", 1: "acted on once"}.get(effects, f"acted on {effects} times")
+    suppressed = sum(line["end"] == "suppressed" for line in story.deliveries)
+    of_deliveries = f"{suppressed} of {len(story.deliveries)} deliveries suppressed"
+    if story.row is not None and story.row.get("outcome") == "dead_letter":
+        return f"It is a dead letter: actonce dead-letters show {story.message_id}"
+    if story.row is not None:
+        outcome = story.row.get("outcome")
+        status = f"{story.row['status']}{f' ({outcome})' if outcome else ''}"
+        return f"Its row is {status}; it was {acted}; {of_deliveries}."
     if story.execution is None:
         place = "in UnstartedQueue" if story.unstarted else "nowhere any more"
         return f"No execution is known; it lies {place}; it was {acted}."
     status = story.execution.status
     outcome = story.execution.output.get("outcome")
-    suppressed = sum(line["end"] == "suppressed" for line in story.deliveries)
     return (
         f"Its execution is {status}{f' ({outcome})' if outcome else ''}; it was {acted}; "
-        f"{suppressed} of {len(story.deliveries)} deliveries suppressed."
+        f"{of_deliveries}."
     )

@@ -66,6 +66,20 @@ def test_a_line_sent_again_has_the_same_deduplication_id(sqs: Any, queue_url: st
     assert _received(sqs, queue_url) == [("a", 1)]
 
 
+def test_without_a_deduplication_id_another_content_is_another_message(
+    sqs: Any, queue_url: str
+) -> None:
+    sender = FifoSender(sqs, queue_url, FifoIds.parsed("all", None), warn=lambda _: None)
+    ends: list[End] = []
+    sender.send_all(io.BytesIO(b'{"id": 1}\n{"id": 1}\n{"id": 1, "x": 2}'), ends.extend)
+    assert len(ends) == 3
+    bodies = [
+        message["Body"]
+        for message in sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10)["Messages"]
+    ]
+    assert bodies == ['{"id": 1}', '{"id": 1, "x": 2}']
+
+
 def test_nothing_more_of_a_group_is_sent_after_a_line_that_was_given_up(
     sqs: Any, queue_url: str
 ) -> None:

@@ -113,6 +113,9 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
         )["Item"]["outcome"]["S"]
         for message_id in ("to-resolve", "to-reject", "to-retry")
     }
+    told = run(deployed.state, "where", "to-resolve").stdout
+    assert "Its row is COMPLETE (resolved); it was not acted on; 0 of 1 deliveries" in told
+    assert "by telephone" in told
     assert outcomes == {
         "to-resolve": "resolved",
         "to-reject": "rejected",

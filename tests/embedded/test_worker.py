@@ -19,8 +19,9 @@ from tests.embedded.waiting import wait_until
 
 pytestmark = pytest.mark.embedded
 
-MESSAGES = 500
-KILLS = 10
+LOAD = {"ledger": (500, 10), "lease": (150, 3)}
+"""Messages, and how often the worker is killed; a lease is waited out by every contender."""
+
 # Short, because a test waits: what a killed worker held is free again after about four seconds.
 TIMES = ("--lock-timeout", "3", "--visibility", "2", "--clock-skew", "0.5", "--straggler", "1")
 
@@ -71,31 +72,32 @@ def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
     deployed: tuple[str, lifecycle.State, Stack], tmp_path: Path
 ) -> None:
     strategy, state, stack = deployed
+    messages, kills = LOAD[strategy]
     log = tmp_path / "worker.log"
-    lines = [json.dumps({"message_id": f"m-{n}", "practice": "main"}) for n in range(MESSAGES)]
-    sent = run(state, "send", "-", input_text="\n".join(lines + lines[: MESSAGES // 5]))
+    lines = [json.dumps({"message_id": f"m-{n}", "practice": "main"}) for n in range(messages)]
+    sent = run(state, "send", "-", input_text="\n".join(lines + lines[: messages // 5]))
     assert sent.returncode == 0, sent.stderr
-    for kill in range(1, KILLS + 1):
+    for kill in range(1, kills + 1):
         worker = _start(strategy, state, log)
         try:
             # Killed in the middle of its work: some is done, some is not.
-            goal = MESSAGES * kill // (KILLS + 2)
+            goal = messages * kill // (kills + 2)
             wait_until(lambda goal=goal: _effects(stack).total() >= goal, 120)  # type: ignore[misc]
         finally:
             worker.kill()
             worker.wait()
     worker = _start(strategy, state, log)
     try:
-        wait_until(lambda: len(records.execution_names(stack, "SUCCEEDED")) == MESSAGES, 120)
+        wait_until(lambda: len(records.execution_names(stack, "SUCCEEDED")) == messages, 120)
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(timeout=60) == 0, log.read_text()
     finally:
         worker.kill()
     told = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     assert {line["stream"] for line in told} == {"deliveries"}
-    assert sum(line["end"] == "started" for line in told) <= MESSAGES
+    assert sum(line["end"] == "started" for line in told) <= messages
     effects = _effects(stack)
-    assert len(effects) == MESSAGES
+    assert len(effects) == messages
     assert set(effects.values()) == {1}
 
 
