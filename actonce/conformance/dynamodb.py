@@ -119,6 +119,7 @@ class DynamoDB:
     def query(self, **request: Any) -> Request:
         """See Query, API reference; one page."""
         asked = _Asked("Query", request, "TableName")
+        asked.check_placeholders()
         matches = self._parsed(asked, "KeyConditionExpression")
         projection = asked.take("ProjectionExpression")
         found = [item for item in self.items(asked["TableName"]) if matches(asked.given(item))]
@@ -229,7 +230,7 @@ class _Asked:
         )
 
     def check_placeholders(self) -> None:
-        """DynamoDB refuses placeholders that no expression uses, and so does this."""
+        """DynamoDB refuses placeholders without a meaning, and such as no expression uses."""
         used: frozenset[str] = frozenset()
         for name in _EXPRESSIONS:
             try:
@@ -237,6 +238,9 @@ class _Asked:
             except InvalidExpression as error:
                 raise self.invalid(str(error)) from error
         given = self.given({})
+        unknown = used - given.names.keys() - given.values.keys()
+        if unknown:
+            raise self.invalid(f"{sorted(unknown)} not defined")
         unused = (given.names.keys() | given.values.keys()) - used
         if unused:
             raise self.invalid(f"{sorted(unused)} unused in expressions")

@@ -38,6 +38,7 @@ CLOCK_SKEW = 300_000
 LEASE = 12_000
 VISIBILITY = 210_000
 MOST_RECEIVES = 5
+MOST_RECEIVES_BEHIND_LOCKS = 30
 MAX_ROUNDS = 3
 
 TABLES = {
@@ -78,6 +79,7 @@ class Way:
         is_content_based: what deduplicates on a FIFO queue is the body, and not the message id.
         is_fenced: its effect checks the fence.
         installed: patches clocks and ids of a library that has no place to put them in.
+        most_receives: `maxReceiveCount` of its queue.
         is_ours: it is one of this project's.
         lateness: milliseconds after which a late effect happens, within what the way allows for.
         threads_in_order: see `Process`.
@@ -92,6 +94,7 @@ class Way:
     is_content_based: bool = False
     is_fenced: bool = False
     installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
+    most_receives: int = MOST_RECEIVES
     is_ours: bool = False
     lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
     threads_in_order: bool = False
@@ -120,7 +123,7 @@ class Stage:
             self.kept,
             UNSTARTED,
             visibility=VISIBILITY,
-            most_receives=MOST_RECEIVES,
+            most_receives=way.most_receives,
             is_fifo=way.is_fifo,
         )
         self.executions = StepFunctions(world, definition, self._invoke, self.kept)

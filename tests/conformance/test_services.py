@@ -1,0 +1,259 @@
+"""Queues, state machine and time-outs behave as those of AWS and of the template do."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from actonce.conformance import machine, stage
+from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
+from actonce.conformance.stepfunctions import NAME_IS_FREE_AFTER, StepFunctions
+from actonce.conformance.world import NotKnownHere, World
+from actonce.embedded.paths import PROJECT
+
+MINUTE = 60_000
+
+
+def _default(parameter: str) -> int:
+    """A parameter's default in template.yaml."""
+    text = (PROJECT / "template.yaml").read_text()
+    match = re.search(rf"^  {parameter}:\n(?:    .*\n)*?    Default: \"?(\d+)", text, re.MULTILINE)
+    assert match is not None
+    return int(match[1])
+
+
+def test_time_outs_are_the_templates() -> None:
+    text = (PROJECT / "template.yaml").read_text()
+    seconds = {
+        "StarterTimeoutSeconds": stage.CONSUMER_TIMEOUT,
+        "EffectTimeoutSeconds": stage.EFFECT_TIMEOUT,
+        "StragglerMarginSeconds": stage.STRAGGLER_MARGIN,
+        "ClockSkewSeconds": stage.CLOCK_SKEW,
+        "LeaseSeconds": stage.LEASE,
+    }
+
+    assert {name: _default(name) * 1000 for name in seconds} == seconds
+    assert _default("MaxRounds") == stage.MAX_ROUNDS
+    assert f'"{stage.CONSUMER_TIMEOUT // 1000}": {stage.VISIBILITY // 1000}\n' in text
+    receives = f"[TakesLocks, {stage.MOST_RECEIVES_BEHIND_LOCKS}, {stage.MOST_RECEIVES}]"
+    assert f"maxReceiveCount: !If {receives}\n" in text
+
+
+class _Consumers:
+    """Takes deliveries, and acknowledges them when told to."""
+
+    def __init__(self) -> None:
+        self.bodies: list[str] = []
+        self.acknowledge: Any = None
+
+    def deliver(self, record: Record, _: str, acknowledge: Any) -> None:
+        self.bodies.append(record["body"])
+        self.acknowledge = acknowledge
+
+
+def _queue(world: World, consumers: _Consumers, *, is_fifo: bool = False) -> RequestsQueue:
+    return RequestsQueue(
+        world,
+        consumers.deliver,
+        KeptQueues(world),
+        "parked",
+        visibility=210_000,
+        most_receives=5,
+        is_fifo=is_fifo,
+    )
+
+
+def test_what_is_not_acknowledged_comes_back_and_is_parked_in_the_end() -> None:
+    world, consumers = World(), _Consumers()
+    queue = _queue(world, consumers)
+    queue.send("text")
+
+    world.run()
+
+    assert consumers.bodies == ["text"] * 5
+    assert queue.parked.bodies("parked") == ["text"]
+    assert world.now == 5 * 210_000
+
+
+def test_what_is_acknowledged_does_not_come_back() -> None:
+    world, consumers = World(), _Consumers()
+    _queue(world, consumers).send("text")
+    consumers.acknowledge()
+
+    world.run()
+
+    assert consumers.bodies == ["text"]
+
+
+def test_an_acknowledgement_of_an_earlier_receive_deletes_nothing() -> None:
+    world, consumers = World(), _Consumers()
+    _queue(world, consumers).send("text")
+    late = consumers.acknowledge
+    world.at(210_001, "late", late)
+
+    world.run()
+
+    assert consumers.bodies == ["text"] * 5
+
+
+def test_a_fifo_queue_forgets_a_deduplication_id_after_five_minutes() -> None:
+    world, consumers = World(), _Consumers()
+    queue = _queue(world, consumers, is_fifo=True)
+
+    def send() -> None:
+        queue.send("text", group="g", deduplication_id="d")
+        consumers.acknowledge()
+
+    world.at(0, "first", send)
+    world.at(5 * MINUTE - 1, "within", send)
+    world.at(5 * MINUTE, "after", send)
+    world.run()
+
+    assert consumers.bodies == ["text", "text"]
+
+
+def test_a_fifo_queue_has_one_message_of_a_group_in_flight() -> None:
+    world, consumers = World(), _Consumers()
+    queue = _queue(world, consumers, is_fifo=True)
+    for body in "abc":
+        queue.send(body, group="g", deduplication_id=body)
+    assert consumers.bodies == ["a"]
+
+    for _ in "abc":
+        consumers.acknowledge()
+    world.run()
+
+    assert consumers.bodies == ["a", "b", "c"]
+
+
+_ENDS = {
+    "QueryLanguage": "JSONata",
+    "StartAt": "Wait",
+    "States": {"Wait": {"Type": "Wait", "Seconds": 60, "Next": "End"}, "End": {"Type": "Succeed"}},
+}
+
+
+def _start(service: StepFunctions, text: str) -> str:
+    try:
+        answer = service.start_execution(name="a", input=text, stateMachineArn="arn")
+    except ClientError as error:
+        return error.response["Error"]["Code"]
+    return f"{answer['startDate']:%j %H:%M:%S}"
+
+
+def test_start_execution_answers_as_aws_does() -> None:
+    world = World()
+    service = StepFunctions(world, _ENDS, lambda *_: None, KeptQueues(world))
+    answers: list[str] = []
+
+    def ask(at: int, text: str) -> None:
+        world.at(at, at, lambda: answers.append(_start(service, text)))
+
+    ask(0, '"one"')
+    ask(59_000, '"one"')  # runs, same input: the first one's date
+    ask(59_500, '"other"')
+    ask(61_000, '"one"')  # closed
+    ask(60_000 + NAME_IS_FREE_AFTER, '"one"')
+    ask(60_001 + NAME_IS_FREE_AFTER, '"one"')
+    world.run()
+
+    exists = "ExecutionAlreadyExists"
+    assert answers == ["005 09:00:00", "005 09:00:00", exists, exists, exists, "095 09:01:00"]
+
+
+class _Effect:
+    """The services of one execution: answers in turn, and what was asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+        self.waited: list[float] = []
+        self.letters: list[Any] = []
+
+    def enter(self, state: str) -> None:
+        pass
+
+    def wait(self, seconds: float) -> None:
+        self.waited.append(seconds)
+
+    def invoke(self, arguments: Any, timeout: float) -> Any:
+        assert timeout == 20
+        self.asked.append(arguments["operation"])
+        answer = self.answers.pop(0)
+        if isinstance(answer, str):
+            raise machine.StateFailed(answer, "cause")
+        return answer
+
+    def send_and_wait(self, arguments: Any, timeout: float) -> Any:
+        assert timeout == 14 * 24 * 3600
+        self.letters.append(arguments["MessageBody"])
+        return self.answers.pop(0)
+
+
+def _run(services: _Effect) -> Any:
+    message = {"message_id": "a", "body": {"é": 1}}
+    execution = machine.Execution("a", "arn:a", message)
+    return machine.run(stage.process_message(), execution, services)
+
+
+_PERFORMED = {"performed": True, "effect": {"slot": 1}}
+_NOTHING = {"performed": False, "effect": None}
+
+
+def test_the_machine_that_ships_performs_and_ends() -> None:
+    services = _Effect(_PERFORMED)
+
+    assert _run(services) == {"outcome": "performed", "effect": {"slot": 1}}
+    assert services.asked == ["perform"]
+
+
+def test_it_retries_only_what_proves_that_nothing_happened() -> None:
+    services = _Effect("NotPerformed", "Lambda.TooManyRequestsException", _PERFORMED)
+
+    assert _run(services)["outcome"] == "performed"
+    assert services.asked == ["perform"] * 3
+    assert services.waited == [1, 2]
+
+
+def test_after_anything_else_it_waits_and_looks_the_effect_up() -> None:
+    services = _Effect("OutcomeUnknown", _NOTHING, "States.Timeout", _PERFORMED)
+
+    assert _run(services)["outcome"] == "found"
+    assert services.asked == ["perform", "find", "perform", "find"]
+    assert services.waited == [45, 45]
+
+
+def test_a_rejected_message_becomes_a_dead_letter_and_a_decision_ends_it() -> None:
+    services = _Effect("Rejected", {"decision": "reject", "note": "no"})
+
+    with pytest.raises(machine.StateFailed, match="RejectedByOperator"):
+        _run(services)
+    (letter,) = services.letters
+    assert letter["reason"] == "rejected"
+    assert letter["message"] == {"message_id": "a", "body": {"é": 1}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"QueryLanguage": "JSONPath"},
+        {"States": {"A": {"Type": "Parallel"}}},
+        {"States": {"A": {"Type": "Succeed", "Assign": {}}}},
+        {"States": {"A": {"Type": "Task", "Retry": [{"ErrorEquals": [], "Unheard": 1}]}}},
+    ],
+)
+def test_a_definition_with_what_it_does_not_know_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(NotKnownHere):
+        machine.load(json.dumps(_ENDS | change), {})
+
+
+def test_an_execution_that_breaks_the_interpreter_is_no_failed_execution() -> None:
+    world = World()
+    broken = _ENDS | {"States": {"Wait": {"Type": "Wait", "Next": "End"}}}
+    service = StepFunctions(world, broken, lambda *_: None, KeptQueues(world))
+    service.start_execution(name="a", input="{}", stateMachineArn="arn")
+
+    with pytest.raises(KeyError, match="Seconds"):
+        world.run()
