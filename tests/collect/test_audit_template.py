@@ -92,8 +92,10 @@ def test_it_is_deployed_only_with_the_records(resources: dict[str, Any]) -> None
     assert main["Parameters"]["DailyAudit"]["Default"] == "false"
     assert nested["Condition"] == "AuditsDays"
     assert main["Conditions"]["AuditsDays"]["Fn::And"][0] == {"Condition": "KeepsRecords"}
-    (assertion,) = main["Rules"]["AuditNeedsRecords"]["Assertions"]
-    assert assertion["Assert"] == {"Fn::Equals": [{"Ref": "KeepRecords"}, "true"]}
+    assert [rule["Assert"] for rule in main["Rules"]["AuditNeedsRecords"]["Assertions"]] == [
+        {"Fn::Equals": [{"Ref": "KeepRecords"}, "true"]},
+        {"Fn::Equals": [{"Ref": "Strategy"}, "step-functions"]},
+    ]
     assert set(nested["Properties"]["Parameters"]) == set(
         yaml.load(AUDIT.read_text(), Loader=cloudformation._Loader)["Parameters"]
     )
