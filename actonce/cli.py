@@ -11,6 +11,7 @@ from actonce.commands import (
     audit,
     backfill,
     collect,
+    conformance,
     dead_letters,
     demo,
     embedded,
@@ -49,6 +50,7 @@ app.command("audit package")(audit.package)
 app.command()(collect.collect)
 app.command()(backfill.backfill)
 app.command()(demo.demo)
+app.command()(conformance.conformance)
 app.command()(embedded.up)
 app.command()(embedded.down)
 app.command()(embedded.env)

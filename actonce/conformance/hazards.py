@@ -60,6 +60,7 @@ def _clocks_apart(offset: int) -> Callable[[Stage], None]:
     def set_up(stage: Stage) -> None:
         # A second apart, so that what goes wrong is for the clocks, and no race.
         stage.wall_offsets = (0, offset)
+        stage.lateness = (2_000,)
         stage.send("a", again_after=1000)
 
     return set_up
@@ -175,9 +176,10 @@ SCENARIOS = (
     Scenario(
         "clock-behind",
         "clock 5 minutes behind",
-        "Of two consumers, a second apart, the second one's clock is behind; a process may crash.",
+        "Of two consumers, a second apart, the second one's clock is behind; one may crash before "
+        "its effect.",
         _clocks_apart(-5 * MINUTE),
-        (Hazard.CRASH,),
+        (Hazard.CRASH_BEFORE_EFFECT,),
         1,
     ),
     Scenario(

@@ -109,6 +109,7 @@ class Stage:
         sent: each message that was sent: its id (None where there is none) and its body.
         wall_offsets: how far the wall clocks of the consumers' machines are ahead, in milliseconds;
             the consumers are given them in turn.
+        lateness: milliseconds after which a late effect happens; one of them is chosen.
     """
 
     def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
@@ -132,6 +133,7 @@ class Stage:
         self.stepfunctions: Any = Client(world, self.executions)
         self.sent: list[tuple[str | None, Any]] = []
         self.wall_offsets: tuple[int, ...] = (0,)
+        self.lateness = way.lateness
         self._consumers = 0
         world.stores = [self.performed, self.kept, self.tables, self.queue, self.executions]
 
@@ -139,8 +141,8 @@ class Stage:
     def effect(self) -> CountingEffect:
         """The effect, for the process that is running."""
         if self.way.is_fenced:
-            return FencedCountingEffect(self.world, self.performed, self.way.lateness, self.tables)
-        return CountingEffect(self.world, self.performed, self.way.lateness)
+            return FencedCountingEffect(self.world, self.performed, self.lateness, self.tables)
+        return CountingEffect(self.world, self.performed, self.lateness)
 
     def send(
         self,

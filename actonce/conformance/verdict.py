@@ -13,10 +13,10 @@ class Kind(IntEnum):
     """From the best to the worst."""
 
     SURVIVED = 0
-    """Acted on, once."""
+    """Acted on, once, and nobody needs to look."""
     PARKED = 1
-    """Not acted on, and waiting for a person: in UnstartedQueue, in DeadLetterQueue, or in an
-    execution that is open or can be redriven."""
+    """Not acted on twice, and it, or a repeat of it, waits for a person: in UnstartedQueue, in
+    DeadLetterQueue, or in an execution that is open or can be redriven."""
     LOST = 2
     """Not acted on, and nowhere."""
     TWICE = 3
@@ -45,9 +45,10 @@ def judge(stage: Stage) -> Verdict:
     worst = Kind.SURVIVED
     for message_id, body in stage.sent:
         text = body if isinstance(body, str) else json.dumps(body, sort_keys=True)
-        if (message_id, text) in performed:
-            continue
-        worst = max(worst, Kind.PARKED if text in waiting else Kind.LOST)
+        if text in waiting:
+            worst = max(worst, Kind.PARKED)
+        elif (message_id, text) not in performed:
+            worst = Kind.LOST
     order = [message_id for message_id, _ in effects]
     return Verdict(worst, is_out_of_order=order != sorted(order))
 

@@ -40,6 +40,8 @@ class Hazard(StrEnum):
     """The process dies before the step."""
     CRASH_AFTER_EFFECT = "crash after the effect"
     """The process dies before the step, and the step before it was the effect."""
+    CRASH_BEFORE_EFFECT = "crash before the effect"
+    """The process dies before the step, and has not come to the effect."""
     PAUSE = "pause"
     """The whole process stands still before the step, and then goes on."""
     THROTTLED = "throttled"
@@ -58,6 +60,9 @@ class Hazard(StrEnum):
     """The effect happens some time after it was asked for."""
     EFFECT_OUTLIVES = "effect outlives its caller"
     """The effect happens some time after it was asked for; its caller's time is over before."""
+
+
+_CRASHES = (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT, Hazard.CRASH_BEFORE_EFFECT)
 
 
 class NotKnownHere(BaseException):
@@ -107,6 +112,7 @@ class Process:
     ended: Ended | None = None
     on_end: Callable[[Ended], None] | None = None
     after_effect: bool = False
+    had_effect: bool = False
     observed: int = 0
     ids: int = 0
     started_tasks: int = 0
@@ -283,6 +289,7 @@ class World:
         way = task.way
         process = task.process
         process.after_effect = is_effect
+        process.had_effect |= is_effect
         answered = self._line(process.name, what, way)
         shown = shown or _shown
         try:
@@ -484,6 +491,8 @@ class World:
             options.append(_Option(task, Hazard.CRASH))
         if Hazard.CRASH_AFTER_EFFECT in self._hazards and task.process.after_effect:
             options.append(_Option(task, Hazard.CRASH_AFTER_EFFECT))
+        if Hazard.CRASH_BEFORE_EFFECT in self._hazards and not task.process.had_effect:
+            options.append(_Option(task, Hazard.CRASH_BEFORE_EFFECT))
         if Hazard.PAUSE in self._hazards:
             options += [_Option(task, Hazard.PAUSE, pause) for pause in self._pauses]
         return options
@@ -499,7 +508,7 @@ class World:
             return
         if option.hazard is not None:
             self._budget -= 1
-        if option.hazard in (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT):
+        if option.hazard in _CRASHES:
             self._kill(task.process, "crashes")
         elif option.hazard == Hazard.PAUSE:
             task.process.frozen_until = self.now + option.pause
@@ -595,6 +604,7 @@ class World:
                 process.frozen_until if process.frozen_until > self.now else 0,
                 process.deadline,
                 process.after_effect,
+                process.had_effect,
                 process.deferred,
                 tuple((task.index, task.until) for task in process.tasks),
             )

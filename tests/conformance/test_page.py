@@ -1,0 +1,77 @@
+"""docs/conformance.md is what the suite finds today, and this project's ways keep their promises.
+
+These are all the schedules of the published table, which takes about a minute of one core.
+"""
+
+from functools import cache
+
+import pytest
+
+from actonce.conformance import page, suite
+from actonce.conformance.stage import Way
+from actonce.conformance.trial import Trial, run_trial
+from actonce.conformance.verdict import Kind
+from actonce.conformance.ways.known import WAYS
+
+
+@cache
+def _trials(way: Way) -> list[Trial]:
+    return [run_trial(way, hazard) for one, hazard in suite.published() if one is way]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_a_ways_section_is_what_the_suite_finds(way: Way) -> None:
+    trials = _trials(way)
+
+    assert all(trial.is_complete for trial in trials)
+    assert page.section(way, trials) in page.PAGE.read_text(), "run: actonce conformance --write"
+
+
+def test_the_whole_page_is_what_the_suite_finds() -> None:
+    trials = [trial for way in WAYS for trial in _trials(way)]
+
+    assert page.render(trials) == page.PAGE.read_text(), "run: actonce conformance --write"
+
+
+def test_no_way_of_ours_does_worse_than_its_page_says_nor_better() -> None:
+    assert suite.surprises(trial for way in WAYS for trial in _trials(way)) == []
+
+
+@pytest.mark.parametrize("name", ["step-functions", "ledger-fenced", "lease-fenced"])
+def test_what_ships_never_acts_twice_and_loses_nothing(name: str) -> None:
+    (way,) = (one for one in WAYS if one.name == name)
+
+    assert not way.cannot
+    assert {trial.worst.kind for trial in _trials(way)} <= {Kind.SURVIVED, Kind.PARKED}
+
+
+def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
+    needs_a_person = {
+        trial.scenario
+        for way in WAYS
+        if way.is_ours
+        for trial in _trials(way)
+        if trial.worst.kind == Kind.PARKED
+    }
+
+    assert needs_a_person == {"conflict", "poison", "resend-91-days"}
+
+
+def test_a_way_that_breaks_its_promise_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    (naive,) = (one for one in WAYS if one.name == "naive-ledger")
+    trial = next(one for one in _trials(naive) if one.worst.kind == Kind.TWICE)
+    monkeypatch.setattr(suite, "WAYS", (_as_ours(naive),))
+
+    assert suite.surprises([trial]) == [
+        "naive-ledger against twice-at-once: twice, and its page promises better."
+    ]
+
+
+def _as_ours(way: Way) -> Way:
+    return Way(way.name, way.title, way.build, is_ours=True)
+
+
+def test_only_what_ships_is_tried_against_any_two_hazards_in_the_page() -> None:
+    tried = {way.name for way, hazard in suite.published() if hazard.name == "any-two"}
+
+    assert tried == {"step-functions", "ledger-fenced", "lease-fenced"}
