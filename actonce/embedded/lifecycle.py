@@ -426,9 +426,12 @@ def warm(stack: Stack) -> None:
         # The first of each writes the bytecode that the others then read; without it every process
         # compiles boto3 for itself. All at once they would overrun Lambda's 10 s init limit and the
         # effect's time-out on a machine that is busy.
-        for wave in range(1, _WARM_EFFECTS + 1, _WARM_WAVE):
+        # Behind a lock the effect is in the consumer, and its own function has nothing to do.
+        effects = _WARM_EFFECTS if stack.ledger_table is None else 0
+        for wave in range(1, max(effects, _WARM_STARTERS) + 1, _WARM_WAVE):
             calls = [(stack.starter_function, json.dumps({"Records": []}))]
-            calls = calls * min(wave, _WARM_STARTERS) + [(stack.appointments_function, find)] * wave
+            calls *= min(wave, _WARM_STARTERS)
+            calls += [(stack.appointments_function, find)] * min(wave, effects)
             with ThreadPoolExecutor(len(calls)) as threads:
                 list(threads.map(call, calls))
     except (ClientError, BotoCoreError) as error:

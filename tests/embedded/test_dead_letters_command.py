@@ -133,6 +133,7 @@ def test_an_entry_left_behind_is_removed_by_the_next_decision(
     (letter,) = listed(stack, dead_letter)
     # As after a crash between the decision and the deletion.
     output = json.dumps({"decision": "resolve", "note": "x"})
+    assert letter.task_token is not None
     stack.stepfunctions.send_task_success(taskToken=letter.task_token, output=output)
     wait_for_execution(stack, stack.execution_arn(dead_letter))
     assert listed(stack, dead_letter) != []
