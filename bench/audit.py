@@ -97,6 +97,7 @@ def run_engine(engine: str, root: Path, out: Path, runs: int) -> Measured:
     ran = subprocess.run(
         [*command, "--runs", str(runs + 1)], capture_output=True, text=True, check=False
     )
+    _wait_for_all()
     if ran.returncode:
         return Measured(engine, failed=_reason(ran.stderr))
     if engine != "plain_read" and not out.exists():
@@ -123,14 +124,19 @@ def _job(root: Path, out: Path) -> Measured:
         return Measured("job", failed=_reason(ran.stderr))
     if not (out / "report.html").exists():
         return Measured("job", failed="there is no page")
+    _wait_for_all()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Measured("job", cold={"wall": wall, "cpu": cpu})
+
+
+def _wait_for_all() -> None:
+    """Wait for what an engine has left behind, so that its CPU counts, and counts as its own."""
     while True:
         try:
             os.wait()
         except ChildProcessError:
-            break
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Measured("job", cold={"wall": wall, "cpu": cpu})
+            return
 
 
 def _reason(stderr: str) -> str:

@@ -31,7 +31,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline import summary
 from pipeline.errors import CannotAudit
 from pipeline.gaps import gaps
-from pipeline.layout import Listing, is_small, list_records, readable
+from pipeline.layout import Listing, as_argument, is_small, list_records, readable
 from pipeline.quarantine import quarantine
 from pipeline.reading import is_unreadable, narrow, records, without_broken
 from pipeline.results import days_held, empty_days, write_days, write_json
@@ -253,7 +253,8 @@ def _midnight(day: date) -> int:
 def _written(spark: SparkSession, folder: str, schema_of: DataFrame, in_range: Column) -> DataFrame:
     """The messages as they were written, so that nothing is judged twice."""
     schema = schema_of.schema
-    return spark.read.schema(schema).option("basePath", folder).parquet(folder).where(in_range)
+    reader = spark.read.schema(schema).option("basePath", folder)
+    return reader.parquet(as_argument(folder)).where(in_range)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
-from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.errors import CannotAudit
@@ -99,7 +98,7 @@ def list_records(spark: SparkSession, root: str, ignore: Iterable[str] = ()) -> 
 
 
 def is_small(root: str) -> bool:
-    """Whether `root` is a folder here with so little in it that Spark's start is most of the work."""
+    """Whether `root` is a folder here with so little in it that starting is most of the work."""
     return "://" not in root and sum(size for _, size, _ in _local(root)) < _SMALL
 
 
@@ -131,7 +130,16 @@ def _listed(spark: SparkSession, root: str) -> list[tuple[str, int, int]]:
 
 def readable(path: str) -> str:
     """A path as a person writes it."""
-    return re.sub(r"^file:/+", "/", unquote(path))
+    return re.sub(r"^file:/+", "/", path)
+
+
+def file_path() -> Column:
+    """Of each row, its file as it is listed; Spark itself tells it percent-encoded.
+
+    What decodes here takes a plus sign for a blank, which it is in no path.
+    """
+    encoded = F.replace("_metadata.file_path", F.lit("+"), F.lit("%2B"))
+    return F.url_decode(encoded).alias("file")
 
 
 def as_argument(path: str) -> str:

@@ -14,7 +14,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import as_argument
+from pipeline.layout import as_argument, file_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ class Line(NamedTuple):
 def plain_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """Lines of files that Spark reads itself; `line` is null, Spark does not count."""
     return spark.read.text([as_argument(path) for path in paths]).select(
-        F.col("_metadata.file_path").alias("file"),
+        file_path(),
         F.lit(None).cast("long").alias("line"),
         F.col("value").alias("text"),
         F.lit(None).cast("string").alias("problem"),

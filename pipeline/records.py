@@ -11,6 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
+from pipeline.layout import file_path
 from pipeline.streams import KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, Code
 
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
@@ -100,7 +101,7 @@ def parquet_records(table: DataFrame, stream: str, *, located: bool) -> DataFram
     plain = table.select(
         F.unix_millis("at").alias("at"),
         *(name for name in _COLUMNS[stream] if name != "at"),
-        (F.col("_metadata.file_path") if located else nothing).alias("file"),
+        file_path() if located else nothing.alias("file"),
         F.lit(None).cast("long").alias("line"),
         nothing.alias("text"),
         nothing.alias("problem"),

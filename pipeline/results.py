@@ -13,6 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import TimestampType
 from pyspark.sql.utils import is_remote
 
+from pipeline.layout import as_argument
+
 
 def parquet_writer(table: DataFrame) -> DataFrameWriter:
     """A writer that tries no dictionary where hardly a value repeats: ids and times."""
@@ -49,7 +51,7 @@ def days_held(spark: SparkSession, folder: str) -> set[date]:
         paths = (
             spark.read.format("binaryFile")
             .option("recursiveFileLookup", "true")
-            .load(folder)
+            .load(as_argument(folder))
             .select(F.regexp_extract("path", r"/day=(\d{4}-\d\d-\d\d)/", 1).alias("day"))
             .distinct()
             .collect()
