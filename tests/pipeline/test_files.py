@@ -1,0 +1,85 @@
+"""The same records in other files: Parquet, told twice, and in places with odd names."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from bench.records import Records, generate, write_jsonl, write_parquet
+from pipeline.audit import Request, audit, message_rows
+from pipeline.layout import list_records
+from pipeline.reading import records
+from tests.pipeline.streams_on_disk import DAY, performed, write
+
+
+@pytest.fixture(scope="module")
+def planted() -> Records:
+    return generate(150, seed=3)
+
+
+def rows_of(spark: SparkSession, root: Path) -> dict[str, dict[str, Any]]:
+    listing = list_records(spark, str(root))
+    request = Request(str(root), str(root / "audit"))
+    rows = message_rows(records(spark, listing.files), request, listing)
+    return {row["message_id"]: row.asDict() for row in rows.collect()}
+
+
+def test_parquet_gives_the_same_rows_and_a_line_told_twice_no_other_verdict(
+    spark: SparkSession, tmp_path: Path, planted: Records
+) -> None:
+    write_jsonl(planted, tmp_path / "lines")
+    write_parquet(planted, tmp_path / "parquet")
+    rows = rows_of(spark, tmp_path / "lines")
+    assert len(rows) == 150
+    assert rows_of(spark, tmp_path / "parquet") == rows
+    # Firehose delivers at least once, too.
+    for file in (tmp_path / "lines").rglob("*.gz"):
+        file.write_bytes(2 * file.read_bytes())
+    twice = rows_of(spark, tmp_path / "lines")
+    assert {key: row["verdict"] for key, row in twice.items()} == {
+        key: row["verdict"] for key, row in rows.items()
+    }
+    assert all(twice[key]["deliveries"] == 2 * row["deliveries"] for key, row in rows.items())
+
+
+def test_a_parquet_file_without_a_column_does_not_hide_it_in_others(
+    spark: SparkSession, tmp_path: Path, planted: Records
+) -> None:
+    write_parquet(planted, tmp_path)
+    (folder,) = (tmp_path / "executions").iterdir()
+    (file,) = folder.iterdir()
+    table = pq.read_table(file)
+    bare = pc.is_null(table["error"])
+    pq.write_table(table.filter(bare).drop_columns("error"), folder / "a.parquet")
+    pq.write_table(table.filter(pc.invert(bare)), file)
+    truth = dict(
+        zip(*(planted.truth[name].to_pylist() for name in ("message_id", "verdict")), strict=True)
+    )
+    rows = rows_of(spark, tmp_path)
+    assert {key: row["verdict"] for key, row in rows.items()} == truth
+
+
+def test_names_may_hold_any_character_and_files_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = write(tmp_path / "a b%20 =é+[1]{x}", performed("m"))
+    day = root / "deliveries" / f"dt={DAY}"
+    (day / "records.jsonl").rename(day / "odd %41 ü=[2]{y}.jsonl")
+    (day / "empty.jsonl").touch()
+    (day / "empty.gz").write_bytes(gzip.compress(b""))
+    (root / "effects" / f"dt={DAY}" / "no%6Came [3]").write_text("{}\nno record\n")
+    (root / "sent" / "dt=2026-01-30").mkdir()
+    summary = audit(spark, Request(str(root), str(root / "audit")))
+    assert summary["verdicts"]["performed_once"] == summary["messages"] == 1
+    told = [
+        (Path(example["file"]).name, example["line"], example["reason"])
+        for example in summary["quarantine"]["examples"]
+    ]
+    assert told == [("no%6Came [3]", 1, "not_a_record"), ("no%6Came [3]", 2, "corrupt_line")]
+    assert json.loads((root / "audit" / "summary.json").read_text()) == summary
+    assert {path.name for path in (root / "audit").iterdir()} >= {"messages", "days", "quarantine"}
