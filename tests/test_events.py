@@ -159,6 +159,9 @@ def test_every_event_and_row_is_described_in_the_readme() -> None:
     assert [name for name in names if f"`{name}`" not in readme] == []
 
 
+FIFO_ATTRIBUTES = {"MessageGroupId", "MessageDeduplicationId", "SequenceNumber"}
+
+
 @pytest.mark.parametrize("event", STARTER_EVENTS)
 def test_a_starter_event_has_the_shape_of_aws(event: str, record_of_sam: dict[str, Any]) -> None:
     records = read_event(event)["Records"]
@@ -166,7 +169,8 @@ def test_a_starter_event_has_the_shape_of_aws(event: str, record_of_sam: dict[st
     assert len({record["messageId"] for record in records}) == len(records)
     for record in records:
         assert record.keys() == record_of_sam.keys()
-        assert record["attributes"].keys() == record_of_sam["attributes"].keys()
+        fifo = FIFO_ATTRIBUTES if record["eventSourceARN"].endswith(".fifo") else set()
+        assert record["attributes"].keys() == record_of_sam["attributes"].keys() | fifo
         assert all(isinstance(value, str) for value in record["attributes"].values())
         assert record["eventSource"] == record_of_sam["eventSource"]
         assert record["md5OfBody"] == hashlib.md5(record["body"].encode()).hexdigest()
