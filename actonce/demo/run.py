@@ -180,7 +180,7 @@ def wait_for_rest(stack: Stack, *, expected: int) -> None:
     last, since = None, time.monotonic()
     with console.progress("Acted on", expected) as bar:
         while True:
-            queued = _depth(stack, stack.requests_queue)
+            queued = depth(stack, stack.requests_queue)
             running = records.execution_names(stack, "RUNNING")
             waiting = records.waiting(stack) if not queued and running else set()
             if not queued and running <= waiting:
@@ -199,7 +199,7 @@ def wait_for_rest(stack: Stack, *, expected: int) -> None:
             time.sleep(POLL_SECONDS)
 
 
-def _depth(stack: Stack, queue_url: str) -> int:
+def depth(stack: Stack, queue_url: str) -> int:
     """Messages in a queue, those in flight included."""
     attributes = stack.sqs.get_queue_attributes(
         QueueUrl=queue_url,

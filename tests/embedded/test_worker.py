@@ -11,6 +11,7 @@ import pytest
 
 from actonce.aws import Stack
 from actonce.demo import records
+from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from tests.embedded.command_line import ACTONCE, run
@@ -99,6 +100,7 @@ def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
     worker = _start(strategy, state, log)
     try:
         wait_until(lambda: len(_done(stack, strategy)) == messages, 120)
+        wait_until(lambda: depth(stack, stack.requests_queue) == 0, 120)  # the duplicates, too
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(timeout=60) == 0, log.read_text()
     finally:
