@@ -5,7 +5,7 @@ means: within the time that the way's page allows for a straggler.
 """
 
 import json
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,8 @@ from actonce.conformance.world import TIME_IS_OVER, Hazard, Process, World
 
 POISON = "poison"
 """A body with this name in it is rejected by the effect."""
+
+Lateness = Mapping[Hazard, Sequence[int]]
 
 EFFECTS_TABLE = "effects"
 
@@ -38,10 +40,11 @@ class CountingEffect:
     Args:
         world: in which it happens.
         performed: where it is counted.
-        lateness: milliseconds after which a late effect happens; one of them is chosen.
+        lateness: for each of the two hazards of lateness the milliseconds after which the effect
+            happens; one of them is chosen.
     """
 
-    def __init__(self, world: World, performed: Performed, lateness: Sequence[int]) -> None:
+    def __init__(self, world: World, performed: Performed, lateness: Lateness) -> None:
         self._world = world
         self._performed = performed
         self._lateness = lateness
@@ -83,12 +86,12 @@ class CountingEffect:
 
         answers: list[str] = []
 
-        def happen_late() -> str:
-            self._later(self._world.pick(self._lateness), message_id, happen, answers)
+        def happen_late(hazard: Hazard = Hazard.EFFECT_LATE) -> str:
+            self._later(self._world.pick(self._lateness[hazard]), message_id, happen, answers)
             return ""
 
         def outlive() -> str:
-            happen_late()
+            happen_late(Hazard.EFFECT_OUTLIVES)
             self._world.end_process(TIME_IS_OVER)
 
         what = f"PERFORMS {message_id}"
@@ -131,7 +134,7 @@ class FencedCountingEffect(CountingEffect):
         self,
         world: World,
         performed: Performed,
-        lateness: Sequence[int],
+        lateness: Lateness,
         dynamodb: DynamoDB,
     ) -> None:
         super().__init__(world, performed, lateness)

@@ -13,6 +13,7 @@ from actonce.conformance.effects import (
     EFFECTS_TABLE,
     CountingEffect,
     FencedCountingEffect,
+    Lateness,
     Performed,
 )
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
@@ -65,7 +66,7 @@ def process_message() -> machine.Definition:
     return machine.load(text, _SUBSTITUTIONS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Way:
     """A way to deduplicate.
 
@@ -81,7 +82,9 @@ class Way:
         installed: patches clocks and ids of a library that has no place to put them in.
         most_receives: `maxReceiveCount` of its queue.
         is_ours: it is one of this project's.
-        lateness: milliseconds after which a late effect happens, within what the way allows for.
+        lateness: milliseconds after which an effect happens whose caller is gone, within what the
+            way allows for.
+        lateness_awaited: milliseconds after which one happens whose caller waits; () for the same.
         threads_in_order: see `Process`.
         cannot: hazards, by name, that it is known not to survive, and why.
     """
@@ -97,6 +100,7 @@ class Way:
     most_receives: int = MOST_RECEIVES
     is_ours: bool = False
     lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
+    lateness_awaited: tuple[int, ...] = ()
     threads_in_order: bool = False
     cannot: Mapping[str, str] = field(default_factory=dict)
 
@@ -109,7 +113,7 @@ class Stage:
         sent: each message that was sent: its id (None where there is none) and its body.
         wall_offsets: how far the wall clocks of the consumers' machines are ahead, in milliseconds;
             the consumers are given them in turn.
-        lateness: milliseconds after which a late effect happens; one of them is chosen.
+        lateness: milliseconds after which a late effect happens.
     """
 
     def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
@@ -133,7 +137,10 @@ class Stage:
         self.stepfunctions: Any = Client(world, self.executions)
         self.sent: list[tuple[str | None, Any]] = []
         self.wall_offsets: tuple[int, ...] = (0,)
-        self.lateness = way.lateness
+        self.lateness: Lateness = {
+            Hazard.EFFECT_OUTLIVES: way.lateness,
+            Hazard.EFFECT_LATE: way.lateness_awaited or way.lateness,
+        }
         self._consumers = 0
         world.stores = [self.performed, self.kept, self.tables, self.queue, self.executions]
 
@@ -230,7 +237,14 @@ class Stage:
     def _invoke(self, name: str, payload: Any, on_end: Callable[[Ended], None]) -> None:
         effect = self.effect
         process = Process(name, deadline=self._deadline(EFFECT_TIMEOUT))
-        self.world.spawn(process, lambda: answer(effect, payload), on_end)
+
+        def handle() -> dict[str, Any]:
+            answered = answer(effect, payload)
+            # Between the effect and its answer the function may still crash.
+            self.world.step("answers", lambda: None)
+            return answered
+
+        self.world.spawn(process, handle, on_end)
 
     def _deadline(self, timeout: int | None) -> int | None:
         return None if timeout is None else self.world.now + timeout

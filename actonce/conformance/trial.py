@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from actonce.conformance.explorer import Script, walk
 from actonce.conformance.hazards import Scenario
+from actonce.conformance.machine import Definition
 from actonce.conformance.stage import Stage, Way, process_message
 from actonce.conformance.verdict import Kind, Verdict, judge
 from actonce.conformance.world import Event, World
@@ -45,15 +46,18 @@ class Trial:
         return self.worst.kind in (Kind.SURVIVED, Kind.PARKED)
 
 
-def run_trial(way: Way, scenario: Scenario, *, extra_budget: int = 0) -> Trial:
+def run_trial(
+    way: Way, scenario: Scenario, *, extra_budget: int = 0, definition: Definition | None = None
+) -> Trial:
     """Walk every schedule.
 
     Args:
         way: that is tried.
         scenario: what it is tried against.
         extra_budget: how many more things may go wrong in one run than the scenario says.
+        definition: of the state machine; the one that ships.
     """
-    definition = process_message()
+    machine = definition or process_message()
     budget = scenario.budget + extra_budget if scenario.budget else 0
 
     def new_world(
@@ -69,7 +73,7 @@ def run_trial(way: Way, scenario: Scenario, *, extra_budget: int = 0) -> Trial:
         )
 
     def play(world: World) -> Verdict:
-        stage = Stage(world, way, definition)
+        stage = Stage(world, way, machine)
         scenario.set_up(stage)
         with way.installed(world):
             world.run()

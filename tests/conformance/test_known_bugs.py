@@ -96,10 +96,10 @@ def test_an_unconditional_release_frees_what_another_one_holds() -> None:
     assert not any("DeleteItem" in line and " IF " in line for line in story)
 
 
-def test_the_same_consumer_survives_if_it_releases_only_its_own() -> None:
+def test_the_same_consumer_acts_once_if_it_releases_only_its_own() -> None:
     trial = _trial(RELEASES_ITS_OWN, "resend-5-minutes")
 
-    assert trial.worst == Verdict(Kind.SURVIVED)
+    assert {verdict.kind for verdict in trial.counts} <= {Kind.SURVIVED, Kind.PARKED}
 
 
 def test_a_lease_without_a_fence_cannot_hold_a_zombie_back_and_with_one_can() -> None:

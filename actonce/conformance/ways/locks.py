@@ -144,6 +144,7 @@ LEASE_WAYS = _variants(
         most_receives=MOST_RECEIVES_BEHIND_LOCKS,
         is_ours=True,
         lateness=(2_000, LEASE // 2 - 1_000),
+        lateness_awaited=(2_000, LEASE + 8_000),  # heartbeats keep the lease alive
     ),
     ends_in_time=False,
 )

@@ -1,0 +1,206 @@
+"""What ships, spoiled on purpose in one place: the suite finds each of them out."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actonce.conformance.hazards import scenario
+from actonce.conformance.stage import Way, process_message
+from actonce.conformance.trial import run_trial
+from actonce.conformance.verdict import Kind
+from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
+from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
+from deduplication.executions import Executions, Start
+from deduplication.fingerprints import FingerprintTable
+from deduplication.refusal import Refusal
+from deduplication.start import Starter
+from deduplication.unstarted import UnstartedQueue
+from locking import lease, ledger, rows
+from locking.attempt import Completed, InProgress, LockLost, Outcome
+from locking.consumer import Consumer
+
+LEDGER_FENCED = LEDGER_WAYS[1]
+LEASE_FENCED = LEASE_WAYS[1]
+
+
+def _worst(way: Way, hazard: str, definition: Any = None) -> Kind:
+    found = scenario(hazard)
+    assert found is not None
+    return run_trial(way, found, definition=definition).worst.kind
+
+
+def _machine(spoil: Callable[[dict[str, Any]], None]) -> Any:
+    definition: Any = copy.deepcopy(process_message())
+    spoil(definition["States"])
+    return definition
+
+
+def _retry_as_aws_advises(states: dict[str, Any]) -> None:
+    states["PerformEffect"]["Retry"][0]["ErrorEquals"] += ["Lambda.ServiceException"]
+
+
+def _retry_time_outs(states: dict[str, Any]) -> None:
+    states["PerformEffect"]["Retry"][0]["ErrorEquals"] += ["Sandbox.Timedout"]
+
+
+def _await_nobody(states: dict[str, Any]) -> None:
+    states["AwaitStraggler"]["Seconds"] = 1
+
+
+def _look_nothing_up(states: dict[str, Any]) -> None:
+    states["AwaitStraggler"]["Next"] = "PerformEffect"
+
+
+def _give_up_at_once(states: dict[str, Any]) -> None:
+    states["PerformEffect"]["Catch"][2]["Next"] = "Done"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "hazard", "expected"),
+    [
+        (_retry_as_aws_advises, "services-fail", Kind.TWICE),
+        (_retry_time_outs, "effect-late", Kind.TWICE),
+        (_await_nobody, "effect-late", Kind.TWICE),
+        (_look_nothing_up, "crash-after-effect", Kind.TWICE),
+        (_give_up_at_once, "crash", Kind.LOST),
+    ],
+)
+def test_a_spoiled_state_machine_is_found_out(
+    spoil: Callable[[dict[str, Any]], None], hazard: str, expected: Kind
+) -> None:
+    assert _worst(STEP_FUNCTIONS, hazard) == Kind.SURVIVED
+    assert _worst(STEP_FUNCTIONS, hazard, _machine(spoil)) == expected
+
+
+def test_a_starter_that_forgets_the_fingerprint_loses_a_conflict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(FingerprintTable, "remember", lambda *_: None)
+
+    assert _worst(STEP_FUNCTIONS, "conflict") == Kind.LOST
+
+
+def test_a_starter_that_trusts_the_fingerprint_loses_what_a_crash_left_unstarted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The row says that the message was seen, not that its execution was started."""
+    start = Starter._start
+
+    def start_what_is_new(self: Starter, message: Any) -> Start | Refusal:
+        if self.fingerprints.remember(message, self.clock()) is not None:
+            return Start.SUPPRESSED
+        return start(self, message)
+
+    monkeypatch.setattr(Starter, "_start", start_what_is_new)
+
+    assert _worst(STEP_FUNCTIONS, "crash") == Kind.LOST
+
+
+def test_a_starter_that_takes_a_failed_start_for_a_start_loses_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = Executions.start
+
+    def never_fail(self: Executions, message: Any, *, first_seen_now: bool) -> Any:
+        try:
+            return start(self, message, first_seen_now=first_seen_now)
+        except Exception:  # noqa: BLE001 - what is being spoiled
+            return Start.SUPPRESSED
+
+    monkeypatch.setattr(Executions, "start", never_fail)
+
+    assert _worst(STEP_FUNCTIONS, "services-fail") == Kind.LOST
+
+
+def test_a_refusal_that_is_not_handed_on_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UnstartedQueue, "hand_on", lambda *_: None)
+
+    assert _worst(STEP_FUNCTIONS, "poison") == Kind.LOST
+
+
+@pytest.mark.parametrize("way", [LEDGER_FENCED, LEASE_FENCED], ids=lambda way: way.name)
+def test_a_takeover_that_does_not_look_acts_twice(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Consumer, "_find", lambda *_: None)
+
+    assert _worst(way, "crash-after-effect") == Kind.TWICE
+
+
+@pytest.mark.parametrize("way", [LEDGER_FENCED, LEASE_FENCED], ids=lambda way: way.name)
+def test_a_duplicate_of_what_is_in_progress_that_is_acknowledged_is_lost(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(row: Any, fingerprint: str) -> Any:
+        found = rows.told(row, fingerprint)
+        return Completed(Outcome.PERFORMED, None) if isinstance(found, InProgress) else found
+
+    for module in (ledger, lease):
+        monkeypatch.setattr(module, "told", told)
+
+    assert _worst(way, "crash") == Kind.LOST
+
+
+def test_a_ledger_without_a_margin_acts_twice_where_clocks_differ(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = LEDGER_WAYS[0]
+    is_over = ledger.is_over
+    monkeypatch.setattr(ledger, "is_over", lambda row, now, skew: is_over(row, now, skew - skew))
+
+    assert _worst(plain, "clock-ahead") == Kind.TWICE
+
+
+def test_a_lease_that_takes_over_without_waiting_acts_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lease.Lease, "_wait_a_lease", lambda *_: None)
+
+    assert _worst(LEASE_WAYS[0], "twice-at-once") == Kind.TWICE
+
+
+def test_a_takeover_that_ignores_the_version_acts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "IS_UNCHANGED", "attribute_exists(#unchanged)")
+    take = rows.ProcessingTable._take
+
+    def without_the_version(self: Any, bid: Any, now: Any, condition: Any) -> Any:
+        condition.values.pop(":unchanged", None)
+        return take(self, bid, now, condition)
+
+    monkeypatch.setattr(rows.ProcessingTable, "_take", without_the_version)
+
+    assert _worst(LEASE_WAYS[0], "effect-late") == Kind.TWICE
+
+
+def test_a_fence_that_always_holds_does_not_hold_a_zombie_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    open_gate = {
+        "ConditionCheck": {
+            "TableName": "ledger",
+            "Key": {"message_id": {"S": "a"}},
+            "ConditionExpression": "attribute_exists(message_id)",
+        }
+    }
+    monkeypatch.setattr(rows.ProcessingTable, "fence", lambda *_: open_gate)
+
+    assert _worst(LEASE_FENCED, "zombie") == Kind.TWICE
+
+
+def test_a_release_after_an_unknown_outcome_acts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    act = Consumer._act
+
+    def release_whatever_happened(self: Any, *given: Any) -> None:
+        try:
+            act(self, *given)
+        except LockLost:
+            raise
+        except Exception:
+            self.locks.release_processing_lock(given[-1])
+            raise
+
+    monkeypatch.setattr(Consumer, "_act", release_whatever_happened)
+
+    assert _worst(LEDGER_FENCED, "effect-unheard") == Kind.TWICE
