@@ -36,13 +36,14 @@ _VERSIONS = ("ministack", "boto3", "aws-lambda-powertools")
 def count() -> Counts:
     """Count everything now, on this machine."""
     error = Console(stderr=True)
-    load = round(os.getloadavg()[0], 1)
+    load_before = os.getloadavg()[0]
     counts = count_all(error.print)
     return {
         "counted_on": datetime.now(UTC).date().isoformat(),
         "machine": {
             "cores": os.cpu_count() or 0,
-            "load": load,
+            "load before": round(load_before, 1),
+            "load after": round(os.getloadavg()[0], 1),
             "platform": platform.platform(),
         },
         "versions": {"python": platform.python_version()}

@@ -3,7 +3,9 @@
 A write takes a unit per KB, rounded up, of the larger of the item before and after; a write whose
 condition failed as well, by the item that was there; in a transaction, each twice. A consistent
 read takes a unit per 4 KB, another one half of it.
-Source: "DynamoDB read and write operations" and "DynamoDB item sizes and formats", AWS.
+Source: "DynamoDB read and write operations" and "DynamoDB item sizes and formats", AWS; that a
+ConditionCheck in a transaction is billed as a write of the item that it looks at was measured on
+DynamoDB in "What a conditional DynamoDB transaction actually costs", martinhicks.dev.
 """
 
 import json

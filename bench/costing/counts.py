@@ -27,7 +27,7 @@ class Count(TypedDict):
         write_units: of DynamoDB, by AWS's rule from the requests and the items.
         read_units: as `write_units`.
         invocations: of Lambda functions.
-        lambda_ms: how long these took, of the machine that counted, cold starts left out.
+        lambda_ms: how long these took, on the machine that counted, in functions warmed before.
         memory_mb: of the functions.
         sqs_requests: by AWS's rule.
         appointments: written in that time; a duplicate that writes one was acted on twice.

@@ -1,6 +1,7 @@
 """The page docs/strategies/cost.md: written from counts and prices, never by hand."""
 
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 from bench.costing.counts import BATCH_SIZES, LOCK_WORKFLOW, Count, Counts, Traffic, lock_workflow
 from bench.costing.dollars import Prices, dollars_per_million, total
@@ -29,24 +30,28 @@ _NOTES = """\
   written, twice in a transaction, and for a failed condition too). SQS requests, because the
   embedded AWS does not record its own polling: one to send, one to receive and one to delete a
   batch. Real batches are less full when traffic is low, and Lambda polls an empty queue as well.
-- **Milliseconds are this machine's**, without cold starts, on {cores} cores with a load of
-  {load}, where functions have more of a processor than 256 MB get on AWS, and no network.
-  They say what is in the same order of magnitude, not what AWS would bill.
+- **Milliseconds are this machine's**, of functions warmed before: {cores} cores that other work
+  shares (a load of {before} before and {after} after), and no network. They are not what AWS would bill,
+  so "so far" is the sum without them.
 - **`powertools`** is Idempotency of Powertools for AWS Lambda with its batch processor, around the
   same effect as a plain function, at its best: the producer's id as the key, the content compared.
 - **`lock workflow`** is not run but read: the public workflow of six states with a lock table
   ([aws-samples](https://github.com/aws-samples/aws-stepfunctions-examples/tree/main/sam/app-control-concurrency-with-dynamodb)),
-  with the effect in place of its demonstration, the lock got at the first try, and in front of it
-  our queue and a starter without a fingerprint, with the milliseconds of step-functions. The lock
-  remembers nothing once it is released: **its duplicate is acted on again**.
+  with the effect in place of its demonstration, the lock got at the first try, its item below 1 KB
+  (it names every holder), and in front of it our queue and a starter without a fingerprint, with
+  the milliseconds of step-functions. The lock remembers nothing once it is released: **its
+  duplicate is acted on again**, unless its executions are named by the message, which is what
+  step-functions does without a lock.
+- **ledger and lease** write the row twice and the effect in one transaction with a fence, which
+  takes four units; powertools has no fence. The ways differ in what they promise, not only in
+  price.
 - **lease** writes the row once more for each heartbeat: here the effect ended before the first, a
   quarter of `LeaseSeconds` after it began.
 - A message that fails, is retried, or is waited for costs more. So do a duplicate of a message *in
   progress* behind a lock (it comes back until the first attempt has ended), and tables that hold
   items above 1 KB.
-- **Not counted**: logs, traces (X-Ray is on), metrics, alarms, storage and backups of the tables,
-  a FIFO queue's higher price. They are much the same for each way, and can be more than the rest
-  of a way without Step Functions. Free tiers are not taken off.
+- **Not counted**, and on top of it for each way: logs, traces (X-Ray is on), metrics, alarms,
+  storage and backups of the tables, a FIFO queue's higher price. Free tiers are not taken off.
 """
 
 
@@ -61,7 +66,11 @@ def page(counts: Counts, prices: Prices) -> str:
         parts.append(_dollars(of_traffic, prices))
         parts.append("What one takes:\n")
         parts.append(_taken(of_traffic))
-    parts.append(_NOTES.format(cores=machine["cores"], load=machine["load"]))
+    parts.append(
+        _NOTES.format(
+            cores=machine["cores"], before=machine["load before"], after=machine["load after"]
+        )
+    )
     parts.append(f"## Prices\n\nOf {prices['region']}, as of {prices['as_of']}.\n")
     parts.append(_prices(prices))
     where = ", ".join(f"{name} {value}" for name, value in machine.items())
@@ -88,25 +97,25 @@ def _dollars(counts: Iterable[Count], prices: Prices) -> str:
     rows = []
     for count in counts:
         dollars = dollars_per_million(count, prices)
-        rows.append(
-            [
-                _name(count),
-                str(count["batch_size"]),
-                *(
-                    f"{value:.2f}"
-                    for value in (
-                        dollars["step_functions"],
-                        dollars["dynamodb"],
-                        dollars["sqs"],
-                        dollars["lambda_requests"],
-                        dollars["lambda_time"],
-                    )
-                ),
-                f"**{total(dollars):.2f}**",
-            ]
+        columns = (
+            dollars["step_functions"],
+            dollars["dynamodb"],
+            dollars["sqs"],
+            dollars["lambda_requests"],
+            total(dollars) - dollars["lambda_time"],
+            dollars["lambda_time"],
         )
-    names = ("Step Functions", "DynamoDB", "SQS", "Lambda requests", "Lambda time, here", "total")
-    return _table(("way", "batch", *names), rows)
+        cells = [_cents(column) for column in columns]
+        rows.append(
+            [_name(count), str(count["batch_size"]), *cells, f"**{_cents(total(dollars))}**"]
+        )
+    names = ("Step Functions", "DynamoDB", "SQS", "Lambda requests", "so far")
+    return _table(("way", "batch", *names, "Lambda time, here", "total"), rows)
+
+
+def _cents(dollars: float) -> str:
+    # From its decimals, not its bits: half a cent is rounded up as people do.
+    return str(Decimal(f"{dollars:.6f}").quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
 def _taken(counts: Iterable[Count]) -> str:
