@@ -31,8 +31,8 @@ _NOTES = """\
   embedded AWS does not record its own polling: one to send, one to receive and one to delete a
   batch. Real batches are less full when traffic is low, and Lambda polls an empty queue as well.
 - **Milliseconds are this machine's**, of functions warmed before: {cores} cores that other work
-  shares (a load of {before} before and {after} after), and no network. They are not what AWS would bill,
-  so "so far" is the sum without them.
+  shares (a load of {before} before and {after} after), and no network. They are not what AWS would
+  bill, so "so far" is the sum without them.
 - **`powertools`** is Idempotency of Powertools for AWS Lambda with its batch processor, around the
   same effect as a plain function, at its best: the producer's id as the key, the content compared.
 - **`lock workflow`** is not run but read: the public workflow of six states with a lock table
