@@ -26,6 +26,7 @@ class Scenario:
         budget: how often, in one run; `--deep` adds one.
         pauses: milliseconds that a paused process stands still.
         asks_for_order: whether the order of effects is judged.
+        is_of_effect: it needs an effect that fails, or is rejected, when asked to.
         ways: that the published table has it for; None: all.
     """
 
@@ -37,6 +38,7 @@ class Scenario:
     budget: int = 0
     pauses: tuple[int, ...] = ()
     asks_for_order: bool = False
+    is_of_effect: bool = False
     ways: frozenset[str] | None = None
 
 
@@ -149,6 +151,7 @@ SCENARIOS = (
         lambda stage: stage.send("a"),
         (Hazard.CRASH_AFTER_EFFECT,),
         1,
+        is_of_effect=True,
     ),
     Scenario(
         "effect-unheard",
@@ -157,6 +160,7 @@ SCENARIOS = (
         _once_or_twice,
         (Hazard.EFFECT_ANSWER_LOST, Hazard.NOT_PERFORMED),
         1,
+        is_of_effect=True,
     ),
     Scenario(
         "effect-late",
@@ -166,6 +170,7 @@ SCENARIOS = (
         _once_or_twice,
         (Hazard.EFFECT_LATE, Hazard.EFFECT_OUTLIVES),
         1,
+        is_of_effect=True,
     ),
     Scenario(
         "zombie",
@@ -183,6 +188,7 @@ SCENARIOS = (
         _clocks_apart(5 * MINUTE),
         (Hazard.EFFECT_LATE,),
         1,
+        is_of_effect=True,
     ),
     Scenario(
         "clock-behind",
@@ -212,6 +218,7 @@ SCENARIOS = (
         "poison messages",
         "What is no message, and a message that the effect rejects.",
         _poison,
+        is_of_effect=True,
     ),
     Scenario(
         "group-order",

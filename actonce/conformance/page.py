@@ -57,8 +57,9 @@ actonce conformance --way naive-ledger --hazard crash --story
 
 
 _NAMES = """\
-*Fenced*: the effect is a DynamoDB write in one transaction with a check of the lock, as the
-example's is. *Worker*: a consumer on a host on which nothing ends it when its time is over.
+*Fenced*: the effect is a DynamoDB write in one transaction with a check of the lock. *Worker*: a
+consumer on a host on which nothing ends it when its time is over. *The example's effect*: the
+appointments book that ships, which is fenced behind a lock; elsewhere the effect only counts.
 
 """
 

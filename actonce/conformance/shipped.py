@@ -1,6 +1,7 @@
 """The code under test that ships in `functions/`, found by way of `actonce.deployed`."""
 
 import actonce.deployed  # noqa: F401 - puts functions/ on the path
+import appointments
 from deduplication import executions
 from deduplication.delivery import Delivery
 from deduplication.executions import Executions
@@ -8,7 +9,7 @@ from deduplication.fingerprints import FingerprintTable
 from deduplication.message import MessageReader
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
-from effect import NotPerformed, Rejected, answer
+from effect import Effect, NotPerformed, Rejected, answer
 from locking.attempt import ProcessingLocks
 from locking.consumer import Consumer
 from locking.dead_letters import DeadLetterQueue
@@ -20,6 +21,7 @@ __all__ = [
     "Consumer",
     "DeadLetterQueue",
     "Delivery",
+    "Effect",
     "Executions",
     "FingerprintTable",
     "Host",
@@ -32,5 +34,6 @@ __all__ = [
     "Starter",
     "UnstartedQueue",
     "answer",
+    "appointments",
     "executions",
 ]

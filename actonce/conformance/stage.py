@@ -17,7 +17,7 @@ from actonce.conformance.effects import (
     Performed,
 )
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
-from actonce.conformance.shipped import answer
+from actonce.conformance.shipped import Effect, answer
 from actonce.conformance.stepfunctions import StepFunctions
 from actonce.conformance.world import Ended, Hazard, Process, World
 from actonce.embedded.paths import PROJECT
@@ -42,11 +42,14 @@ MOST_RECEIVES = 5
 MOST_RECEIVES_BEHIND_LOCKS = 30
 MAX_ROUNDS = 3
 
+APPOINTMENTS_TABLE = "appointments"
+
 TABLES = {
     "fingerprints": ("message_id",),
     "ledger": ("message_id",),
     "idempotency": ("id",),
     "locks": ("lock_key", "sort_key"),
+    APPOINTMENTS_TABLE: ("message_id", "appointment_id"),
     EFFECTS_TABLE: ("message_id", "effect_id"),
 }
 
@@ -79,6 +82,7 @@ class Way:
         is_fifo: its queue is a FIFO queue.
         is_content_based: what deduplicates on a FIFO queue is the body, and not the message id.
         is_fenced: its effect checks the fence.
+        effect: makes another effect than the one that only counts.
         installed: patches clocks and ids of a library that has no place to put them in.
         most_receives: `maxReceiveCount` of its queue.
         is_ours: it is one of this project's.
@@ -96,6 +100,7 @@ class Way:
     is_fifo: bool = False
     is_content_based: bool = False
     is_fenced: bool = False
+    effect: "Callable[[Stage], Effect] | None" = None
     installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
     most_receives: int = MOST_RECEIVES
     is_ours: bool = False
@@ -145,8 +150,20 @@ class Stage:
         world.stores = [self.performed, self.kept, self.tables, self.queue, self.executions]
 
     @property
-    def effect(self) -> CountingEffect:
+    def effects(self) -> list[tuple[str, str]]:
+        """What has happened: message id and body of each effect, in its order."""
+        appointments = [item for item in self.tables.items(APPOINTMENTS_TABLE) if "request" in item]
+        appointments.sort(key=lambda item: int(item["slot"]["N"]))
+        return self.performed.effects + [
+            (item["message_id"]["S"], json.dumps(json.loads(item["request"]["S"]), sort_keys=True))
+            for item in appointments
+        ]
+
+    @property
+    def effect(self) -> Effect:
         """The effect, for the process that is running."""
+        if self.way.effect is not None:
+            return self.way.effect(self)
         if self.way.is_fenced:
             return FencedCountingEffect(self.world, self.performed, self.lateness, self.tables)
         return CountingEffect(self.world, self.performed, self.lateness)

@@ -20,6 +20,8 @@ def published() -> list[Cell]:
 
 def is_published(way: Way, hazard: Scenario) -> bool:
     """Whether the published table has it."""
+    if hazard.is_of_effect and way.effect is not None:
+        return False
     return hazard.ways is None or way.name in hazard.ways
 
 

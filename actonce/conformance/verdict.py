@@ -37,7 +37,7 @@ def judge(stage: Stage) -> Verdict:
     A message is an id and a content: where one id was sent with two contents, the effect may happen
     for one of them, and the other must wait for a person.
     """
-    effects = stage.performed.effects
+    effects = stage.effects
     if any(count > 1 for count in Counter(message_id for message_id, _ in effects).values()):
         return Verdict(Kind.TWICE)
     performed = {(message_id, body) for message_id, body in effects}

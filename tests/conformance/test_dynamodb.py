@@ -173,7 +173,7 @@ def _emptied(client: Any) -> Any:
 
 
 @settings(
-    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(operations=st.lists(_operations(), min_size=1, max_size=8))
 def test_it_answers_as_moto_does(moto_client: Any, operations: list[Any]) -> None:

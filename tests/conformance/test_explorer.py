@@ -185,7 +185,7 @@ def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> Non
             world.run()
         return judge(stage).kind
 
-    everything = walk(new_world, play, 3_000)
+    everything = walk(new_world, play, 1_000)
 
     assert everything.abandoned == 0
     once = run_trial(way, hazard)
