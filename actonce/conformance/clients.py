@@ -9,7 +9,8 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from actonce.conformance import dynamodb, expressions
 from actonce.conformance.expressions import Given, Value
-from actonce.conformance.world import Hazard, NotKnownHere, World
+from actonce.conformance.process import Hazard, NotKnownHere
+from actonce.conformance.world import World
 
 _READS = frozenset({"get_item", "query"})
 _DECIDES = (

@@ -18,7 +18,7 @@ from actonce.conformance.expressions import (
     placeholders,
     update,
 )
-from actonce.conformance.world import NotKnownHere
+from actonce.conformance.process import NotKnownHere
 
 Request = dict[str, Any]
 Key = tuple[str, str]

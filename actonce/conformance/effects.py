@@ -12,8 +12,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from actonce.conformance.dynamodb import DynamoDB
+from actonce.conformance.process import TIME_IS_OVER, Hazard, Process
 from actonce.conformance.shipped import NotPerformed, Rejected
-from actonce.conformance.world import TIME_IS_OVER, Hazard, Process, World
+from actonce.conformance.world import World
 
 POISON = "poison"
 """A body with this name in it is rejected by the effect."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from actonce.conformance.world import Abandoned, World
+from actonce.conformance.process import Abandoned
+from actonce.conformance.world import World
 
 Verdict = TypeVar("Verdict", bound=Hashable)
 Script = tuple[int, ...]

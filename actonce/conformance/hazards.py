@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from actonce.conformance.process import Hazard
 from actonce.conformance.stage import VISIBILITY, Stage
-from actonce.conformance.world import Hazard
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from jsonata import Jsonata
 
-from actonce.conformance.world import NotKnownHere
+from actonce.conformance.process import NotKnownHere
 
 Definition = Mapping[str, Any]
 States = dict[str, Any]

@@ -5,7 +5,8 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from actonce.conformance.world import NotKnownHere, World
+from actonce.conformance.process import NotKnownHere
+from actonce.conformance.world import World
 
 Record = dict[str, Any]
 """A delivery as the event source mapping hands it to a function."""

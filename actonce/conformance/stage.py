@@ -16,10 +16,11 @@ from actonce.conformance.effects import (
     Lateness,
     Performed,
 )
+from actonce.conformance.process import Ended, Hazard, Process
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
 from actonce.conformance.shipped import Effect, answer
 from actonce.conformance.stepfunctions import StepFunctions
-from actonce.conformance.world import Ended, Hazard, Process, World
+from actonce.conformance.world import World
 from actonce.embedded.paths import PROJECT
 
 Handler = Callable[[Record], None]

@@ -9,16 +9,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from actonce.conformance import machine
+from actonce.conformance.process import TIME_IS_OVER, Ended, Hazard, NotKnownHere, Process
 from actonce.conformance.queues import KeptQueues
-from actonce.conformance.world import (
-    EPOCH,
-    TIME_IS_OVER,
-    Ended,
-    Hazard,
-    NotKnownHere,
-    Process,
-    World,
-)
+from actonce.conformance.world import EPOCH, World
 
 NAME_IS_FREE_AFTER = 90 * 24 * 3_600_000
 """Milliseconds after an execution's end. Source: StartExecution, API reference."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from actonce.conformance.explorer import Script, walk
 from actonce.conformance.hazards import Scenario
 from actonce.conformance.machine import Definition
+from actonce.conformance.process import Event
 from actonce.conformance.stage import Stage, Way, process_message
 from actonce.conformance.verdict import Kind, Verdict, judge
-from actonce.conformance.world import Event, World
+from actonce.conformance.world import World
 
 MOST_RUNS = 200_000
 """Schedules after which a walk is given up; a table says so."""

@@ -15,154 +15,34 @@ observations have the same futures, and only one of them needs to be walked.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
+from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
+
+from actonce.conformance.process import (
+    CRASHES,
+    TIME_IS_OVER,
+    Abandoned,
+    Ended,
+    Event,
+    Hazard,
+    Killed,
+    Option,
+    Process,
+    Step,
+    Store,
+    Task,
+)
 
 T = TypeVar("T")
 
 EPOCH = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """When each world begins, by a clock that is right."""
 
-TIME_IS_OVER = "is ended: its time is over"
-
 MOST_STEPS = 10_000
 """A run of more steps is an endless loop in what is being tested."""
-
-
-class Hazard(StrEnum):
-    """What may go wrong at a step; a service says which of these it knows."""
-
-    CRASH = "crash"
-    """The process dies before the step."""
-    CRASH_AFTER_EFFECT = "crash after the effect"
-    """The process dies before the step, and the step before it was the effect."""
-    CRASH_BEFORE_EFFECT = "crash before the effect"
-    """The process dies before the step, and has not come to the effect."""
-    PAUSE = "pause"
-    """The whole process stands still before the step, and then goes on."""
-    THROTTLED = "throttled"
-    """The service refuses the call; nothing was done."""
-    ANSWER_LOST = "answer lost"
-    """The service does what it was asked to, and the caller gets an error."""
-    REPEATED = "repeated"
-    """The SDK does not hear the answer, asks once more, and gets the second answer."""
-    NOT_ACKNOWLEDGED = "not acknowledged"
-    """The delivery was handled, and the queue does not learn of it."""
-    NOT_PERFORMED = "not performed"
-    """The effect proves that it did not happen."""
-    EFFECT_ANSWER_LOST = "effect's answer lost"
-    """The effect happens, and the caller gets an error."""
-    EFFECT_LATE = "effect late"
-    """The effect happens some time after it was asked for."""
-    EFFECT_OUTLIVES = "effect outlives its caller"
-    """The effect happens some time after it was asked for; its caller's time is over before."""
-
-
-_CRASHES = (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT, Hazard.CRASH_BEFORE_EFFECT)
-
-
-class NotKnownHere(BaseException):
-    """The code under test asked for something that the in-memory services do not know.
-
-    No `Exception`, which the code under test would take for a service's failure.
-    """
-
-
-class Killed(GreenletExit):  # type: ignore[misc]
-    """The task's process is gone; raised inside it, so that its stack unwinds. It takes no step."""
-
-
-class Abandoned(Exception):
-    """The run has come to a moment that was walked before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a process ended: what it returned or raised, or what killed it."""
-
-    value: Any = None
-    error: Exception | None = None
-    killed_by: str | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Process:
-    """What dies, stands still and forgets as one: an invocation of a function, or a worker.
-
-    Attributes:
-        name: of the process, in stories.
-        wall_offset: milliseconds that its wall clock is ahead of the right time.
-        deadline: when Lambda ends it; None where nothing does.
-        disturbed: whether hazards befall it.
-        threads_in_order: its tasks go on in the order in which they were started wherever several
-            could, and no other order is tried.
-    """
-
-    name: str
-    wall_offset: int = 0
-    deadline: int | None = None
-    disturbed: bool = True
-    threads_in_order: bool = False
-    tasks: list["_Task"] = field(default_factory=list)
-    frozen_until: int = 0
-    ended: Ended | None = None
-    on_end: Callable[[Ended], None] | None = None
-    after_effect: bool = False
-    had_effect: bool = False
-    observed: int = 0
-    ids: int = 0
-    started_tasks: int = 0
-    deferred: frozenset[int] = frozenset()
-
-
-@dataclass(slots=True, eq=False)
-class _Task:
-    """Waits for its turn (`step`), or for a moment and a condition, whichever is first."""
-
-    process: Process
-    index: int
-    run: greenlet
-    is_daemon: bool
-    step: "_Step | None" = None
-    until: int | None = 0
-    awaited: Callable[[], bool] | None = None
-    moves_time: bool = True
-    way: Hazard | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    goes_wrong: Sequence[Hazard]
-    is_effect: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Option:
-    task: _Task
-    hazard: Hazard | None = None
-    pause: int = 0
-    is_deferred: bool = False
-
-
-class Store(Protocol):
-    """A service's memory."""
-
-    def state(self) -> Hashable:
-        """Everything that it remembers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A line of a story: when (milliseconds), who, what, and what came of it."""
-
-    at: int
-    who: str
-    what: str
-    answer: str = ""
 
 
 class World:
@@ -195,8 +75,8 @@ class World:
         self._telling = telling
         self._scheduler = getcurrent()
         self._processes: list[Process] = []
-        self._last: _Task | None = None
-        self._running: _Task | None = None
+        self._last: Task | None = None
+        self._running: Task | None = None
         self._timers: dict[Hashable, tuple[int, Callable[[], None]]] = {}
         self.steps = 0
         self._picked: tuple[int, ...] = ()
@@ -227,7 +107,7 @@ class World:
             else:
                 process.ended = Ended(value=value)
 
-        self._start(process, main, is_daemon=False)
+        self._start(process, main)
 
     def at(self, moment: int, key: Hashable, act: Callable[[], None]) -> None:
         """Have something done at a moment; `key` says what, and replaces what it said before."""
@@ -284,7 +164,7 @@ class World:
             shown: an answer, or an exception, as a story tells it.
         """
         task = self._current()
-        task.step = _Step(tuple(otherwise or ()), is_effect)
+        task.step = Step(tuple(otherwise or ()), is_effect)
         self._scheduler.switch()
         way = task.way
         process = task.process
@@ -337,7 +217,7 @@ class World:
             code()
             is_over = True
 
-        self._start(self._current().process, run, is_daemon=True)
+        self._start(self._current().process, run)
         return lambda: is_over
 
     def end_process(self, how: str) -> NoReturn:
@@ -382,19 +262,19 @@ class World:
 
     # ---------------------------------------------------------------- scheduling
 
-    def _start(self, process: Process, code: Callable[[], None], *, is_daemon: bool) -> None:
+    def _start(self, process: Process, code: Callable[[], None]) -> None:
         def body() -> None:
             try:
                 code()
             except Killed:
                 return
 
-        task = _Task(process, process.started_tasks, greenlet(body, self._scheduler), is_daemon)
+        task = Task(process, process.started_tasks, greenlet(body, self._scheduler))
         process.started_tasks += 1
         task.until = self.now
         process.tasks.append(task)
 
-    def _current(self) -> _Task:
+    def _current(self) -> Task:
         task = self._running
         if task is None:
             raise RuntimeError("no task is running: this is for code inside a task")
@@ -409,7 +289,7 @@ class World:
         task.until, task.awaited, task.moves_time = until, awaited, moves_time
         self._scheduler.switch()
 
-    def _is_awake(self, task: _Task) -> bool:
+    def _is_awake(self, task: Task) -> bool:
         if task.step is not None or task.process.frozen_until > self.now:
             return False
         return (task.until is not None and task.until <= self.now) or (
@@ -433,7 +313,7 @@ class World:
                         self._resume(task)
                         is_settled = False
 
-    def _wakings(self) -> list[_Option]:
+    def _wakings(self) -> list[Option]:
         """Which task of a process goes on before its next step, where it has several.
 
         That commutes with everything that other processes do, so it comes as early as it can, one
@@ -447,13 +327,13 @@ class World:
                     if task.index not in process.deferred and self._is_awake(task)
                 ]
                 if awake:
-                    options = [_Option(task) for task in awake]
+                    options = [Option(task) for task in awake]
                     if any(task.step is not None for task in process.tasks):
-                        options.append(_Option(awake[0], is_deferred=True))
+                        options.append(Option(awake[0], is_deferred=True))
                     return options
         return []
 
-    def _options(self) -> list[_Option]:
+    def _options(self) -> list[Option]:
         ready = [
             task
             for process in self._processes
@@ -464,13 +344,13 @@ class World:
         if self._last in ready:
             ready.remove(self._last)
             ready.insert(0, self._last)
-        options = [_Option(task) for task in ready]
+        options = [Option(task) for task in ready]
         if self._budget:
             options += self._wrong(ready)
         return options
 
-    def _wrong(self, ready: Sequence[_Task]) -> list[_Option]:
-        options: list[_Option] = []
+    def _wrong(self, ready: Sequence[Task]) -> list[Option]:
+        options: list[Option] = []
         befallen: set[Process] = set()
         for task in ready:
             process = task.process
@@ -479,25 +359,25 @@ class World:
                 options += self._wrong_with_process(task)
             if task.step is not None:
                 options += [
-                    _Option(task, hazard)
+                    Option(task, hazard)
                     for hazard in task.step.goes_wrong
                     if hazard in self._hazards
                 ]
         return options
 
-    def _wrong_with_process(self, task: _Task) -> list[_Option]:
-        options: list[_Option] = []
+    def _wrong_with_process(self, task: Task) -> list[Option]:
+        options: list[Option] = []
         if Hazard.CRASH in self._hazards:
-            options.append(_Option(task, Hazard.CRASH))
+            options.append(Option(task, Hazard.CRASH))
         if Hazard.CRASH_AFTER_EFFECT in self._hazards and task.process.after_effect:
-            options.append(_Option(task, Hazard.CRASH_AFTER_EFFECT))
+            options.append(Option(task, Hazard.CRASH_AFTER_EFFECT))
         if Hazard.CRASH_BEFORE_EFFECT in self._hazards and not task.process.had_effect:
-            options.append(_Option(task, Hazard.CRASH_BEFORE_EFFECT))
+            options.append(Option(task, Hazard.CRASH_BEFORE_EFFECT))
         if Hazard.PAUSE in self._hazards:
-            options += [_Option(task, Hazard.PAUSE, pause) for pause in self._pauses]
+            options += [Option(task, Hazard.PAUSE, pause) for pause in self._pauses]
         return options
 
-    def _take(self, option: _Option) -> None:
+    def _take(self, option: Option) -> None:
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
@@ -508,7 +388,7 @@ class World:
             return
         if option.hazard is not None:
             self._budget -= 1
-        if option.hazard in _CRASHES:
+        if option.hazard in CRASHES:
             self._kill(task.process, "crashes")
         elif option.hazard == Hazard.PAUSE:
             task.process.frozen_until = self.now + option.pause
@@ -517,7 +397,7 @@ class World:
             task.way = option.hazard
             self._resume(task)
 
-    def _resume(self, task: _Task) -> None:
+    def _resume(self, task: Task) -> None:
         self._last = self._running = task
         task.process.deferred = frozenset()
         task.step, task.until, task.awaited = None, None, None

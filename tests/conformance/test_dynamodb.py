@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from actonce.conformance.dynamodb import DynamoDB
-from actonce.conformance.world import NotKnownHere
+from actonce.conformance.process import NotKnownHere
 
 KEYS = ("message_id", "sort")
 _ids = st.sampled_from(["a", "b"])

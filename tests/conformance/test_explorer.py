@@ -8,13 +8,14 @@ import pytest
 
 from actonce.conformance.explorer import walk
 from actonce.conformance.hazards import scenario
+from actonce.conformance.process import Hazard, Process
 from actonce.conformance.stage import Stage, Way, process_message
 from actonce.conformance.trial import run_trial
 from actonce.conformance.verdict import judge
 from actonce.conformance.ways.locks import LEASE_WAYS
 from actonce.conformance.ways.plain import NAIVE_LEDGER
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
-from actonce.conformance.world import Hazard, Process, World
+from actonce.conformance.world import World
 
 
 class _Log:

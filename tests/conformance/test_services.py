@@ -8,9 +8,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from actonce.conformance import machine, stage
+from actonce.conformance.process import NotKnownHere
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
 from actonce.conformance.stepfunctions import NAME_IS_FREE_AFTER, StepFunctions
-from actonce.conformance.world import NotKnownHere, World
+from actonce.conformance.world import World
 from actonce.embedded.paths import PROJECT
 
 MINUTE = 60_000

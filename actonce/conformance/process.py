@@ -1,0 +1,149 @@
+"""What a world is made of: processes, their tasks and steps, and what may go wrong at a step."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from greenlet import GreenletExit, greenlet  # type: ignore[import-untyped]
+
+TIME_IS_OVER = "is ended: its time is over"
+"""How a process ends that Lambda ends."""
+
+
+class Hazard(StrEnum):
+    """What may go wrong at a step; a service says which of these it knows."""
+
+    CRASH = "crash"
+    """The process dies before the step."""
+    CRASH_AFTER_EFFECT = "crash after the effect"
+    """The process dies before the step, and the step before it was the effect."""
+    CRASH_BEFORE_EFFECT = "crash before the effect"
+    """The process dies before the step, and has not come to the effect."""
+    PAUSE = "pause"
+    """The whole process stands still before the step, and then goes on."""
+    THROTTLED = "throttled"
+    """The service refuses the call; nothing was done."""
+    ANSWER_LOST = "answer lost"
+    """The service does what it was asked to, and the caller gets an error."""
+    REPEATED = "repeated"
+    """The SDK does not hear the answer, asks once more, and gets the second answer."""
+    NOT_ACKNOWLEDGED = "not acknowledged"
+    """The delivery was handled, and the queue does not learn of it."""
+    NOT_PERFORMED = "not performed"
+    """The effect proves that it did not happen."""
+    EFFECT_ANSWER_LOST = "effect's answer lost"
+    """The effect happens, and the caller gets an error."""
+    EFFECT_LATE = "effect late"
+    """The effect happens some time after it was asked for."""
+    EFFECT_OUTLIVES = "effect outlives its caller"
+    """The effect happens some time after it was asked for; its caller's time is over before."""
+
+
+CRASHES = (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT, Hazard.CRASH_BEFORE_EFFECT)
+
+
+class NotKnownHere(BaseException):
+    """The code under test asked for something that the in-memory services do not know.
+
+    No `Exception`, which the code under test would take for a service's failure.
+    """
+
+
+class Killed(GreenletExit):  # type: ignore[misc]
+    """The task's process is gone; raised inside it, so that its stack unwinds. It takes no step."""
+
+
+class Abandoned(Exception):
+    """The run has come to a moment that was walked before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended: what it returned or raised, or what killed it."""
+
+    value: Any = None
+    error: Exception | None = None
+    killed_by: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Process:
+    """What dies, stands still and forgets as one: an invocation of a function, or a worker.
+
+    Attributes:
+        name: of the process, in stories.
+        wall_offset: milliseconds that its wall clock is ahead of the right time.
+        deadline: when Lambda ends it; None where nothing does.
+        disturbed: whether hazards befall it.
+        threads_in_order: its tasks go on in the order in which they were started wherever several
+            could, and no other order is tried.
+    """
+
+    name: str
+    wall_offset: int = 0
+    deadline: int | None = None
+    disturbed: bool = True
+    threads_in_order: bool = False
+    tasks: list["Task"] = field(default_factory=list)
+    frozen_until: int = 0
+    ended: Ended | None = None
+    on_end: Callable[[Ended], None] | None = None
+    after_effect: bool = False
+    had_effect: bool = False
+    observed: int = 0
+    ids: int = 0
+    started_tasks: int = 0
+    deferred: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """Waits for its turn (`step`), or for a moment and a condition, whichever is first."""
+
+    process: Process
+    index: int
+    run: greenlet
+    step: "Step | None" = None
+    until: int | None = 0
+    awaited: Callable[[], bool] | None = None
+    moves_time: bool = True
+    way: Hazard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a task is about to do, and which hazards are known there."""
+
+    goes_wrong: Sequence[Hazard]
+    is_effect: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A choice: this task's turn, as it should be or with a hazard (`pause` in milliseconds).
+
+    `is_deferred`: its process's waking tasks come after its next step.
+    """
+
+    task: Task
+    hazard: Hazard | None = None
+    pause: int = 0
+    is_deferred: bool = False
+
+
+class Store(Protocol):
+    """A service's memory."""
+
+    def state(self) -> Hashable:
+        """Everything that it remembers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A line of a story: when (milliseconds), who, what, and what came of it."""
+
+    at: int
+    who: str
+    what: str
+    answer: str = ""
