@@ -26,7 +26,7 @@ def _adds_up(answer: dict[str, Any]) -> None:
     # machine that is slow beyond all measure SQS gives a message up after five receives.
     assert answer["effects"] <= answer["started"]
     assert answer["effects"] + answer["awaiting_decision"] >= answer["started"]
-    assert answer["started"] + sum(answer["refused"].values()) >= answer["distinct"] == 300
+    assert answer["started"] + sum(answer["refused"].values()) >= answer["distinct"]
 
 
 def test_a_person_reads_the_answer_at_a_glance(paths: Paths) -> None:
@@ -50,9 +50,10 @@ def test_a_person_reads_the_answer_at_a_glance(paths: Paths) -> None:
 
 
 def test_many_faults_reach_every_row_of_the_table_of_errors(paths: Paths) -> None:
-    answer = demo(paths, "--faults", "many", "--messages", "300", "--seed", "7")
+    answer = demo(paths, "--faults", "many", "--messages", "150", "--seed", "7")
     _adds_up(answer)
-    assert answer["sent"] == 360
+    assert answer["sent"] == 180
+    assert answer["distinct"] == 150
     met = {fault.removeprefix("perform ") for fault in faults.injected(paths.faults)}
     assert {fault for row in faults.PERFORM_FAULTS for fault in row} <= met
     assert answer["awaiting_decision"] > 0
@@ -60,13 +61,13 @@ def test_many_faults_reach_every_row_of_the_table_of_errors(paths: Paths) -> Non
 
 def test_all_functions_killed_in_the_middle_change_nothing(paths: Paths) -> None:
     shutil.rmtree(paths.faults, ignore_errors=True)  # a new plan tells that the run has begun
-    process = start(paths, "--faults", "many", "--messages", "300", "--seed", "2", "--json")
+    process = start(paths, "--faults", "many", "--messages", "150", "--seed", "2", "--json")
     deadline = time.monotonic() + 200
     killed = 0
     while not killed:
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()[1]
-        if _executions(paths) > 100:
+        if _executions(paths) > 50:
             state = lifecycle.running(paths)
             assert state is not None
             killed = lifecycle.kill_functions(state)

@@ -1,12 +1,14 @@
 """Real double bookings through the demo, and the demo's count against the audit's."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from actonce.aws import Aws, Stack
 from actonce.demo import second_count
+from actonce.deployed import Delivery, Message, MessageReader
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from tests.embedded import appointments
@@ -48,30 +50,37 @@ def test_the_audit_of_the_records_agrees_with_the_demos_own_count(paths: Paths) 
     assert summary["exit_status"] == 1
 
 
+VARIANTS = [
+    pytest.param(False, "", 15, 0, id="without SMS_received"),
+    pytest.param(True, "", 6, 9, id="with SMS_received"),
+    pytest.param(True, "{age: Age, where: Neighbourhood}", 15, 0, id="with it, not as content"),
+]
+
+
 @appointments.needed
-@pytest.mark.parametrize(
-    ("sms_received", "content_from", "suppressed", "refused"),
-    [
-        pytest.param(False, "", 15, {}, id="without SMS_received"),
-        pytest.param(True, "", 6, {"conflict": 9}, id="with SMS_received"),
-        pytest.param(
-            True, "{age: Age, where: Neighbourhood}", 15, {}, id="with it, but not as content"
-        ),
-    ],
-)
-def test_real_double_bookings_are_acted_on_once(
-    paths: Paths,
-    tmp_path: Path,
-    sms_received: bool,
-    content_from: str,
-    suppressed: int,
-    refused: dict[str, int],
+@pytest.mark.parametrize(("sms_received", "content_from", "duplicates", "conflicts"), VARIANTS)
+def test_real_double_bookings_are_duplicates_or_conflicts_by_their_content(
+    sms_received: bool, content_from: str, duplicates: int, conflicts: int
 ) -> None:
+    reader = MessageReader(content_from=content_from)
+    first: dict[str, str] = {}
+    met = Counter[str]()
+    for line in appointments.as_json_lines(sms_received=sms_received).splitlines():
+        message = reader.read(Delivery("", line, {}, {}))
+        assert isinstance(message, Message)
+        known = first.setdefault(message.message_id, message.fingerprint)
+        met["same" if known == message.fingerprint else "other"] += 1
+    assert len(first) == 985
+    assert met == {"same": 985 + duplicates} | ({"other": conflicts} if conflicts else {})
+
+
+@appointments.needed
+def test_real_double_bookings_are_acted_on_once(paths: Paths, tmp_path: Path) -> None:
     file = tmp_path / "requests.jsonl"
-    file.write_text(appointments.as_json_lines(sms_received=sms_received))
-    answer = demo(paths, "--input", str(file), "--parameter", f"ContentFrom={content_from}")
+    file.write_text(appointments.as_json_lines(sms_received=True))
+    answer = demo(paths, "--input", str(file))
     assert answer["sent"] == 1000
     assert answer["distinct"] == answer["started"] == answer["effects"] == 985
-    assert answer["suppressed"] == suppressed
-    assert answer["refused"] == refused
+    assert answer["suppressed"] == 6
+    assert answer["refused"] == {"conflict": 9}
     assert answer["exactly_once"] is True

@@ -62,7 +62,9 @@ def home(tmp_path: Path) -> Iterator[Path]:
     _actonce(tmp_path / "home", "down")
 
 
-def test_up_twice_is_harmless_and_down_leaves_no_process(home: Path) -> None:
+def test_up_twice_is_harmless_up_after_half_starts_over_and_down_leaves_no_process(
+    home: Path,
+) -> None:
     first = _actonce(home, "up")
     assert first.returncode == 0, first.stderr
     assert "Up at http://127.0.0.1:" in first.stdout
@@ -81,6 +83,14 @@ def test_up_twice_is_harmless_and_down_leaves_no_process(home: Path) -> None:
 
     variables = _actonce(home, "env").stdout
     assert "export AWS_ENDPOINT_URL=http://127.0.0.1:" in variables
+
+    # A deployment that was broken off is started over.
+    state = json.loads((home / "embedded.json").read_text())
+    (home / "embedded.json").write_text(json.dumps(state | {"deployed": ""}))
+    over = _actonce(home, "up")
+    assert over.returncode == 0, over.stderr
+    assert "starting over" in over.stderr
+    assert json.loads((home / "embedded.json").read_text())["pid"] != pid
 
     assert _actonce(home, "down").stdout.strip() == "Stopped."
     assert _processes_of(home) == []
@@ -155,13 +165,3 @@ def test_a_server_that_was_killed_is_replaced(home: Path) -> None:
     os.kill(pid, signal.SIGKILL)
     _wait_until(lambda: _processes_of(home) == [], "the functions end with their server")
     assert "not up" in _actonce(home, "env").stderr
-
-
-def test_a_half_deployed_stack_is_started_over(home: Path) -> None:
-    assert _actonce(home, "up").returncode == 0
-    state = json.loads((home / "embedded.json").read_text())
-    (home / "embedded.json").write_text(json.dumps(state | {"deployed": ""}))
-    answer = _actonce(home, "up")
-    assert answer.returncode == 0, answer.stderr
-    assert "starting over" in answer.stderr
-    assert json.loads((home / "embedded.json").read_text())["pid"] != state["pid"]

@@ -19,8 +19,10 @@ from tests.embedded.waiting import wait_until
 
 pytestmark = pytest.mark.embedded
 
-LOAD = {"ledger": (500, 10), "lease": (150, 3)}
-"""Messages, and how often the worker is killed; a lease is waited out by every contender."""
+MESSAGES = int(os.environ.get("ACTONCE_WORKER_MESSAGES", "150"))
+"""How many are sent; `ACTONCE_WORKER_MESSAGES=500` for the long run, with ten kills."""
+
+KILLS = max(2, MESSAGES // 50)
 
 # Short, because a test waits: what a killed worker held is free again after about four seconds.
 TIMES = ("--lock-timeout", "3", "--visibility", "2", "--clock-skew", "0.5", "--straggler", "1")
@@ -77,29 +79,28 @@ def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
     deployed: tuple[lifecycle.State, Stack], strategy: str, tmp_path: Path
 ) -> None:
     state, stack = deployed
-    messages, kills = LOAD[strategy]
     log = tmp_path / "worker.log"
 
     def mine() -> dict[str, int]:
         return {m: n for m, n in _effects(stack).items() if m.startswith(strategy)}
 
     lines = [
-        json.dumps({"message_id": f"{strategy}-{n}", "practice": "main"}) for n in range(messages)
+        json.dumps({"message_id": f"{strategy}-{n}", "practice": "main"}) for n in range(MESSAGES)
     ]
-    sent = run(state, "send", "-", input_text="\n".join(lines + lines[: messages // 5]))
+    sent = run(state, "send", "-", input_text="\n".join(lines + lines[: MESSAGES // 5]))
     assert sent.returncode == 0, sent.stderr
-    for kill in range(1, kills + 1):
+    for kill in range(1, KILLS + 1):
         worker = _start(strategy, state, log)
         try:
             # Killed in the middle of its work: some is done, some is not.
-            goal = messages * kill // (kills + 2)
+            goal = MESSAGES * kill // (KILLS + 2)
             wait_until(lambda goal=goal: len(mine()) >= goal, 120)  # type: ignore[misc]
         finally:
             worker.kill()
             worker.wait()
     worker = _start(strategy, state, log)
     try:
-        wait_until(lambda: len(_done(stack, strategy)) == messages, 120)
+        wait_until(lambda: len(_done(stack, strategy)) == MESSAGES, 120)
         wait_until(lambda: depth(stack, stack.requests_queue) == 0, 120)  # the duplicates, too
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(timeout=60) == 0, log.read_text()
@@ -107,8 +108,8 @@ def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
         worker.kill()
     told = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     assert {line["stream"] for line in told} == {"deliveries"}
-    assert sum(line["end"] == "started" for line in told) <= messages
-    assert len(mine()) == messages
+    assert sum(line["end"] == "started" for line in told) <= MESSAGES
+    assert len(mine()) == MESSAGES
     assert set(mine().values()) == {1}
 
 

@@ -29,7 +29,7 @@ from tests.pipeline.streams_on_disk import (
     write,
 )
 
-PLANTED = int(os.environ.get("ACTONCE_PLANTED_MESSAGES", "20000"))
+PLANTED = int(os.environ.get("ACTONCE_PLANTED_MESSAGES", "5000"))
 """Set it to 100000 for the long run, which takes minutes."""
 
 GRACE = timedelta(minutes=15)
