@@ -169,7 +169,7 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
     folder = f"{request.out}/messages"
     held = days_held(spark, folder)
     messages = observed.where(F.col("message_id").isNotNull() & in_range).drop(*_INTERNAL)
-    write_days(messages, folder, whole=request.since is None)
+    write_days(messages, folder, whole=request.since is None, schema=judgement.schema)
     told = seen.get
     if request.since is not None:
         gone = {day for day in held if since <= day <= until} - _dates(told["days"])

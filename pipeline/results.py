@@ -10,31 +10,38 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import StructType, TimestampType
 from pyspark.sql.utils import is_remote
 
 from pipeline.layout import as_argument
 
 
-def parquet_writer(table: DataFrame) -> DataFrameWriter:
-    """A writer that tries no dictionary where hardly a value repeats: ids and times."""
+def parquet_writer(table: DataFrame, schema: StructType) -> DataFrameWriter:
+    """A writer that tries no dictionary where hardly a value repeats: ids and times.
+
+    The schema is given, because asking an observed table for it would be its first run on Spark
+    Connect, and what is observed then is lost.
+    """
     unlike = [
         field.name
-        for field in table.schema
+        for field in schema
         if field.name == "message_id" or isinstance(field.dataType, TimestampType)
     ]
     return table.write.options(**{f"parquet.enable.dictionary#{name}": "false" for name in unlike})
 
 
-def write_days(table: DataFrame, folder: str, *, whole: bool) -> None:
+def write_days(
+    table: DataFrame, folder: str, *, whole: bool, schema: StructType | None = None
+) -> None:
     """Write a table partitioned by its `day`.
 
     Args:
         table: the rows.
         folder: of the table.
         whole: the table is all there is: other days go. Otherwise they stay.
+        schema: of the table, or of one with more columns, if the table is observed.
     """
-    writer = parquet_writer(table).mode("overwrite").partitionBy("day")
+    writer = parquet_writer(table, schema or table.schema).mode("overwrite").partitionBy("day")
     writer.option("partitionOverwriteMode", "static" if whole else "dynamic").parquet(folder)
 
 

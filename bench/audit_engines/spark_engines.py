@@ -80,7 +80,8 @@ def _judging(spark: SparkSession, task: Task) -> Run:
         listing = list_records(spark, root)
         request = Request(root, str(out))
         rows = message_rows(records(spark, listing.files, located=False), request, listing)
-        parquet_writer(rows.drop("touched", "failed", "quarantined")).parquet(str(out))
+        written = rows.drop("touched", "failed", "quarantined")
+        parquet_writer(written, written.schema).parquet(str(out))
 
     return run
 

@@ -96,7 +96,7 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
     # --guided writes into samconfig.toml, so it gets a copy of its own.
     clone = tmp_path / "clone"
     clone.mkdir()
-    for name in ("template.yaml", "records.yaml", "samconfig.toml"):
+    for name in ("template.yaml", "records.yaml", "audit.yaml", "samconfig.toml"):
         shutil.copy(PROJECT / name, clone)
     for name in ("functions", "statemachine"):
         shutil.copytree(PROJECT / name, clone / name)
