@@ -23,8 +23,6 @@ def spark() -> Iterator[SparkSession]:
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.memory", "1g")
-            # The other compiler costs more than it saves in tests.
-            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
             .getOrCreate()
         )
     session = spark_session("tests")
