@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline import summary
 from pipeline.errors import CannotAudit
-from pipeline.gaps import gaps
+from pipeline.gaps import gap_columns, gaps
 from pipeline.layout import Listing, as_argument, is_small, list_records, readable
 from pipeline.quarantine import quarantine
 from pipeline.reading import is_unreadable, narrow, records, without_broken
@@ -176,14 +177,18 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
         empty_days(folder, messages, gone)
         empty_days(f"{request.out}/days", summary.by_day(messages), gone)
     messages = _written(spark, folder, messages, in_range)
-    day_rows = [row.asDict() for row in summary.by_day(messages).orderBy("day").collect()]
-    write_days(summary.by_day(messages), f"{request.out}/days", whole=request.since is None)
+    by_day = summary.by_day(messages)
+    day_rows = sorted((row.asDict() for row in by_day.collect()), key=itemgetter("day"))
+    write_days(
+        spark.createDataFrame([tuple(day.values()) for day in day_rows], by_day.schema),
+        f"{request.out}/days",
+        whole=request.since is None,
+    )
+    numbers = messages.agg(*gap_columns(), *summary.latency_columns()).collect()[0].asDict()
     asked = tuple(
         file for file in listing.files if request.since is None or since <= file.day <= until
     )
-    bad = quarantine(spark, listing, asked, told["quarantined"])
-    if bad.table is not None:
-        bad.table.write.mode("overwrite").json(f"{request.out}/quarantine")
+    bad = quarantine(spark, listing, asked, told["quarantined"], f"{request.out}/quarantine")
     verdicts = {name: sum(row[name] for row in day_rows) for name in VERDICTS}
     alarms_total = sum(verdicts[name] for name in ALARMS)
     unjudged = sum(row["unjudged"] for row in day_rows)
@@ -200,8 +205,8 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
         "totals": summary.totals(day_rows, listing, told["failed"]),
         "verdicts": verdicts,
         "days": days,
-        "gaps": gaps(messages, rows),
-        "latency": summary.latency(messages),
+        "gaps": gaps(messages, numbers, lambda: _deliveries(spark, request, listing)),
+        "latency": summary.latency(numbers),
         "alarms": summary.alarms(messages, rows) if alarms_total else [],
         "alarms_total": alarms_total,
         "quarantine": {
@@ -215,6 +220,11 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
     }
     write_json(spark, f"{request.out}/summary.json", result)
     return result
+
+
+def _deliveries(spark: SparkSession, request: Request, listing: Listing) -> DataFrame:
+    files = tuple(file for file in listing.files if file.stream == "deliveries")
+    return _until(records(spark, files, located=False), request.as_of)
 
 
 def _until(rows: DataFrame, as_of: datetime | None) -> DataFrame:

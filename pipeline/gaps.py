@@ -1,8 +1,10 @@
 """How long after a message's first delivery its duplicates come."""
 
+from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.streams import Code
@@ -12,56 +14,62 @@ BUCKETS: Final = (1, 10, 60, 300, 3600, 86_400, 14 * 86_400, 90 * 86_400, None)
 retention, 90 days how long Step Functions remembers a name."""
 
 
-def gaps(messages: DataFrame, rows: DataFrame) -> dict[str, Any]:
+def gap_columns() -> list[Column]:
+    """Aggregates over messages, as `gaps` reads them: one pass serves all numbers of a page.
+
+    Of up to three deliveries a message tells all times itself; of more they are looked up.
+    """
+    first = F.unix_millis("first_delivery_at")
+    last = _bucket(F.unix_millis("last_delivery_at") - first)
+    second = _bucket(F.unix_millis("second_delivery_at") - first)
+    deliveries = F.col("deliveries")
+    return [
+        F.count_if(deliveries > 3).alias("often"),
+        *(
+            (
+                F.count_if(deliveries.between(2, 3) & (last == index))
+                + F.count_if((deliveries == 3) & (second == index))
+            ).alias(f"gap_{index}")
+            for index in range(len(BUCKETS))
+        ),
+    ]
+
+
+def gaps(
+    messages: DataFrame, counted: Mapping[str, Any], deliveries: Callable[[], DataFrame]
+) -> dict[str, Any]:
     """The distribution; a duplicate is any delivery of a message but its first.
 
     Args:
         messages: as `messages/` holds them.
-        rows: all records; read only if a message came more than three times.
+        counted: the values of `gap_columns` over them.
+        deliveries: makes the records of deliveries; called only if a message came more than three
+            times.
     """
-    first = F.unix_millis("first_delivery_at")
-    often = messages.where(F.col("deliveries") > 3).select(
-        "message_id",
-        F.unix_millis("first_delivery_at").alias("first"),
-    )
-    gap = messages.where(F.col("deliveries").between(2, 3)).select(
-        F.explode(
-            F.when(
-                F.col("deliveries") == 2,
-                F.array(F.unix_millis("last_delivery_at") - first),
-            ).otherwise(
-                F.array(
-                    F.unix_millis("second_delivery_at") - first,
-                    F.unix_millis("last_delivery_at") - first,
-                )
-            )
-        ).alias("gap")
-    )
-    counts = _counted(gap)
-    if not often.isEmpty():
+    counts = {index: counted[f"gap_{index}"] for index in range(len(BUCKETS))}
+    if counted["often"]:
+        often = messages.where(F.col("deliveries") > 3).select(
+            "message_id", F.unix_millis("first_delivery_at").alias("first")
+        )
         delivered = F.col("code").between(int(Code.STARTED), int(Code.REFUSED_NOT_STARTABLE))
         after = (
-            # Named by its stream, so that Spark leaves the others' files alone.
-            rows.where((F.col("stream") == "deliveries") & delivered)
-            .where(F.col("message_id").isNotNull())
+            deliveries()
+            .where(delivered & F.col("message_id").isNotNull())
             .select("message_id", "at")
             .join(often, on="message_id", how="inner")
-            .select((F.col("at") - F.col("first")).alias("gap"))
+            .select(_bucket(F.col("at") - F.col("first")).alias("bucket"))
         )
-        for bucket, count in _counted(after).items():
-            counts[bucket] = counts.get(bucket, 0) + count
+        for row in after.groupBy("bucket").count().collect():
+            counts[row["bucket"]] += row["count"]
         # Each message's first delivery has come along, at a gap of 0.
-        counts[0] = counts.get(0, 0) - often.count()
+        counts[0] -= counted["often"]
     return _summary(counts)
 
 
-def _counted(gap: DataFrame) -> dict[int, int]:
-    bucket = F.lit(len(BUCKETS) - 1)
-    for index in reversed(range(len(BUCKETS) - 1)):
-        bucket = F.when(F.col("gap") <= F.lit(BUCKETS[index]) * 1000, index).otherwise(bucket)
-    return {
-        row["bucket"]: row["count"] for row in gap.groupBy(bucket.alias("bucket")).count().collect()
-    }
+def _bucket(gap: Column) -> Column:
+    """Which of `BUCKETS` a gap in ms is in; null, if it is."""
+    above = [(gap > end * 1000).cast("int") for end in BUCKETS if end is not None]
+    return reduce(lambda one, other: one + other, above)
 
 
 def _summary(counts: dict[int, int]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def list_records(spark: SparkSession, root: str, ignore: Iterable[str] = ()) -> 
     Raises:
         CannotAudit: there is no such folder, or no record in it.
     """
-    found = _local(root) if "://" not in root and Path(root).is_dir() else _listed(spark, root)
+    found = _local(root) if not is_uri(root) and Path(root).is_dir() else _listed(spark, root)
     files, unread = [], []
     for path, size, _ in sorted(found):
         place = _PLACE.search(path)
@@ -99,7 +99,12 @@ def list_records(spark: SparkSession, root: str, ignore: Iterable[str] = ()) -> 
 
 def is_small(root: str) -> bool:
     """Whether `root` is a folder here with so little in it that starting is most of the work."""
-    return "://" not in root and sum(size for _, size, _ in _local(root)) < _SMALL
+    return not is_uri(root) and sum(size for _, size, _ in _local(root)) < _SMALL
+
+
+def is_uri(place: str) -> bool:
+    """Whether a place is named by a URI, which Spark knows; otherwise it is a path here."""
+    return "://" in place
 
 
 def _local(root: str) -> list[tuple[str, int, int]]:

@@ -1,25 +1,26 @@
 """Lines that are no records: where each is, and why."""
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import File, Kind, Listing, readable
+from pipeline.layout import File, Kind, Listing, as_argument, is_uri, readable
 from pipeline.reading import records
 
 MAX_EXAMPLES = 100
 _SHOWN = 200  # characters of a line that are kept
+_TABLE: Final = "file string, line long, reason string, text string"
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """The counts, the examples for the summary, and the whole table (None: there is none)."""
+    """The counts, and examples for the summary."""
 
     by_reason: dict[str, int]
     examples: list[dict[str, Any]]
-    table: DataFrame | None
 
     @property
     def lines(self) -> int:
@@ -28,12 +29,12 @@ class Quarantine:
 
 
 def quarantine(
-    spark: SparkSession, listing: Listing, files: tuple[File, ...], lines: int
+    spark: SparkSession, listing: Listing, files: tuple[File, ...], lines: int, folder: str
 ) -> Quarantine:
-    """Find the lines that were counted, with their numbers.
+    """Find the lines that were counted, with their numbers, and write them to `folder`.
 
     Spark's own reader does not count lines, so the files that hold such lines are read once more,
-    byte by byte. Without such lines nothing is read.
+    byte by byte. Without such lines nothing is read, and none of an earlier run stays behind.
     """
     by_reason: dict[str, int] = {}
     examples = [
@@ -42,7 +43,9 @@ def quarantine(
     for _, reason in listing.unread:
         by_reason[reason] = by_reason.get(reason, 0) + 1
     if not lines:
-        return Quarantine(by_reason, examples[:MAX_EXAMPLES], None)
+        if is_uri(folder) or Path(folder).exists():
+            spark.createDataFrame([], _TABLE).write.mode("overwrite").json(folder)
+        return Quarantine(by_reason, examples[:MAX_EXAMPLES])
     bad = F.col("problem").isNotNull()
     named = {
         readable(row.file)
@@ -53,7 +56,7 @@ def quarantine(
         for file in files
         if readable(file.path) in named
     )
-    table = (
+    (
         records(spark, again)
         .where(bad)
         .select(
@@ -62,11 +65,14 @@ def quarantine(
             F.col("problem").alias("reason"),
             F.substring("text", 1, _SHOWN).alias("text"),
         )
+        .write.mode("overwrite")
+        .json(folder)
     )
+    table = spark.read.schema(_TABLE).json(as_argument(folder))
     for row in table.groupBy("reason").count().collect():
         by_reason[row["reason"]] = by_reason.get(row["reason"], 0) + row["count"]
     examples += [
         {"file": readable(row["file"]), "line": row["line"], "reason": row["reason"]}
         for row in table.orderBy("file", "line").limit(MAX_EXAMPLES).collect()
     ]
-    return Quarantine(by_reason, examples[:MAX_EXAMPLES], table)
+    return Quarantine(by_reason, examples[:MAX_EXAMPLES])

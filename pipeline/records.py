@@ -240,22 +240,25 @@ def _milliseconds(text: Column) -> Column:
 def _records(plain: DataFrame, stream: str) -> DataFrame:
     """Codes and numbers; every record without a code has a problem."""
     told = _TOLD[stream]()
-    code = F.when(F.col("problem").isNull(), told.code)
-    usable = F.col("at").isNotNull() & code.isNotNull()
-    problem = F.coalesce(
-        "problem",
-        told.problem,
-        F.when(F.col("at").isNull(), "wrong_type").when(code.isNull(), "unknown_value"),
+    # In steps, each a column of its own: written into each other, the code would stand in every
+    # column some twenty times over, and Spark would plan, and work out, every one.
+    coded = plain.withColumn("code", F.when(F.col("problem").isNull(), told.code))
+    without = F.when(F.col("at").isNull(), "wrong_type").when(
+        F.col("code").isNull(), "unknown_value"
     )
-    good = problem.isNull() & usable
-    return plain.select(
+    sorted_out = coded.withColumn("problem", F.coalesce("problem", told.problem, without))
+    good = F.col("problem").isNull()
+    return sorted_out.select(
         "file",
         "line",
         "text",
-        problem.alias("problem"),
+        "problem",
         F.when(good, told.message_id).alias("message_id"),
         F.when(good, F.col("at")).alias("at"),
-        F.when(good, code).otherwise(F.lit(int(Code.QUARANTINED))).cast("int").alias("code"),
+        F.when(good, F.col("code"))
+        .otherwise(F.lit(int(Code.QUARANTINED)))
+        .cast("int")
+        .alias("code"),
         *(F.when(good, number).alias(f"f{index}") for index, number in enumerate(told.numbers, 1)),
         told.what.alias("what"),
     )

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import StructType, TimestampType
 from pyspark.sql.utils import is_remote
 
-from pipeline.layout import as_argument
+from pipeline.layout import as_argument, is_uri
 
 
 def parquet_writer(table: DataFrame, schema: StructType) -> DataFrameWriter:
@@ -54,6 +54,9 @@ def empty_days(folder: str, schema_of: DataFrame, days: Iterable[date]) -> None:
 
 def days_held(spark: SparkSession, folder: str) -> set[date]:
     """The days that a table holds files for; none if there is no table."""
+    if not is_uri(folder):
+        files = Path(folder).glob("day=*/[!._]*")
+        return {date.fromisoformat(file.parent.name.removeprefix("day=")) for file in files}
     try:
         paths = (
             spark.read.format("binaryFile")
@@ -76,7 +79,7 @@ def write_json(spark: SparkSession, path: str, value: Any) -> None:
     """
     text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
     bucket = re.match(r"s3[an]?://([^/]+)/(.+)$", path)
-    if "://" in path and not is_remote():
+    if is_uri(path) and not is_remote():
         _write_by_hadoop(spark, path, text)
         return
     if bucket:

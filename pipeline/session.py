@@ -43,6 +43,9 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.driver.host", "127.0.0.1")
+            # Else each column that is built tells where in Python: five calls of the JVM for one,
+            # and half of a plan's time.
+            .config("spark.python.sql.dataFrameDebugging.enabled", "false")
             # Many, so that a task's table of messages stays near the CPU; adaptive execution
             # puts together those that are small.
             .config("spark.sql.shuffle.partitions", str(16 * (os.cpu_count() or 1)))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.layout import Listing
@@ -103,8 +103,8 @@ def _cannot_judge(day: Mapping[str, Any], listing: Listing) -> list[str]:
     return sentences
 
 
-def latency(messages: DataFrame) -> dict[str, Any]:
-    """Percentiles in ms, of messages with an effect and the other time."""
+def latency_columns() -> list[Column]:
+    """Aggregates over messages, as `latency` reads them."""
     effect = F.unix_millis("effect_at")
     columns = []
     for name, since in (("sent", "sent_at"), ("delivery", "first_delivery_at")):
@@ -114,7 +114,11 @@ def latency(messages: DataFrame) -> dict[str, Any]:
             F.percentile_approx(took, [0.5, 0.9, 0.99], 10_000).alias(f"{name}_percentiles"),
             F.max(took).alias(f"{name}_max"),
         ]
-    row = messages.agg(*columns).collect()[0]
+    return columns
+
+
+def latency(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Percentiles in ms, of messages with an effect and the other time, out of their aggregates."""
 
     def told(name: str) -> dict[str, Any]:
         p50, p90, p99 = row[f"{name}_percentiles"] or (None, None, None)
@@ -146,9 +150,10 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     told = (
         rows.where(F.col("message_id").isin(*timelines))
         .select("message_id", time.alias("time"), "at", "stream", "code", "what")
-        .orderBy("at", "code", "what")
+        .collect()
     )
-    for row in told.collect():
+    # Put in order here: Spark would read everything twice, first to see how it is spread.
+    for row in sorted(told, key=lambda row: (row["at"], row["code"], row["what"])):
         timelines[row["message_id"]].append(
             {"at": row["time"], "stream": row["stream"], "what": row["what"]}
         )
