@@ -13,6 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, TypedDict
 from botocore import exceptions as botocore_exceptions
 from botocore.exceptions import ClientError
 
+from pipeline.sqs_errors import error_code, is_busy, is_refused
+
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
@@ -29,18 +31,6 @@ _LONGEST_READ = MAX_BYTES + len(_BYTE_ORDER_MARK) + len(b"\r\n")
 
 _NOT_TAKEN_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_BUSY = frozenset(
-    {
-        "InternalError",
-        "InternalFailure",
-        "KmsThrottled",
-        "OverLimit",
-        "RequestThrottled",
-        "ServiceUnavailable",
-        "Throttling",
-        "ThrottlingException",
-    }
-)
 _NO_ANSWER = (botocore_exceptions.ConnectionError, botocore_exceptions.HTTPClientError)
 _ONE_OF_THE_MESSAGES = frozenset(
     {"BatchRequestTooLong", "InvalidMessageContents", "InvalidParameterValue"}
@@ -244,7 +234,7 @@ class Sender:
         for failure in answer.get("Failed", []):
             line = left.pop(int(failure["Id"]))
             reason = f"{failure['Code']}: {failure.get('Message', '')}".removesuffix(": ")
-            if failure["SenderFault"] and _plain(failure["Code"]) not in _BUSY:
+            if is_refused(failure):
                 ends.append(NotSent(line.number, reason))
             else:
                 again.append((line, reason))
@@ -255,11 +245,9 @@ class Sender:
         self, lines: Sequence[Line], error: ClientError
     ) -> tuple[list[End], list[tuple[Line, str]]]:
         """After the whole request was refused."""
-        code = _plain(error.response["Error"]["Code"])
-        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-        if code in _BUSY or status >= 500:
+        if is_busy(error):
             return [], [(line, str(error)) for line in lines]
-        if code not in _ONE_OF_THE_MESSAGES:
+        if error_code(error) not in _ONE_OF_THE_MESSAGES:
             raise error
         if len(lines) == 1:
             return [NotSent(lines[0].number, str(error))], []
@@ -276,11 +264,6 @@ def _settle(pending: set[Future[None]]) -> set[Future[None]]:
     for future in done:
         future.result()
     return pending
-
-
-def _plain(code: str) -> str:
-    """SQS's codes stand with and without the prefix of its older protocol."""
-    return code.rpartition(".")[2]
 
 
 def _pause(attempt: int) -> float:

@@ -18,6 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.deployed import Consumer, Delivery, delivery_record
 from actonce.queue_peek import event_form
+from pipeline.sqs_errors import is_busy
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -107,7 +108,7 @@ class Worker:
                     **attempt,  # type: ignore[arg-type]
                 )
             except ClientError as error:
-                if error.response["ResponseMetadata"]["HTTPStatusCode"] < 500:
+                if not is_busy(error):
                     raise
                 self._stopped.wait(AFTER_NO_ANSWER_SECONDS)
             except BotoCoreError:

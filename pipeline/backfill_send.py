@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from pipeline.backfill_plan import PlanFiles
 from pipeline.backfill_rows import stored_message_id
 from pipeline.backfill_work import Confirmations, run_is_over, the_only_sender
+from pipeline.sqs_errors import is_busy, is_refused
 
 MAX_BATCH = 10
 """Most messages of a batch (SQS: SendMessageBatch)."""
@@ -36,19 +37,6 @@ LOOK_EVERY_SECONDS = 0.5
 
 SENT_VERSION = 1
 """Of the lines of the `sent` stream."""
-
-_BUSY = frozenset(
-    {
-        "InternalError",
-        "InternalFailure",
-        "KmsThrottled",
-        "OverLimit",
-        "RequestThrottled",
-        "ServiceUnavailable",
-        "Throttling",
-        "ThrottlingException",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +201,7 @@ class Sender:
         try:
             answer = self._sqs.send_message_batch(QueueUrl=self._run.queue.url, Entries=entries)
         except ClientError as error:
-            code = _plain(error.response["Error"]["Code"])
-            if code in _BUSY or error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+            if is_busy(error):
                 return [], [], batch, str(error)
             raise Stopped(str(error)) from error
         except BotoCoreError as error:
@@ -228,7 +215,7 @@ class Sender:
         reason = "it did not answer for every message"
         for failure in answer.get("Failed", []):
             reason = f"{failure['Code']}: {failure.get('Message', '')}"
-            if failure["SenderFault"] and _plain(failure["Code"]) not in _BUSY:
+            if is_refused(failure):
                 message = left.pop(int(failure["Id"]))
                 refused.append(f"{message.file}, line {message.line}: {reason}")
         return accepted, refused, list(left.values()), reason
@@ -314,8 +301,3 @@ def _unconfirmed(parquet: pq.ParquetFile, confirmed: bytearray) -> Iterator[Mess
                 if not confirmed[position]:
                     yield Message(position, **row)
                 position += 1
-
-
-def _plain(code: str) -> str:
-    """SQS's codes stand with and without the prefix of its older protocol."""
-    return code.rpartition(".")[2]

@@ -1,0 +1,67 @@
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
+
+from actonce import worker
+from actonce.deployed import Delivery
+from actonce.worker import Worker
+
+QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/requests"
+MESSAGE = {"MessageId": "sqs-1", "ReceiptHandle": "handle-1", "Body": "{}"}
+
+
+class LastDelivery:
+    """A consumer that has its worker stop at the first delivery, and fails it."""
+
+    def __init__(self) -> None:
+        self.worker: Worker | None = None
+
+    def consume(self, delivery: Delivery) -> Any:  # noqa: ARG002 - as a consumer
+        assert self.worker is not None
+        self.worker.stop()
+        raise RuntimeError("not today")
+
+
+def working(sqs: Any) -> tuple[Worker, list[dict[str, Any]]]:
+    told: list[dict[str, Any]] = []
+    consumer: Any = LastDelivery()
+    one = Worker(sqs, QUEUE_URL, consumer, threads=1, batch=1, visibility=60, report=told.append)
+    consumer.worker = one
+    return one, told
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("ThrottlingException", 400),
+        ("AWS.SimpleQueueService.RequestThrottled", 403),
+        ("OverLimit", 403),
+        ("InternalFailure", 500),
+        ("SomethingNew", 503),
+    ],
+)
+def test_a_busy_queue_is_asked_again(
+    code: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "AFTER_NO_ANSWER_SECONDS", 0)
+    sqs = boto3.client("sqs", region_name="us-east-1")
+    with Stubber(sqs) as answers:
+        answers.add_client_error("receive_message", code, http_status_code=status)
+        answers.add_response("receive_message", {"Messages": [MESSAGE]})
+        answers.add_response("change_message_visibility", {})
+        one, told = working(sqs)
+        one.run()
+        answers.assert_no_pending_responses()
+    assert [record["sqs_message_id"] for record in told] == ["sqs-1"]
+
+
+def test_a_worker_that_may_not_read_its_queue_says_so() -> None:
+    sqs = boto3.client("sqs", region_name="us-east-1")
+    with Stubber(sqs) as answers:
+        answers.add_client_error("receive_message", "AccessDenied", http_status_code=403)
+        one, _ = working(sqs)
+        with pytest.raises(ClientError, match="AccessDenied"):
+            one.run()
