@@ -14,16 +14,18 @@ Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from locking.attempt import Acquired, Attempt, InProgress, JsonObject, LockLost, Outcome
+from locking.attempt import Attempt, LockLost
 from locking.host import Host
-from locking.rows import Bid, ProcessingTable, Row, told
+from locking.row_locks import RowLocks
+from locking.rows import Bid, Row
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -61,12 +63,13 @@ def heartbeats_in_a_thread(beat: Callable[[], bool], seconds: float) -> Callable
 class _Holding:
     """What the holder knows of its own lease: when it was last confirmed, on its own clock."""
 
+    lease_seconds: float
     confirmed_at: float
     lost: bool = False
 
 
-class Lease:
-    """See `ProcessingLocks`.
+class Lease(RowLocks):
+    """See `ProcessingLocks`; a message that somebody else holds is waited for up to a lease.
 
     Invariant: while an attempt is not lost to itself, no other begins, however wrong the wall
     clocks are; that monotonic clocks run at the same speed is assumed.
@@ -79,6 +82,8 @@ class Lease:
         start_heartbeats: see `StartHeartbeats`.
     """
 
+    UNCHANGED = "version"
+
     def __init__(
         self,
         dynamodb: "DynamoDBClient",
@@ -88,57 +93,17 @@ class Lease:
         host: Host | None = None,
         start_heartbeats: StartHeartbeats = heartbeats_in_a_thread,
     ) -> None:
-        self._table = ProcessingTable(dynamodb, table_name)
+        super().__init__(dynamodb, table_name, host)
         self._owner = owner or f"{socket.gethostname()}:{os.getpid()}"
-        self.host = host or Host()
         self._start_heartbeats = start_heartbeats
-        self._held: dict[str, tuple[_Holding, float]] = {}
-
-    def acquire_processing_lock(
-        self, message_id: str, lock_timeout: float, *, fingerprint: str = ""
-    ) -> Acquired:
-        """See `ProcessingLocks`; waits up to a lease if somebody else holds the message."""
-        bid = Bid(message_id, fingerprint, self.host.new_id(), lock_timeout, self._version())
-        began = self.host.monotonic()
-        taken = self._table.claim(bid, self.host.clock())
-        outcome_unknown = False
-        if not isinstance(taken, int):
-            row = told(taken, fingerprint)
-            if not isinstance(row, InProgress):
-                return row
-            self._wait_a_lease(taken)
-            outcome_unknown = True
-            began = self.host.monotonic()
-            taken = self._table.take_over(bid, self.host.clock(), taken, "version")
-        if not isinstance(taken, int):
-            return told(taken, fingerprint)
-        holding = _Holding(began)
-        self._held[bid.attempt_id] = (holding, lock_timeout)
-        return Attempt(
-            message_id,
-            bid.attempt_id,
-            taken,
-            outcome_unknown,
-            lambda: self._is_lost(holding, lock_timeout),
-            self._table.fence(message_id, bid.attempt_id),
-        )
-
-    def mark_message_processed(
-        self, attempt: Attempt, outcome: Outcome, effect: JsonObject | None
-    ) -> None:
-        """See `ProcessingLocks`."""
-        self._table.complete(attempt, outcome, effect, self.host.clock())
-
-    def release_processing_lock(self, attempt: Attempt) -> None:
-        """See `ProcessingLocks`."""
-        self._table.release(attempt, self.host.clock())
+        self._held: dict[str, _Holding] = {}
 
     @contextmanager
     def at_work(self, attempt: Attempt) -> Iterator[None]:
         """Heartbeats while the context is open, and none after it."""
-        holding, lock_timeout = self._held.pop(attempt.attempt_id)
+        holding = self._held.pop(attempt.attempt_id)
         end = self._start_heartbeats(
-            lambda: self._beat(attempt, holding), lock_timeout / HEARTBEATS_PER_LEASE
+            lambda: self._beat(attempt, holding), holding.lease_seconds / HEARTBEATS_PER_LEASE
         )
         try:
             yield
@@ -149,7 +114,7 @@ class Lease:
         """Write a new version; false if there is nothing to keep alive any more."""
         asked_at = self.host.monotonic()
         try:
-            self._table.refresh(attempt, self._version(), self.host.clock())
+            self._table.refresh(attempt, self._own(), self.host.clock())
         except LockLost:
             holding.lost = True
             return False
@@ -158,14 +123,21 @@ class Lease:
         holding.confirmed_at = asked_at
         return True
 
-    def _is_lost(self, holding: _Holding, lock_timeout: float) -> bool:
-        unconfirmed_for = self.host.monotonic() - holding.confirmed_at
-        return holding.lost or unconfirmed_for >= lock_timeout * WORKING_SHARE
+    def _own(self) -> Mapping[str, Any]:
+        return {"version": {"S": self.host.new_id()}, "owner": {"S": self._owner}}
 
-    def _wait_a_lease(self, seen: Row) -> None:
-        over_at = self.host.monotonic() + float(seen["lock_seconds"]["N"])
+    def _over(self, row: Row) -> datetime:
+        """Waits a lease; an attempt that is alive has written another version by then."""
+        over_at = self.host.monotonic() + float(row["lock_seconds"]["N"])
         while (left := over_at - self.host.monotonic()) > 0:
             self.host.sleep(left)
+        return self.host.clock()
 
-    def _version(self) -> dict[str, Any]:
-        return {"version": {"S": self.host.new_id()}, "owner": {"S": self._owner}}
+    def _is_lost(self, bid: Bid, began: float) -> Callable[[], bool]:
+        holding = self._held[bid.attempt_id] = _Holding(bid.lock_seconds, began)
+
+        def is_lost() -> bool:
+            unconfirmed_for = self.host.monotonic() - holding.confirmed_at
+            return holding.lost or unconfirmed_for >= holding.lease_seconds * WORKING_SHARE
+
+        return is_lost

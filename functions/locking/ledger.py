@@ -11,14 +11,15 @@ ledger: a contender whose clock is ahead by more than `clock_skew_seconds` takes
 that is alive. A lease compares no clocks; see `locking.lease`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from locking.attempt import Acquired, Attempt, InProgress, JsonObject, Outcome
+from locking.attempt import Attempt
 from locking.host import Host
-from locking.rows import Bid, ProcessingTable, Row, told
+from locking.row_locks import RowLocks
+from locking.rows import Bid, Row
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -37,7 +38,7 @@ def is_over(row: Row, now: datetime, clock_skew: timedelta) -> bool:
     return now - updated > silent_for
 
 
-class Ledger:
+class Ledger(RowLocks):
     """See `ProcessingLocks`.
 
     Invariant: while an attempt's work is within its time, no other begins, provided that the
@@ -53,6 +54,8 @@ class Ledger:
         host: the machine's clocks and ids.
     """
 
+    UNCHANGED = "attempt_id"
+
     def __init__(
         self,
         dynamodb: "DynamoDBClient",
@@ -62,50 +65,22 @@ class Ledger:
         clock_skew_seconds: float,
         host: Host | None = None,
     ) -> None:
-        self._table = ProcessingTable(dynamodb, table_name)
+        super().__init__(dynamodb, table_name, host)
         self._straggler_seconds = straggler_seconds
         self._clock_skew = timedelta(seconds=clock_skew_seconds)
-        self.host = host or Host()
-
-    def acquire_processing_lock(
-        self, message_id: str, lock_timeout: float, *, fingerprint: str = ""
-    ) -> Acquired:
-        """See `ProcessingLocks`."""
-        bid = Bid(message_id, fingerprint, self.host.new_id(), lock_timeout, {})
-        began = self.host.monotonic()
-        taken = self._table.claim(bid, self.host.clock())
-        outcome_unknown = False
-        if not isinstance(taken, int):
-            row = told(taken, fingerprint)
-            now = self.host.clock()
-            if not isinstance(row, InProgress) or not is_over(taken, now, self._clock_skew):
-                return row
-            outcome_unknown = True
-            began = self.host.monotonic()
-            taken = self._table.take_over(bid, now, taken, "attempt_id")
-        if not isinstance(taken, int):
-            return told(taken, fingerprint)
-        work_until = began + lock_timeout - self._straggler_seconds
-        return Attempt(
-            message_id,
-            bid.attempt_id,
-            taken,
-            outcome_unknown,
-            lambda: self.host.monotonic() >= work_until,
-            self._table.fence(message_id, bid.attempt_id),
-        )
-
-    def mark_message_processed(
-        self, attempt: Attempt, outcome: Outcome, effect: JsonObject | None
-    ) -> None:
-        """See `ProcessingLocks`."""
-        self._table.complete(attempt, outcome, effect, self.host.clock())
-
-    def release_processing_lock(self, attempt: Attempt) -> None:
-        """See `ProcessingLocks`."""
-        self._table.release(attempt, self.host.clock())
 
     @contextmanager
     def at_work(self, attempt: Attempt) -> Iterator[None]:  # noqa: ARG002 - as a lease has it
         """Nothing to do: an attempt has its time, and no more."""
         yield
+
+    def _own(self) -> Mapping[str, Any]:
+        return {}
+
+    def _over(self, row: Row) -> datetime | None:
+        now = self.host.clock()
+        return now if is_over(row, now, self._clock_skew) else None
+
+    def _is_lost(self, bid: Bid, began: float) -> Callable[[], bool]:
+        work_until = began + bid.lock_seconds - self._straggler_seconds
+        return lambda: self.host.monotonic() >= work_until

@@ -17,7 +17,7 @@ from deduplication.fingerprints import FingerprintTable
 from deduplication.refusal import Refusal
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
-from locking import lease, ledger, rows
+from locking import lease, ledger, row_locks, rows
 from locking.attempt import Completed, InProgress, LockLost, Outcome
 from locking.consumer import Consumer
 
@@ -137,8 +137,7 @@ def test_a_duplicate_of_what_is_in_progress_that_is_acknowledged_is_lost(
         found = rows.told(row, fingerprint)
         return Completed(Outcome.PERFORMED, None) if isinstance(found, InProgress) else found
 
-    for module in (ledger, lease):
-        monkeypatch.setattr(module, "told", told)
+    monkeypatch.setattr(row_locks, "told", told)
 
     assert _worst(way, "crash") == Kind.LOST
 
@@ -156,7 +155,7 @@ def test_a_ledger_without_a_margin_acts_twice_where_clocks_differ(
 def test_a_lease_that_takes_over_without_waiting_acts_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lease.Lease, "_wait_a_lease", lambda *_: None)
+    monkeypatch.setattr(lease.Lease, "_over", lambda self, _: self.host.clock())
 
     assert _worst(LEASE_WAYS[0], "twice-at-once") == Kind.TWICE
 
