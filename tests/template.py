@@ -1,5 +1,7 @@
-"""Reads template.yaml, with CloudFormation's short tags in their long form."""
+"""Reads the templates, with CloudFormation's short tags in their long form."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -30,10 +32,27 @@ def _intrinsic(loader: _Loader, name: str, node: yaml.Node) -> dict[str, Any]:
 _Loader.add_multi_constructor("!", _intrinsic)
 
 
-def load() -> dict[str, Any]:
+def load(file: Path = TEMPLATE) -> dict[str, Any]:
     """The whole template."""
-    parsed: dict[str, Any] = yaml.load(TEMPLATE.read_text(), Loader=_Loader)
+    parsed: dict[str, Any] = yaml.load(file.read_text(), Loader=_Loader)
     return parsed
+
+
+def as_list(value: Any) -> list[Any]:
+    """A value that may stand for a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+def statements(node: Any) -> Iterator[dict[str, Any]]:
+    """Every statement of every policy under a node."""
+    if isinstance(node, dict):
+        if "Effect" in node and "Action" in node:
+            yield node
+        for value in node.values():
+            yield from statements(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from statements(value)
 
 
 def of_type(template: dict[str, Any], resource_type: str) -> dict[str, Resource]:

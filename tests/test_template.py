@@ -10,7 +10,7 @@ import pytest
 
 from deduplication.batch import LARGEST_BATCH
 from tests import template as cloudformation
-from tests.template import TEMPLATE, of_type
+from tests.template import TEMPLATE, as_list, of_type, statements
 
 PROJECT = TEMPLATE.parent
 FOURTEEN_DAYS = 14 * 24 * 60 * 60
@@ -30,10 +30,6 @@ def resources(template: dict[str, Any]) -> dict[str, Any]:
 def properties(resources: dict[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = resources[name]["Properties"]
     return found
-
-
-def as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def references(node: Any) -> Iterator[str]:
@@ -308,18 +304,6 @@ def test_alarms_may_publish_to_the_encrypted_topic(resources: dict[str, Any]) ->
 
 
 # --------------------------------------------------------------------------- least privilege
-
-
-def statements(node: Any) -> Iterator[dict[str, Any]]:
-    """Every statement of every policy under a node."""
-    if isinstance(node, dict):
-        if "Effect" in node and "Action" in node:
-            yield node
-        for value in node.values():
-            yield from statements(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from statements(value)
 
 
 def test_no_role_may_do_everything_of_anything(template: dict[str, Any]) -> None:

@@ -1,46 +1,27 @@
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from actonce.embedded.paths import PROJECT
 from tests import asl, audit_machine
 from tests import template as cloudformation
 from tests.collect.test_records_template import lint
-from tests.template import of_type
+from tests.template import as_list, of_type, statements
 
 AUDIT = PROJECT / "audit.yaml"
 
 
 @pytest.fixture(scope="module")
 def template() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.load(AUDIT.read_text(), Loader=cloudformation._Loader)
-    return loaded
+    return cloudformation.load(AUDIT)
 
 
 @pytest.fixture(scope="module")
 def resources(template: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = template["Resources"]
     return found
-
-
-def as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def statements(node: Any) -> Iterator[dict[str, Any]]:
-    """Every statement of every policy under a node."""
-    if isinstance(node, dict):
-        if "Effect" in node and "Action" in node:
-            yield node
-        for value in node.values():
-            yield from statements(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from statements(value)
 
 
 def allowed(resource: dict[str, Any]) -> dict[str, list[str]]:
@@ -96,9 +77,7 @@ def test_it_is_deployed_only_with_the_records(resources: dict[str, Any]) -> None
         {"Fn::Equals": [{"Ref": "KeepRecords"}, "true"]},
         {"Fn::Equals": [{"Ref": "Strategy"}, "step-functions"]},
     ]
-    assert set(nested["Properties"]["Parameters"]) == set(
-        yaml.load(AUDIT.read_text(), Loader=cloudformation._Loader)["Parameters"]
-    )
+    assert set(nested["Properties"]["Parameters"]) == set(cloudformation.load(AUDIT)["Parameters"])
     assert resources["AuditApplication"]["Properties"]["ReleaseLabel"] == "emr-spark-8.0.0"
 
 

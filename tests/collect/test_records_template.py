@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from actonce.embedded.paths import PROJECT
 from tests import template as cloudformation
@@ -18,8 +17,7 @@ STREAMS = {"deliveries": "DeliveriesStream", "executions": "ExecutionsStream"}
 
 @pytest.fixture(scope="module")
 def template() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.load(RECORDS.read_text(), Loader=cloudformation._Loader)
-    return loaded
+    return cloudformation.load(RECORDS)
 
 
 @pytest.fixture(scope="module")
