@@ -8,6 +8,19 @@ from typing import Any
 
 from actonce.embedded.paths import Paths
 
+BAD_LINES = (
+    '{"message_id": "good", "practice": "main"}',
+    '{"practice": "main", "message_id": "good"}',
+    '{"message_id": "good", "practice": "harbour"}',
+    '{"message_id": "cut off',
+    '{"message_id": NaN}',
+    '{"no": "id"}',
+    '{"message_id": true}',
+    json.dumps({"message_id": "vast", "text": "ü" * 140_000}, ensure_ascii=False),
+)
+"""One message, its duplicate and its conflict; two that are no JSON, two without an id, one too
+large."""
+
 ACTONCE = [sys.executable, "-m", "actonce.cli"]
 
 

@@ -14,7 +14,7 @@ from actonce.demo import faults
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.errors import Failed
-from tests.embedded.running_demo import demo, start
+from tests.embedded.running_demo import BAD_LINES, demo, start
 
 pytestmark = pytest.mark.embedded
 
@@ -93,17 +93,10 @@ def _executions(paths: Paths) -> int:
 
 def test_every_kind_of_bad_line_is_refused_with_its_reason(paths: Paths, tmp_path: Path) -> None:
     lines = [
-        '{"message_id": "good", "practice": "main"}',
-        '{"practice": "main", "message_id": "good"}',
-        '{"message_id": "good", "practice": "harbour"}',
-        '{"message_id": "cut off',
-        '{"message_id": NaN}',
-        '{"no": "id"}',
-        '{"message_id": true}',
+        *BAD_LINES,
         '{"message_id": ""}',
         '{"message_id": 1}',
         '{"message_id": "1"}',
-        json.dumps({"message_id": "vast", "text": "ü" * 140_000}, ensure_ascii=False),
         json.dumps({"message_id": "odd ⛵ <id>" * 300}),
     ]
     file = tmp_path / "bad.jsonl"

@@ -15,7 +15,7 @@ from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import Paths
 from tests.embedded.command_line import run, run_json
-from tests.embedded.running_demo import demo
+from tests.embedded.running_demo import BAD_LINES, demo
 from tests.embedded.waiting import wait_until
 
 pytestmark = pytest.mark.embedded
@@ -62,18 +62,8 @@ def test_interrupted_messages_are_acted_on_once(deployed: Deployed) -> None:
 
 
 def test_bad_input_ends_as_with_the_step_functions_way(deployed: Deployed, tmp_path: Path) -> None:
-    lines = [
-        '{"message_id": "good", "practice": "main"}',
-        '{"practice": "main", "message_id": "good"}',
-        '{"message_id": "good", "practice": "harbour"}',
-        '{"message_id": "cut off',
-        '{"message_id": NaN}',
-        '{"no": "id"}',
-        '{"message_id": true}',
-        json.dumps({"message_id": "vast", "text": "ü" * 140_000}, ensure_ascii=False),
-    ]
     file = tmp_path / "bad.jsonl"
-    file.write_text("\n".join(lines) + "\n")
+    file.write_text("\n".join(BAD_LINES) + "\n")
     answer = deployed.demo("--input", str(file), "--keep")
     # Whichever content of "good" comes first is acted on; the deliveries of the other are refused.
     assert answer["refused"].pop("conflict") in {1, 2}
