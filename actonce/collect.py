@@ -21,8 +21,9 @@ from actonce import console
 from actonce.aws import Stack
 from actonce.day_files import DayFiles, day_folder, files_of_others
 from actonce.delivery_log import delivery_lines
+from actonce.deployed import executions_between, tell
 from actonce.errors import WrongUse
-from actonce.execution_records import executions_between, tell
+from actonce.execution_records import records
 
 STREAMS = ("sent", "deliveries", "executions", "effects", "dead_letters")
 """In the order in which they are collected, but that executions and dead letters are one: of a
@@ -265,10 +266,15 @@ class _Run:
         with contextlib.ExitStack() as open_files:
             files = {name: open_files.enter_context(self._files(name, days)) for name in streams}
             retry_for = self.wanted.retry_for
-            listed = executions_between(self.stack, _midnight(days[0]), self.until, retry_for)
+            stepfunctions = self.stack.stepfunctions
+            between = (_midnight(days[0]), self.until)
+            pages = executions_between(
+                stepfunctions, self.stack.state_machine, between, retry_for=retry_for
+            )
+            listed = [one for page in pages for one in page]
             gone: list[str] = []
             bar = open_files.enter_context(self.progress("Executions", len(listed)))
-            for number, told in enumerate(tell(self.stack, listed, retry_for), 1):
+            for number, told in enumerate(tell(stepfunctions, listed, records, retry_for), 1):
                 if told.records is None:
                     gone.append(told.listed.name)
                 for record in told.records or ():

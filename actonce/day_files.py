@@ -6,14 +6,14 @@ the stream was looked at and had none that day; no file says that it was not loo
 
 import contextlib
 import gzip
-import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-FILE_NAME = "collected.jsonl.gz"
+from actonce.deployed import FILE_NAME, json_line
+
 _TEMPORARY = ".collected."  # Spark does not read names that begin with a dot
 
 
@@ -55,8 +55,7 @@ class DayFiles:
         """Add a record to its day's file."""
         if day not in self.lines:
             return
-        text = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-        self._file(day).write(text.encode("utf-8"))
+        self._file(day).write(json_line(record))
         self.lines[day] += 1
 
     def copy(self, day: date, lines: Iterable[bytes]) -> None:

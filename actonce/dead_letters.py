@@ -16,11 +16,14 @@ from actonce.deployed import (
     SOURCE_MESSAGE_ID,
     Outcome,
     ProcessingTable,
+    Stay,
+    dead_letter_stays,
     execution_name,
+    read_events,
     timestamp,
 )
 from actonce.errors import Failed
-from actonce.history import Execution, Stay
+from actonce.history import Execution
 from actonce.queue_peek import Queued, QueueReader
 from actonce.sending import for_fifo
 from actonce.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
@@ -158,7 +161,7 @@ def _decide_by_token(stack: Stack, message_id: str, decision: Decision, note: st
                 decided=False, said="Its execution is gone: nothing waits for a decision."
             )
         raise Failed(f"There is no dead letter and no execution of a message {message_id!r}.")
-    stays = history.dead_letter_stays(history.read_events(stack, execution.arn))
+    stays = dead_letter_stays(read_events(stack.stepfunctions, execution.arn))
     if execution.status != "RUNNING":
         return _over(stack, execution, stays, decision)
     if not stays or stays[-1].over:

@@ -32,6 +32,21 @@ from deduplication.unstarted import (  # noqa: E402
     UnstartedQueue,
     unstarted_attributes,
 )
+from histories.day_file import FILE_NAME, json_line  # noqa: E402
+from histories.dead_letters import (  # noqa: E402
+    DEAD_LETTER,
+    Stay,
+    dead_letter_records,
+    dead_letter_stays,
+    decision_of,
+    message_id_of,
+)
+from histories.events import Event, details, json_object  # noqa: E402
+from histories.reading import (  # noqa: E402
+    executions_between,
+    read_events,
+    tell,
+)
 from locking.attempt import Outcome, ProcessingLocks  # noqa: E402
 from locking.consumer import Consumer  # noqa: E402
 from locking.dead_letters import DeadLetterQueue  # noqa: E402
@@ -40,6 +55,8 @@ from locking.ledger import Ledger  # noqa: E402
 from locking.rows import ProcessingTable  # noqa: E402
 
 __all__ = [
+    "DEAD_LETTER",
+    "FILE_NAME",
     "SOURCE_ATTRIBUTES",
     "SOURCE_DEDUPLICATION_ID",
     "SOURCE_GROUP_ID",
@@ -47,6 +64,7 @@ __all__ = [
     "Consumer",
     "DeadLetterQueue",
     "Delivery",
+    "Event",
     "Lease",
     "Ledger",
     "Message",
@@ -56,11 +74,22 @@ __all__ = [
     "ProcessingTable",
     "Reason",
     "Refusal",
+    "Stay",
     "UnstartedQueue",
+    "dead_letter_records",
+    "dead_letter_stays",
+    "decision_of",
     "delivery_record",
+    "details",
     "execution_name",
     "execution_name_of_stored",
+    "executions_between",
+    "json_line",
+    "json_object",
+    "message_id_of",
+    "read_events",
     "stored_message_id",
+    "tell",
     "timestamp",
     "unstarted_attributes",
 ]

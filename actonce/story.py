@@ -12,8 +12,15 @@ from boto3.dynamodb.types import TypeDeserializer
 from actonce import history, unstarted
 from actonce.aws import Stack
 from actonce.delivery_log import delivery_lines
-from actonce.deployed import execution_name, stored_message_id, timestamp
-from actonce.history import Execution, Stay, Step
+from actonce.deployed import (
+    Stay,
+    dead_letter_stays,
+    execution_name,
+    read_events,
+    stored_message_id,
+    timestamp,
+)
+from actonce.history import Execution, Step
 from actonce.message_ids import message_reader
 from actonce.queue_peek import QueueReader
 from actonce.unstarted import Unstarted
@@ -142,7 +149,7 @@ def read_story(stack: Stack, message_id: str) -> Story:
         row = threads.submit(_row, stack, message_id)
         effects = threads.submit(_effects, stack, message_id)
         entries = threads.submit(_unstarted, stack, message_id)
-        events = history.read_events(stack, execution.arn) if execution is not None else []
+        events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
         return Story(
             message_id=message_id,
             execution_name=execution_name(message_id),
@@ -151,7 +158,7 @@ def read_story(stack: Stack, message_id: str) -> Story:
             row=row.result(),
             execution=execution,
             steps=history.steps(events),
-            dead_letters=history.dead_letter_stays(events),
+            dead_letters=dead_letter_stays(events),
             effects=effects.result(),
             unstarted=entries.result(),
         )

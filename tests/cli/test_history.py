@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from actonce import history
+from actonce.deployed import dead_letter_stays
 
 START = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 FAILURE = {"reason": "rounds_used_up", "error": "States.Timeout", "cause": "It took too long."}
@@ -112,7 +113,7 @@ def test_steps_tell_attempts_errors_the_decision_and_the_end() -> None:
 
 
 def test_an_open_dead_letter_waits_and_its_token_is_told_by_the_history() -> None:
-    (stay,) = history.dead_letter_stays(events_of(*POSTED))
+    (stay,) = dead_letter_stays(events_of(*POSTED))
     assert (stay.over, stay.decision, stay.task_token) == (False, {}, "token-1")
     assert stay.failure == FAILURE | {"rounds": 3}
     assert stay.posted_at == START + timedelta(seconds=8)
@@ -122,26 +123,26 @@ def test_an_open_dead_letter_waits_and_its_token_is_told_by_the_history() -> Non
 def test_a_message_body_kept_as_a_text_is_read_as_well() -> None:
     posted = list(POSTED)
     posted[9] = scheduled({"MessageBody": json.dumps({"task_token": "token-2"})})
-    (stay,) = history.dead_letter_stays(events_of(*posted))
+    (stay,) = dead_letter_stays(events_of(*posted))
     assert stay.task_token == "token-2"
 
 
 def test_a_decided_dead_letter_is_over_and_says_who_decided() -> None:
-    (stay,) = history.dead_letter_stays(events_of(*POSTED, *DECIDED))
+    (stay,) = dead_letter_stays(events_of(*POSTED, *DECIDED))
     assert stay.over
     assert stay.decision["decision"] == "resolve"
     assert stay.decision["decided_by"].endswith("user/operator")
 
 
 def test_an_unanswered_dead_letter_is_over_without_a_decision() -> None:
-    (stay,) = history.dead_letter_stays(events_of(*POSTED, *TIMED_OUT))
+    (stay,) = dead_letter_stays(events_of(*POSTED, *TIMED_OUT))
     assert (stay.over, stay.decision) == (True, {})
 
 
 def test_a_redriven_execution_posts_the_dead_letter_again() -> None:
     again = scheduled({"MessageBody": {"task_token": "token-2"}})
     events = events_of(*POSTED, *TIMED_OUT, ("ExecutionRedriven", {"redriveCount": 1}), again)
-    first, second = history.dead_letter_stays(events)
+    first, second = dead_letter_stays(events)
     assert first.over
     assert (second.over, second.task_token, second.failure) == (False, "token-2", first.failure)
     assert told(events)[-1] == ("", "redriven")
@@ -158,7 +159,7 @@ def test_a_dead_letter_posted_anew_after_a_retry_is_another_stay() -> None:
         entered("DeadLetter", {"rounds": 0, "failure": FAILURE}),
         scheduled({"MessageBody": {"task_token": "token-2"}}),
     )
-    first, second = history.dead_letter_stays(events_of(*POSTED, *retried))
+    first, second = dead_letter_stays(events_of(*POSTED, *retried))
     assert (first.decision["decision"], first.task_token) == ("retry", "token-1")
     assert (second.over, second.task_token) == (False, "token-2")
 
@@ -167,7 +168,7 @@ def test_aborted_and_timed_out_executions_have_an_end() -> None:
     for kind, status in (("ExecutionAborted", "ABORTED"), ("ExecutionTimedOut", "TIMED_OUT")):
         steps = history.steps(events_of(*POSTED, (kind, {})))
         assert steps[-1].detail == {"status": status}
-        assert history.dead_letter_stays(events_of(*POSTED, (kind, {})))[-1].over
+        assert dead_letter_stays(events_of(*POSTED, (kind, {})))[-1].over
 
 
 def test_a_cause_is_told_in_one_line() -> None:

@@ -1,0 +1,175 @@
+"""DeadLettersFunction: a day's dead letters and decisions, out of the histories into S3.
+
+The audit's state machine calls it in the night after the day. It looks at the executions that run
+(those whose dead letter waits are among them) and at those that ended without success. The ones
+that succeeded are too many to look at, and what became of their messages is told by their end and
+by their effect.
+"""
+
+import functools
+import os
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
+from aws_lambda_powertools import Logger
+from botocore.config import Config
+
+from deduplication.fingerprints import timestamp
+from histories.day_file import added_to, key_of
+from histories.dead_letters import Record, dead_letter_records
+from histories.reading import HISTORIES_IN_FLIGHT, Listed, executions_between, tell
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_stepfunctions import SFNClient
+    from mypy_boto3_stepfunctions.literals import ExecutionStatusType
+
+STREAM: Final = "dead_letters"
+
+# RUNNING first: an execution that fails in between is seen by both lists, and not by neither.
+STATUSES: Final[tuple["ExecutionStatusType", ...]] = ("RUNNING", "FAILED", "TIMED_OUT", "ABORTED")
+
+MOST_EXECUTIONS: Final = 12_000
+"""GetExecutionHistory refills at 20 a second ("Service quotas"): ten minutes of the fifteen."""
+
+RETRY_FOR_SECONDS: Final = 60.0
+RESERVED_SECONDS: Final = 90.0
+"""Kept for the calls in flight and for writing; more than `RETRY_FOR_SECONDS`."""
+
+logger = Logger()
+
+
+class TooManyExecutions(Exception):
+    """More executions run, or ended without success, than one invocation can look at."""
+
+
+class OutOfTime(Exception):
+    """The histories could not be read in the time that the function has."""
+
+
+class UnreadableRecords(Exception):
+    """The day's file is there and cannot be read, so nothing can be added to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettersOfDay:
+    """Records the dead letters of a day.
+
+    Invariant: the day's file is written whole or left as it was, and never loses a line: an
+    execution that waited at the first look may have succeeded by the next, which does not see it.
+
+    Attributes:
+        stepfunctions: the client.
+        s3: the client.
+        state_machine: ARN of ProcessMessage.
+        bucket: of the records.
+        most: executions that are looked at.
+    """
+
+    stepfunctions: "SFNClient"
+    s3: "S3Client"
+    state_machine: str
+    bucket: str
+    most: int = MOST_EXECUTIONS
+
+    def record(self, day: date, seconds_left: Callable[[], float]) -> dict[str, Any]:
+        """Look the dead letters of a UTC day up and add them to the day's file.
+
+        Returns:
+            `key` of the file, `executions` looked at, `lines` found; for the log.
+
+        Raises:
+            TooManyExecutions, OutOfTime, UnreadableRecords: nothing was written.
+        """
+        listed = self._listed(day, seconds_left)
+        found: list[Record] = []
+        for told in tell(self.stepfunctions, listed, dead_letter_records, RETRY_FOR_SECONDS):
+            # None: forgotten, which happens 90 days after an end.
+            found += of_day(told.records or (), day)
+            _check(seconds_left)
+        key = key_of(STREAM, day)
+        self._add(key, found)
+        return {"key": key, "executions": len(listed), "lines": len(found)}
+
+    def _listed(self, day: date, seconds_left: Callable[[], float]) -> list[Listed]:
+        """Each execution once that may have had a dead letter on the day."""
+        found: dict[str, Listed] = {}
+        for status in STATUSES:
+            for page in executions_between(
+                self.stepfunctions,
+                self.state_machine,
+                _between(day),
+                retry_for=RETRY_FOR_SECONDS,
+                status=status,
+            ):
+                found |= {one.arn: one for one in page}
+                if len(found) > self.most:
+                    raise TooManyExecutions(
+                        f"More than {self.most} executions run or ended without success on {day}."
+                    )
+                _check(seconds_left)
+        return list(found.values())
+
+    def _add(self, key: str, records: Sequence[Record]) -> None:
+        earlier = None
+        # Asked for first: without the right to list everything, S3 denies what is not there.
+        if self.s3.list_objects_v2(Bucket=self.bucket, Prefix=key, MaxKeys=1).get("Contents"):
+            earlier = self.s3.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        try:
+            content = added_to(earlier, records)
+        except (EOFError, OSError, zlib.error) as error:
+            raise UnreadableRecords(f"s3://{self.bucket}/{key}: {error}") from error
+        if content != earlier:
+            self.s3.put_object(Bucket=self.bucket, Key=key, Body=content)
+
+
+def of_day(records: Sequence[Record], day: date) -> list[Record]:
+    """Those whose own time is on the UTC day."""
+    first, after = (timestamp(moment) for moment in _between(day))
+    return [record for record in records if first <= record["at"] < after]
+
+
+def _between(day: date) -> tuple[datetime, datetime]:
+    since = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return since, since + timedelta(days=1)
+
+
+def _check(seconds_left: Callable[[], float]) -> None:
+    if seconds_left() < RESERVED_SECONDS:
+        raise OutOfTime("Step Functions gave the histories too slowly.")
+
+
+@functools.cache
+def _from_environment() -> DeadLettersOfDay:
+    """One per process, built from the variables that audit.yaml sets."""
+    config = Config(
+        connect_timeout=5,
+        read_timeout=30,
+        max_pool_connections=HISTORIES_IN_FLIGHT,
+        retries={"mode": "standard", "total_max_attempts": 3},
+    )
+    return DeadLettersOfDay(
+        stepfunctions=boto3.client("stepfunctions", config=config),
+        s3=boto3.client("s3", config=config),
+        state_machine=os.environ["STATE_MACHINE_ARN"],
+        bucket=os.environ["RECORDS_BUCKET"],
+    )
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda's entry point; `event` is `{"day": "2026-01-31"}`."""
+    ends_at = time.monotonic() + context.get_remaining_time_in_millis() / 1000
+    try:
+        recorded = _from_environment().record(
+            date.fromisoformat(event["day"]), lambda: ends_at - time.monotonic()
+        )
+    except Exception:
+        logger.exception("The dead letters were not recorded", extra={"day": event.get("day")})
+        raise
+    logger.info("The dead letters were recorded", extra=recorded)
+    return recorded
