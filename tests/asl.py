@@ -38,33 +38,35 @@ def definition(substitutions: Mapping[str, str] = EXAMPLE_SUBSTITUTIONS) -> Defi
     return parsed
 
 
-def evaluate(value: Any, **states: Any) -> Any:
+def evaluate(value: Any, variables: Mapping[str, Any] | None = None, **states: Any) -> Any:
     """Evaluate a field: every `{% … %}` in it, as deep as it goes.
 
     Args:
         value: of the field; what is no expression stays as it is.
+        variables: what earlier states have assigned.
         states: what `$states` has there: input, result, errorOutput, context.
 
     Raises:
         NoResultError: an expression yields nothing.
     """
     if isinstance(value, dict):
-        return {key: evaluate(item, **states) for key, item in value.items()}
+        return {key: evaluate(item, variables, **states) for key, item in value.items()}
     if isinstance(value, list):
-        return [evaluate(item, **states) for item in value]
+        return [evaluate(item, variables, **states) for item in value]
     match = EXPRESSION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return value
     # The library returns None for null and for nothing; AWS takes only the first for a value.
-    if not _run(f"$exists(({match[1]}))", states):
+    known = {**(variables or {}), "states": states}
+    if not _run(f"$exists(({match[1]}))", known):
         raise NoResultError(match[1].strip())
-    return _run(match[1], states)
+    return _run(match[1], known)
 
 
-def _run(expression: str, states: Mapping[str, Any]) -> Any:
+def _run(expression: str, variables: Mapping[str, Any]) -> Any:
     parsed = Jsonata.jsonata(expression.strip())
     parsed.register_lambda("string", _string)
-    return parsed.evaluate(None, {"states": dict(states)})
+    return parsed.evaluate(None, dict(variables))
 
 
 def _string(value: Any) -> str:

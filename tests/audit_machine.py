@@ -12,6 +12,7 @@ SUBSTITUTIONS = {
     "AppointmentsTableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/appointments",
     "ApplicationId": "00f1abcd2efgh345",
     "JobRoleArn": "arn:aws:iam::123456789012:role/audit-job",
+    "DeadLettersFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:dead-letters",
     "AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms",
 }
 

@@ -9,6 +9,7 @@ from cfnlint.api import lint_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dead_letters_of_day
 from actonce import audit_package
 from pipeline import audit
 from tests import asl, audit_machine
@@ -70,6 +71,7 @@ def test_whatever_fails_before_the_outcome_is_published_is_published(
     }
 
     assert set(tasks) == {
+        "RecordDeadLetters",
         "FindCode",
         "ListEffects",
         "ExportEffects",
@@ -78,10 +80,11 @@ def test_whatever_fails_before_the_outcome_is_published_is_published(
         "RunAudit",
         "ReadSummary",
     }
+    goes_on = {"RecordDeadLetters": "FindCode", "RunAudit": "ReadSummary"}
     for name, task in tasks.items():
         (catcher,) = task["Catch"]
         assert catcher["ErrorEquals"] == ["States.ALL"], name
-        assert catcher["Next"] == ("ReadSummary" if name == "RunAudit" else "PublishOutcome"), name
+        assert catcher["Next"] == goes_on.get(name, "PublishOutcome"), name
 
 
 # --------------------------------------------------------------------------- the day
@@ -226,6 +229,72 @@ def test_an_export_that_failed_says_why_and_what_to_do(states: dict[str, Any]) -
         assert f"failed: {reason} (remove" in output["sentence"]
 
 
+# --------------------------------------------------------------------------- dead letters
+
+
+def unrecorded(states: dict[str, Any], error: str | None) -> dict[str, Any]:
+    """The variables after the dead letters were recorded, or were not for that error."""
+    state = states["RecordDeadLetters"]
+    if error is None:
+        told = asl.evaluate(state["Assign"], input=DAY, result={})
+        output = asl.evaluate(state["Output"], input=DAY, result={})
+    else:
+        caught = {"Error": error, "Cause": ""}
+        told = asl.evaluate(state["Catch"][0]["Assign"], input=DAY, errorOutput=caught)
+        output = asl.evaluate(state["Catch"][0]["Output"], input=DAY, errorOutput=caught)
+    assert output == DAY
+    assert isinstance(told, dict)
+    return told
+
+
+def test_the_dead_letters_of_the_day_are_asked_for(states: dict[str, Any]) -> None:
+    arguments = asl.evaluate(states["RecordDeadLetters"]["Arguments"], input=DAY)
+
+    assert arguments["Payload"] == DAY
+    assert states["RecordDeadLetters"]["Next"] == "FindCode"
+
+
+def test_only_what_another_try_may_mend_is_tried_again(states: dict[str, Any]) -> None:
+    never, again = states["RecordDeadLetters"]["Retry"]
+    raised = {
+        error.__name__
+        for error in (
+            dead_letters_of_day.TooManyExecutions,
+            dead_letters_of_day.OutOfTime,
+            dead_letters_of_day.UnreadableRecords,
+        )
+    }
+
+    assert (set(never["ErrorEquals"]), never["MaxAttempts"]) == (raised, 0)
+    assert again["ErrorEquals"] == ["States.TaskFailed"]
+
+
+def test_a_day_whose_dead_letters_were_not_recorded_is_told_and_no_good_one(
+    states: dict[str, Any],
+) -> None:
+    variables = unrecorded(states, "TooManyExecutions")
+    good = DAY | {"exit_status": 0, "sentence": "All is well."}
+    sentence = (
+        "All is well.\nThe dead letters of the day were not recorded (TooManyExecutions): get "
+        "them by actonce collect --day 2026-11-20 --stream dead_letters, and put its file into "
+        "s3://records/"
+    )
+
+    arguments = asl.evaluate(states["PublishOutcome"]["Arguments"], variables, input=good)
+    output = asl.evaluate(states["PublishOutcome"]["Output"], variables, input=good, result={})
+
+    assert arguments["Subject"] == "ActOnce audit of 2026-11-20: ALARM"
+    assert arguments["Message"].startswith(sentence + "\n\n")
+    assert output == good | {"outcome": "audited", "exit_status": 1, "sentence": sentence}
+    bad = good | {"exit_status": 2}
+    arguments = asl.evaluate(states["PublishOutcome"]["Arguments"], variables, input=bad)
+    output = asl.evaluate(states["PublishOutcome"]["Output"], variables, input=bad, result={})
+    assert (arguments["Subject"], output["exit_status"]) == (
+        "ActOnce audit of 2026-11-20: not audited",
+        2,
+    )
+
+
 # --------------------------------------------------------------------------- the outcome
 
 
@@ -283,8 +352,9 @@ def test_the_outcome_is_told_and_is_the_executions_own(
 ) -> None:
     outcome = DAY | {"exit_status": exit_status, "sentence": "One sentence."}
 
-    arguments = asl.evaluate(states["PublishOutcome"]["Arguments"], input=outcome)
-    output = asl.evaluate(states["PublishOutcome"]["Output"], input=outcome, result={})
+    variables = unrecorded(states, None)
+    arguments = asl.evaluate(states["PublishOutcome"]["Arguments"], variables, input=outcome)
+    output = asl.evaluate(states["PublishOutcome"]["Output"], variables, input=outcome, result={})
 
     assert arguments["Subject"] == subject
     assert len(arguments["Subject"]) < 100  # SNS

@@ -40,6 +40,14 @@ def bootstrap(packages: Path, bytecode: Path) -> str:
     return _BOOTSTRAP.format(packages=packages, bytecode=bytecode, python=sys.executable)
 
 
+def provide_package(source: Path, target: Path, bootstrap: str) -> None:
+    """Copy a function's package and make it a custom runtime by its `bootstrap`."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+    start = target / "bootstrap"
+    start.write_text(bootstrap)
+    start.chmod(0o755)
+
+
 def _with_requirements(names: tuple[str, ...]) -> list[Distribution]:
     found: dict[str, Distribution] = {}
     wanted = list(names)

@@ -1,5 +1,6 @@
 """Rewrites the audit's nested stack for MiniStack, which has no EMR Serverless.
 
+- The function that records dead letters becomes a custom runtime (see `lambda_runtime`).
 - The application becomes a function that runs jobs on this machine (`integrations/`).
 - The tasks whose integration MiniStack does not have call that function, with the same arguments.
 - An error that MiniStack names otherwise than AWS has MiniStack's name.
@@ -7,12 +8,13 @@
 
 import importlib.util
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+
+from actonce.embedded.lambda_runtime import provide_package
 
 _APPLICATION: Final = "AWS::EMRServerless::Application"
 _MISSING: Final = (
@@ -32,11 +34,16 @@ def rewrite_audit(built: Path, local: Path, bootstrap: str) -> None:
     Args:
         built: the template that `sam build` wrote.
         local: the template to write; the code and the definitions that it names go beside it.
-        bootstrap: the text of the function's `bootstrap`.
+        bootstrap: the text of each function's `bootstrap`.
     """
     template = yaml.safe_load(built.read_text())
     for name, resource in template["Resources"].items():
-        if resource["Type"] == _APPLICATION:
+        if resource["Type"] == "AWS::Lambda::Function":
+            properties = resource["Properties"]
+            code = properties["Code"]
+            provide_package(built.parent / code, local.parent / code, bootstrap)
+            properties["Runtime"] = "provided.al2023"
+        elif resource["Type"] == _APPLICATION:
             template["Resources"][name] = _function(local.parent, bootstrap)
         elif resource["Type"] == "AWS::StepFunctions::StateMachine":
             properties = resource["Properties"]
@@ -51,10 +58,7 @@ def rewrite_audit(built: Path, local: Path, bootstrap: str) -> None:
 
 def _function(folder: Path, bootstrap: str) -> dict[str, Any]:
     code = folder / _STAND_IN.name
-    shutil.copytree(_STAND_IN, code, ignore=shutil.ignore_patterns("__pycache__"))
-    start = code / "bootstrap"
-    start.write_text(bootstrap)
-    start.chmod(0o755)
+    provide_package(_STAND_IN, code, bootstrap)
     spark = importlib.util.find_spec("pyspark")
     home = next(iter(spark.submodule_search_locations or []), "") if spark else ""
     return {

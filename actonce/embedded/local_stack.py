@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from actonce.embedded.lambda_runtime import provide_package
 from actonce.embedded.local_audit import rewrite_audit
 
 _CONSTANT_TIMEOUT = re.compile(r"\{% \$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}")
@@ -51,10 +52,7 @@ def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, s
         if resource["Type"] == "AWS::Serverless::Function":
             code = Path(properties["CodeUri"])
             if not (local / code).exists():
-                shutil.copytree(built / code, local / code)
-                start = local / code / "bootstrap"
-                start.write_text(bootstrap)
-                start.chmod(0o755)
+                provide_package(built / code, local / code, bootstrap)
             properties["Runtime"] = "provided.al2023"
             for event in properties.get("Events", {}).values():
                 mapping = event["Properties"]

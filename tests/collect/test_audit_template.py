@@ -122,6 +122,7 @@ NEEDED = {
     ),
     "arn:aws:states:::aws-sdk:dynamodb:describeExport": "dynamodb:DescribeExport",
     "arn:aws:states:::emr-serverless:startJobRun.sync": "emr-serverless:StartJobRun",
+    "arn:aws:states:::lambda:invoke": "lambda:InvokeFunction",
     "arn:aws:states:::sns:publish": "sns:Publish",
 }
 
@@ -178,14 +179,72 @@ def test_only_the_service_of_each_role_takes_it_and_only_for_this_account(
     for name, role in of_type(template, "AWS::IAM::Role").items():
         (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
         taken_by[name] = statement["Principal"]["Service"].removesuffix(".amazonaws.com")
-        assert statement["Condition"] == {
-            "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
-        }
+        # Lambda takes a role for functions of its own account only, and does not say for whom.
+        if taken_by[name] != "lambda":
+            assert statement["Condition"] == {
+                "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+            }
     assert taken_by == {
         "AuditJobRole": "emr-serverless",
+        "DeadLettersRole": "lambda",
         "AuditStateMachineRole": "states",
         "AuditScheduleRole": "scheduler",
     }
+
+
+def test_dead_letters_are_read_of_one_state_machine_and_written_to_one_stream(
+    resources: dict[str, Any],
+) -> None:
+    role = resources["DeadLettersRole"]
+    may = allowed(role)
+    (listing,) = [s for s in statements(role["Properties"]) if s["Action"] == "s3:ListBucket"]
+
+    assert {action for action in may if action.startswith("states:")} == {
+        "states:ListExecutions",
+        "states:GetExecutionHistory",
+    }
+    assert may["states:ListExecutions"] == [json.dumps({"Ref": "ProcessMessageArn"})]
+    (histories,) = may["states:GetExecutionHistory"]
+    assert ":execution:${Name}:*" in histories
+    assert listing["Condition"] == {"StringLike": {"s3:prefix": "dead_letters/*"}}
+    for action in ("s3:GetObject", "s3:PutObject"):
+        (place,) = may[action]
+        assert place.endswith('${RecordsBucketName}/dead_letters/*"}')
+    assert {action.split(":")[0] for action in may} == {"states", "s3", "logs", "xray"}
+
+
+def test_function_is_of_the_package_of_the_others_and_gets_what_it_reads(
+    resources: dict[str, Any],
+) -> None:
+    function = resources["DeadLettersFunction"]
+    properties = function["Properties"]
+    module, _, handler = properties["Handler"].partition(".")
+    code = (PROJECT / properties["Code"] / f"{module}.py").read_text()
+    read = set(re.findall(r"""environ\["(\w+)"\]""", code))
+    starter = cloudformation.load()["Resources"]["StarterFunction"]["Properties"]
+
+    assert f"def {handler}(event" in code
+    given = set(properties["Environment"]["Variables"])
+    assert given == read | {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL"}
+    assert properties["Code"] == starter["CodeUri"]
+    # With Metadata of its own sam would build the same package once more.
+    assert "Metadata" not in function
+    log = properties["LoggingConfig"]["LogGroup"]["Ref"]
+    assert resources[log]["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+def test_the_task_waits_longer_than_its_function_can_run(resources: dict[str, Any]) -> None:
+    task = audit_machine.definition()["States"]["RecordDeadLetters"]
+
+    longest = resources["DeadLettersFunction"]["Properties"]["Timeout"]
+    assert task["TimeoutSeconds"] > longest
+    # The worst night: every attempt of it, the export, and the job, before the machine's own end.
+    attempts = 1 + task["Retry"][-1]["MaxAttempts"]
+    job = audit_machine.definition()["States"]["RunAudit"]["TimeoutSeconds"]
+    assert (
+        attempts * task["TimeoutSeconds"] + job + 3600
+        < (audit_machine.definition()["TimeoutSeconds"])
+    )
 
 
 # --------------------------------------------------------------------------- every night

@@ -1,9 +1,10 @@
 """The daily audit, deployed: schedule, state machine, job, outcome. The job runs on this machine.
 
 The embedded AWS hands no record to Firehose and exports no file (test_records_path.py), so the
-records are collected and put into the bucket.
+records are collected and put into the bucket, but for the dead letters: the night records them.
 """
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -28,6 +29,7 @@ pytestmark = [
 ]
 
 MESSAGES = ["night-1", "night-2", "night-3"]
+WAITING = "night-waits"
 JOB_SECONDS = 600.0  # Spark, on a machine that may be busy
 
 
@@ -45,13 +47,13 @@ def stack(audited: tuple[State, Stack]) -> Stack:
 
 @pytest.fixture(scope="module")
 def day(stack: Stack) -> str:
-    """The day to audit, on which three messages are acted on."""
-    for message_id in MESSAGES:
-        stack.sqs.send_message(
-            QueueUrl=stack.requests_queue, MessageBody=json.dumps({"message_id": message_id})
-        )
+    """The day to audit, on which three messages are acted on, and one waits for a decision."""
+    no_practice = {"message_id": WAITING, "practice": 5}
+    for message in [no_practice, *({"message_id": message_id} for message_id in MESSAGES)]:
+        stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=json.dumps(message))
     ended = [wait_for_execution(stack, stack.execution_arn(name)) for name in MESSAGES]
     assert [execution["status"] for execution in ended] == ["SUCCEEDED"] * len(MESSAGES)
+    wait_until(lambda: dead_letters_posted(stack))
     return ended[0]["startDate"].astimezone(UTC).date().isoformat()
 
 
@@ -59,7 +61,7 @@ def day(stack: Stack) -> str:
 def put_records(
     audited: tuple[State, Stack], day: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[], None]:
-    """Collects the day and puts it into the records' bucket."""
+    """Collects the day and puts it into the records' bucket, but for the dead letters."""
 
     def put() -> None:
         state, stack = audited
@@ -67,6 +69,8 @@ def put_records(
         answer = command_line.run(state, "collect", "--day", day, "--to", str(folder))
         assert answer.returncode == 0, answer.stderr
         for file in folder.rglob("*.gz"):
+            if "dead_letters" in file.parts:
+                continue
             stack.aws.client("s3").upload_file(
                 str(file), stack.outputs["RecordsBucketName"], str(file.relative_to(folder))
             )
@@ -95,6 +99,38 @@ def told(stack: Stack) -> Callable[[], list[dict[str, str]]]:
         return heard
 
     return hear
+
+
+def dead_letters_posted(stack: Stack) -> int:
+    """How many there are in their queue."""
+    told = stack.sqs.get_queue_attributes(
+        QueueUrl=stack.dead_letter_queue, AttributeNames=["ApproximateNumberOfMessages"]
+    )
+    return int(told["Attributes"]["ApproximateNumberOfMessages"])
+
+
+def recorded_dead_letters(stack: Stack) -> dict[str, list[dict[str, Any]]]:
+    """The lines of every file of the stream in the records' bucket."""
+    s3, bucket = stack.aws.client("s3"), stack.outputs["RecordsBucketName"]
+    listed = s3.list_objects_v2(Bucket=bucket, Prefix="dead_letters/").get("Contents", [])
+    return {
+        item["Key"]: [
+            json.loads(line)
+            for line in gzip.decompress(
+                s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()
+            ).splitlines()
+        ]
+        for item in listed
+    }
+
+
+def summary_of(stack: Stack) -> dict[str, Any]:
+    """What the last audit said."""
+    answer = stack.aws.client("s3").get_object(
+        Bucket=stack.outputs["AuditBucketName"], Key="audit/summary.json"
+    )
+    told: dict[str, Any] = json.loads(answer["Body"].read())
+    return told
 
 
 def execution_of(stack: Stack, name: str) -> str:
@@ -145,6 +181,16 @@ def test_without_its_code_the_audit_says_what_to_do(
     assert ended["cause"] in message["Message"]
 
 
+def test_the_night_records_the_dead_letters_whether_or_not_it_can_audit(
+    stack: Stack, day: str
+) -> None:
+    (file,) = recorded_dead_letters(stack).items()
+
+    assert file[0] == f"dead_letters/dt={day}/collected.jsonl.gz"
+    (line,) = file[1]
+    assert (line["message_id"], line["event"], line["reason"]) == (WAITING, "posted", "rejected")
+
+
 def test_a_good_day_is_audited_by_night_and_once(
     audited: tuple[State, Stack],
     day: str,
@@ -180,19 +226,24 @@ def test_a_good_day_is_audited_by_night_and_once(
         "outcome": "audited",
         "day": day,
         "exit_status": 0,
-        "sentence": "All 3 messages are accounted for, and none was acted on twice.",
+        "sentence": "All 4 messages are accounted for, and none was acted on twice.",
     }
     message = wait_until(lambda: next((m for m in told() if "nothing to do" in m["Subject"]), None))
     assert message is not None
     assert outcome["sentence"] in message["Message"]
+    (judged,) = summary_of(stack)["days"]
+    assert judged["verdicts"]["awaiting_decision"] == 1
+    assert judged["streams"]["dead_letters"] == 1
+    assert not [told for told in judged["cannot_judge"] if "dead_letters" in told]
 
 
 def test_an_effect_written_twice_is_an_alarm_and_told(
-    stack: Stack,
+    audited: tuple[State, Stack],
     day: str,
     put_records: Callable[[], None],
     told: Callable[[], list[dict[str, str]]],
 ) -> None:
+    state, stack = audited
     (item,) = stack.dynamodb.query(
         TableName=stack.appointments_table,
         KeyConditionExpression="message_id = :message_id",
@@ -202,20 +253,25 @@ def test_an_effect_written_twice_is_an_alarm_and_told(
         TableName=stack.appointments_table,
         Item=item | {"appointment_id": {"S": "appointment-by-hand"}},
     )
+    note = ["--note", "By telephone."]
+    decided = command_line.run(state, "dead-letters", "resolve", WAITING, *note)
+    assert decided.returncode == 0, decided.stderr
+    wait_for_execution(stack, stack.execution_arn(WAITING))
     put_records()
 
     ended = start(stack, "audited-again", {"day": day})
 
     assert (ended["status"], ended["error"]) == ("FAILED", "Alarms")
-    assert ended["cause"] == "Of 3 messages, 1 acted on more than once."
+    assert ended["cause"] == "Of 4 messages, 1 acted on more than once."
     message = wait_until(lambda: next((m for m in told() if "ALARM" in m["Subject"]), None))
     assert message is not None
     assert ended["cause"] in message["Message"]
-    summary = stack.aws.client("s3").get_object(
-        Bucket=stack.outputs["AuditBucketName"], Key="audit/summary.json"
-    )
-    (alarm,) = json.loads(summary["Body"].read())["alarms"]
+    summary = summary_of(stack)
+    (alarm,) = summary["alarms"]
     assert (alarm["message_id"], alarm["verdict"]) == (MESSAGES[1], "performed_again")
+    # What has succeeded is not looked at again, and its line of the first look stays.
+    assert [len(lines) for lines in recorded_dead_letters(stack).values()] == [1]
+    assert summary["days"][0]["verdicts"]["resolved"] == 1
 
 
 def test_results_of_the_day_are_replaced_not_added_to(stack: Stack, day: str) -> None:

@@ -56,7 +56,7 @@ def following(client: Any, name: str, state_input: Any, **mock: Any) -> Followin
 @pytest.mark.parametrize(
     ("name", "state_input", "next_state"),
     [
-        ("Day?", DAY, "FindCode"),
+        ("Day?", DAY, "RecordDeadLetters"),
         ("Day?", {"scheduled": "2026-11-21T03:00:00Z"}, "StartDay"),
         ("Code?", DAY | {"code": True}, "ListEffects"),
         ("Code?", DAY | {"code": False}, "PublishOutcome"),
@@ -78,6 +78,7 @@ def test_a_choice_is_made(client: Any, name: str, state_input: Any, next_state: 
     ("name", "result", "next_state"),
     [
         ("StartDay", {"executionArn": "arn", "startDate": 0}, "Done"),
+        ("RecordDeadLetters", {"Payload": {"lines": 1}}, "FindCode"),
         ("FindCode", {"KeyCount": 0}, "Code?"),
         ("ListEffects", {"KeyCount": 0}, "Exported?"),
         ("ExportEffects", {"ExportDescription": {"ExportArn": "arn"}}, "AwaitExport"),
@@ -108,6 +109,10 @@ def test_an_answer_leads_on(client: Any, name: str, result: Any, next_state: str
     [
         # A schedule that fires twice is suppressed by the execution's name.
         ("StartDay", "StepFunctions.ExecutionAlreadyExistsException", "Done"),
+        # Whatever keeps the dead letters from being recorded, the day is audited.
+        ("RecordDeadLetters", "TooManyExecutions", "FindCode"),
+        ("RecordDeadLetters", "Sandbox.Timedout", "FindCode"),
+        ("RecordDeadLetters", "States.Timeout", "FindCode"),
         ("FindCode", "S3.NoSuchBucketException", "PublishOutcome"),
         ("ListEffects", "S3.NoSuchBucketException", "PublishOutcome"),
         ("ExportEffects", "DynamoDb.PointInTimeRecoveryUnavailableException", "PublishOutcome"),
