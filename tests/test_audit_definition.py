@@ -276,8 +276,8 @@ def test_a_day_whose_dead_letters_were_not_recorded_is_told_and_no_good_one(
     good = DAY | {"exit_status": 0, "sentence": "All is well."}
     sentence = (
         "All is well.\nThe dead letters of the day were not recorded (TooManyExecutions): get "
-        "them by actonce collect --day 2026-11-20 --stream dead_letters, and put its file into "
-        "s3://records/"
+        "them by actonce collect --day 2026-11-20 --stream dead_letters --to records/ and "
+        "aws s3 sync records/ s3://records/"
     )
 
     arguments = asl.evaluate(states["PublishOutcome"]["Arguments"], variables, input=good)
