@@ -15,11 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.layout import as_argument, file_path
+from pipeline.streams import COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LINES: Final = "file string, line long, text string, problem string"
+_FORMS: Final = {"at": "a time in milli- or microseconds"}
+_TEXTS: Final = frozenset(name for names in COLUMNS.values() for name in names) - _FORMS.keys()
 _GZIP: Final = b"\x1f\x8b"
 _BATCH: Final = 4096
 _PIECE: Final = 4096  # bytes; what a corrupt place costs at most
@@ -114,11 +117,37 @@ def _broken_of_files(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Record
 
 
 def is_broken(path: str, content: bytes) -> bool:
-    """Whether the file is not whole, as far as its form shows it."""
+    """Whether the file is not whole, or Parquet of other columns, as far as its form shows it."""
     name = path.lower()
     if name.endswith(".parquet"):
-        return not (content.startswith(b"PAR1") and content.endswith(b"PAR1"))
+        return _parquet_problem(content) is not None
     return name.endswith(".gz") and _unpacked(content)[1] is not None
+
+
+def _parquet_problem(content: bytes) -> tuple[str, str] | None:
+    """What is wrong with a Parquet file in a sentence, and the reason; Spark takes all or none.
+
+    Spark reads no text out of a number, and of times only those of milli- and microseconds.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        for _ in file.iter_batches(_BATCH):
+            pass
+    except (pa.ArrowException, OSError):
+        return "not a whole Parquet file", "corrupt_parquet"
+    for column in map(file.schema.column, range(len(file.schema))):
+        name, kind = column.path.split(".", 1)[0], column.physical_type
+        if name == "at":
+            in_its_units = str(column.converted_type) in ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS")
+            fits = kind == "INT96" or (kind == "INT64" and in_its_units)
+        else:
+            fits = name not in _TEXTS or (kind == "BYTE_ARRAY" and column.path == name)
+        if not fits:
+            return f"column {name} is {kind}, not {_FORMS.get(name, 'text')}", "wrong_type"
+    return None
 
 
 def lines_of(path: str, content: bytes) -> Iterator[Line]:
@@ -129,7 +158,7 @@ def lines_of(path: str, content: bytes) -> Iterator[Line]:
     problem = None
     name = path.lower()
     if name.endswith(".parquet"):
-        yield Line(0, "not a whole Parquet file", "corrupt_parquet")
+        yield Line(0, *(_parquet_problem(content) or ("cannot be read", "corrupt_parquet")))
         return
     if content.startswith(_GZIP) or name.endswith(".gz"):
         content, problem = _unpacked(content)

@@ -14,7 +14,7 @@ from pipeline.streams import STREAMS, Code
 
 
 def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = True) -> DataFrame:
-    """The records of the files; see `records.text_records` for the columns, and `stream`.
+    """The records of the files; see `records.text_records` for the columns.
 
     Args:
         spark: the session.
@@ -22,7 +22,7 @@ def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = Tru
         located: whether records out of Parquet say in which `file` they are.
     """
     parts = [part for stream in STREAMS for part in _parts(spark, stream, files, located=located)]
-    return reduce(DataFrame.unionByName, parts)
+    return reduce(DataFrame.union, parts)
 
 
 def _parts(
@@ -31,18 +31,17 @@ def _parts(
     def of(kind: Kind) -> list[str]:
         return [file.path for file in files if file.stream == stream and file.kind is kind]
 
-    name = F.lit(stream).alias("stream")
     if paths := of(Kind.PARQUET):
         reader = spark.read.schema(parquet_schema(stream))
         table = reader.parquet(*(as_argument(path) for path in paths))
-        yield parquet_records(table, stream, located=located).select("*", name)
+        yield parquet_records(table, stream, located=located)
     lines = []
     if paths := of(Kind.TEXT):
         lines.append(plain_lines(spark, paths))
     if paths := of(Kind.BYTES):
         lines.append(careful_lines(spark, paths))
     if lines:
-        yield text_records(reduce(DataFrame.unionByName, lines), stream).select("*", name)
+        yield text_records(reduce(DataFrame.union, lines), stream)
 
 
 def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.layout import file_path
-from pipeline.streams import KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, Code
+from pipeline.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, Code
 
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
 # after a string's end no letter follows, so this is never inside a record.
@@ -49,9 +49,9 @@ def text_records(lines: DataFrame, stream: str) -> DataFrame:
     """The records of one stream's lines.
 
     Returns:
-        `file`, `line`, `text`, `problem` (null: a good record), `message_id` (null where the
-        record tells none), `at` (long, ms), `code`, `f1` to `f4` (longs: a delivery's fingerprint,
-        an effect's identity) and `what` (a few words for a person).
+        `stream`, `file`, `line`, `text`, `problem` (null: a good record), `message_id` (null where
+        the record tells none), `at` (long, ms), `code`, `f1` to `f4` (longs: a delivery's
+        fingerprint, an effect's identity) and `what` (a few words for a person).
     """
     parsed = (
         _single_objects(lines)
@@ -82,7 +82,7 @@ def parquet_schema(stream: str) -> str:
     Told to Spark, so that it neither reads a footer to find them nor takes one file's for all.
     """
     return ", ".join(
-        f"{name} {'timestamp' if name == 'at' else 'string'}" for name in _COLUMNS[stream]
+        f"{name} {'timestamp' if name == 'at' else 'string'}" for name in COLUMNS[stream]
     )
 
 
@@ -100,24 +100,13 @@ def parquet_records(table: DataFrame, stream: str, *, located: bool) -> DataFram
     nothing = F.lit(None).cast("string")
     plain = table.select(
         F.unix_millis("at").alias("at"),
-        *(name for name in _COLUMNS[stream] if name != "at"),
+        *(name for name in COLUMNS[stream] if name != "at"),
         file_path() if located else nothing.alias("file"),
         F.lit(None).cast("long").alias("line"),
         nothing.alias("text"),
         nothing.alias("problem"),
     )
     return _records(plain, stream)
-
-
-_COLUMNS: Final = {
-    "sent": ("at", "message_id", "sqs_message_id"),
-    "deliveries": ("at", "message_id", "sqs_message_id", "end", "reason", "fingerprint"),
-    "executions": ("at", "message_id", "status", "outcome", "error"),
-    "effects": ("at", "message_id", "appointment_id"),
-    "dead_letters": (
-        "at", "message_id", "event", "decision", "reason", "error", "note", "decided_by",
-    ),
-}  # fmt: skip
 
 
 def _single_objects(lines: DataFrame) -> DataFrame:
@@ -159,7 +148,7 @@ def _plain(parsed: DataFrame, stream: str) -> DataFrame:
     r = F.col("r")
     if stream == "effects":
         return _plain_effects(parsed)
-    values: dict[str, Column] = {name: r[name] for name in _COLUMNS[stream]}
+    values: dict[str, Column] = {name: r[name] for name in COLUMNS[stream]}
     values["at"] = _milliseconds(r["at"])
     event = F.lit(False)
     if stream == "executions":
@@ -249,6 +238,7 @@ def _records(plain: DataFrame, stream: str) -> DataFrame:
     sorted_out = coded.withColumn("problem", F.coalesce("problem", told.problem, without))
     good = F.col("problem").isNull()
     return sorted_out.select(
+        F.lit(stream).alias("stream"),
         "file",
         "line",
         "text",

@@ -9,6 +9,17 @@ from typing import Final
 
 STREAMS: Final = ("sent", "deliveries", "executions", "effects", "dead_letters")
 
+COLUMNS: Final = {
+    "sent": ("at", "message_id", "sqs_message_id"),
+    "deliveries": ("at", "message_id", "sqs_message_id", "end", "reason", "fingerprint"),
+    "executions": ("at", "message_id", "status", "outcome", "error"),
+    "effects": ("at", "message_id", "appointment_id"),
+    "dead_letters": (
+        "at", "message_id", "event", "decision", "reason", "error", "note", "decided_by",
+    ),
+}  # fmt: skip
+"""A plain record's columns, as Parquet files have them: `at` is a time, the others are texts."""
+
 KNOWN_VERSION: Final = "1"
 """Of the plain records; a line of any other version is quarantined."""
 

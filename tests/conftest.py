@@ -1,22 +1,45 @@
-"""The order of the files: the slow ones first, so that no process is left with them alone."""
+"""Which process runs what, and in which order: `make test` takes as long as its slowest process."""
+
+import re
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
+
+ONE_PROCESS = {
+    "one Spark": re.compile(r"tests/pipeline/"),
+    "one embedded AWS": re.compile(
+        r"tests/embedded/test_(?!audit_night|demo|hazards|lifecycle|strategies|worker)"
+    ),
+}
+"""Files that share what is dear to start. Those left out bring up an embedded AWS of their own."""
 
 SLOWEST_FIRST = (
-    "embedded/test_audit_night",
-    "embedded/test_demo_real_requests",
-    "embedded/test_strategies",
-    "embedded/test_demo",
-    "embedded/test_worker",
+    "pipeline/",
     "embedded/test_readme",
-    "embedded/test_lifecycle",
+    "embedded/test_demo",
+    "embedded/test_audit_night",
+    "embedded/test_strategies",
+    "embedded/test_hazards",
+    "embedded/",
     "conformance/test_page",
     "conformance/test_spoiled",
-    "pipeline/",
     "container/",
-    "embedded/",
     "conformance/",
 )
+"""So that no process is left alone with them at the end."""
+
+
+class _TogetherOrByFile(LoadFileScheduling):  # type: ignore[misc]
+    def _split_scope(self, nodeid: str) -> str:
+        together = (name for name, files in ONE_PROCESS.items() if files.match(nodeid))
+        file: str = super()._split_scope(nodeid)
+        return next(together, file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return _TogetherOrByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)

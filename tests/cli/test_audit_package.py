@@ -2,14 +2,12 @@ import ast
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import boto3
-import pyspark
 import pytest
 from moto import mock_aws
 
@@ -115,56 +113,3 @@ def test_it_is_put_into_a_bucket(monkeypatch: pytest.MonkeyPatch, prefix: str, k
 def test_what_names_no_bucket_is_refused(uri: str) -> None:
     with pytest.raises(WrongUse, match="names no bucket"):
         audit_package.bucket_and_prefix(uri)
-
-
-def test_spark_submit_runs_it_with_nothing_else(tmp_path: Path) -> None:
-    if shutil.which("java") is None:
-        pytest.skip("NO JAVA ON THIS MACHINE: the package was not run")
-    audit_package.write(audit_package.pack(), tmp_path / "code")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    # -S keeps this environment's packages out, and with them the pipeline that is being developed.
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
-    python.chmod(0o755)
-    spark = Path(pyspark.__file__).parent
-    results = f"file://{tmp_path}/results"
-
-    answer = subprocess.run(
-        [
-            str(spark / "bin" / "spark-submit"),
-            "--master", "local[2]",
-            "--conf", "spark.ui.enabled=false",
-            "--conf", "spark.driver.host=127.0.0.1",
-            "--conf", "spark.sql.shuffle.partitions=2",
-            "--py-files", str(tmp_path / "code" / "pipeline.zip"),
-            str(tmp_path / "code" / "audit.py"),
-            str(RECORDS), "--out", results, "--as-of", "2026-11-22", "--json",
-        ],
-        cwd=empty,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(empty),
-            "SPARK_HOME": str(spark),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": str(python),
-            "PYTHONPATH": "",
-        } | {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )  # fmt: skip
-
-    assert answer.stdout, answer.stderr
-    told = json.loads(answer.stdout.splitlines()[-1])
-    assert answer.returncode == told["exit_status"] == 0, answer.stderr
-    assert (
-        told["verdicts"]
-        == json.loads((tmp_path / "results" / "summary.json").read_text())["verdicts"]
-    )
-    assert {name: count for name, count in told["verdicts"].items() if count} == {
-        "performed_once": 1,
-        "resolved": 1,
-        "rejected": 1,
-    }

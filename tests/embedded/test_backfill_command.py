@@ -7,7 +7,7 @@ import signal
 import subprocess
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from actonce.delivery_log import delivery_lines
 from actonce.embedded.lifecycle import State
 from pipeline.backfill_send import MAX_BATCH
 from pipeline.backfill_work import ConfirmationCount
-from tests.cli.received import received
 from tests.embedded import appointments as real
 from tests.embedded.command_line import ACTONCE, run, run_json
 from tests.embedded.waiting import wait_until
@@ -31,53 +30,10 @@ ID = ("--message-id", "PatientId,ScheduledDay,AppointmentDay")
 ENDS = ("rows", "sent", "already_sent", "not_sent", "duplicates", "conflicts", "quarantined")
 
 
-@pytest.fixture
-def queue_url(stack: Stack) -> Iterator[str]:
-    """A queue of the test's own, which no starter reads."""
-    url = stack.sqs.create_queue(QueueName=f"backfill-{uuid.uuid4()}")["QueueUrl"]
-    yield url
-    stack.sqs.delete_queue(QueueUrl=url)
-
-
 def ends_of(summary: Mapping[str, Any]) -> list[int]:
     numbers = [summary[name] for name in ENDS]
     assert numbers[0] == sum(numbers[1:])
     return numbers
-
-
-@real.needed
-@pytest.mark.parametrize(
-    ("options", "ends"),
-    [
-        (["--leave-out", "AppointmentID,No-show,SMS_received"], [1000, 985, 0, 0, 15, 0, 0]),
-        (["--leave-out", "AppointmentID,No-show"], [1000, 985, 0, 0, 6, 9, 0]),
-        (
-            [
-                "--leave-out",
-                "AppointmentID,No-show",
-                "--content",
-                "Gender,Age,Neighbourhood,Scholarship,Hipertension,Diabetes,Alcoholism,Handcap",
-            ],
-            [1000, 985, 0, 0, 15, 0, 0],
-        ),
-    ],
-    ids=["left out", "in the content", "sent, and not in the content"],
-)
-def test_real_requests_end_as_they_should(
-    state: State, stack: Stack, queue_url: str, tmp_path: Path, options: list[str], ends: list[int]
-) -> None:
-    archive = os.environ["APPOINTMENTS_CSV"]
-    work = tmp_path / "work"
-    arguments = [archive, *ID, *options, "--work", str(work), "--rate", "10000"]
-    answer = run(state, "backfill", *arguments, "--queue-url", queue_url, "--json")
-    assert answer.returncode == (1 if ends[5] else 0), answer.stderr
-    assert ends_of(json.loads(answer.stdout)) == ends
-    conflicts = [json.loads(line) for line in (work / "conflicts.jsonl").read_text().splitlines()]
-    assert len(conflicts) == ends[5]
-    for conflict in conflicts:
-        assert conflict["first_line"] < conflict["line"] <= 1001
-    bodies = [json.loads(message["Body"]) for message in received(stack, queue_url)]
-    assert len(bodies) == len({body["message_id"] for body in bodies}) == 985
 
 
 def made(folder: Path) -> tuple[list[str], list[str], int]:
@@ -96,15 +52,10 @@ def real_requests(_: Path) -> tuple[list[str], list[str], int]:
     return [os.environ["APPOINTMENTS_CSV"], *ID, *left_out], list(ids), 1000 - len(ids)
 
 
-@pytest.mark.parametrize(
-    "archive", [pytest.param(made), pytest.param(real_requests, marks=real.needed)]
-)
 def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
-    state: State,
-    stack: Stack,
-    tmp_path: Path,
-    archive: Callable[[Path], tuple[list[str], list[str], int]],
+    state: State, stack: Stack, tmp_path: Path
 ) -> None:
+    archive = real_requests if real.at_hand() else made
     options, messages, duplicates = archive(tmp_path)
     work = tmp_path / "work"
     arguments = ["backfill", *options, "--work", str(work)]

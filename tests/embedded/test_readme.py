@@ -71,6 +71,10 @@ def test_the_demo_and_what_can_be_looked_at_after_it(tmp_path: Path) -> None:
         answer = _run(demo, environment, PROJECT)
         assert answer.returncode == 0, answer.stderr
         assert "Every message was acted on at most once, and none was lost." in answer.stdout
+        if not java_is_missing():
+            assert "The audit of the records agrees" in answer.stderr
+            page = tmp_path / "home" / "records" / "audit" / "report.html"
+            assert page.is_file()
         seconds = float(re.findall(r"([\d.]+) s\. The stack is still up", answer.stdout)[0])
         assert seconds > 0
         for command in here[1:4]:

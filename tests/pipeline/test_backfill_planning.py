@@ -19,6 +19,7 @@ from pipeline.backfill_plan import PlanFiles
 from pipeline.backfill_rows import Selection
 from pipeline.backfill_send import Queue
 from pipeline.session import spark_session
+from tests.embedded import appointments as real
 
 pytestmark = pytest.mark.skipif(
     shutil.which("java") is None and not os.environ.get("SPARK_REMOTE"),
@@ -101,6 +102,39 @@ def test_each_row_ends_where_plain_python_says(
     for name, end in (("conflicts", "conflict"), ("quarantine", "quarantined")):
         lines = map(json.loads, (work / f"{name}.jsonl").read_text().splitlines())
         assert [(line["file"], line["line"]) for line in lines] == expected[end]
+
+
+REAL_ID = "PatientId,ScheduledDay,AppointmentDay"
+BOOKED = "Gender,Age,Neighbourhood,Scholarship,Hipertension,Diabetes,Alcoholism,Handcap"
+
+
+@real.needed
+@pytest.mark.parametrize(
+    ("left_out", "content", "duplicates", "conflicts"),
+    [
+        ("AppointmentID,No-show,SMS_received", "", 15, 0),
+        ("AppointmentID,No-show", "", 6, 9),
+        ("AppointmentID,No-show", BOOKED, 15, 0),
+    ],
+    ids=["left out", "in the content", "sent, and not in the content"],
+)
+def test_real_double_bookings_are_duplicates_or_conflicts_by_their_content(
+    make_session: Callable[[], SparkSession],
+    tmp_path: Path,
+    left_out: str,
+    content: str,
+    duplicates: int,
+    conflicts: int,
+) -> None:
+    archive = Path(os.environ["APPOINTMENTS_CSV"])
+    selection = Selection.of_options(REAL_ID, content, left_out)
+    with backfill.opened(make_session, archive, selection, tmp_path) as planned:
+        assert planned.summary() == Summary(1000, 985, 0, 0, 985, duplicates, conflicts, 0)
+    lines = map(json.loads, (tmp_path / "conflicts.jsonl").read_text().splitlines())
+    assert [line["first_line"] < line["line"] <= 1001 for line in lines] == [True] * conflicts
+    bodies = [json.loads(row["body"]) for row in PlanFiles(tmp_path / "plan").rows("message")]
+    assert len({body["message_id"] for body in bodies}) == 985
+    assert any("SMS_received" in body for body in bodies) != ("SMS_received" in left_out)
 
 
 def test_a_plan_is_sent_once_and_its_summary_adds_up(

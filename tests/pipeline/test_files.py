@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -62,6 +63,24 @@ def test_a_parquet_file_without_a_column_does_not_hide_it_in_others(
     )
     rows = rows_of(spark, tmp_path)
     assert {key: row["verdict"] for key, row in rows.items()} == truth
+
+
+def test_a_parquet_file_with_a_number_for_a_text_costs_itself_only(
+    spark: SparkSession, tmp_path: Path, planted: Records
+) -> None:
+    write_parquet(planted, tmp_path)
+    (folder,) = (tmp_path / "dead_letters").iterdir()
+    (file,) = folder.iterdir()
+    table = pq.read_table(file).slice(0, 3)
+    numbers = pa.array([1, 2, 3])
+    wrong = table.set_column(table.schema.get_field_index("reason"), "reason", numbers)
+    pq.write_table(wrong, folder / "a.parquet")
+    summary = audit(spark, Request(str(tmp_path), str(tmp_path / "audit")))
+    assert summary["messages"] == 150
+    assert summary["quarantine"]["by_reason"] == {"wrong_type": 1}
+    (example,) = summary["quarantine"]["examples"]
+    assert example["file"] == str(folder / "a.parquet")
+    assert summary["exit_status"] == 1
 
 
 def test_names_may_hold_any_character_and_files_nothing(

@@ -1,5 +1,8 @@
 import gzip
+from datetime import UTC, datetime
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,7 +62,43 @@ def test_a_file_that_is_no_gzip_is_broken_and_says_so(content: bytes, problem: s
 def test_whole_files_are_not_broken() -> None:
     assert not is_broken("a.gz", gzip.compress(TEXT))
     assert not is_broken("a.jsonl", b"{")
-    assert is_broken("a.parquet", b"PAR1...")
+
+
+def parquet(**columns: pa.Array) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+NOW = pa.array([datetime(2026, 1, 31, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+IDS = pa.array(["one"])
+
+
+def test_a_whole_parquet_file_is_not_broken() -> None:
+    content = parquet(at=NOW, message_id=IDS, something_else=pa.array([[1]]))
+    assert not is_broken("a.parquet", content)
+    for torn in (b"", b"PAR1...", content[:-1], content[:8] + b"\xff" * 40 + content[48:]):
+        assert is_broken("a.parquet", torn)
+        assert [line.problem for line in lines_of("a.parquet", torn)] == ["corrupt_parquet"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"at": NOW, "message_id": pa.array([7])}, "column message_id is INT64, not text"),
+        ({"at": NOW, "message_id": pa.array([["one"]])}, "column message_id is BYTE_ARRAY"),
+        ({"at": IDS, "message_id": IDS}, "column at is BYTE_ARRAY, not a time in milli- or micro"),
+        ({"at": pa.array([1]), "message_id": IDS}, "column at is INT64"),
+        ({"at": NOW.cast(pa.timestamp("ns", "UTC")), "message_id": IDS}, "column at is INT64"),
+    ],
+)
+def test_parquet_of_other_columns_is_a_wrong_type(columns: dict[str, pa.Array], said: str) -> None:
+    content = parquet(**columns)
+    assert is_broken("a.parquet", content)
+    (line,) = lines_of("a.parquet", content)
+    assert line.problem == "wrong_type"
+    assert str(line.text).startswith(said)
 
 
 def test_a_line_that_is_not_utf8_is_told_from_the_others() -> None:

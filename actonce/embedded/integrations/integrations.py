@@ -26,6 +26,8 @@ _SPARK_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
+    # A few records only: the JVM's better compiler would cost more than it saves.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 _URI = re.compile(r"s3://([^/]+)/(.*)")
 _LAST_WORDS = 4000  # characters of what a failed job printed
