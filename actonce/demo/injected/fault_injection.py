@@ -11,12 +11,16 @@ import json
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Any, NoReturn
 
 PLAN = "plan.json"
 USED = "used"
+STRAGGLERS = "stragglers"
 
 
 def next_fault(message_id: str, operation: str) -> str | None:
@@ -45,6 +49,32 @@ def outlast(context: Any) -> NoReturn:
     """Still be at work when the function's time is up."""
     time.sleep(context.get_remaining_time_in_millis() / 1000 + 60)
     raise SystemExit  # not reached: Lambda ends the process at the time-out
+
+
+def stand_still(seconds: float) -> None:
+    """Stop this process with all its threads, as a host that is moved does, and then go on."""
+    _start(["sh", "-c", f"sleep {seconds}; kill -CONT {os.getpid()}"])
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def leave_to_a_straggler(
+    seconds: float, request: dict[str, Any], fence: dict[str, Any] | None
+) -> None:
+    """Have the effect happen so many seconds from now, whatever becomes of this process.
+
+    The file that the straggler is given is there until it has acted, or could not.
+    """
+    under_way = Path(os.environ["FAULTS_DIR"]) / STRAGGLERS / str(uuid.uuid4())
+    under_way.parent.mkdir(exist_ok=True)
+    under_way.touch()
+    effect = json.dumps({"request": request, "fence": fence})
+    _start([sys.executable, "-S", "-m", "straggler", str(seconds), effect, str(under_way)])
+
+
+def _start(command: list[str]) -> None:
+    """A process that does not hold this one's output open."""
+    nowhere = subprocess.DEVNULL
+    subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
 
 
 def use_up_memory() -> NoReturn:

@@ -6,13 +6,19 @@ import appointments
 import effect
 import fault_injection as inject
 
+STOOD_STILL = "stood-still-"
+"""Followed by the seconds after which the process goes on."""
+
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Interrupt the call as planned: before the effect, after it, or not at all."""
+    """Interrupt the call as planned: before the effect, after it, in its place, or not at all."""
     fault = inject.next_fault(event["message"]["message_id"], event["operation"])
     moment, _, name = (fault or "").partition(":")
     if moment == "before":
         interrupt(name, context)
+    if moment == "late":
+        inject.leave_to_a_straggler(float(name), event["message"], None)
+        inject.outlast(context)
     answer = appointments.handler(event, context)
     if moment == "after":
         interrupt(name, context)
@@ -25,6 +31,9 @@ def interrupt(name: str, context: Any) -> None:
         return
     if name == "killed":
         inject.die()
+    if name.startswith(STOOD_STILL):
+        inject.stand_still(float(name.removeprefix(STOOD_STILL)))
+        return
     if name == "timed-out":
         inject.outlast(context)
     if name == "out-of-memory":

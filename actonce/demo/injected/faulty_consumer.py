@@ -25,27 +25,31 @@ class FaultyEffect:
         return self._effect.perform(request)
 
     def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
-        """Interrupted before or after it, or not at all."""
-        after = self._before(request["message_id"], "perform")
+        """Interrupted before or after it, left to a straggler, or not interrupted at all."""
+        moment, name = self._interrupt_before(request["message_id"], "perform")
+        if moment == "late":
+            inject.leave_to_a_straggler(float(name), request, fence)
+            inject.outlast(_context)
         done = self._effect.perform_fenced(request, fence)
-        faulty_appointments.interrupt(after, _context)
+        if moment == "after":
+            faulty_appointments.interrupt(name, _context)
         return done
 
     def find(self, message_id: str) -> dict[str, Any] | None:
         """Interrupted before or after it, or not at all."""
-        after = self._before(message_id, "find")
+        moment, name = self._interrupt_before(message_id, "find")
         found = self._effect.find(message_id)
-        faulty_appointments.interrupt(after, _context)
+        if moment == "after":
+            faulty_appointments.interrupt(name, _context)
         return found
 
     @staticmethod
-    def _before(message_id: str, operation: str) -> str:
-        """Interrupt if the fault comes before; else the fault that comes after, if any."""
+    def _interrupt_before(message_id: str, operation: str) -> tuple[str, str]:
+        """Interrupt if the fault comes before; the fault, as its moment and its name."""
         moment, _, name = (inject.next_fault(message_id, operation) or "").partition(":")
         if moment == "before":
             faulty_appointments.interrupt(name, _context)
-            return ""
-        return name
+        return moment, name
 
 
 @functools.cache

@@ -1,10 +1,11 @@
 """StarterFunction with faults around it: the product's handler is called as it is."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import fault_injection as inject
+import faulty_appointments
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
@@ -17,16 +18,20 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 def around(handle: Handler, event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Crash before or after the batch, or let SQS deliver a message again."""
+    """Interrupt the call before or after the batch, or let SQS deliver a message again."""
     faults = {record["messageId"]: _fault(record) for record in event["Records"]}
-    if "before:killed" in faults.values():
-        inject.die()
+    _interrupt("before", faults.values(), context)
     answer = handle(event, context)
-    if "after:killed" in faults.values():
-        inject.die()
+    _interrupt("after", faults.values(), context)
     # The message was acted on, and its deletion is lost: SQS brings it back.
     again = [{"itemIdentifier": id_} for id_, fault in faults.items() if fault == "delivered-again"]
     return {"batchItemFailures": answer["batchItemFailures"] + again}
+
+
+def _interrupt(moment: str, faults: Iterable[str | None], context: Any) -> None:
+    for fault in faults:
+        if fault is not None and fault.startswith(f"{moment}:"):
+            faulty_appointments.interrupt(fault.removeprefix(f"{moment}:"), context)
 
 
 def _fault(record: dict[str, Any]) -> str | None:
