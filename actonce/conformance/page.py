@@ -1,8 +1,10 @@
 """docs/conformance.md: the table, way by way, and the shortest story of what went wrong."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from actonce.conformance.hazards import SCENARIOS, Scenario
+from actonce.conformance.real import CAUSED, NOT_DEPLOYED, REAL_WAYS
 from actonce.conformance.stage import Way
 from actonce.conformance.suite import is_published
 from actonce.conformance.trial import Trial, told
@@ -63,6 +65,21 @@ appointments book that ships, which is fenced behind a lock; elsewhere the effec
 
 """
 
+_REAL = """\
+## The same hazards, really
+
+`tests/embedded/` deploys these ways on the embedded AWS and causes the hazards there, with real
+functions, queues and tables, real time-outs and killed processes. How each ended is judged by the
+code that judges a walk, and must be an end that the walk found for that way, so never worse than
+its cell. All of them are: both levels agree.
+
+Each hazard is caused once, with the times of the local deployment. What holds on every schedule is
+the walk's to show; that the walk's services are like real ones is shown here. What is refused and
+what is ordered goes through RequestsQueue, everything else through a standard queue that feeds the
+same function one message at a time. A consumer with another clock, or with a network that fails, is
+the function's code in the tests' own process.
+"""
+
 
 def render(trials: Iterable[Trial]) -> str:
     """The page.
@@ -80,6 +97,7 @@ def render(trials: Iterable[Trial]) -> str:
         "## The hazards\n\n" + "\n".join(map(_described, SCENARIOS)),
         "## What people use\n\n" + _overview(rivals, by_way),
         "## This project's ways\n\n" + _NAMES + _overview(ours, by_way),
+        _real(),
         *(section(way, by_way[way.name]) for way in WAYS),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -87,6 +105,23 @@ def render(trials: Iterable[Trial]) -> str:
 
 def _described(hazard: Scenario) -> str:
     return f"- **{hazard.title}** (`{hazard.name}`): {hazard.about}"
+
+
+def _real() -> str:
+    """The real level: how each hazard is caused, and what is not deployed."""
+    titles = {way.name: way.title.removeprefix("ActOnce: ") for way in WAYS}
+    lines = [_REAL.strip(), ""]
+    for way in REAL_WAYS:
+        held_against = "; ".join(titles[name] for name in way.columns)
+        which = "every hazard"
+        if way.only is not None:
+            which = ", ".join(hazard.title for hazard in SCENARIOS if hazard.name in way.only)
+        lines.append(f"- **{way.title}**: {which}. Held against: {held_against}.")
+    lines += ["", "Not deployed:", ""]
+    lines += [f"- {titles[name]}: {why}." for name, why in NOT_DEPLOYED.items()]
+    lines += ["", "| hazard | how it is caused |", "| --- | --- |"]
+    lines += [f"| {hazard.title} | {CAUSED[hazard.name]} |" for hazard in SCENARIOS]
+    return "\n".join(lines)
 
 
 def _overview(ways: Sequence[Way], by_way: dict[str, list[Trial]]) -> str:
@@ -156,3 +191,41 @@ def _worst(trials: Sequence[Trial]) -> Trial | None:
     """The trial with the shortest story of those that went worst; None if none went wrong."""
     broken = [trial for trial in trials if trial.worst.kind in (Kind.LOST, Kind.TWICE)]
     return min(broken, key=lambda one: (-one.worst.kind, len(one.story)), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of the published table: the worst of its schedules, and every end that they have."""
+
+    worst: Verdict
+    ends: frozenset[Kind]
+
+
+def cells(text: str) -> dict[tuple[str, str], Cell]:
+    """Read the page: the name of a way and of a hazard to their cell.
+
+    Raises:
+        ValueError: the text is not what `render` writes.
+    """
+    return dict(_read_cells(text.splitlines()))
+
+
+_HEAD = ("| hazard ", "| --- ")
+
+
+def _read_cells(lines: Iterable[str]) -> Iterator[tuple[tuple[str, str], Cell]]:
+    names = {hazard.title: hazard.name for hazard in SCENARIOS}
+    kinds = tuple(reversed(Kind))
+    way = None
+    for line in lines:
+        if line.startswith("## "):
+            way = None
+        elif line.startswith("`--way "):
+            way = line.removeprefix("`--way ").removesuffix("`")
+        elif way is not None and line.startswith("| ") and not line.startswith(_HEAD):
+            title, mark, *counts, _schedules = line.removeprefix("| ").removesuffix(" |").split("|")
+            if title.strip() not in names or len(counts) != len(kinds):
+                raise ValueError(f"{way}: no row of a way's table: {line}")
+            found = {kind for kind, count in zip(kinds, counts, strict=True) if count.strip()}
+            worst = Verdict(max(found), is_out_of_order=mark.strip() == "out of order")
+            yield (way, names[title.strip()]), Cell(worst, frozenset(found))

@@ -8,7 +8,7 @@ from actonce.conformance.hazards import Scenario
 from actonce.conformance.machine import Definition
 from actonce.conformance.process import Event
 from actonce.conformance.stage import Stage, Way, process_message
-from actonce.conformance.verdict import Kind, Verdict, judge
+from actonce.conformance.verdict import Kind, Verdict, ends, judge
 from actonce.conformance.world import World
 
 MOST_RUNS = 200_000
@@ -78,7 +78,7 @@ def run_trial(
         scenario.set_up(stage)
         with way.installed(world):
             world.run()
-        verdict = judge(stage)
+        verdict = judge(ends(stage))
         return verdict if scenario.asks_for_order else Verdict(verdict.kind)
 
     def told_again(script: Script) -> tuple[Event, ...]:

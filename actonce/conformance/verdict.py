@@ -2,6 +2,8 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -31,21 +33,37 @@ class Verdict:
     is_out_of_order: bool = False
 
 
-def judge(stage: Stage) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How a run ended, wherever it was run.
+
+    Attributes:
+        sent: each message that was sent: its id (None where there is none) and its body.
+        effects: message id and body of each effect, in its order.
+        waiting: the bodies that wait for a person.
+
+    Bodies of `effects` and `waiting` are in `one_form`.
+    """
+
+    sent: Sequence[tuple[str | None, Any]]
+    effects: Sequence[tuple[str, str]]
+    waiting: AbstractSet[str]
+
+
+def judge(ends: Ends) -> Verdict:
     """Judge a run that has come to rest.
 
     A message is an id and a content: where one id was sent with two contents, the effect may happen
     for one of them, and the other must wait for a person.
     """
-    effects = stage.effects
+    effects = ends.effects
     if any(count > 1 for count in Counter(message_id for message_id, _ in effects).values()):
         return Verdict(Kind.TWICE)
-    performed = {(message_id, body) for message_id, body in effects}
-    waiting = _waiting(stage)
+    performed = set(effects)
     worst = Kind.SURVIVED
-    for message_id, body in stage.sent:
-        text = body if isinstance(body, str) else json.dumps(body, sort_keys=True)
-        if text in waiting:
+    for message_id, body in ends.sent:
+        text = one_form(body)
+        if text in ends.waiting:
             worst = max(worst, Kind.PARKED)
         elif (message_id, text) not in performed:
             worst = Kind.LOST
@@ -53,18 +71,20 @@ def judge(stage: Stage) -> Verdict:
     return Verdict(worst, is_out_of_order=order != sorted(order))
 
 
-def _waiting(stage: Stage) -> set[str]:
-    """The bodies that wait for a person, in one form."""
-    bodies = [*stage.kept.bodies(UNSTARTED)]
+def ends(stage: Stage) -> Ends:
+    """How a run on the stage ended."""
     messages: list[Any] = [json.loads(text) for text in stage.executions.inputs_waiting()]
     messages += [json.loads(text)["message"] for text in stage.kept.bodies(DEAD_LETTERS)]
-    return {_same_form(body) for body in bodies} | {
-        json.dumps(message["body"], sort_keys=True) for message in messages
-    }
+    waiting = {one_form(body) for body in stage.kept.bodies(UNSTARTED)}
+    waiting |= {one_form(message["body"]) for message in messages}
+    return Ends(stage.sent, stage.effects, waiting)
 
 
-def _same_form(body: str) -> str:
-    try:
-        return json.dumps(json.loads(body), sort_keys=True)
-    except ValueError:
-        return body
+def one_form(body: Any) -> str:
+    """A body as one text, however it was written; what is no JSON stays as it is."""
+    if isinstance(body, str):
+        try:
+            body = json.loads(body)
+        except ValueError:
+            return str(body)
+    return json.dumps(body, sort_keys=True)

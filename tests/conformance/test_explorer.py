@@ -11,7 +11,7 @@ from actonce.conformance.hazards import scenario
 from actonce.conformance.process import Hazard, Process
 from actonce.conformance.stage import Stage, Way, process_message
 from actonce.conformance.trial import run_trial
-from actonce.conformance.verdict import judge
+from actonce.conformance.verdict import ends, judge
 from actonce.conformance.ways.locks import LEASE_WAYS
 from actonce.conformance.ways.plain import NAIVE_LEDGER
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
@@ -184,7 +184,7 @@ def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> Non
         hazard.set_up(stage)
         with way.installed(world):
             world.run()
-        return judge(stage).kind
+        return judge(ends(stage)).kind
 
     everything = walk(new_world, play, 1_000)
 

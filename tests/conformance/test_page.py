@@ -41,6 +41,24 @@ def test_the_whole_page_is_what_the_suite_finds() -> None:
     assert page.render(trials) == page.PAGE.read_text(), "run: actonce conformance --write"
 
 
+def test_a_cell_is_read_from_the_page_as_the_suite_found_it() -> None:
+    cells = page.cells(page.PAGE.read_text())
+
+    assert set(cells) == {(way.name, hazard.name) for way, hazard in suite.published()}
+    for way in WAYS:
+        for trial in _trials(way):
+            cell = cells[trial.way, trial.scenario]
+            assert cell.ends == {verdict.kind for verdict in trial.counts}
+            assert cell.worst.kind == trial.worst.kind
+            if trial.worst.kind == Kind.SURVIVED:
+                assert cell.worst == trial.worst
+
+
+def test_a_page_that_is_not_ours_is_not_read() -> None:
+    with pytest.raises(ValueError, match="no row of a way's table"):
+        page.cells("`--way none`\n| something else | survived | | | | 1 | 1 |")
+
+
 def test_no_way_of_ours_does_worse_than_its_page_says_nor_better() -> None:
     assert suite.surprises(trial for way in WAYS for trial in _trials(way)) == []
 

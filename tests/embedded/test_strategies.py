@@ -1,7 +1,6 @@
-"""The other strategies and the FIFO queue, built and deployed: the demo, bad input, decisions."""
+"""The other strategies and the FIFO queue, deployed: the demo, bad input, decisions, hazards."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,12 +8,17 @@ from typing import Any, NamedTuple
 import pytest
 
 from actonce.aws import Aws, Stack
+from actonce.conformance.verdict import Ends
 from actonce.demo import records
 from actonce.demo.run import wait_for_rest
+from actonce.deployed import MessageReader
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import Paths
+from actonce.queue_peek import QueueReader
+from actonce.unstarted import entries
 from tests.embedded.command_line import run, run_json
+from tests.embedded.hazards import CAUSES, Body, cause_all, disagreement, verdict_of
 from tests.embedded.running_demo import BAD_LINES, demo
 from tests.embedded.waiting import wait_until
 
@@ -28,7 +32,15 @@ class Deployed(NamedTuple):
 
     def demo(self, *arguments: str) -> dict[str, Any]:
         queue = f"QueueType={self.queue}"
-        return demo(self.paths, "--strategy", self.strategy, "-p", queue, *arguments)
+        return demo(self.paths, "--strategy", self.strategy, "-p", queue, "--keep", *arguments)
+
+    def send(self, body: Body, *, deduplication_id: str) -> None:
+        fifo = {"MessageGroupId": "main", "MessageDeduplicationId": deduplication_id}
+        self.stack.sqs.send_message(
+            QueueUrl=self.stack.requests_queue,
+            MessageBody=json.dumps(body),
+            **(fifo if self.queue == "fifo" else {}),  # type: ignore[arg-type]
+        )
 
     @property
     def state(self) -> State:
@@ -47,50 +59,48 @@ def deployed(
 ) -> Iterator[Deployed]:
     strategy, queue = request.param.split("-")
     paths = Paths(tmp_path_factory.mktemp(strategy))
-    yield Deployed(paths, strategy, queue)
-    lifecycle.down(paths)
+    try:
+        parameters = {"Strategy": strategy, "QueueType": queue}
+        lifecycle.up(paths, lambda _: None, parameters=parameters)
+        yield Deployed(paths, strategy, queue)
+    finally:
+        lifecycle.down(paths)
 
 
-def test_interrupted_messages_are_acted_on_once(deployed: Deployed) -> None:
+# On a standard queue the hazards below say as much.
+@pytest.mark.parametrize("deployed", ["lease-fifo"], indirect=True)
+def test_interrupted_messages_are_acted_on_once_and_in_order(deployed: Deployed) -> None:
     answer = deployed.demo("--messages", "25", "--faults", "some", "--seed", "3")
     assert answer["distinct"] == answer["started"] == 25
     assert answer["sent"] == 30
     assert answer["suppressed"] >= 5
     assert answer["acted_on_twice"] == answer["lost"] == 0
     assert answer["effects"] + answer["awaiting_decision"] >= 25
-    assert answer["out_of_order"] == (0 if deployed.queue == "fifo" else None)
+    assert answer["out_of_order"] == 0
 
 
 def test_bad_input_ends_as_with_the_step_functions_way(deployed: Deployed, tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
     file.write_text("\n".join(BAD_LINES) + "\n")
-    answer = deployed.demo("--input", str(file), "--keep")
+    answer = deployed.demo("--input", str(file))
     # Whichever content of "good" comes first is acted on; the deliveries of the other are refused.
     assert answer["refused"].pop("conflict") in {1, 2}
     assert answer["refused"] == {"no_message_id": 2, "not_json": 2, "too_large": 1}
     assert answer["lost"] == answer["acted_on_twice"] == 0
-
-
-def _rejected(deployed: Deployed, message_id: str) -> None:
-    """Send a message that the effect rejects, and wait for its dead letter."""
-    fifo = ["--fifo", "--group", "rejected"] if deployed.queue == "fifo" else []
-    dedup = ["--dedup-id", "body:message_id"] if fifo else []
-    body = json.dumps({"message_id": message_id, "practice": 7})
-    sent: subprocess.CompletedProcess[str] = run(
-        deployed.state, "send", "-", *fifo, *dedup, input_text=body
-    )
-    assert sent.returncode == 0, sent.stderr
-    wait_until(lambda: message_id in records.waiting(deployed.stack))
+    assert answer["out_of_order"] == (0 if deployed.queue == "fifo" else None)
 
 
 def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None:
+    rejected = {"to-resolve", "to-reject", "to-retry"}
+    for message_id in rejected:
+        body = {"message_id": message_id, "practice": 7}
+        deployed.send(body, deduplication_id=message_id)
+    wait_until(lambda: rejected <= records.waiting(deployed.stack))
     for decision in ("resolve", "reject"):
-        _rejected(deployed, f"to-{decision}")
         answer = run_json(
             deployed.state, "dead-letters", decision, f"to-{decision}", "--note", "by telephone"
         )
         assert answer["decided"] is True
-    _rejected(deployed, "to-retry")
     assert run_json(deployed.state, "dead-letters", "retry", "to-retry")["decided"] is True
     # The effect rejects it again, so its dead letter is posted again, and nothing else happens.
     wait_until(lambda: "to-retry" in records.waiting(deployed.stack))
@@ -101,7 +111,7 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
         message_id: deployed.stack.dynamodb.get_item(
             TableName=table, Key={"message_id": {"S": message_id}}
         )["Item"]["outcome"]["S"]
-        for message_id in ("to-resolve", "to-reject", "to-retry")
+        for message_id in rejected
     }
     told = run(deployed.state, "where", "to-resolve").stdout
     assert "Its row is COMPLETE (resolved); it was not acted on; 0 of 1 deliveries" in told
@@ -114,19 +124,30 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
 
 
 def test_what_was_refused_can_be_sent_back(deployed: Deployed) -> None:
-    state = deployed.state
-    body = '{"message_id": "good", "practice": "another"}'
-    fifo = ["--fifo", "--group", "main"] if deployed.queue == "fifo" else []
-    dedup = ["--dedup-id", "a-conflict"] if fifo else []
-    assert run(state, "send", "-", *fifo, *dedup, input_text=body).returncode == 0
+    stack = deployed.stack
+    body = {"message_id": "good", "practice": "another"}
+    deployed.send(body, deduplication_id="a-conflict")
 
-    def conflicts() -> list[dict[str, Any]]:
-        listed = run_json(state, "unstarted", "list")["unstarted"]
-        return [one for one in listed if one["reason"] == "conflict"]
+    def conflicts() -> set[str]:
+        with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
+            found = entries(queue, MessageReader())
+        return {one.queued.sqs_message_id for one in found if one.reason == "conflict"}
 
     wait_until(lambda: len(conflicts()) >= 2)
-    before = {one["sqs_message_id"] for one in conflicts()}
-    redriven = run(state, "unstarted", "redrive", "--all", "--reason", "conflict")
+    before = conflicts()
+    redriven = run(deployed.state, "unstarted", "redrive", "--all", "--reason", "conflict")
     assert redriven.returncode == 0, redriven.stderr
     # Still conflicts, so they come to lie there again, as new entries.
-    wait_until(lambda: len({one["sqs_message_id"] for one in conflicts()} - before) == len(before))
+    wait_until(lambda: len(conflicts() - before) == len(before))
+
+
+@pytest.fixture(scope="module")
+def ends(deployed: Deployed) -> dict[str, Ends]:
+    return cause_all(deployed.stack, deployed.paths.faults)
+
+
+@pytest.mark.parametrize("hazard", CAUSES)
+def test_a_hazard_ends_as_the_table_says(
+    deployed: Deployed, ends: dict[str, Ends], hazard: str
+) -> None:
+    assert not disagreement(deployed.strategy, hazard, verdict_of(ends[hazard], hazard))

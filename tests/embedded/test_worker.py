@@ -4,17 +4,27 @@ import json
 import os
 import signal
 import subprocess
-from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from actonce.aws import Stack
+from actonce.conformance.real import REAL_WAYS
+from actonce.conformance.verdict import Ends, Kind
 from actonce.demo import records
 from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from tests.embedded.command_line import ACTONCE, run
+from tests.embedded.hazards import (
+    Sent,
+    disagreement,
+    effects_by_practice,
+    ends_by_practice,
+    verdict_of,
+)
 from tests.embedded.waiting import wait_until
 
 pytestmark = pytest.mark.embedded
@@ -57,18 +67,6 @@ def _start(
         )
 
 
-def _effects(stack: Stack) -> Counter[str]:
-    pages = stack.dynamodb.get_paginator("scan").paginate(
-        TableName=stack.appointments_table, ConsistentRead=True
-    )
-    return Counter(
-        item["message_id"]["S"]
-        for page in pages
-        for item in page["Items"]
-        if item["appointment_id"]["S"].startswith("appointment-")
-    )
-
-
 def _done(stack: Stack, strategy: str) -> set[str]:
     done = records.execution_names(stack, "SUCCEEDED")
     return {name for name in done if name.startswith(strategy)}
@@ -81,12 +79,12 @@ def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
     state, stack = deployed
     log = tmp_path / "worker.log"
 
-    def mine() -> dict[str, int]:
-        return {m: n for m, n in _effects(stack).items() if m.startswith(strategy)}
+    bodies = [{"message_id": f"{strategy}-{n}", "practice": strategy} for n in range(MESSAGES)]
 
-    lines = [
-        json.dumps({"message_id": f"{strategy}-{n}", "practice": "main"}) for n in range(MESSAGES)
-    ]
+    def effects() -> list[tuple[str, str]]:
+        return effects_by_practice(stack)[strategy]
+
+    lines = [json.dumps(body) for body in bodies]
     sent = run(state, "send", "-", input_text="\n".join(lines + lines[: MESSAGES // 5]))
     assert sent.returncode == 0, sent.stderr
     for kill in range(1, KILLS + 1):
@@ -94,7 +92,7 @@ def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
         try:
             # Killed in the middle of its work: some is done, some is not.
             goal = MESSAGES * kill // (KILLS + 2)
-            wait_until(lambda goal=goal: len(mine()) >= goal, 120)  # type: ignore[misc]
+            wait_until(lambda goal=goal: len(effects()) >= goal, 120)  # type: ignore[misc]
         finally:
             worker.kill()
             worker.wait()
@@ -109,17 +107,19 @@ def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
     told = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     assert {line["stream"] for line in told} == {"deliveries"}
     assert sum(line["end"] == "started" for line in told) <= MESSAGES
-    assert len(mine()) == MESSAGES
-    assert set(mine().values()) == {1}
+    assert len(effects()) == MESSAGES
+    messages = [(body["message_id"], body) for body in bodies]
+    ended = ends_by_practice(stack, {strategy: messages})[strategy]
+    assert verdict_of(ended, "crash").kind == Kind.SURVIVED
+    assert not disagreement(f"{strategy}-worker-fenced", "crash", verdict_of(ended, "crash"))
 
 
-@both
 def test_told_to_stop_a_worker_leaves_nothing_invisible(
-    deployed: tuple[lifecycle.State, Stack], strategy: str, tmp_path: Path
+    deployed: tuple[lifecycle.State, Stack], tmp_path: Path
 ) -> None:
     state, stack = deployed
     log = tmp_path / "worker.log"
-    worker = _start(strategy, state, log)
+    worker = _start("ledger", state, log)
     try:
         wait_until(lambda: "Working" in log.read_text())
         worker.send_signal(signal.SIGTERM)
@@ -133,37 +133,83 @@ def test_told_to_stop_a_worker_leaves_nothing_invisible(
     stack.sqs.delete_message(QueueUrl=stack.requests_queue, ReceiptHandle=message["ReceiptHandle"])
 
 
-@both
-@pytest.mark.parametrize(("effect", "times"), [("SlowFenced", 1), ("Slow", 2)])
-def test_a_worker_that_stood_still_past_its_time_acts_again_only_if_nothing_fences_it(
-    deployed: tuple[lifecycle.State, Stack],
-    strategy: str,
-    tmp_path: Path,
-    effect: str,
-    times: int,
-) -> None:
-    # "Slow" acts twice: what no lock can prevent, and docs/strategies say so.
+class Zombie(NamedTuple):
+    """A worker that stands still right before its effect, in the table's words."""
+
+    way: str
+    strategy: str
+    effect: str
+    ends: Kind
+
+
+ZOMBIES = (
+    Zombie("ledger-worker-fenced", "ledger", "SlowFenced", Kind.SURVIVED),
+    Zombie("lease-worker-fenced", "lease", "SlowFenced", Kind.SURVIVED),
+    # What no lock can prevent, and docs/strategies say so.
+    Zombie("ledger-worker", "ledger", "Slow", Kind.TWICE),
+    Zombie("lease-worker", "lease", "Slow", Kind.TWICE),
+)
+
+
+@pytest.fixture(scope="module")
+def stood_still(
+    deployed: tuple[lifecycle.State, Stack], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Ends]:
+    """Each on a queue of its own, so that they can be waited for side by side."""
     state, stack = deployed
-    message_id = f"{strategy}-{effect}"
-    begun, go_on = tmp_path / "begun", tmp_path / "go-on"
+    with ThreadPoolExecutor(len(ZOMBIES)) as threads:
+        played = [
+            threads.submit(_stand_still, one, state, stack, tmp_path_factory.mktemp(one.way))
+            for one in ZOMBIES
+        ]
+        sent = dict(one.result() for one in played)
+    return ends_by_practice(stack, sent)
+
+
+def _stand_still(
+    zombie: Zombie, state: lifecycle.State, stack: Stack, folder: Path
+) -> tuple[str, list[Sent]]:
+    """What was sent, after the worker slept past its time, another acted, and it woke up."""
+    message_id = f"stood-still-{zombie.way}"
+    body = {"message_id": message_id, "practice": zombie.way}
+    begun, go_on = folder / "begun", folder / "go-on"
+    queue_url = stack.sqs.create_queue(QueueName=message_id)["QueueUrl"]
+    options = ("--threads", "1", "--queue", queue_url)
     asleep = _start(
-        strategy, state, tmp_path / "asleep.log", "--effect", f"slow_effect:{effect}",
+        zombie.strategy, state, folder / "asleep.log", *options,
+        "--effect", f"slow_effect:{zombie.effect}",
         BEGUN=str(begun), GO_ON=str(go_on), PYTHONPATH=str(Path(__file__).parent / "held_up"),
     )  # fmt: skip
     awake = None
     try:
-        body = json.dumps({"message_id": message_id})
-        assert run(state, "send", "-", input_text=body).returncode == 0
-        wait_until(begun.exists)
+        stack.sqs.send_message(QueueUrl=queue_url, MessageBody=json.dumps(body))
+        wait_until(begun.exists, 60)
         asleep.send_signal(signal.SIGSTOP)
-        awake = _start(strategy, state, tmp_path / "awake.log")
+        awake = _start(zombie.strategy, state, folder / "awake.log", *options)
         wait_until(lambda: message_id in records.execution_names(stack, "SUCCEEDED"), 60)
-        assert _effects(stack)[message_id] == 1
+        assert len(effects_by_practice(stack)[zombie.way]) == 1
         go_on.touch()
         asleep.send_signal(signal.SIGCONT)
-        wait_until(lambda: "failed" in (tmp_path / "asleep.log").read_text())
-        assert _effects(stack)[message_id] == times
+        wait_until(lambda: "failed" in (folder / "asleep.log").read_text())
     finally:
         for worker in filter(None, (asleep, awake)):
             worker.kill()
             worker.wait()
+    return zombie.way, [(message_id, body)]
+
+
+@pytest.mark.parametrize("zombie", ZOMBIES, ids=lambda zombie: zombie.way)
+def test_a_worker_that_stood_still_past_its_time_acts_again_only_if_nothing_fences_it(
+    stood_still: dict[str, Ends], zombie: Zombie
+) -> None:
+    verdict = verdict_of(stood_still[zombie.way], "zombie")
+
+    assert verdict.kind == zombie.ends
+    assert not disagreement(zombie.way, "zombie", verdict)
+
+
+def test_no_hazard_that_a_worker_is_listed_with_is_forgotten() -> None:
+    caused = {(zombie.way, "zombie") for zombie in ZOMBIES}
+    caused |= {(f"{strategy}-worker-fenced", "crash") for strategy in ("ledger", "lease")}
+
+    assert caused == {(way.name, hazard) for way in REAL_WAYS for hazard in way.only or ()}

@@ -68,7 +68,8 @@ def leave_to_a_straggler(
     under_way.parent.mkdir(exist_ok=True)
     under_way.touch()
     effect = json.dumps({"request": request, "fence": fence})
-    _start([sys.executable, "-S", "-m", "straggler", str(seconds), effect, str(under_way)])
+    due = str(time.monotonic() + seconds)  # the same clock in every process of a machine
+    _start([sys.executable, "-S", "-m", "straggler", due, effect, str(under_way)])
 
 
 def _start(command: list[str]) -> None:

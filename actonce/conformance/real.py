@@ -1,0 +1,86 @@
+"""The real level: which ways are deployed for it, and how each hazard is caused there.
+
+The tests cause them; a hazard or a way that is not named here fails a test.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RealWay:
+    """A way that is deployed on the embedded AWS.
+
+    Attributes:
+        name: for the tests.
+        title: in the page.
+        columns: its ways of the table; what happens really must be an end that each of them has.
+        only: the hazards that are caused for it; None: all.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    only: frozenset[str] | None = None
+
+    def is_caused(self, hazard: str) -> bool:
+        """Whether the hazard is caused for this way."""
+        return self.only is None or hazard in self.only
+
+
+_ZOMBIE = frozenset({"zombie"})
+_FENCED_WORKER = _ZOMBIE | {"crash"}
+
+REAL_WAYS = (
+    RealWay("step-functions", "Step Functions", ("step-functions", "step-functions-booking")),
+    RealWay("ledger", "ledger", ("ledger-fenced", "ledger-booking")),
+    RealWay("lease", "lease, FIFO queue", ("lease-fenced", "lease-fenced-fifo", "lease-booking")),
+    RealWay("ledger-worker", "ledger, worker", ("ledger-worker",), _ZOMBIE),
+    RealWay(
+        "ledger-worker-fenced", "ledger, worker, fenced", ("ledger-worker-fenced",), _FENCED_WORKER
+    ),
+    RealWay("lease-worker", "lease, worker", ("lease-worker",), _ZOMBIE),
+    RealWay(
+        "lease-worker-fenced", "lease, worker, fenced", ("lease-worker-fenced",), _FENCED_WORKER
+    ),
+)
+
+NOT_DEPLOYED = {
+    "step-functions-fifo": "the starter is the same function; only its queue differs",
+    "ledger-fenced-fifo": "the lease stands behind the FIFO queue",
+    "ledger": "the example's effect is fenced; without a fence it runs in a worker",
+    "lease": "the example's effect is fenced; without a fence it runs in a worker",
+}
+"""This project's ways that are not deployed for it, and why; the rivals are not ours to deploy."""
+
+CAUSED = {
+    "twice-at-once": "The function is called twice side by side with one delivery, and the effect "
+    "takes a second.",
+    "again-later": "The function returns a delivery that it has handled, as if SQS had not learnt.",
+    "resend-5-minutes": "Sent twice at once, and once more when it was acted on.",
+    "resend-later": "A consumer whose clock is two hours behind handles it, so that all that is "
+    "written down is two hours old; then it is sent again.",
+    "resend-91-days": "The same, 91 days behind. What is not real: the execution's name is not "
+    "forgotten here.",
+    "crash": "A process is killed by SIGKILL before its batch, after it, and before its effect; a "
+    "worker again and again under load.",
+    "crash-after-effect": "The process is killed between the effect and what follows it.",
+    "effect-unheard": "The effect happens and its caller gets an error; or it proves that it did "
+    "not happen.",
+    "effect-late": "The function is ended at its time-out before its effect, after it, and while "
+    "another process goes on with it and acts seconds later.",
+    "zombie": "A process is stopped by SIGSTOP before its effect, before and after its batch, and "
+    "goes on seconds later, others having taken over; or Lambda ends it before that.",
+    "clock-ahead": "While the function holds the message, a consumer whose clock is 5 minutes "
+    "ahead is given it, too.",
+    "clock-behind": "The function is killed before its effect; a consumer whose clock is 5 minutes "
+    "behind is given the message next.",
+    "conflict": "Sent with two contents, at once and one after the other.",
+    "services-fail": "Of a delivery each call in turn is refused by a proxy, or done and its answer "
+    "lost, once or until the SDK gives up. What is not real: the services are well, and what Step "
+    "Functions itself calls answers.",
+    "poison": "What is no JSON, and a message that the effect rejects.",
+    "group-order": "Two messages of one group; the effect of the first does not happen at first.",
+    "any-two": "Two pairs only: the function is killed after its batch, whose effect went unheard; "
+    "a consumer stands still while another one is killed after its effect.",
+}
+"""How each hazard is caused, and what of it is not real."""

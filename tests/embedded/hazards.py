@@ -1,0 +1,484 @@
+"""The hazards of the conformance suite, caused on a deployed stack; and how they ended.
+
+What has to be waited for is waited for once: every hazard of a way has a thread and messages of its
+own. A second queue of the tests' own feeds the deployed function one message at a time, so that a
+crash is one message's alone, and many are at work side by side.
+"""
+
+import json
+import threading
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import BotoCoreError, ClientError
+
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.conformance import page
+from actonce.conformance.real import REAL_WAYS
+from actonce.conformance.stage import CLOCK_SKEW
+from actonce.conformance.verdict import Ends, Verdict, judge, one_form
+from actonce.demo import faults, records
+from actonce.demo.injected import fault_injection
+from actonce.demo.run import depth
+from actonce.queue_peek import QueueReader
+from consumer import consumer_from_environment
+from deduplication.delivery import Delivery
+from deduplication.start import End
+from effect import NotPerformed, OutcomeUnknown
+from locking.attempt import LockLost
+from locking.host import Host
+from locking.idempotent import StillInProgress
+from locking.row_locks import RowLocks
+from starter import starter_from_environment
+from tests.embedded.lossy_proxy import Disturbance, lossy_proxy
+from tests.embedded.waiting import wait_until
+
+VISIBILITY_SECONDS = 5
+AT_ONCE = 12
+LONGEST_SECONDS = 180.0
+
+GIVEN_BACK = (
+    BotoCoreError,
+    ClientError,
+    LockLost,
+    NotPerformed,
+    OutcomeUnknown,
+    StillInProgress,
+)
+"""How a consumer says that a delivery is not to be acknowledged."""
+
+Body = dict[str, Any]
+
+Sent = tuple[str | None, Any]
+"""A message id, None where there is none, and a body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds, by the time-outs of the local deployment.
+
+    Attributes:
+        stand_still: ends before Lambda would end the function that acts.
+        straggle: ends after Lambda has ended it, and before another one may act.
+    """
+
+    stand_still: float
+    straggle: float
+
+
+_BEHIND_EXECUTIONS = Times(stand_still=2, straggle=5)
+_BEHIND_LOCKS = Times(stand_still=6, straggle=9)
+
+
+class Theatre:
+    """A deployed stack, its faults and the queue that feeds it."""
+
+    def __init__(self, stack: Stack, faults_folder: Path, queue_url: str) -> None:
+        self.stack = stack
+        self.queue_url = queue_url
+        self.run = f"real-{uuid.uuid4().hex[:8]}"
+        self.times = _BEHIND_EXECUTIONS if stack.ledger_table is None else _BEHIND_LOCKS
+        self._folder = faults_folder
+        self._planned: faults.Plan = {}
+        self._lock = threading.Lock()
+
+    def plan(self, message_id: str, planned: Mapping[str, Sequence[str]]) -> None:
+        """Have calls for this message meet these faults, by operation."""
+        with self._lock:
+            self._planned[message_id] = {name: list(one) for name, one in planned.items() if one}
+            file = self._folder / fault_injection.PLAN
+            new = file.with_suffix(".new")
+            new.write_text(json.dumps(self._planned))
+            new.replace(file)  # whole, for the functions read it all the time
+
+    def is_met(self, message_id: str, operation: str) -> bool:
+        """Whether the first fault of that operation has come."""
+        digest = sha256(message_id.encode()).hexdigest()
+        return (self._folder / fault_injection.USED / f"{digest}-{operation}-0" / "fault").exists()
+
+    def unmet(self) -> list[tuple[str, str]]:
+        """Message ids and operations whose first fault has not come."""
+        return [
+            (message_id, operation)
+            for message_id, planned in self._planned.items()
+            for operation in planned
+            if not self.is_met(message_id, operation)
+        ]
+
+    def handler_here(
+        self, *, ahead: timedelta = timedelta(), endpoint_url: str | None = None
+    ) -> Callable[[Delivery], End]:
+        """What the deployed function runs, on a host of its own: in this process.
+
+        Args:
+            ahead: how far its wall clock is ahead.
+            endpoint_url: where it finds AWS.
+        """
+        variables = self._function["Environment"]["Variables"] | EMBEDDED_CREDENTIALS
+        variables |= {
+            "AWS_ENDPOINT_URL": endpoint_url or str(self.stack.aws.endpoint_url),
+            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+            # The template's margin; the deployed one is short, so that nobody waits for a crash.
+            "CLOCK_SKEW_SECONDS": str(CLOCK_SKEW // 1000),
+        }
+
+        def clock() -> datetime:
+            return datetime.now(UTC) + ahead
+
+        with self._lock, pytest.MonkeyPatch.context() as environment:
+            for name, value in variables.items():
+                environment.setenv(name, value)
+            if self.stack.ledger_table is None:
+                return replace(starter_from_environment(), clock=clock).start_message
+            consumer = consumer_from_environment()
+            assert isinstance(consumer.locks, RowLocks)
+            consumer.locks.host = Host(clock=clock)
+            return consumer.consume
+
+    def invoke(self, record: Mapping[str, Any]) -> bool:
+        """Call the deployed function with one delivery; whether it may be acknowledged."""
+        answer = self.stack.lambda_.invoke(
+            FunctionName=self.stack.starter_function, Payload=json.dumps({"Records": [record]})
+        )
+        response: Any = json.loads(answer["Payload"].read())
+        return bool(response == {"batchItemFailures": []})
+
+    @cached_property
+    def _function(self) -> Any:
+        return self.stack.lambda_.get_function_configuration(
+            FunctionName=self.stack.starter_function
+        )
+
+    def is_at_rest(self) -> bool:
+        """Whether nothing is under way any more."""
+        if any((self._folder / fault_injection.STRAGGLERS).glob("*")):
+            return False
+        if depth(self.stack, self.queue_url) or depth(self.stack, self.stack.requests_queue):
+            return False
+        running = records.execution_names(self.stack, "RUNNING")
+        mine = {name for name in running if name.startswith(self.run)}
+        return not mine or mine <= records.waiting(self.stack)
+
+
+@dataclass(slots=True)
+class Scene:
+    """One hazard on one way: its messages."""
+
+    theatre: Theatre
+    hazard: str
+    sent: list[Sent] = field(default_factory=list)
+
+    @property
+    def prefix(self) -> str:
+        """Of the ids of its messages, and the practice that they are for."""
+        return f"{self.theatre.run}-{self.hazard}"
+
+    def message(self, name: str, *, content: str = "", **planned: Sequence[str]) -> Body:
+        """A message, and the faults that its calls meet, by operation."""
+        message_id = f"{self.prefix}-{name}"
+        if planned:
+            self.theatre.plan(message_id, planned)
+        return {"message_id": message_id, "practice": self.prefix, "content": content}
+
+    def send(self, body: Body, *, times: int = 1) -> None:
+        """Send it to the tests' queue."""
+        for _ in range(times):
+            self.sent.append((body["message_id"], body))
+            self.theatre.stack.sqs.send_message(
+                QueueUrl=self.theatre.queue_url, MessageBody=json.dumps(body)
+            )
+
+    def request(self, body: Body | str) -> None:
+        """Send it to RequestsQueue; all of a scene are one message group."""
+        stack = self.theatre.stack
+        text, message_id = (
+            (body, None) if isinstance(body, str) else (json.dumps(body), body["message_id"])
+        )
+        self.sent.append((message_id, body))
+        fifo = {"MessageGroupId": self.prefix, "MessageDeduplicationId": uuid.uuid4().hex}
+        stack.sqs.send_message(
+            QueueUrl=stack.requests_queue,
+            MessageBody=text,
+            **(fifo if stack.is_fifo else {}),  # type: ignore[arg-type]
+        )
+
+    def consume_here(self, body: Body, handle: Callable[[Delivery], End]) -> None:
+        """Deliver it to a consumer in this process, and then, as if that did not count, by SQS."""
+        self.sent.append((body["message_id"], body))
+        with suppress(*GIVEN_BACK):
+            handle(Delivery(uuid.uuid4().hex, json.dumps(body), {}, {}))
+        self.send(body)
+
+    def wait_until_acted_on(self, body: Body) -> None:
+        """Wait for its effect."""
+        stack = self.theatre.stack
+        request: Any = {
+            "TableName": stack.appointments_table,
+            "KeyConditionExpression": "message_id = :id",
+            "ExpressionAttributeValues": {":id": {"S": body["message_id"]}},
+            "ConsistentRead": True,
+        }
+        wait_until(lambda: stack.dynamodb.query(**request)["Items"], LONGEST_SECONDS)
+
+    def wait_until_met(self, body: Body, operation: str) -> None:
+        """Wait until its first fault has come."""
+        wait_until(lambda: self.theatre.is_met(body["message_id"], operation), LONGEST_SECONDS)
+
+
+def _twice_at_once(scene: Scene) -> None:
+    body = scene.message("a", perform=["before:stood-still-1"])
+    record = {
+        "messageId": uuid.uuid4().hex,
+        "receiptHandle": "given back by the queue below",
+        "body": json.dumps(body),
+        "attributes": {"ApproximateReceiveCount": "1"},
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:hazards",
+    }
+    scene.sent.append((body["message_id"], body))
+    together = threading.Barrier(2, timeout=60)
+
+    def deliver(_: int) -> bool:
+        together.wait()
+        return scene.theatre.invoke(record)
+
+    with ThreadPoolExecutor(2) as threads:
+        is_acknowledged = all(threads.map(deliver, range(2)))
+    if not is_acknowledged:
+        scene.send(body)
+
+
+def _again_later(scene: Scene) -> None:
+    scene.send(scene.message("a", delivery=["delivered-again"]))
+
+
+def _resend_5_minutes(scene: Scene) -> None:
+    body = scene.message("a")
+    scene.send(body, times=2)
+    scene.wait_until_acted_on(body)
+    scene.send(body)
+
+
+def _handled_before(ago: timedelta) -> Callable[[Scene], None]:
+    def cause(scene: Scene) -> None:
+        scene.consume_here(scene.message("a"), scene.theatre.handler_here(ahead=-ago))
+
+    return cause
+
+
+def _crash(scene: Scene) -> None:
+    scene.send(scene.message("before-batch", delivery=["before:killed"]))
+    scene.send(scene.message("after-batch", delivery=["after:killed"]))
+    scene.send(scene.message("before-effect", perform=["before:killed"]))
+
+
+def _crash_after_effect(scene: Scene) -> None:
+    scene.send(scene.message("a", perform=["after:killed"]))
+
+
+def _effect_unheard(scene: Scene) -> None:
+    scene.send(scene.message("unheard", perform=["after:Lambda.Unknown"]))
+    scene.send(scene.message("not-performed", perform=["before:NotPerformed"]))
+
+
+def _effect_late(scene: Scene) -> None:
+    late = scene.theatre.times.straggle
+    scene.send(scene.message("before", perform=["before:timed-out"]))
+    scene.send(scene.message("after", perform=["after:timed-out"]))
+    scene.send(scene.message("straggler", perform=[f"late:{late}"]))
+
+
+def _zombie(scene: Scene) -> None:
+    seconds = scene.theatre.times.stand_still
+    past_visibility = VISIBILITY_SECONDS + 1
+    scene.send(scene.message("wakes", perform=[f"before:stood-still-{seconds}"]), times=2)
+    scene.send(scene.message("is-ended", perform=["before:stood-still-20"]))
+    scene.send(scene.message("before", delivery=[f"before:stood-still-{past_visibility}"]))
+    scene.send(scene.message("after", delivery=[f"after:stood-still-{past_visibility}"]))
+
+
+def _clock_ahead(scene: Scene) -> None:
+    second = scene.theatre.handler_here(ahead=timedelta(minutes=5))
+    body = scene.message("a", perform=["before:stood-still-2"])
+    scene.send(body)
+    scene.wait_until_met(body, "perform")
+    scene.consume_here(body, second)
+
+
+def _clock_behind(scene: Scene) -> None:
+    second = scene.theatre.handler_here(ahead=-timedelta(minutes=5))
+    body = scene.message("a", perform=["before:killed"])
+    scene.send(body)
+    scene.wait_until_met(body, "perform")
+    scene.consume_here(body, second)
+
+
+def _conflict(scene: Scene) -> None:
+    scene.request(scene.message("at-once", content="one"))
+    scene.request(scene.message("at-once", content="other"))
+    first = scene.message("later", content="one")
+    scene.request(first)
+    scene.wait_until_acted_on(first)
+    scene.request(scene.message("later", content="other"))
+
+
+def _services_fail(scene: Scene) -> None:
+    def fail(how_and_times: tuple[Any, int]) -> None:
+        how, times = how_and_times
+        with lossy_proxy(str(scene.theatre.stack.aws.endpoint_url)) as proxy:
+            handle = scene.theatre.handler_here(endpoint_url=proxy.url)
+            for number in count(1):
+                proxy.disturbance = Disturbance(how, number, times)
+                scene.consume_here(scene.message(f"{how}-{times}-{number}"), handle)
+                if proxy.disturbance.requests < number:  # there was no such call
+                    assert number > 2
+                    return
+
+    # Two: the functions' SDK asks no third time.
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(fail, [("refused", 2), ("lost", 1), ("lost", 2)]))
+
+
+def _poison(scene: Scene) -> None:
+    scene.request(f"{scene.prefix}: no message {{")
+    scene.request(scene.message("rejected") | {"practice": 7})
+
+
+def _group_order(scene: Scene) -> None:
+    scene.request(scene.message("a", perform=["before:NotPerformed"] * 3))
+    scene.request(scene.message("b"))
+
+
+def _any_two(scene: Scene) -> None:
+    scene.send(scene.message("crash", delivery=["after:killed"], perform=["after:Lambda.Unknown"]))
+    stands_still = f"before:stood-still-{VISIBILITY_SECONDS + 1}"
+    scene.send(scene.message("zombie", delivery=[stands_still], perform=["after:killed"]))
+
+
+CAUSES: dict[str, Callable[[Scene], None]] = {
+    "twice-at-once": _twice_at_once,
+    "again-later": _again_later,
+    "resend-5-minutes": _resend_5_minutes,
+    "resend-later": _handled_before(timedelta(hours=2)),
+    "resend-91-days": _handled_before(timedelta(days=91)),
+    "crash": _crash,
+    "crash-after-effect": _crash_after_effect,
+    "effect-unheard": _effect_unheard,
+    "effect-late": _effect_late,
+    "zombie": _zombie,
+    "clock-ahead": _clock_ahead,
+    "clock-behind": _clock_behind,
+    "conflict": _conflict,
+    "services-fail": _services_fail,
+    "poison": _poison,
+    "group-order": _group_order,
+    "any-two": _any_two,
+}
+"""By the names of the scenarios."""
+
+
+def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
+    """Cause every hazard, wait until all has come to rest, and say how each ended."""
+    nothing_yet: faults.Plan = {"nobody": {}}
+    with faults.deployed(stack, faults_folder, nothing_yet), _feeding_queue(stack) as queue_url:
+        theatre = Theatre(stack, faults_folder, queue_url)
+        scenes = [Scene(theatre, hazard) for hazard in CAUSES]
+        with ThreadPoolExecutor(len(scenes)) as threads:
+            list(threads.map(lambda scene: CAUSES[scene.hazard](scene), scenes))
+        wait_until(theatre.is_at_rest, LONGEST_SECONDS)
+        assert theatre.unmet() == []
+    found = ends_by_practice(stack, {scene.prefix: scene.sent for scene in scenes})
+    return {scene.hazard: found[scene.prefix] for scene in scenes}
+
+
+def ends_by_practice(stack: Stack, sent: Mapping[str, Sequence[Sent]]) -> dict[str, Ends]:
+    """How messages ended, read from the stack at rest; each practice is a run of its own."""
+    effects, waiting = effects_by_practice(stack), _waiting(stack)
+    return {practice: Ends(one, effects[practice], waiting) for practice, one in sent.items()}
+
+
+@contextmanager
+def _feeding_queue(stack: Stack) -> Iterator[str]:
+    """A standard queue that feeds the deployed function, one message at a time."""
+    queue_url = stack.sqs.create_queue(
+        QueueName=f"hazards-{uuid.uuid4().hex[:8]}",
+        Attributes={"VisibilityTimeout": str(VISIBILITY_SECONDS)},
+    )["QueueUrl"]
+    arn = stack.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
+    mapping = stack.lambda_.create_event_source_mapping(
+        EventSourceArn=arn["Attributes"]["QueueArn"],
+        FunctionName=stack.starter_function,
+        BatchSize=1,
+        FunctionResponseTypes=["ReportBatchItemFailures"],
+        ScalingConfig={"MaximumConcurrency": AT_ONCE},
+    )
+    try:
+        yield queue_url
+    finally:
+        stack.lambda_.delete_event_source_mapping(UUID=mapping["UUID"])
+        stack.sqs.delete_queue(QueueUrl=queue_url)
+
+
+def effects_by_practice(stack: Stack) -> defaultdict[str, list[tuple[str, str]]]:
+    """Message id and body of each practice's effects, by their slots."""
+    pages = stack.dynamodb.get_paginator("scan").paginate(
+        TableName=stack.appointments_table,
+        FilterExpression="begins_with(appointment_id, :appointment)",
+        ExpressionAttributeValues={":appointment": {"S": "appointment-"}},
+        ConsistentRead=True,
+    )
+    # What other tests write by hand has no request.
+    items = [item for one in pages for item in one["Items"] if "request" in item]
+    items.sort(key=lambda item: int(item["slot"]["N"]))
+    effects = defaultdict(list)
+    for item in items:
+        effect = (item["message_id"]["S"], one_form(item["request"]["S"]))
+        effects[item["practice"]["S"]].append(effect)
+    return effects
+
+
+def _waiting(stack: Stack) -> set[str]:
+    """The bodies in UnstartedQueue and DeadLetterQueue."""
+    with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
+        waiting = {one_form(message.body) for message in queue.messages()}
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        letters = [json.loads(message.body) for message in queue.messages()]
+    return waiting | {
+        one_form(letter["message"]["body"]) for letter in letters if letter["message"]
+    }
+
+
+def disagreement(way: str, hazard: str, verdict: Verdict) -> str:
+    """Empty if both levels agree; else in which column of the table they do not, in a sentence."""
+    (real_way,) = (one for one in REAL_WAYS if one.name == way)
+    published = page.cells(page.PAGE.read_text())
+    for column in real_way.columns:
+        cell = published.get((column, hazard))
+        if cell is None:
+            continue  # not a hazard that this column has
+        if verdict > cell.worst or verdict.kind not in cell.ends:
+            ends = ", ".join(sorted(kind.name.lower() for kind in cell.ends))
+            return (
+                f"{way} against {hazard}: really {verdict.kind.name.lower()}"
+                f"{', out of order' if verdict.is_out_of_order else ''}; "
+                f"the walk of {column} found only {ends}."
+            )
+    return ""
+
+
+def verdict_of(ends: Ends, hazard: str) -> Verdict:
+    """The verdict, in the words of the table."""
+    verdict = judge(ends)
+    return verdict if hazard == "group-order" else Verdict(verdict.kind)

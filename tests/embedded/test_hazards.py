@@ -1,0 +1,79 @@
+"""The real level of the conformance suite; this file has the Step Functions way.
+
+The ledger and the lease are in test_strategies.py, the workers in test_worker.py: the stacks are
+there.
+"""
+
+import pytest
+
+from actonce.aws import Stack
+from actonce.conformance.hazards import SCENARIOS
+from actonce.conformance.real import CAUSED, NOT_DEPLOYED, REAL_WAYS
+from actonce.conformance.verdict import Ends, Kind, Verdict
+from actonce.conformance.ways.known import WAYS
+from actonce.embedded.lifecycle import warm
+from actonce.embedded.paths import Paths
+from tests.embedded.hazards import CAUSES, cause_all, disagreement, verdict_of
+
+
+def test_no_hazard_of_the_table_is_forgotten() -> None:
+    assert set(CAUSES) == set(CAUSED) == {hazard.name for hazard in SCENARIOS}
+
+
+def test_no_way_of_this_project_is_forgotten() -> None:
+    held_against = {column for way in REAL_WAYS for column in way.columns}
+
+    assert held_against.isdisjoint(NOT_DEPLOYED)
+    assert held_against | set(NOT_DEPLOYED) == {way.name for way in WAYS if way.is_ours}
+
+
+@pytest.mark.parametrize(
+    ("way", "hazard", "verdict", "told"),
+    [
+        ("step-functions", "crash", Verdict(Kind.SURVIVED), ""),
+        (
+            "step-functions",
+            "crash",
+            Verdict(Kind.TWICE),
+            (
+                "step-functions against crash: really twice; the walk of step-functions found only "
+                "survived."
+            ),
+        ),
+        (
+            "ledger",
+            "conflict",
+            Verdict(Kind.SURVIVED),
+            (
+                "ledger against conflict: really survived; the walk of ledger-fenced found only "
+                "parked."
+            ),
+        ),
+        ("ledger", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), ""),
+        (
+            "lease",
+            "group-order",
+            Verdict(Kind.SURVIVED, is_out_of_order=True),
+            (
+                "lease against group-order: really survived, out of order; the walk of "
+                "lease-fenced-fifo found only survived."
+            ),
+        ),
+    ],
+)
+def test_what_the_walk_did_not_find_is_a_disagreement(
+    way: str, hazard: str, verdict: Verdict, told: str
+) -> None:
+    assert disagreement(way, hazard, verdict) == told
+
+
+@pytest.fixture(scope="module")
+def ends(stack: Stack, embedded_paths: Paths) -> dict[str, Ends]:
+    ends = cause_all(stack, embedded_paths.faults)
+    warm(stack)  # as the tests after this file expect it
+    return ends
+
+
+@pytest.mark.parametrize("hazard", CAUSES)
+def test_it_ends_as_the_table_says(ends: dict[str, Ends], hazard: str) -> None:
+    assert not disagreement("step-functions", hazard, verdict_of(ends[hazard], hazard))
