@@ -75,9 +75,9 @@ CAUSED = {
     "clock-behind": "The function is killed before its effect; a consumer whose clock is 5 minutes "
     "behind is given the message next.",
     "conflict": "Sent with two contents, at once and one after the other.",
-    "services-fail": "Of a delivery each call in turn is refused by a proxy, or done and its answer "
-    "lost, once or until the SDK gives up. What is not real: the services are well, and what Step "
-    "Functions itself calls answers.",
+    "services-fail": "Of a delivery each call in turn is refused by a proxy, or done and its "
+    "answer lost, once or until the SDK gives up. What is not real: the services are well, and "
+    "what Step Functions itself calls answers.",
     "poison": "What is no JSON, and a message that the effect rejects.",
     "group-order": "Two messages of one group; the effect of the first does not happen at first.",
     "any-two": "Two pairs only: the function is killed after its batch, whose effect went unheard; "
