@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -342,10 +341,10 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
     overrides = [f"{name}={_quoted(value)}" for name, value in values.items()]
     with paths.deploy_log.open("w") as log:
         say("sam build")
-        build = ["build", "--template-file", str(_copied_sources(paths.source))]
+        build = ["build", "--template-file", str(PROJECT / "template.yaml")]
         build += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
         build += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
-        build += ["--parameter-overrides", *overrides]
+        build += ["--base-dir", str(PROJECT), "--parameter-overrides", *overrides]
         _sam(build, state, log, paths)
 
         template = local_stack.rewrite(
@@ -369,21 +368,6 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
     say("Warming the functions")
     warm(stack)
     return stack
-
-
-def _copied_sources(folder: Path) -> Path:
-    """Copy what is built, without its bytecode; the template's path.
-
-    Python replaces bytecode while sam reads the folder, and a file that is gone in between fails
-    the build.
-    """
-    shutil.rmtree(folder, ignore_errors=True)
-    for name in ("functions", "statemachine"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(PROJECT / name, folder / name, ignore=ignored)
-    for template in PROJECT.glob("[!.]*.yaml"):
-        shutil.copy(template, folder)
-    return folder / "template.yaml"
 
 
 def _check_parameters(values: Mapping[str, str]) -> None:
@@ -415,7 +399,9 @@ def _sam(arguments: list[str], state: State, log: IO[str], paths: Paths) -> None
     answer = subprocess.run(
         [sys.executable, "-m", "samcli", *arguments],
         env=environment,
-        cwd=PROJECT,
+        # sam keeps dependencies below the folder that it runs in, and there removes those of
+        # every other build.
+        cwd=paths.home,
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,

@@ -40,11 +40,6 @@ class Paths:
         return self.home / "sam.log"
 
     @property
-    def source(self) -> Path:
-        """What sam build reads: the functions, the state machines and the templates."""
-        return self.home / "source"
-
-    @property
     def build(self) -> Path:
         """The output of sam build, untouched."""
         return self.home / "build"
