@@ -42,6 +42,7 @@ def test_no_line_is_lost_and_none_stands_twice(
     assert sorted(map(json_line, read(one_by_one))) == sorted(set(map(json_line, first + second)))
     assert added_to(one_by_one, first) == one_by_one
     assert added_to(None, [*second, *first]) == one_by_one
+    assert one_by_one[4:8] == bytes(4)  # gzip's time: the same lines, the same bytes, at any time
 
 
 def test_a_last_line_without_its_line_feed_is_a_line() -> None:

@@ -63,6 +63,19 @@ def test_one_that_nobody_answered_is_not_decided_and_posted_again_by_a_redrive()
     assert [line["event"] for line in lines] == ["posted", "posted", "decided"]
 
 
+def test_one_that_was_rejected_is_not_posted_again_by_a_redrive() -> None:
+    lines = lines_of(
+        started(),
+        posted(),
+        *answered("reject"),
+        ("ExecutionFailed", {"error": "RejectedByOperator"}),
+        ("ExecutionRedriven", {}),
+        ("ExecutionFailed", {"error": "RejectedByOperator"}),
+    )
+
+    assert [line["event"] for line in lines] == ["posted", "decided"]
+
+
 @given(st.lists(st.sampled_from(["retry", "resolve", "reject", "perhaps"]), max_size=6))
 def test_every_decision_follows_its_post_and_none_is_lost(decisions: list[str]) -> None:
     kinds = itertools.chain.from_iterable((posted(), *answered(one)) for one in decisions)

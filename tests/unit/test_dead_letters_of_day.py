@@ -124,9 +124,11 @@ def test_what_waits_and_what_was_rejected_is_recorded(night: Night) -> None:
     ]
 
 
-def test_what_happened_after_midnight_is_the_next_days(night: Night) -> None:
+def test_what_happened_at_midnight_is_the_next_days(night: Night) -> None:
     night.lists(FAILED=[listed("rejected", stop=NOON + timedelta(hours=13), status="FAILED")])
-    night.tells("rejected", *WAITS, *answered("reject"), FAILED)
+    midnight = datetime(2026, 2, 1, tzinfo=UTC)
+    start = midnight - timedelta(seconds=3)
+    night.tells("rejected", *WAITS, *answered("reject"), FAILED, start=start)
 
     night.record()
 
