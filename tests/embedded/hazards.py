@@ -78,7 +78,7 @@ class Times:
 
 
 _BEHIND_EXECUTIONS = Times(stand_still=2, straggle=5)
-_BEHIND_LOCKS = Times(stand_still=6, straggle=9)
+_BEHIND_LOCKS = Times(stand_still=6.5, straggle=9)
 
 
 class Theatre:
@@ -301,12 +301,16 @@ def _effect_late(scene: Scene) -> None:
 
 
 def _zombie(scene: Scene) -> None:
-    seconds = scene.theatre.times.stand_still
-    past_visibility = VISIBILITY_SECONDS + 1
-    scene.send(scene.message("wakes", perform=[f"before:stood-still-{seconds}"]), times=2)
+    second = scene.theatre.handler_here()
+    seconds, past_visibility = scene.theatre.times.stand_still, VISIBILITY_SECONDS + 1
+    wakes = scene.message("wakes", perform=[f"before:stood-still-{seconds}"])
+    scene.send(wakes)
     scene.send(scene.message("is-ended", perform=["before:stood-still-20"]))
     scene.send(scene.message("before", delivery=[f"before:stood-still-{past_visibility}"]))
     scene.send(scene.message("after", delivery=[f"after:stood-still-{past_visibility}"]))
+    # A lease is over before it wakes up, if another consumer begins to wait for it at once.
+    scene.wait_until_met(wakes, "perform")
+    scene.consume_here(wakes, second)
 
 
 def _clock_ahead(scene: Scene) -> None:
