@@ -4,7 +4,12 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
+
+# No example is timed: how long one takes says something about the machine only.
+settings.register_profile("actonce", deadline=None)
+settings.load_profile("actonce")
 
 ONE_PROCESS = {
     "one Spark": re.compile(r"tests/pipeline/"),

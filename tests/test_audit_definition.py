@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from cfnlint.api import lint_all
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dead_letters_of_day
@@ -90,7 +90,6 @@ def test_whatever_fails_before_the_outcome_is_published_is_published(
 # --------------------------------------------------------------------------- the day
 
 
-@settings(deadline=None)
 @given(WHOLE_DAYS, st.times())
 def test_the_schedule_starts_the_day_before_under_its_name(day: date, at: time) -> None:
     scheduled = datetime.combine(day + timedelta(days=1), at, UTC)
@@ -108,7 +107,6 @@ def test_the_schedule_starts_the_day_before_under_its_name(day: date, at: time) 
     assert arguments["StateMachineArn"].endswith(":audit")
 
 
-@settings(deadline=None)
 @given(WHOLE_DAYS)
 def test_exactly_the_day_is_exported_and_once(day: date) -> None:
     state = audit_machine.definition()["States"]["ExportEffects"]
@@ -125,7 +123,6 @@ def test_exactly_the_day_is_exported_and_once(day: date) -> None:
     assert arguments["ClientToken"] == f"effects-{day.isoformat()}"
 
 
-@settings(deadline=None)
 @given(WHOLE_DAYS)
 def test_the_day_is_judged_as_of_its_end_and_the_day_before_it_once_more(day: date) -> None:
     state = audit_machine.definition()["States"]["RunAudit"]

@@ -1,15 +1,10 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 from moto import mock_aws
 
 from actonce import queue_peek
 from actonce.aws import Aws, Stack
-
-# No example is timed: how long one takes says something about the machine only.
-settings.register_profile("actonce", deadline=None)
-settings.load_profile("actonce")
 
 STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-message"
 

@@ -172,9 +172,7 @@ def _emptied(client: Any) -> Any:
     return client
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(operations=st.lists(_operations(), min_size=1, max_size=8))
 def test_it_answers_as_moto_does(moto_client: Any, operations: list[Any]) -> None:
     theirs, ours = _emptied(moto_client), DynamoDB({"table": KEYS})

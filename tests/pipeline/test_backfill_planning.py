@@ -83,7 +83,7 @@ def written(folder: Path, archive: dict[str, list[Any]]) -> Path:
     return folder
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(archives)
 def test_each_row_ends_where_plain_python_says(
     make_session: Callable[[], SparkSession],

@@ -91,7 +91,6 @@ def rows_of(spark: SparkSession, root: Path, as_of: datetime = NOW) -> dict[str,
 
 @settings(
     max_examples=4,
-    deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a small message is in there anyway
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,

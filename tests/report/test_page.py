@@ -193,7 +193,7 @@ def test_whatever_somebody_outside_wrote_is_text() -> None:
     assert not [e for e in elements.all if e.tag in {"b", "c"} and "time" in e.text]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(text=st.text(alphabet=st.characters(), max_size=60))
 def test_any_message_id_is_shown_whole_and_changes_nothing_else(text: str) -> None:
     summary = summaries.nothing_at_all() | {"alarms_total": 1}  # without pictures: they take long

@@ -1,14 +1,9 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 from moto import mock_aws
 
 from tests.unit.moto_aws import MotoAws
-
-# No example is timed: how long one takes says something about the machine only.
-settings.register_profile("actonce", deadline=None)
-settings.load_profile("actonce")
 
 # moto's plain Step Functions leaves every execution running, whatever the definition says.
 _ENDS_AT_ONCE = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
