@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from actonce import report
 from actonce.aws import Stack
 from actonce.collect import Wanted, collect
 from actonce.demo.outcome import Outcome
@@ -64,6 +63,9 @@ def count_again(
     if collected.missing:
         raise Failed(f"The records are not complete: {' '.join(collected.missing)}")
     summary = _audit(folder, now)
+    # Only here: what draws the page takes longer to import than most commands take to run.
+    from actonce import report  # noqa: PLC0415
+
     page = folder / "audit" / "report.html"
     report.write(summary, page)
     return SecondCount(page, _differences(outcome, summary))

@@ -59,6 +59,15 @@ def as_seen(path: tuple[str, ...]) -> str:
 ALL_COMMANDS = list(commands(get_command(cli.app)))
 
 
+def test_no_command_waits_for_what_only_some_need() -> None:
+    slow = ("matplotlib", "numpy", "pyarrow", "pyspark", "samcli")
+    code = f"import sys, actonce.cli; print([name for name in {slow} if name in sys.modules])"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout == "[]\n"
+
+
 def test_these_are_the_commands() -> None:
     names = {" ".join(path) for path in ALL_COMMANDS}
     assert names >= {

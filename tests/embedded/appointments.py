@@ -9,14 +9,8 @@ import pytest
 
 _KNOWN_ONLY_LATER = {"AppointmentID", "SMS_received", "No-show"}
 
-
-def at_hand() -> bool:
-    """Whether there are any."""
-    return bool(os.environ.get("APPOINTMENTS_CSV"))
-
-
 needed = pytest.mark.skipif(
-    not at_hand(),
+    not os.environ.get("APPOINTMENTS_CSV"),
     reason="needs real requests: set APPOINTMENTS_CSV to the first 1,000 rows (and the header) of "
     "the public 'Medical Appointment No Shows' data set (J. Hoppen, Kaggle, CC BY-NC-SA 4.0)",
 )

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.embedded
 @pytest.mark.skipif(second_count.java_is_missing(), reason="needs Java 17 or 21: Spark counts here")
 def test_the_audit_finds_what_was_done_behind_the_systems_back(paths: Paths) -> None:
     """That it agrees with the demo's own count where nothing is wrong: test_readme.py."""
-    demo(paths, "--faults", "many", "--messages", "60")
+    demo(paths, "--faults", "none", "--messages", "20")
 
     # One effect again, one gone.
     state = lifecycle.running(paths)
