@@ -15,5 +15,10 @@ def spark() -> Iterator[SparkSession]:
         pytest.skip("NO JAVA ON THIS MACHINE: nothing of the audit was tested with Spark")
     session = spark_session("tests")
     session.conf.set("spark.sql.shuffle.partitions", "2")
+    if not os.environ.get("SPARK_REMOTE"):
+        # For a handful of rows code is not worth compiling. The run on Spark Connect, the demo's
+        # audit and the night's compile it.
+        session.conf.set("spark.sql.codegen.wholeStage", "false")
+        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     yield session
     session.stop()
