@@ -153,7 +153,7 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
         .collect()
     )
     # Put in order here: Spark would read everything twice, first to see how it is spread.
-    for row in sorted(told, key=lambda row: (row["at"], row["code"], row["what"])):
+    for row in sorted(told, key=lambda row: (row["at"], row["code"], row["what"] or "")):
         timelines[row["message_id"]].append(
             {"at": row["time"], "stream": row["stream"], "what": row["what"]}
         )

@@ -105,8 +105,11 @@ def test_every_kind_of_bad_line_is_refused_with_its_reason(paths: Paths, tmp_pat
     assert answer["sent"] == len(lines)
     assert answer["distinct"] == 4
     assert answer["started"] == answer["effects"] == 3
-    assert answer["suppressed"] == 2
-    assert answer["refused"] == {"conflict": 1, "no_message_id": 3, "not_json": 2, "too_large": 1}
+    # Whichever content of "good" comes first is acted on; the deliveries of the other are refused.
+    conflicts = answer["refused"].pop("conflict")
+    assert conflicts in {1, 2}
+    assert answer["suppressed"] == 3 - conflicts
+    assert answer["refused"] == {"no_message_id": 3, "not_json": 2, "too_large": 1}
     assert answer["exactly_once"] is True
 
 

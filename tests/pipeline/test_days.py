@@ -1,5 +1,6 @@
 """A day run again replaces that day, and no other."""
 
+import json
 import os
 import subprocess
 import sys
@@ -53,6 +54,26 @@ def test_a_day_whose_records_vanished_does_not_stay_behind(
     assert summary["sentence"] == "There was no message."
     assert [row["message_id"] for row in rows(root)] == ["two"]
     assert [row["day"] for row in rows(root, "days")] == [NEXT_DAY]
+
+
+def test_lines_that_were_mended_do_not_stay_in_quarantine(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = write(tmp_path, performed("one"))
+    spoiled = root / "sent" / f"dt={DAY}" / "spoiled.jsonl"
+    spoiled.write_text("no record\n")
+    assert judged(spark, root)["quarantine"]["by_reason"] == {"corrupt_line": 1}
+    (line,) = quarantined(root)
+    assert line["file"].endswith(str(spoiled))
+    assert (line["line"], line["text"]) == (1, "no record")
+    spoiled.unlink()
+    assert judged(spark, root)["quarantine"]["by_reason"] == {}
+    assert quarantined(root) == []
+
+
+def quarantined(root: Path) -> list[dict[str, Any]]:
+    files = (root / "audit" / "quarantine").glob("*.json")
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
 def test_late_records_name_the_day_that_they_touch(spark: SparkSession, tmp_path: Path) -> None:
