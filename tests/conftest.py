@@ -14,7 +14,7 @@ settings.load_profile("actonce")
 ONE_PROCESS = {
     "one Spark": re.compile(r"tests/pipeline/"),
     "one embedded AWS": re.compile(
-        r"tests/embedded/test_(?!audit_night|demo|hazards|lifecycle|strategies|worker)"
+        r"tests/embedded/test_(?!audit_night|demo|lifecycle|strategies|worker)"
     ),
 }
 """Files that share what is dear to start. Those left out bring up an embedded AWS of their own."""

@@ -64,7 +64,13 @@ def take_unstarted(stack: Stack, number: int) -> "list[MessageTypeDef]":
     return messages
 
 
-@pytest.mark.parametrize("case", STARTER_CASES, ids=str)
+# One of each form that an event has; tests/test_events.py gives the handler all of them.
+IN_CONTAINERS = ("one_message", "mixed_batch", "odd_ids", "fifo_groups", "too_large")
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in STARTER_CASES if case.event in IN_CONTAINERS], ids=str
+)
 def test_a_starter_event_ends_as_documented(
     case: StarterCase, invoke: Invoke, stack: Stack
 ) -> None:
