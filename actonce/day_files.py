@@ -12,14 +12,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from actonce.deployed import FILE_NAME, json_line
+from actonce.deployed import FILE_NAME, folder_of, json_line
 
 _TEMPORARY = ".collected."  # Spark does not read names that begin with a dot
 
 
 def day_folder(root: Path, stream: str, day: date) -> Path:
     """Where a stream's records of a day lie."""
-    return root / stream / f"dt={day.isoformat()}"
+    return root / folder_of(stream, day)
 
 
 def files_of_others(root: Path, stream: str, day: date) -> list[Path]:

@@ -32,7 +32,7 @@ from deduplication.unstarted import (  # noqa: E402
     UnstartedQueue,
     unstarted_attributes,
 )
-from histories.day_file import FILE_NAME, json_line  # noqa: E402
+from histories.day_file import FILE_NAME, folder_of, json_line  # noqa: E402
 from histories.dead_letters import (  # noqa: E402
     DEAD_LETTER,
     Stay,
@@ -84,6 +84,7 @@ __all__ = [
     "execution_name",
     "execution_name_of_stored",
     "executions_between",
+    "folder_of",
     "json_line",
     "json_object",
     "message_id_of",

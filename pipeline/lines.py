@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LINES: Final = "file string, line long, text string, problem string"
-_FORMS: Final = {"at": "a time in milli- or microseconds"}
-_TEXTS: Final = frozenset(name for names in COLUMNS.values() for name in names) - _FORMS.keys()
+_TEXTS: Final = frozenset(name for names in COLUMNS.values() for name in names) - {"at"}
+_TIMES: Final = ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS")
 _GZIP: Final = b"\x1f\x8b"
 _BATCH: Final = 4096
 _PIECE: Final = 4096  # bytes; what a corrupt place costs at most
@@ -140,13 +140,12 @@ def _parquet_problem(content: bytes) -> tuple[str, str] | None:
         return "not a whole Parquet file", "corrupt_parquet"
     for column in map(file.schema.column, range(len(file.schema))):
         name, kind = column.path.split(".", 1)[0], column.physical_type
-        if name == "at":
-            in_its_units = str(column.converted_type) in ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS")
-            fits = kind == "INT96" or (kind == "INT64" and in_its_units)
-        else:
-            fits = name not in _TEXTS or (kind == "BYTE_ARRAY" and column.path == name)
-        if not fits:
-            return f"column {name} is {kind}, not {_FORMS.get(name, 'text')}", "wrong_type"
+        is_time = kind == "INT96" or column.converted_type in _TIMES
+        if name == "at" and not is_time:
+            return f"column at is {kind}, not a time in milli- or microseconds", "wrong_type"
+        is_text = kind == "BYTE_ARRAY" and column.path == name
+        if name in _TEXTS and not is_text:
+            return f"column {name} is {kind}, not text", "wrong_type"
     return None
 
 

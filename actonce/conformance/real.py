@@ -22,10 +22,6 @@ class RealWay:
     columns: tuple[str, ...]
     only: frozenset[str] | None = None
 
-    def is_caused(self, hazard: str) -> bool:
-        """Whether the hazard is caused for this way."""
-        return self.only is None or hazard in self.only
-
 
 _ZOMBIE = frozenset({"zombie"})
 _FENCED_WORKER = _ZOMBIE | {"crash"}

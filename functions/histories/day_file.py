@@ -16,9 +16,14 @@ def json_line(record: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8")
 
 
+def folder_of(stream: str, day: date) -> str:
+    """Where a stream's records of a day lie, below the root of the records."""
+    return f"{stream}/dt={day.isoformat()}"
+
+
 def key_of(stream: str, day: date) -> str:
     """Where the file lies below the root of the records."""
-    return f"{stream}/dt={day.isoformat()}/{FILE_NAME}"
+    return f"{folder_of(stream, day)}/{FILE_NAME}"
 
 
 def added_to(earlier: bytes | None, records: Iterable[Mapping[str, Any]]) -> bytes:

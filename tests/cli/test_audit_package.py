@@ -16,7 +16,6 @@ from actonce.embedded.paths import PROJECT
 from actonce.errors import WrongUse
 from tests.embedded.command_line import ACTONCE
 
-RECORDS = PROJECT / "tests" / "collect" / "fixtures" / "collected"
 SHIPPED_WITH_SPARK = {"pyspark", "py4j"}
 ONLY_WHERE_IT_IS_NEEDED = {
     "pyarrow",  # to take a broken file apart
