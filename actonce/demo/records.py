@@ -115,10 +115,14 @@ def _books(stack: Stack) -> dict[str, list[str]]:
         ConsistentRead=True,
     )
     slots = sorted(
-        (item["practice"]["S"], int(item["slot"]["N"]), item["message_id"]["S"])
+        # What was written by hand, behind the system's back, may lack the rest.
+        (
+            item.get("practice", {}).get("S", ""),
+            int(item.get("slot", {}).get("N", "0")),
+            item["message_id"]["S"],
+        )
         for page in pages
         for item in page["Items"]
-        if "slot" in item  # what was written by hand, behind the system's back, has none
     )
     books: dict[str, list[str]] = {}
     for practice, _, message_id in slots:
