@@ -57,6 +57,7 @@ def storm(messages: int, seed: int) -> Result:
         paths = Paths(Path(folder))
         try:
             _, stack = lifecycle.up(paths, lambda _: None, parameters={})
+            lifecycle.warm(stack)
             return _storm(stack, messages, seed)
         finally:
             lifecycle.down(paths)

@@ -12,7 +12,6 @@ from typing import Any
 
 from actonce.aws import Stack
 from actonce.demo.injected import fault_injection
-from actonce.embedded.lifecycle import warm
 
 INJECTED = Path(fault_injection.__file__).parent
 
@@ -105,7 +104,7 @@ def injected(folder: Path) -> Counter[str]:
 
 @contextmanager
 def deployed(stack: Stack, folder: Path, planned: Plan) -> Iterator[None]:
-    """Put the wrapper around both functions, and take it away again.
+    """Put the wrapper around both functions, and take it away again; their processes end with it.
 
     Args:
         stack: on the embedded AWS, whose functions can see `folder`.
@@ -123,7 +122,6 @@ def deployed(stack: Stack, folder: Path, planned: Plan) -> Iterator[None]:
         _wrap(stack, stack.appointments_function, "faulty_appointments.handler", folder),
         _wrap(stack, stack.starter_function, f"{wrapped}.handler", folder),
     ]
-    warm(stack)
     try:
         yield
     finally:

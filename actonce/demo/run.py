@@ -69,6 +69,8 @@ def run(settings: Settings, paths: Paths) -> Result:
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
         with faults.deployed(stack, paths.faults, planned):
+            console.say("Warming the functions")
+            lifecycle.warm(stack)
             started = time.monotonic()
             sent = _send(stack, reader, source, record)
             expected = len({message.execution_name for message in sent} - {None})

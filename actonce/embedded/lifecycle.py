@@ -41,8 +41,8 @@ LOCAL_PARAMETERS = {
     "ClockSkewSeconds": "1",
     "LeaseSeconds": "4",
 }
-_WARM_EFFECTS = 10
 _WARM_STARTERS = 3
+_WARM_EFFECTS = 7
 _WARM_WAVE = 3  # one process, then three more with every wave
 _WARM_TRIES = 3
 
@@ -340,12 +340,15 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
     _check_parameters(values)
     overrides = [f"{name}={_quoted(value)}" for name, value in values.items()]
     with paths.deploy_log.open("w") as log:
-        say("sam build")
-        build = ["build", "--template-file", str(PROJECT / "template.yaml")]
-        build += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
-        build += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
-        build += ["--base-dir", str(PROJECT), "--parameter-overrides", *overrides]
-        _sam(build, state, log, paths)
+        digest = _digest({"PythonRuntime": values["PythonRuntime"]})
+        if not paths.built_of.exists() or paths.built_of.read_text() != digest:
+            say("sam build")
+            build = ["build", "--template-file", str(PROJECT / "template.yaml")]
+            build += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
+            build += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
+            build += ["--base-dir", str(PROJECT), "--parameter-overrides", *overrides]
+            _sam(build, state, log, paths)
+            paths.built_of.write_text(digest)
 
         template = local_stack.rewrite(
             paths.build,
@@ -365,8 +368,8 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
         deploy += ["--parameter-overrides", *overrides]
         _sam(deploy, state, log, paths)
     stack = Stack.find(aws, STACK_NAME)
-    say("Warming the functions")
-    warm(stack)
+    say("Starting the functions")
+    _call_at_once(stack, 1)
     return stack
 
 
@@ -413,7 +416,17 @@ def _sam(arguments: list[str], state: State, log: IO[str], paths: Paths) -> None
 
 
 def warm(stack: Stack) -> None:
-    """Start the functions' processes, in growing waves, by calls that change nothing."""
+    """Start as many processes of the functions as a load keeps busy, by calls that change nothing.
+
+    In growing waves: all at once they would overrun Lambda's 10 s init limit and the effect's
+    time-out on a machine that is busy.
+    """
+    for wave in range(1, _WARM_EFFECTS + 1, _WARM_WAVE):
+        _call_at_once(stack, wave)
+
+
+def _call_at_once(stack: Stack, times: int) -> None:
+    """Call each function; the first call of all writes the bytecode that the others then read."""
     find = json.dumps({"operation": "find", "message": {"message_id": "warm-up"}})
 
     def call(function_and_event: tuple[str, str]) -> None:
@@ -424,17 +437,12 @@ def warm(stack: Stack) -> None:
                 return
         raise Failed(f"{function} does not start: {answer['Payload'].read().decode()}")
 
+    calls = [(stack.starter_function, json.dumps({"Records": []}))] * min(times, _WARM_STARTERS)
+    # Behind a lock the effect is in the consumer, and its own function has nothing to do.
+    if stack.ledger_table is None:
+        calls += [(stack.appointments_function, find)] * times
     try:
-        # The first of each writes the bytecode that the others then read; without it every process
-        # compiles boto3 for itself. All at once they would overrun Lambda's 10 s init limit and the
-        # effect's time-out on a machine that is busy.
-        # Behind a lock the effect is in the consumer, and its own function has nothing to do.
-        effects = _WARM_EFFECTS if stack.ledger_table is None else 0
-        for wave in range(1, max(effects, _WARM_STARTERS) + 1, _WARM_WAVE):
-            calls = [(stack.starter_function, json.dumps({"Records": []}))]
-            calls *= min(wave, _WARM_STARTERS)
-            calls += [(stack.appointments_function, find)] * min(wave, effects)
-            with ThreadPoolExecutor(len(calls)) as threads:
-                list(threads.map(call, calls))
+        with ThreadPoolExecutor(len(calls)) as threads:
+            list(threads.map(call, calls))
     except (ClientError, BotoCoreError) as error:
         raise Failed(f"The functions could not be called: {error}") from error

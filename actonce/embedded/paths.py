@@ -45,6 +45,11 @@ class Paths:
         return self.home / "build"
 
     @property
+    def built_of(self) -> Path:
+        """The digest of the sources that were built; sam removes it when it begins to build."""
+        return self.build / "sources.sha256"
+
+    @property
     def build_cache(self) -> Path:
         """The cache of sam build."""
         return self.home / "build-cache"

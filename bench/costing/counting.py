@@ -63,6 +63,7 @@ def count_all(say: Say) -> list[Count]:
                 _, stack = lifecycle.up(
                     paths, lambda _: None, parameters=_PARAMETERS | {"Strategy": strategy}
                 )
+                lifecycle.warm(stack)
                 found += _count_way(_deployed_way(strategy, stack), say)
                 if strategy == STRATEGIES[-1]:
                     found += _count_way(_powertools(stack, paths), say)

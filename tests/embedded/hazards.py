@@ -31,6 +31,7 @@ from actonce.conformance.verdict import Ends, Verdict, judge, one_form
 from actonce.demo import faults, records
 from actonce.demo.injected import fault_injection
 from actonce.demo.run import depth
+from actonce.embedded import lifecycle
 from actonce.queue_peek import QueueReader
 from consumer import consumer_from_environment
 from deduplication.delivery import Delivery
@@ -397,6 +398,7 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
     """Cause every hazard, wait until all has come to rest, and say how each ended."""
     nothing_yet: faults.Plan = {"nobody": {}}
     with faults.deployed(stack, faults_folder, nothing_yet), _feeding_queue(stack) as queue_url:
+        lifecycle.warm(stack)
         theatre = Theatre(stack, faults_folder, queue_url)
         scenes = [Scene(theatre, hazard) for hazard in CAUSES]
         with ThreadPoolExecutor(len(scenes)) as threads:

@@ -68,6 +68,7 @@ def test_up_twice_is_harmless_up_after_half_starts_over_and_down_leaves_no_proce
     first = _actonce(home, "up")
     assert first.returncode == 0, first.stderr
     assert "Up at http://127.0.0.1:" in first.stdout
+    assert "sam build" in first.stderr
     assert any("awslambdaric" in line for line in _processes_of(home))
     pid = json.loads((home / "embedded.json").read_text())["pid"]
 
@@ -90,6 +91,8 @@ def test_up_twice_is_harmless_up_after_half_starts_over_and_down_leaves_no_proce
     over = _actonce(home, "up")
     assert over.returncode == 0, over.stderr
     assert "starting over" in over.stderr
+    assert "sam deploy" in over.stderr
+    assert "sam build" not in over.stderr  # what was built is of the same sources
     assert json.loads((home / "embedded.json").read_text())["pid"] != pid
 
     assert _actonce(home, "down").stdout.strip() == "Stopped."
