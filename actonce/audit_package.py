@@ -7,14 +7,12 @@ packed.
 
 import hashlib
 import io
-import re
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from actonce.embedded.paths import PROJECT
-from actonce.errors import WrongUse
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -25,7 +23,6 @@ _SOURCES: Final = PROJECT / "pipeline"
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 _UNIX: Final = 3
 _READABLE_FILE: Final = 0o100644
-_BUCKET: Final = re.compile(r"s3://(?P<bucket>[^/]+)/(?P<prefix>(?:.+/)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +63,6 @@ def write(files: tuple[PackedFile, ...], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
         (folder / file.name).write_bytes(file.content)
-
-
-def bucket_and_prefix(uri: str) -> tuple[str, str]:
-    """The bucket and the prefix, empty or with a slash at its end, of `s3://bucket/prefix/`.
-
-    Raises:
-        WrongUse: it is none.
-    """
-    match = _BUCKET.fullmatch(uri if uri.endswith("/") else f"{uri}/")
-    if match is None:
-        raise WrongUse(f"{uri} names no bucket: write s3://bucket/ or s3://bucket/prefix/.")
-    return match["bucket"], match["prefix"]
 
 
 def upload(files: tuple[PackedFile, ...], s3: "S3Client", bucket: str, prefix: str) -> None:

@@ -47,6 +47,7 @@ app = typer.Typer(
 )
 app.command()(audit.audit)
 app.command("audit package")(audit.package)
+app.command("audit page")(audit.page)
 app.command()(collect.collect)
 app.command()(backfill.backfill)
 app.command()(demo.demo)

@@ -72,12 +72,19 @@ def days_held(spark: SparkSession, folder: str) -> set[date]:
 
 
 def write_json(spark: SparkSession, path: str, value: Any) -> None:
-    """Write a JSON file, here or wherever Spark can write.
+    """Write a JSON file, here or wherever Spark can write."""
+    text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+    write_text(spark, path, text, "application/json")
+
+
+def write_text(spark: SparkSession, path: str, text: str, content_type: str) -> None:
+    """Write a file in UTF-8, here or wherever Spark can write.
+
+    Here, who reads the file meanwhile sees the old one or the new one, and its folder is made.
 
     Classic Spark writes a URI by itself, so that spark-submit needs no other package. A Spark
     Connect server writes tables only, so there the client puts the file, into S3.
     """
-    text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
     bucket = re.match(r"s3[an]?://([^/]+)/(.+)$", path)
     if is_uri(path) and not is_remote():
         _write_by_hadoop(spark, path, text)
@@ -89,7 +96,7 @@ def write_json(spark: SparkSession, path: str, value: Any) -> None:
             Bucket=bucket[1],
             Key=bucket[2],
             Body=text.encode("utf-8"),
-            ContentType="application/json",
+            ContentType=content_type,
         )
         return
     file = Path(re.sub(r"^file:/+", "/", path))

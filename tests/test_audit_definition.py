@@ -355,7 +355,7 @@ def test_the_outcome_is_told_and_is_the_executions_own(
 
     assert arguments["Subject"] == subject
     assert len(arguments["Subject"]) < 100  # SNS
-    assert arguments["Message"] == "One sentence.\n\ns3://audit/audit/"
+    assert arguments["Message"] == "One sentence.\n\nactonce audit page s3://audit/audit/"
     assert output == outcome | {"outcome": "audited"}
     ways = [
         choice["Next"]

@@ -7,11 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from actonce import audit_package, console
+from actonce.audit_summary import read_summary
 from actonce.commands.options import Json
-from actonce.errors import WrongUse
+from actonce.errors import Failed, WrongUse
+from actonce.s3_uri import bucket_and_prefix
 from actonce.target import find_aws
 
 _DAY = "YYYY-MM-DD"
+_PAGE = "report.html"
 
 
 def audit(
@@ -79,27 +82,34 @@ def audit(
         console.say("Starting Spark …")
         spark = session.spark_session("actonce-audit", brief=job.is_small(request.records))
         summary: dict[str, Any] = job.audit(spark, request)
+        page = put_page(spark, summary, request.out)
         spark.stop()
     except cannot_audit as error:
         raise WrongUse(str(error)) from error
-    page = _page(summary, request.out)
     if json:
         console.print_json(summary)
     else:
-        _print(summary, request.out, page)
+        _print(summary, page)
     raise typer.Exit(summary["exit_status"])
 
 
-def _page(summary: dict[str, Any], out: str) -> Path | None:
-    """Write the page beside the results; nowhere if they are in a bucket."""
-    if "://" in out:
-        return None
-    page = Path(out) / "report.html"
-    importlib.import_module("actonce.report").write(summary, page)
+def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
+    """Draw the page and put it beside the results, wherever Spark can write.
+
+    Returns:
+        Where it is.
+    """
+    report = importlib.import_module("actonce.report")
+    if "://" not in out:
+        report.write(summary, Path(out) / _PAGE)
+        return str(Path(out) / _PAGE)
+    page = f"{out.rstrip('/')}/{_PAGE}"
+    write_text = importlib.import_module("pipeline.results").write_text
+    write_text(spark, page, report.html(summary), "text/html; charset=utf-8")
     return page
 
 
-def _print(summary: dict[str, Any], out: str, page: Path | None) -> None:
+def _print(summary: dict[str, Any], page: str) -> None:
     for verdict, count in summary["verdicts"].items():
         if count:
             console.out.print(f"{count:>10,}  {verdict.replace('_', ' ')}", markup=False)
@@ -118,7 +128,38 @@ def _print(summary: dict[str, Any], out: str, page: Path | None) -> None:
         console.out.print(f"Late records touch {days}: audit these days again.", style="yellow")
     mark, style = ("✓", "green") if summary["exit_status"] == 0 else ("✗", "red")
     console.out.print(f"{mark} {summary['sentence']}", style=style, markup=False)
-    console.out.print(f"{page or out}", style="dim", markup=False)
+    console.out.print(page, style="dim", markup=False)
+
+
+def page(
+    results: Annotated[
+        str,
+        typer.Argument(metavar="RESULTS", help="What an audit wrote: a folder, or s3://bucket/…/."),
+    ],
+    to: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to put the page.", dir_okay=False)
+    ] = Path(_PAGE),
+) -> None:
+    """Draw the page of an audit that ran elsewhere, such as the night's on EMR Serverless.
+
+    Reads RESULTS/summary.json, and nothing else: no Spark starts. A folder of records that is named
+    page is audited as ./page.
+
+    Examples:
+
+        actonce audit page s3://bucket/audit/
+
+        actonce audit page records/audit/ --to page.html
+    """
+    summary = read_summary(results)
+    try:
+        importlib.import_module("actonce.report").write(summary, to)
+    except ValueError as error:
+        raise Failed(f"The page of {results} cannot be drawn: {error}") from error
+    except OSError as error:
+        raise WrongUse(f"{to} cannot be written: {error.strerror}.") from error
+    console.out.print(summary["sentence"], markup=False)
+    console.out.print(str(to), style="dim", markup=False)
 
 
 def package(
@@ -142,7 +183,7 @@ def package(
     """
     files = audit_package.pack()
     if "://" in to:
-        bucket, prefix = audit_package.bucket_and_prefix(to)
+        bucket, prefix = bucket_and_prefix(to)
         audit_package.upload(files, find_aws().client("s3"), bucket, prefix)
         root = f"s3://{bucket}/{prefix}"
     else:

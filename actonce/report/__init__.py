@@ -1,5 +1,5 @@
 """The audit's page: `report.html`, one file that opens offline."""
 
-from actonce.report.page import write
+from actonce.report.page import html, write
 
-__all__ = ["write"]
+__all__ = ["html", "write"]

@@ -14,6 +14,7 @@ from moto import mock_aws
 from actonce import audit_package
 from actonce.embedded.paths import PROJECT
 from actonce.errors import WrongUse
+from actonce.s3_uri import bucket_and_prefix
 from tests.embedded.command_line import ACTONCE
 
 SHIPPED_WITH_SPARK = {"pyspark", "py4j"}
@@ -101,7 +102,7 @@ def test_it_is_put_into_a_bucket(monkeypatch: pytest.MonkeyPatch, prefix: str, k
         s3 = boto3.client("s3", region_name="us-east-1")
         s3.create_bucket(Bucket="bucket")
 
-        audit_package.upload(files, s3, *audit_package.bucket_and_prefix(f"s3://bucket/{prefix}"))
+        audit_package.upload(files, s3, *bucket_and_prefix(f"s3://bucket/{prefix}"))
 
         for file in files:
             found = s3.get_object(Bucket="bucket", Key=key + file.name)
@@ -111,4 +112,4 @@ def test_it_is_put_into_a_bucket(monkeypatch: pytest.MonkeyPatch, prefix: str, k
 @pytest.mark.parametrize("uri", ["s3://", "s3:///code/", "https://bucket/code/"])
 def test_what_names_no_bucket_is_refused(uri: str) -> None:
     with pytest.raises(WrongUse, match="names no bucket"):
-        audit_package.bucket_and_prefix(uri)
+        bucket_and_prefix(uri)

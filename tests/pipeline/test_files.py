@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from actonce.commands.audit import put_page
 from bench.records import Records, generate, write_jsonl, write_parquet
 from pipeline.audit import Request, audit, message_rows
 from pipeline.layout import list_records
@@ -102,3 +103,15 @@ def test_names_may_hold_any_character_and_files_nothing(
     assert told == [("no%6Came [3]", 1, "not_a_record"), ("no%6Came [3]", 2, "corrupt_line")]
     assert json.loads((root / "audit" / "summary.json").read_text()) == summary
     assert {path.name for path in (root / "audit").iterdir()} >= {"messages", "days", "quarantine"}
+
+
+def test_the_page_goes_where_the_results_go(spark: SparkSession, tmp_path: Path) -> None:
+    out = f"file://{tmp_path}/results"
+    root = write(tmp_path / "records", performed("m"))
+
+    summary = audit(spark, Request(str(root), out))
+
+    assert put_page(spark, summary, out) == f"{out}/report.html"
+    assert summary["sentence"] in (tmp_path / "results" / "report.html").read_text()
+    assert put_page(spark, summary, str(tmp_path)) == f"{tmp_path}/report.html"
+    assert summary["sentence"] in (tmp_path / "report.html").read_text()
