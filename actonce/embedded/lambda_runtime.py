@@ -5,7 +5,9 @@ crashes come out as on AWS. The functions see the standard library, boto3 and wh
 package brings; not the packages of the environment that runs this code.
 """
 
+import os
 import shutil
+import subprocess
 import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -13,14 +15,16 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from actonce.embedded import function_processes
+
 PROVIDED_BY_AWS = ("awslambdaric", "boto3")
 
 _BOOTSTRAP = """\
 #!/bin/sh
 # Stands in for the Python runtime of Lambda. -S keeps this interpreter's own packages out.
 export PYTHONPATH="$LAMBDA_TASK_ROOT:{packages}${{EXTRA_PYTHONPATH:+:$EXTRA_PYTHONPATH}}"
-export PYTHONUNBUFFERED=1 PYTHONPYCACHEPREFIX="{bytecode}"
-exec "{python}" -S -m awslambdaric "$_HANDLER"
+export PYTHONPYCACHEPREFIX="{bytecode}"
+exec "{python}" -I -S "{processes}" enter "{packages}" "$_HANDLER"
 """
 
 
@@ -37,7 +41,21 @@ def provide_packages(folder: Path) -> None:
 
 def bootstrap(packages: Path, bytecode: Path) -> str:
     """The text of the `bootstrap` that makes a function's package a custom runtime."""
-    return _BOOTSTRAP.format(packages=packages, bytecode=bytecode, python=sys.executable)
+    return _BOOTSTRAP.format(
+        packages=packages,
+        bytecode=bytecode,
+        python=sys.executable,
+        processes=function_processes.__file__,
+    )
+
+
+def start_host(packages: Path, bytecode: Path) -> subprocess.Popen[bytes]:
+    """Start the process whose forks are the functions'; it ends when its standard input closes."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-S", "-u", function_processes.__file__, "host", str(packages)],
+        env=os.environ | {"PYTHONPATH": str(packages), "PYTHONPYCACHEPREFIX": str(bytecode)},
+        stdin=subprocess.PIPE,
+    )
 
 
 def provide_package(source: Path, target: Path, bootstrap: str) -> None:

@@ -150,7 +150,8 @@ def kill_functions(state: State) -> int:
     killed = 0
     for line in listing.splitlines():
         pid, group, command = line.split(maxsplit=2)
-        if int(group) == state.pid and "awslambdaric" in command:
+        # Whoever entered ends with the fork that works for it, so one of the two is enough.
+        if int(group) == state.pid and "function_processes.py enter" in command:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
                 killed += 1
@@ -210,7 +211,8 @@ def _start_server(paths: Paths, port: int, parameters: dict[str, str]) -> State:
 
 def _start_once(paths: Paths, port: int, parameters: dict[str, str]) -> State | None:
     terminal = _terminal()
-    arguments = ["--terminal-fd", str(terminal)] if terminal is not None else []
+    arguments = [str(paths.runtime), str(paths.bytecode)]
+    arguments += ["--terminal-fd", str(terminal)] if terminal is not None else []
     with paths.server_log.open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "actonce.embedded.server", *arguments],
@@ -353,7 +355,7 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
         template = local_stack.rewrite(
             paths.build,
             paths.local,
-            lambda_runtime.bootstrap(paths.runtime, paths.temporary / "bytecode"),
+            lambda_runtime.bootstrap(paths.runtime, paths.bytecode),
             values,
         )
         aws = Aws(state.endpoint_url)

@@ -70,6 +70,11 @@ class Paths:
         return self.home / "tmp"
 
     @property
+    def bytecode(self) -> Path:
+        """What the functions' processes compile."""
+        return self.temporary / "bytecode"
+
+    @property
     def faults(self) -> Path:
         """The demo's fault injection: its wrapper, its plan, what of it was used."""
         return self.home / "faults"

@@ -1,8 +1,8 @@
 """The process that is the embedded AWS: MiniStack, ended with the terminal that started it.
 
-Run as `python -m actonce.embedded.server [--terminal-fd N]`, as the leader of a process group of
-its own, so that the functions' processes end with it. Its settings come from the environment that
-`lifecycle` makes.
+Run as `python -m actonce.embedded.server RUNTIME BYTECODE [--terminal-fd N]`, as the leader of a
+process group of its own, so that the functions' processes end with it. Its settings come from the
+environment that `lifecycle` makes.
 """
 
 import os
@@ -11,6 +11,9 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
+
+from actonce.embedded.lambda_runtime import start_host
 
 GRACE_SECONDS = 5.0
 
@@ -33,16 +36,18 @@ def _end_group() -> None:
 
 def main() -> None:
     """Serve until SIGTERM or the end of the terminal."""
-    if sys.argv[1:2] == ["--terminal-fd"]:
-        threading.Thread(target=_end_with_terminal, args=(int(sys.argv[2]),), daemon=True).start()
-        sys.argv[1:] = []
+    runtime, bytecode, *rest = sys.argv[1:]
+    if rest[:1] == ["--terminal-fd"]:
+        threading.Thread(target=_end_with_terminal, args=(int(rest[1]),), daemon=True).start()
+    sys.argv[1:] = []
 
     from ministack import app  # noqa: PLC0415 - reads its settings when it is imported
 
-    try:
-        app.main()
-    finally:
-        _end_group()
+    with start_host(Path(runtime), Path(bytecode)):
+        try:
+            app.main()
+        finally:
+            _end_group()
 
 
 if __name__ == "__main__":

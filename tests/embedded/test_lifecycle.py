@@ -45,7 +45,7 @@ def _processes_of(home: Path) -> list[str]:
         line
         for line in listing.splitlines()
         if str(home) in line
-        and ("actonce.embedded.server" in line or "awslambdaric" in line or "samcli" in line)
+        and ("actonce.embedded.server" in line or "function_processes" in line or "samcli" in line)
     ]
 
 
@@ -69,7 +69,7 @@ def test_up_twice_is_harmless_up_after_half_starts_over_and_down_leaves_no_proce
     assert first.returncode == 0, first.stderr
     assert "Up at http://127.0.0.1:" in first.stdout
     assert "sam build" in first.stderr
-    assert any("awslambdaric" in line for line in _processes_of(home))
+    assert any("function_processes" in line for line in _processes_of(home))
     pid = json.loads((home / "embedded.json").read_text())["pid"]
 
     second = _actonce(home, "up")

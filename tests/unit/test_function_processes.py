@@ -1,0 +1,174 @@
+"""The functions' processes of the embedded AWS: who enters and who works for it end together."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from actonce.embedded import function_processes, lambda_runtime
+from tests.embedded.waiting import wait_until
+
+# In the place of Lambda's runtime client: no Lambda is asked for work here.
+RUNTIME = """\
+import os, pathlib, sys, time
+import handler
+told = pathlib.Path(os.environ["TOLD"])
+new = told.with_suffix(".new")
+open_files = str(len(os.listdir("/dev/fd")))
+words = [str(os.getpid()), os.getcwd(), handler.NAME, *sys.argv[1:], open_files]
+new.write_text("\\n".join(words))
+new.rename(told)
+print("said", flush=True)
+if "exit" in os.environ:
+    sys.exit(int(os.environ["exit"]))
+if "fail" in os.environ:
+    raise ValueError("no good")
+time.sleep(600)
+"""
+
+Enter = Callable[..., subprocess.Popen[str]]
+
+
+@contextmanager
+def host_in(runtime: Path) -> Iterator[subprocess.Popen[bytes]]:
+    for module in (name for name in function_processes.LOADED if name.startswith("boto3")):
+        file = runtime.joinpath(*module.split("."), "__init__.py")
+        file.parent.mkdir(parents=True)
+        file.touch()
+    (runtime / "awslambdaric").mkdir()
+    (runtime / "awslambdaric" / "__init__.py").touch()
+    (runtime / "awslambdaric" / "__main__.py").write_text(RUNTIME)
+    with lambda_runtime.start_host(runtime, runtime / "bytecode") as host:
+        yield host
+        assert host.stdin is not None
+        host.stdin.close()
+        assert host.wait(30) == 0
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    runtime = tmp_path_factory.mktemp("runtime")
+    with host_in(runtime):
+        yield runtime
+
+
+def enter_host(runtime: Path, folder: Path, name: str, **environment: str) -> subprocess.Popen[str]:
+    package = folder / name
+    package.mkdir()
+    (package / "handler.py").write_text(f"NAME = {name!r}\n")
+    variables = {
+        "PYTHONPATH": f"{package}{os.pathsep}{runtime}",
+        "TOLD": str(folder / f"{name}.txt"),
+    }
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", function_processes.__file__, "enter", runtime, "a.handler"],
+        cwd=package,
+        env=variables | environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.fixture
+def enter(runtime: Path, tmp_path: Path) -> Enter:
+    return partial(enter_host, runtime, tmp_path)
+
+
+def told(tmp_path: Path, name: str) -> list[str]:
+    file = tmp_path / f"{name}.txt"
+    wait_until(file.exists)
+    return file.read_text().splitlines()
+
+
+def has_ended(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_it_works_in_the_folder_environment_and_output_of_who_entered(
+    enter: Enter, tmp_path: Path
+) -> None:
+    processes = {name: enter(name) for name in ("one", "two", "three")}
+    pids = set()
+    for name, process in processes.items():
+        pid, folder, loaded, handler, _ = told(tmp_path, name)
+        pids.add(int(pid))
+        assert (folder, loaded, handler) == (str(tmp_path / name), name, "a.handler")
+        process.kill()
+        assert process.communicate()[0] == "said\n"
+    assert len(pids) == 3
+    wait_until(lambda: all(map(has_ended, pids)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_who_entered_is_ended_and_what_works_for_it_too_even_if_it_is_stopped(
+    enter: Enter, tmp_path: Path, number: signal.Signals
+) -> None:
+    process = enter("one")
+    pid = int(told(tmp_path, "one")[0])
+    os.kill(pid, signal.SIGSTOP)
+
+    process.send_signal(number)
+
+    wait_until(lambda: has_ended(pid))
+    assert process.wait(30) == -number
+
+
+def test_a_crash_is_that_of_who_entered(enter: Enter, tmp_path: Path) -> None:
+    other, process = enter("other"), enter("one")
+    told(tmp_path, "other")
+
+    os.kill(int(told(tmp_path, "one")[0]), signal.SIGKILL)
+
+    assert process.wait(30) == -signal.SIGKILL
+    assert other.poll() is None
+    other.kill()
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "said"),
+    [({"exit": "0"}, 0, ""), ({"exit": "3"}, 3, ""), ({"fail": ""}, 1, "ValueError: no good\n")],
+)
+def test_an_exit_is_that_of_who_entered(
+    enter: Enter, how: dict[str, str], status: int, said: str
+) -> None:
+    process = enter("one", **how)
+
+    output, _ = process.communicate(timeout=30)
+
+    assert process.returncode == status
+    assert output.startswith("said\n")
+    assert output.endswith(said or "said\n")
+
+
+def test_none_inherits_what_is_open_for_others(enter: Enter, tmp_path: Path) -> None:
+    first = enter("first")
+    open_for_the_first = told(tmp_path, "first")[-1]
+    others = [enter(f"other-{number}") for number in range(5)]
+    assert {told(tmp_path, f"other-{number}")[-1] for number in range(5)} == {open_for_the_first}
+    for process in (first, *others):
+        process.kill()
+
+
+def test_all_end_with_the_host(tmp_path: Path) -> None:
+    runtime = tmp_path / "runtime"
+    with host_in(runtime) as host:
+        early = enter_host(runtime, tmp_path, "early")
+        pid = int(told(tmp_path, "early")[0])
+        assert host.stdin is not None
+        host.stdin.close()
+
+        early.wait(30)
+
+        wait_until(lambda: has_ended(pid))
