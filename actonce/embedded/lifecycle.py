@@ -145,7 +145,7 @@ def down(paths: Paths) -> bool:
 def kill_functions(state: State) -> int:
     """Kill every process of a function, as a crash of its host would; how many there were."""
     listing = subprocess.run(
-        ["ps", "-eo", "pid=,pgid=,command="], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-eo", "pid=,pgid=,command="], capture_output=True, text=True, check=True
     ).stdout
     killed = 0
     for line in listing.splitlines():
@@ -312,7 +312,10 @@ def _is_server(pid: int) -> bool:
     except OSError:
         return False
     answer = subprocess.run(
-        ["ps", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False
+        ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     status, _, command = answer.stdout.strip().partition(" ")
     return not status.startswith("Z") and "actonce.embedded.server" in command
