@@ -401,6 +401,9 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
         lifecycle.warm(stack)
         theatre = Theatre(stack, faults_folder, queue_url)
         scenes = [Scene(theatre, hazard) for hazard in CAUSES]
+        # Made here: `handler_here` changes the environment that a client is made from.
+        for service in ("dynamodb", "lambda", "sqs"):
+            stack.aws.client(service)
         with ThreadPoolExecutor(len(scenes)) as threads:
             list(threads.map(lambda scene: CAUSES[scene.hazard](scene), scenes))
         wait_until(theatre.is_at_rest, LONGEST_SECONDS)
