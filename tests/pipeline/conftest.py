@@ -13,7 +13,7 @@ def spark() -> Iterator[SparkSession]:
     """One session per process: on SPARK_REMOTE if that is set, else Spark here."""
     if not os.environ.get("SPARK_REMOTE") and shutil.which("java") is None:
         pytest.skip("NO JAVA ON THIS MACHINE: nothing of the audit was tested with Spark")
-    session = spark_session("tests")
+    session = spark_session("tests", brief=True)
     session.conf.set("spark.sql.shuffle.partitions", "2")
     if not os.environ.get("SPARK_REMOTE"):
         # For a handful of rows code is not worth compiling. The run on Spark Connect, the demo's
