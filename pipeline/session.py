@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pipeline.errors import CannotAudit
 
 _BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of two compilers the JVM has, the quick one, and no threads that collect garbage: both pay off after
-minutes."""
+"""Of two compilers the JVM has, the quick one, and no threads that collect garbage: they pay off
+after minutes."""
 
 
 def spark_session(name: str, *, brief: bool = False) -> SparkSession:
