@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.errors import CannotAudit
 
-_BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Of two compilers the JVM has, the quick one, and no threads that collect garbage: they pay off
 after minutes."""
 
@@ -53,7 +53,7 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
             .config("spark.sql.adaptive.advisoryPartitionSizeInBytes", "16m")
         )
         if brief:
-            builder = builder.config("spark.driver.defaultJavaOptions", _BRIEF)
+            builder = builder.config("spark.driver.defaultJavaOptions", BRIEF)
         spark = builder.getOrCreate()
         # A file that cannot be read is reported by the audit, not by a stack trace.
         spark.sparkContext.setLogLevel("OFF")

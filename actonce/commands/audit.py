@@ -99,13 +99,10 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     Returns:
         Where it is.
     """
-    report = importlib.import_module("actonce.report")
-    if "://" not in out:
-        report.write(summary, Path(out) / _PAGE)
-        return str(Path(out) / _PAGE)
     page = f"{out.rstrip('/')}/{_PAGE}"
-    write_text = importlib.import_module("pipeline.results").write_text
-    write_text(spark, page, report.html(summary), "text/html; charset=utf-8")
+    drawn = importlib.import_module("actonce.report").html(summary)
+    results = importlib.import_module("pipeline.results")
+    results.write_text(spark, page, drawn, "text/html; charset=utf-8")
     return page
 
 

@@ -70,7 +70,7 @@ def test_what_the_walk_did_not_find_is_a_disagreement(
 @pytest.fixture(scope="module")
 def ends(stack: Stack, embedded_paths: Paths) -> dict[str, Ends]:
     ends = cause_all(stack, embedded_paths.faults)
-    warm(stack)  # as the tests after this file expect it
+    warm(stack)  # the faults took the processes along, and the tests after this file load them
     return ends
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.audit import Request, audit, main, requested
 from pipeline.errors import CannotAudit
-from pipeline.session import spark_session
+from pipeline.session import BRIEF, spark_session
 from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, performed, write
 
 NEXT_DAY = "2026-02-01"
@@ -152,7 +152,6 @@ def test_without_java_it_says_so_in_one_sentence(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Those that meet each of its ways; for all of them: SPARK_REMOTE=local pytest -n 0 tests/pipeline
 CONNECT = "every_real_shape or late_records or differs_in_one_digit"
 
@@ -172,7 +171,7 @@ def test_the_same_on_spark_connect(spark: SparkSession) -> None:
             *(str(TESTS / name) for name in ("test_days.py", "test_real_shapes.py")),
             str(TESTS / "test_verdicts.py"), "-k", CONNECT,
         ],
-        env=environment | {"SPARK_REMOTE": "local", "SPARK_SUBMIT_OPTS": QUICK_JVM},
+        env=environment | {"SPARK_REMOTE": "local", "SPARK_SUBMIT_OPTS": BRIEF},
         capture_output=True,
         text=True,
         check=False,
