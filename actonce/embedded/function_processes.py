@@ -8,11 +8,15 @@ start at once, as after a crash of all of them, then overrun Lambda's 10 s init 
 machine, and MiniStack answers one overrun by ending every process of that function. A fork takes
 some hundredths of a second.
 
-Invariant: who enters and the fork that works for it end together, and by the same signal, even if
-the fork is stopped; all forks end with the host, and the host when its standard input closes.
+Invariants: who enters and the fork that works for it end together, and by the same signal, even if
+the fork is stopped; all forks end with the host, and the host when its standard input closes. What
+a function has written is read before its answer is given: MiniStack looks for lines for some
+milliseconds after the answer, and takes what it has not read by then at the next call, if any.
 """
 
 import contextlib
+import fcntl
+import functools
 import importlib
 import json
 import os
@@ -22,17 +26,20 @@ import signal
 import socket
 import struct
 import sys
+import termios
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 SOCKET = "functions.socket"
 _PATIENCE_SECONDS = 30.0
+_READING_SECONDS = 10.0
 LOADED = ("boto3", "boto3.dynamodb.conditions", "concurrent.futures", "hashlib", "uuid")
 _SIZE = struct.Struct("!I")
 _STATUS = struct.Struct("!i")
+_UNREAD = struct.Struct("i")
 _OUTPUT = (1, 2)
 
 
@@ -143,6 +150,7 @@ def _work(asked: Mapping[str, Any], output: list[int]) -> None:
     sys.path[:] = asked["path"] + [path for path in sys.path if path not in asked["path"]]
     sys.argv[1:] = asked["arguments"]
     try:
+        _answer_after_the_lines()
         runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)
     except SystemExit as ended:
         os._exit(ended.code if isinstance(ended.code, int) else 1)
@@ -150,6 +158,29 @@ def _work(asked: Mapping[str, Any], output: list[int]) -> None:
         sys.excepthook(*sys.exc_info())
         os._exit(1)
     os._exit(0)
+
+
+def _answer_after_the_lines() -> None:
+    client = importlib.import_module("awslambdaric.lambda_runtime_client").BaseLambdaRuntimeClient
+    for name in ("post_invocation_result", "post_invocation_error"):
+        setattr(client, name, _when_lines_are_read(getattr(client, name)))
+
+
+def _when_lines_are_read(post: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(post)
+    def posting(*arguments: Any, **named: Any) -> None:
+        deadline = time.monotonic() + _READING_SECONDS
+        while any(map(_unread, _OUTPUT)) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        post(*arguments, **named)
+
+    return posting
+
+
+def _unread(pipe: int) -> int:
+    """How many bytes a pipe holds that nobody has read."""
+    size: int = _UNREAD.unpack(fcntl.ioctl(pipe, termios.FIONREAD, bytes(_UNREAD.size)))[0]
+    return size
 
 
 def host(folder: Path) -> None:

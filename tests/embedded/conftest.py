@@ -15,7 +15,7 @@ from actonce.aws import Stack
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import Paths
-from tests.embedded import logs, waiting
+from tests.embedded import waiting
 
 _NEEDS_EMBEDDED = {"embedded_paths", "stack", "state"}
 
@@ -81,7 +81,6 @@ def deliveries(stack: Stack) -> Callable[[str], list[dict[str, Any]]]:
     """Reads the `deliveries` stream: the lines of one message id (without blanks), in order."""
 
     def of_message(message_id: str) -> list[dict[str, Any]]:
-        logs.hand_over(stack)
         # MiniStack answers with 10,000 events and no token for more, so it has to look for the id.
         pages = stack.logs.get_paginator("filter_log_events").paginate(
             logGroupName=stack.starter_log_group, filterPattern=f'"{message_id}"'

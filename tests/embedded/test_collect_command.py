@@ -9,7 +9,6 @@ import pytest
 
 from actonce.aws import Stack
 from actonce.embedded.lifecycle import State
-from tests.embedded import logs
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 
@@ -42,7 +41,6 @@ def test_one_messages_records_of_every_stream_are_collected(
 
     def collected() -> bool:
         # A line of the log is there a moment after the execution that it tells of.
-        logs.hand_over(stack)
         arguments = ("--day", "today", "--sent", str(tmp_path / "sent"), "--to", str(records))
         summary = run_json(state, "collect", *arguments)
         assert summary["missing"] == []

@@ -18,6 +18,7 @@ from tests.embedded.waiting import wait_until
 RUNTIME = """\
 import os, pathlib, sys, time
 import handler
+from awslambdaric import lambda_runtime_client as client
 told = pathlib.Path(os.environ["TOLD"])
 new = told.with_suffix(".new")
 open_files = str(len(os.listdir("/dev/fd")))
@@ -25,11 +26,24 @@ words = [str(os.getpid()), os.getcwd(), handler.NAME, *sys.argv[1:], open_files]
 new.write_text("\\n".join(words))
 new.rename(told)
 print("said", flush=True)
+if "answer" in os.environ:
+    getattr(client.BaseLambdaRuntimeClient(), os.environ["answer"])()
 if "exit" in os.environ:
     sys.exit(int(os.environ["exit"]))
 if "fail" in os.environ:
     raise ValueError("no good")
 time.sleep(600)
+"""
+
+CLIENT = """\
+import fcntl, os, pathlib, termios
+class BaseLambdaRuntimeClient:
+    def post_invocation_result(self):
+        unread = int.from_bytes(fcntl.ioctl(1, termios.FIONREAD, bytes(4)), "little")
+        told = pathlib.Path(os.environ["TOLD"])
+        told.with_suffix(".new").write_text(f"answered with {unread} bytes unread")
+        told.with_suffix(".new").rename(told)
+    post_invocation_error = post_invocation_result
 """
 
 Enter = Callable[..., subprocess.Popen[str]]
@@ -44,6 +58,7 @@ def host_in(runtime: Path) -> Iterator[subprocess.Popen[bytes]]:
     (runtime / "awslambdaric").mkdir()
     (runtime / "awslambdaric" / "__init__.py").touch()
     (runtime / "awslambdaric" / "__main__.py").write_text(RUNTIME)
+    (runtime / "awslambdaric" / "lambda_runtime_client.py").write_text(CLIENT)
     with lambda_runtime.start_host(runtime, runtime / "bytecode") as host:
         yield host
         assert host.stdin is not None
@@ -150,6 +165,19 @@ def test_an_exit_is_that_of_who_entered(
     assert process.returncode == status
     assert output.startswith("said\n")
     assert output.endswith(said or "said\n")
+
+
+@pytest.mark.parametrize("answer", ["post_invocation_result", "post_invocation_error"])
+def test_the_answer_comes_after_the_lines_are_read(
+    enter: Enter, tmp_path: Path, answer: str
+) -> None:
+    process = enter("one", answer=answer)
+    told(tmp_path, "one")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "said\n"
+
+    wait_until(lambda: told(tmp_path, "one") == ["answered with 0 bytes unread"])
+    process.kill()
 
 
 def test_none_inherits_what_is_open_for_others(enter: Enter, tmp_path: Path) -> None:
