@@ -34,9 +34,10 @@ from pipeline.errors import CannotAudit
 from pipeline.gaps import gap_columns, gaps
 from pipeline.layout import Listing, as_argument, is_small, list_records, readable
 from pipeline.quarantine import quarantine
-from pipeline.reading import is_unreadable, narrow, records, without_broken
+from pipeline.reading import before, is_unreadable, narrow, records, without_broken
 from pipeline.results import days_held, empty_days, write_days, write_json
 from pipeline.session import configured, spark_session
+from pipeline.sql import columns
 from pipeline.streams import STREAMS
 from pipeline.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
 
@@ -184,7 +185,8 @@ def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[st
         f"{request.out}/days",
         whole=request.since is None,
     )
-    numbers = messages.agg(*gap_columns(), *summary.latency_columns()).collect()[0].asDict()
+    of_all = gap_columns() | summary.latency_columns()
+    numbers = messages.agg(*columns(of_all)).collect()[0].asDict()
     asked = tuple(
         file for file in listing.files if request.since is None or since <= file.day <= until
     )
@@ -228,10 +230,7 @@ def _deliveries(spark: SparkSession, request: Request, listing: Listing) -> Data
 
 
 def _until(rows: DataFrame, as_of: datetime | None) -> DataFrame:
-    """The records before a moment; what has no time of its own stays."""
-    if as_of is None:
-        return rows
-    return rows.where(F.col("at").isNull() | (F.col("at") < int(as_of.timestamp() * 1000)))
+    return rows if as_of is None else before(rows, int(as_of.timestamp() * 1000))
 
 
 def _span(request: Request, listing: Listing) -> tuple[date, date]:

@@ -1,12 +1,11 @@
 """How long after a message's first delivery its duplicates come."""
 
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql import DataFrame
 
+from pipeline.sql import worked_out
 from pipeline.streams import Code
 
 BUCKETS: Final = (1, 10, 60, 300, 3600, 86_400, 14 * 86_400, 90 * 86_400, None)
@@ -14,25 +13,22 @@ BUCKETS: Final = (1, 10, 60, 300, 3600, 86_400, 14 * 86_400, 90 * 86_400, None)
 retention, 90 days how long Step Functions remembers a name."""
 
 
-def gap_columns() -> list[Column]:
+def gap_columns() -> dict[str, str]:
     """Aggregates over messages, as `gaps` reads them: one pass serves all numbers of a page.
 
     Of up to three deliveries a message tells all times itself; of more they are looked up.
     """
-    first = F.unix_millis("first_delivery_at")
-    last = _bucket(F.unix_millis("last_delivery_at") - first)
-    second = _bucket(F.unix_millis("second_delivery_at") - first)
-    deliveries = F.col("deliveries")
-    return [
-        F.count_if(deliveries > 3).alias("often"),
-        *(
-            (
-                F.count_if(deliveries.between(2, 3) & (last == index))
-                + F.count_if((deliveries == 3) & (second == index))
-            ).alias(f"gap_{index}")
+    first = "unix_millis(first_delivery_at)"
+    last = _bucket(f"unix_millis(last_delivery_at) - {first}")
+    second = _bucket(f"unix_millis(second_delivery_at) - {first}")
+    return {
+        "often": "count_if(deliveries > 3)",
+        **{
+            f"gap_{index}": f"count_if(deliveries BETWEEN 2 AND 3 AND {last} = {index}) "
+            f"+ count_if(deliveries = 3 AND {second} = {index})"
             for index in range(len(BUCKETS))
-        ),
-    ]
+        },
+    }
 
 
 def gaps(
@@ -48,16 +44,14 @@ def gaps(
     """
     counts = {index: counted[f"gap_{index}"] for index in range(len(BUCKETS))}
     if counted["often"]:
-        often = messages.where(F.col("deliveries") > 3).select(
-            "message_id", F.unix_millis("first_delivery_at").alias("first")
+        often = messages.where("deliveries > 3").selectExpr(
+            "message_id", "unix_millis(first_delivery_at) AS first"
         )
-        delivered = F.col("code").between(int(Code.STARTED), int(Code.REFUSED_NOT_STARTABLE))
         after = (
-            deliveries()
-            .where(delivered & F.col("message_id").isNotNull())
-            .select("message_id", "at")
+            worked_out(deliveries(), "message_id", "at", "code")
+            .where(f"code BETWEEN {int(Code.STARTED)} AND {int(Code.REFUSED_NOT_STARTABLE)}")
             .join(often, on="message_id", how="inner")
-            .select(_bucket(F.col("at") - F.col("first")).alias("bucket"))
+            .selectExpr(f"{_bucket('at - first')} AS bucket")
         )
         for row in after.groupBy("bucket").count().collect():
             counts[row["bucket"]] += row["count"]
@@ -66,10 +60,10 @@ def gaps(
     return _summary(counts)
 
 
-def _bucket(gap: Column) -> Column:
-    """Which of `BUCKETS` a gap in ms is in; null, if it is."""
-    above = [(gap > end * 1000).cast("int") for end in BUCKETS if end is not None]
-    return reduce(lambda one, other: one + other, above)
+def _bucket(gap: str) -> str:
+    """Which of `BUCKETS` a gap in ms is in; null, if it is. SQL, as the gap."""
+    above = (f"CAST({gap} > {end * 1000} AS int)" for end in BUCKETS if end is not None)
+    return f"({' + '.join(above)})"
 
 
 def _summary(counts: dict[int, int]) -> dict[str, Any]:

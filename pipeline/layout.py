@@ -14,7 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline.errors import CannotAudit
 from pipeline.streams import STREAMS
 
-_PLACE = re.compile(r"/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/")
+PLACE = r"/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
+"""In the path of a file of records: its stream and its day."""
 _MANIFEST = re.compile(r"/manifest-(summary|files)\.(json|md5|checksum)$")  # of a DynamoDB export
 _RESULTS = re.compile(r"/(messages|days|quarantine)/|/(summary\.json|report\.html)$")
 
@@ -80,7 +81,7 @@ def list_records(spark: SparkSession, root: str, ignore: Iterable[str] = ()) -> 
     found = _local(root) if not is_uri(root) and Path(root).is_dir() else _listed(spark, root)
     files, unread = [], []
     for path, size, _ in sorted(found):
-        place = _PLACE.search(path)
+        place = re.search(PLACE, path)
         if place and place[1] in STREAMS:
             if size == 0 and path.endswith(".gz"):
                 unread.append((path, "truncated_gzip"))

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.layout import File, Kind, Listing, as_argument, is_uri, readable
 from pipeline.reading import records
+from pipeline.sql import worked_out
 
 MAX_EXAMPLES = 100
 _SHOWN = 200  # characters of a line that are kept
@@ -46,25 +46,20 @@ def quarantine(
         if is_uri(folder) or Path(folder).exists():
             spark.createDataFrame([], _TABLE).write.mode("overwrite").json(folder)
         return Quarantine(by_reason, examples[:MAX_EXAMPLES])
-    bad = F.col("problem").isNotNull()
-    named = {
-        readable(row.file)
-        for row in records(spark, files).where(bad).select("file").distinct().collect()
-    }
+
+    def bad_lines(among: tuple[File, ...]) -> DataFrame:
+        rows = worked_out(records(spark, among), "file", "line", "problem", "text")
+        return rows.where("problem IS NOT NULL")
+
+    named = {readable(row.file) for row in bad_lines(files).select("file").distinct().collect()}
     again = tuple(
         file if file.kind is Kind.PARQUET else File(file.path, file.stream, file.day, Kind.BYTES)
         for file in files
         if readable(file.path) in named
     )
     (
-        records(spark, again)
-        .where(bad)
-        .select(
-            "file",
-            "line",
-            F.col("problem").alias("reason"),
-            F.substring("text", 1, _SHOWN).alias("text"),
-        )
+        bad_lines(again)
+        .selectExpr("file", "line", "problem AS reason", f"substring(text, 1, {_SHOWN}) AS text")
         .write.mode("overwrite")
         .json(folder)
     )

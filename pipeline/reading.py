@@ -1,15 +1,15 @@
 """All streams' records, out of all their files."""
 
-from collections.abc import Iterator
 from datetime import date
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import File, Kind, Listing, as_argument, readable
+from pipeline.layout import PLACE, File, Kind, Listing, as_argument, readable
 from pipeline.lines import broken_files, careful_lines, plain_lines
 from pipeline.records import parquet_records, parquet_schema, text_records
+from pipeline.sql import literal
 from pipeline.streams import STREAMS, Code
 
 
@@ -21,44 +21,55 @@ def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = Tru
         files: what to read.
         located: whether records out of Parquet say in which `file` they are.
     """
-    parts = [part for stream in STREAMS for part in _parts(spark, stream, files, located=located)]
-    return reduce(DataFrame.union, parts)
 
-
-def _parts(
-    spark: SparkSession, stream: str, files: tuple[File, ...], *, located: bool
-) -> Iterator[DataFrame]:
     def of(kind: Kind) -> list[str]:
-        return [file.path for file in files if file.stream == stream and file.kind is kind]
+        return [file.path for file in files if file.kind is kind]
 
-    if paths := of(Kind.PARQUET):
-        reader = spark.read.schema(parquet_schema(stream))
-        table = reader.parquet(*(as_argument(path) for path in paths))
-        yield parquet_records(table, stream, located=located)
+    parts = []
+    for stream in STREAMS:
+        in_parquet = (file for file in files if file.kind is Kind.PARQUET)
+        if paths := [as_argument(file.path) for file in in_parquet if file.stream == stream]:
+            table = spark.read.schema(parquet_schema(stream)).parquet(*paths)
+            parts.append(parquet_records(table, stream, located=located))
     lines = []
     if paths := of(Kind.TEXT):
         lines.append(plain_lines(spark, paths))
     if paths := of(Kind.BYTES):
         lines.append(careful_lines(spark, paths))
     if lines:
-        yield text_records(reduce(DataFrame.union, lines), stream)
+        parts.append(text_records(reduce(DataFrame.union, lines)))
+    return reduce(DataFrame.union, parts)
+
+
+def before(rows: DataFrame, moment: int) -> DataFrame:
+    """The records before a moment (ms), and those without a time of their own.
+
+    Later ones stay as rows that tell nothing. Spark would work out a filter's columns once more,
+    below the projection that makes them; an aggregate passes such rows over.
+    """
+    return rows.withColumns(
+        {
+            name: F.expr(f"CASE WHEN at >= {moment} THEN NULL ELSE {name} END")
+            for name in ("message_id", "code", "at")
+        }
+    )
 
 
 def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame:
     """What the aggregate needs, numbers but for the id.
 
-    Records that tell no message are those of the days asked for only; quarantined lines have no
-    time of their own, so their folder's day counts.
+    Records that tell no message count on the days asked for only, others tell nothing (see
+    `before`); quarantined lines have no time of their own, so their folder's day counts.
     """
+    code = "code"
     if since is not None and until is not None:
-        folder = F.regexp_extract("file", r"/dt=(\d{4}-\d\d-\d\d)/", 1)
-        day = F.when(F.col("code") == int(Code.QUARANTINED), folder).otherwise(
-            F.date_format(F.timestamp_millis(F.col("at")), "yyyy-MM-dd")
-        )
-        rows = rows.where(
-            F.col("message_id").isNotNull() | day.between(since.isoformat(), until.isoformat())
-        )
-    return rows.select("message_id", "at", "code", "f1", "f2", "f3", "f4")
+        day = f"""
+            CASE code WHEN {int(Code.QUARANTINED)} THEN regexp_extract(file, {literal(PLACE)}, 2)
+            ELSE date_format(timestamp_millis(at), 'yyyy-MM-dd') END
+        """
+        asked = f"message_id IS NOT NULL OR {day} BETWEEN '{since}' AND '{until}'"
+        code = f"CASE WHEN {asked} THEN code END AS code"
+    return rows.selectExpr("message_id", "at", code, "f1", "f2", "f3", "f4")
 
 
 def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> Listing:

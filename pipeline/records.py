@@ -2,78 +2,82 @@
 
 A line is a plain record, or AWS's envelope around it: a Logs subscription's batch of lines, an
 EventBridge event, an item of a DynamoDB export. Firehose may put several on one line.
+
+The lines of all streams are one table: five would be five times the work to plan.
 """
 
-from collections.abc import Callable
-from functools import reduce
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import file_path
-from pipeline.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, Code
+from pipeline.layout import PLACE, file_path
+from pipeline.sql import literal
+from pipeline.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, STREAMS, Code
 
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
 # after a string's end no letter follows, so this is never inside a record.
-_SEAM: Final = r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)'
-_LOGS: Final = '"logEvents"'  # no plain record has it: in a string its quotes are escaped
-_TIME: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)$"
+_SEAM: Final = literal(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)')
+_APART: Final = literal(r"\}\s+\{")
+_LOGS: Final = literal('"logEvents"')  # no plain record has it: its quotes are escaped in a string
+_TIME: Final = literal(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)$")
 # Where the schema says string, Spark takes a number or an object for its text.
-_NOT_TEXT: Final = (
+_NOT_TEXT: Final = literal(
     r'"(stream|at|message_id|sqs_message_id|fingerprint|end|reason|execution_name|status|event'
     r'|decision|S)"\s*:\s*[-\d\[tf]'
 )
-_HASHED_ID: Final = r"^sha256-[0-9a-f]{64}$"
+_HASHED_ID: Final = literal(r"^sha256-[0-9a-f]{64}$")
 _STORED_BYTES: Final = 2048
 
+_BATCH: Final = "struct<messageType:string,logEvents:array<struct<message:string>>>"
+_TEXTS: Final = tuple(
+    dict.fromkeys(name for stream in STREAMS for name in COLUMNS[stream] if name != "at")
+)
 _ITEM: Final = (
     "struct<message_id:struct<S:string>,appointment_id:struct<S:string>,booked_at:struct<S:string>>"
 )
-SCHEMAS: Final = {
-    "sent": "stream:string,version:string,at:string,message_id:string,sqs_message_id:string",
-    "deliveries": "stream:string,version:string,at:string,end:string,reason:string,"
-    "message_id:string,fingerprint:string,sqs_message_id:string",
-    "executions": "stream:string,version:string,at:string,execution_name:string,message_id:string,"
-    "status:string,outcome:string,error:string,`detail-type`:string,"
-    "detail:struct<name:string,status:string,startDate:bigint,stopDate:bigint,redriveDate:bigint,"
-    "input:string,output:string,error:string>",
-    "effects": f"Item:{_ITEM},NewImage:{_ITEM},Keys:{_ITEM}",
-    "dead_letters": "stream:string,version:string,at:string,message_id:string,event:string,"
-    "reason:string,error:string,decision:string,note:string,decided_by:string",
-}
+_EVENT: Final = (
+    "struct<name:string,status:string,startDate:bigint,stopDate:bigint,redriveDate:bigint,"
+    "input:string,output:string,error:string>"
+)
+_SCHEMA: Final = ",".join(
+    (
+        *(f"{name}:string" for name in ("stream", "version", "at", *_TEXTS)),
+        f"`detail-type`:string,detail:{_EVENT}",
+        f"Item:{_ITEM},NewImage:{_ITEM},Keys:{_ITEM}",
+    )
+)
 """Every stream's lines, plain and in their envelopes; fields not named are not read."""
 
 
-def text_records(lines: DataFrame, stream: str) -> DataFrame:
-    """The records of one stream's lines.
+def text_records(lines: DataFrame) -> DataFrame:
+    """The records of lines; which stream's a line is, its file's folder says.
 
     Returns:
         `stream`, `file`, `line`, `text`, `problem` (null: a good record), `message_id` (null where
         the record tells none), `at` (long, ms), `code`, `f1` to `f4` (longs: a delivery's
         fingerprint, an effect's identity) and `what` (a few words for a person).
     """
+    place = ("file", "line", "text", "stream")
+    # In an array: of a bare text Spark reads the first object and forgets what follows.
+    objects = f"from_json(concat('[', text, ']'), {literal(f'array<struct<{_SCHEMA}>>')})"
     parsed = (
         _single_objects(lines)
-        .select(
-            "file",
-            "line",
-            "text",
-            "problem",
-            # In an array: of a bare text Spark reads the first object and forgets what follows.
-            F.from_json(
-                F.concat(F.lit("["), "text", F.lit("]")), f"array<struct<{SCHEMAS[stream]}>>"
-            ).alias("objects"),
+        .selectExpr(
+            *("file", "line", "text", "problem"),
+            f"regexp_extract(file, {literal(PLACE)}, 1) AS stream",
+            f"{objects} AS objects",
         )
-        .select(
-            "file",
-            "line",
-            "text",
-            F.coalesce("problem", _malformed(F.col("text"), F.col("objects"))).alias("problem"),
-            F.get("objects", F.lit(0)).alias("r"),
+        # Exploded, because no filter goes below that: it would parse the line again, and again.
+        .selectExpr(
+            *place,
+            f"coalesce(problem, {_MALFORMED}) AS problem",
+            "explode_outer(slice(objects, 1, 1)) AS r",
         )
     )
-    return _records(_plain(parsed, stream), stream)
+    return _records(_plain(parsed, place), _of_any_stream())
 
 
 def parquet_schema(stream: str) -> str:
@@ -99,6 +103,7 @@ def parquet_records(table: DataFrame, stream: str, *, located: bool) -> DataFram
     """
     nothing = F.lit(None).cast("string")
     plain = table.select(
+        F.lit(stream).alias("stream"),
         F.unix_millis("at").alias("at"),
         *(name for name in COLUMNS[stream] if name != "at"),
         file_path() if located else nothing.alias("file"),
@@ -106,275 +111,247 @@ def parquet_records(table: DataFrame, stream: str, *, located: bool) -> DataFram
         nothing.alias("text"),
         nothing.alias("problem"),
     )
-    return _records(plain, stream)
+    return _records(plain, _TOLD[stream])
 
 
 def _single_objects(lines: DataFrame) -> DataFrame:
     """One row per object: seams cut, and Logs' batches opened."""
-    text = F.col("text")
-    simple = ~text.contains("}{") & ~text.rlike(r"\}\s+\{") & ~text.contains(_LOGS)
-    objects = F.when(
-        text.isNull() | F.col("problem").isNotNull() | simple, F.array(text)
-    ).otherwise(F.flatten(F.transform(F.split(text, _SEAM), _unwrapped)))
+    simple = (
+        f"NOT contains(text, '}}{{') AND NOT rlike(text, {_APART}) AND NOT contains(text, {_LOGS})"
+    )
     # A log line keeps its line feed inside the batch.
-    bare = F.btrim("text", F.lit(" \t\r\n"))
-    pieces = lines.select("file", "line", "problem", F.explode(objects).alias("text")).select(
-        "file", "line", "problem", bare.alias("text")
-    )
-    return pieces.where(F.col("problem").isNotNull() | (F.length("text") > 0))
-
-
-def _unwrapped(text: Column) -> Column:
-    """The log lines in a Logs subscription's batch; a control message has none."""
-    batch = F.from_json(text, "struct<messageType:string,logEvents:array<struct<message:string>>>")
-    inside = F.transform(batch["logEvents"], lambda event: event["message"])
-    return F.when(
-        text.contains(_LOGS) & text.endswith("}"),
-        F.when(batch["messageType"] == "CONTROL_MESSAGE", F.array().cast("array<string>"))
-        .when((batch["messageType"] == "DATA_MESSAGE") & batch["logEvents"].isNotNull(), inside)
-        .otherwise(F.array(text)),
-    ).otherwise(F.array(text))
-
-
-def _malformed(text: Column, objects: Column) -> Column:
-    whole = text.startswith("{") & text.endswith("}") & (F.size(objects) == 1)
-    return F.when(~F.coalesce(whole, F.lit(False)), "corrupt_line").when(
-        text.rlike(_NOT_TEXT), "wrong_type"
+    bare = r"btrim(text, ' \t\r\n') AS text"
+    return (
+        lines.selectExpr(
+            *("file", "line", "problem"),
+            f"""explode(
+                CASE WHEN text IS NULL OR problem IS NOT NULL OR {simple} THEN array(text)
+                ELSE flatten(transform(split(text, {_SEAM}), one -> {_UNWRAPPED})) END
+            ) AS text""",
+        )
+        .selectExpr("file", "line", "problem", bare)
+        .where("problem IS NOT NULL OR length(text) > 0")
     )
 
 
-def _plain(parsed: DataFrame, stream: str) -> DataFrame:
+# The log lines in a Logs subscription's batch; a control message has none.
+_UNWRAPPED: Final = f"""
+    CASE WHEN contains(one, {_LOGS}) AND endswith(one, '}}') THEN
+        CASE WHEN from_json(one, '{_BATCH}').messageType = 'CONTROL_MESSAGE'
+            THEN CAST(array() AS array<string>)
+        WHEN from_json(one, '{_BATCH}').messageType = 'DATA_MESSAGE'
+            AND from_json(one, '{_BATCH}').logEvents IS NOT NULL
+            THEN from_json(one, '{_BATCH}').logEvents.message
+        ELSE array(one) END
+    ELSE array(one) END
+"""
+
+_MALFORMED: Final = f"""
+    CASE WHEN NOT coalesce(
+        startswith(text, '{{') AND endswith(text, '}}') AND size(objects) = 1, false
+    ) THEN 'corrupt_line'
+    WHEN rlike(text, {_NOT_TEXT}) THEN 'wrong_type' END
+"""
+
+
+def _plain(parsed: DataFrame, place: Iterable[str]) -> DataFrame:
     """The plain record's columns, out of whichever envelope; `at` in ms."""
-    r = F.col("r")
-    if stream == "effects":
-        return _plain_effects(parsed)
-    values: dict[str, Column] = {name: r[name] for name in COLUMNS[stream]}
-    values["at"] = _milliseconds(r["at"])
-    event = F.lit(False)
-    if stream == "executions":
-        event = r["detail-type"].isNotNull()
-        values = _execution(r, values, event)
-    problem = F.when(~event, _header_problem(r, stream))
-    return parsed.select(
-        "file",
-        "line",
-        "text",
-        F.coalesce("problem", problem).alias("problem"),
-        *(value.alias(name) for name, value in values.items()),
-    )
-
-
-def _plain_effects(parsed: DataFrame) -> DataFrame:
-    r = F.col("r")
-    item = F.coalesce(r["Item"], r["NewImage"])
-    # The table also holds the practices' books, which are no effects.
-    key = F.coalesce(item["appointment_id"]["S"], r["Keys"]["appointment_id"]["S"])
-    problem = F.when(item.isNull() & r["Keys"].isNotNull(), "deleted_effect").when(
-        item.isNull(), "not_a_record"
-    )
-    return parsed.where(
-        F.col("problem").isNotNull() | key.isNull() | ~key.startswith("book-")
-    ).select(
-        "file",
-        "line",
-        "text",
-        F.coalesce("problem", problem).alias("problem"),
-        _milliseconds(item["booked_at"]["S"]).alias("at"),
-        item["message_id"]["S"].alias("message_id"),
-        item["appointment_id"]["S"].alias("appointment_id"),
-    )
-
-
-def _execution(r: Column, plain: dict[str, Column], event: Column) -> dict[str, Column]:
-    detail = r["detail"]
-    message_id = F.get_json_object(detail["input"], "$.message_id")
+    told_id = _stored("get_json_object(r.detail.input, '$.message_id')")
     # Without its input an event still tells the id, if the execution is named by the id itself.
-    of_name = F.when(~detail["name"].rlike(_HASHED_ID), detail["name"])
-    at = F.when(
-        detail["status"] == "RUNNING", F.coalesce(detail["redriveDate"], detail["startDate"])
-    ).otherwise(detail["stopDate"])
-    return {
-        "at": F.when(event, at).otherwise(plain["at"]),
-        "message_id": F.when(event, F.coalesce(_stored(message_id), of_name)).otherwise(
-            plain["message_id"]
-        ),
-        "status": F.when(event, detail["status"]).otherwise(plain["status"]),
-        "outcome": F.when(event, F.get_json_object(detail["output"], "$.outcome")).otherwise(
-            plain["outcome"]
-        ),
-        "error": F.when(event, detail["error"]).otherwise(plain["error"]),
+    of_name = f"CASE WHEN NOT rlike(r.detail.name, {_HASHED_ID}) THEN r.detail.name END"
+    from_events = {
+        "at": "CASE WHEN r.detail.status = 'RUNNING' "
+        "THEN coalesce(r.detail.redriveDate, r.detail.startDate) ELSE r.detail.stopDate END",
+        "message_id": f"coalesce({told_id}, {of_name})",
+        "status": "r.detail.status",
+        "outcome": "get_json_object(r.detail.output, '$.outcome')",
+        "error": "r.detail.error",
+    }
+    from_items = {
+        "at": _milliseconds("item.booked_at.S"),
+        "message_id": "item.message_id.S",
+        "appointment_id": "item.appointment_id.S",
     }
 
+    def column(name: str) -> str:
+        plain = _milliseconds("r.at") if name == "at" else f"r.`{name}`"
+        cases = [
+            f"WHEN envelope = '{envelope}' THEN {values[name]}"
+            for envelope, values in (("event", from_events), ("item", from_items))
+            if name in values
+        ]
+        return f"CASE {' '.join(cases)} ELSE {plain} END" if cases else plain
 
-def _stored(message_id: Column) -> Column:
+    opened = parsed.selectExpr(
+        *(*place, "problem", "r"),
+        "CASE WHEN stream = 'effects' THEN 'item' "
+        "WHEN stream = 'executions' AND r.`detail-type` IS NOT NULL THEN 'event' "
+        "ELSE 'none' END AS envelope",
+        "CASE WHEN stream = 'effects' THEN coalesce(r.Item, r.NewImage) END AS item",
+    )
+    # The table also holds the practices' books, which are no effects.
+    key = "coalesce(item.appointment_id.S, r.Keys.appointment_id.S)"
+    book = f"envelope = 'item' AND startswith({key}, 'book-') AND problem IS NULL"
+    return opened.where(f"NOT coalesce({book}, false)").selectExpr(
+        *place,
+        f"coalesce(problem, CASE envelope WHEN 'item' THEN {_ITEM_PROBLEM} "
+        f"WHEN 'none' THEN {_HEADER_PROBLEM} END) AS problem",
+        *(f"{column(name)} AS `{name}`" for name in ("at", *_TEXTS)),
+    )
+
+
+_ITEM_PROBLEM: Final = (
+    "CASE WHEN item IS NULL AND r.Keys IS NOT NULL THEN 'deleted_effect' "
+    "WHEN item IS NULL THEN 'not_a_record' END"
+)
+_HEADER_PROBLEM: Final = (
+    "CASE WHEN r.stream IS NULL OR r.stream != stream THEN 'not_a_record' "
+    f"WHEN r.version IS NULL OR r.version != '{KNOWN_VERSION}' THEN 'unknown_version' "
+    "WHEN r.at IS NULL THEN 'missing_field' END"
+)
+
+
+def _stored(message_id: str) -> str:
     """A message id as every other record has it: itself, or its hash beyond a key's length."""
-    as_it_is = (F.octet_length(message_id) <= _STORED_BYTES) & ~message_id.rlike(_HASHED_ID)
-    return F.when(as_it_is, message_id).otherwise(
-        F.concat(F.lit("sha256-"), F.sha2(message_id, 256))
-    )
-
-
-def _header_problem(r: Column, stream: str) -> Column:
     return (
-        F.when(r["stream"].isNull() | (r["stream"] != stream), "not_a_record")
-        .when(r["version"].isNull() | (r["version"] != KNOWN_VERSION), "unknown_version")
-        .when(r["at"].isNull(), "missing_field")
+        f"CASE WHEN octet_length({message_id}) <= {_STORED_BYTES} "
+        f"AND NOT rlike({message_id}, {_HASHED_ID}) THEN {message_id} "
+        f"ELSE concat('sha256-', sha2({message_id}, 256)) END"
     )
 
 
-def _milliseconds(text: Column) -> Column:
-    return F.unix_millis(F.try_to_timestamp(F.when(text.rlike(_TIME), text)))
+def _milliseconds(text: str) -> str:
+    return f"unix_millis(try_to_timestamp(CASE WHEN rlike({text}, {_TIME}) THEN {text} END))"
 
 
-def _records(plain: DataFrame, stream: str) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a record tells, as SQL over its plain form.
+
+    Attributes:
+        code: one of `Code`; null: a value that nobody knows.
+        what: a few words for a person.
+        message_id: null if it tells none.
+        problem: null: it has none.
+        numbers: `f1` to `f4`; those left out are null.
+    """
+
+    code: str
+    what: str
+    message_id: str = "message_id"
+    problem: str = "CASE WHEN message_id IS NULL THEN 'missing_field' END"
+    numbers: tuple[str, ...] = ()
+
+    def number(self, index: int) -> str:
+        """One of `f1` to `f4`, counted from 0."""
+        return self.numbers[index] if index < len(self.numbers) else "CAST(NULL AS bigint)"
+
+
+def _records(plain: DataFrame, told: _Told) -> DataFrame:
     """Codes and numbers; every record without a code has a problem."""
-    told = _TOLD[stream]()
     # In steps, each a column of its own: written into each other, the code would stand in every
     # column some twenty times over, and Spark would plan, and work out, every one.
-    coded = plain.withColumn("code", F.when(F.col("problem").isNull(), told.code))
-    without = F.when(F.col("at").isNull(), "wrong_type").when(
-        F.col("code").isNull(), "unknown_value"
+    coded = plain.selectExpr("*", f"CASE WHEN problem IS NULL THEN {told.code} END AS code")
+    without = "CASE WHEN at IS NULL THEN 'wrong_type' WHEN code IS NULL THEN 'unknown_value' END"
+    sorted_out = coded.withColumn(
+        "problem", F.expr(f"coalesce(problem, {told.problem}, {without})")
     )
-    sorted_out = coded.withColumn("problem", F.coalesce("problem", told.problem, without))
-    good = F.col("problem").isNull()
-    return sorted_out.select(
-        F.lit(stream).alias("stream"),
-        "file",
-        "line",
-        "text",
-        "problem",
-        F.when(good, told.message_id).alias("message_id"),
-        F.when(good, F.col("at")).alias("at"),
-        F.when(good, F.col("code"))
-        .otherwise(F.lit(int(Code.QUARANTINED)))
-        .cast("int")
-        .alias("code"),
-        *(F.when(good, number).alias(f"f{index}") for index, number in enumerate(told.numbers, 1)),
-        told.what.alias("what"),
+    return sorted_out.selectExpr(
+        *("stream", "file", "line", "text", "problem"),
+        f"CASE WHEN problem IS NULL THEN {told.message_id} END AS message_id",
+        "CASE WHEN problem IS NULL THEN at END AS at",
+        f"CASE WHEN problem IS NULL THEN code ELSE {int(Code.QUARANTINED)} END AS code",
+        *(
+            f"CASE WHEN problem IS NULL THEN {told.number(index)} END AS f{index + 1}"
+            for index in range(4)
+        ),
+        f"{told.what} AS what",
     )
 
 
-class _Told:
-    """What a stream's record tells, as columns over its plain form."""
+def _of_any_stream() -> _Told:
+    def chosen(what: dict[str, str]) -> str:
+        cases = (f"WHEN '{stream}' THEN {sql}" for stream, sql in what.items())
+        return f"CASE stream {' '.join(cases)} END"
 
-    def __init__(
-        self,
-        code: Column,
-        what: Column,
-        *,
-        message_id: Column | None = None,
-        numbers: list[Column] | None = None,
-        problem: Column | None = None,
-    ) -> None:
-        self.code = code
-        self.what = what
-        self.message_id = F.col("message_id") if message_id is None else message_id
-        nothing = F.lit(None).cast("long")
-        self.numbers = (numbers or []) + [nothing] * (4 - len(numbers or []))
-        self.problem = (
-            F.when(F.col("message_id").isNull(), "missing_field") if problem is None else problem
-        )
-
-
-def _sent() -> _Told:
     return _Told(
-        F.lit(int(Code.SENT)),
-        F.lit("accepted by SQS"),
-        message_id=_or_sqs_id(),
-        problem=F.when(
-            F.col("message_id").isNull() & F.col("sqs_message_id").isNull(), "missing_field"
+        chosen({stream: told.code for stream, told in _TOLD.items()}),
+        chosen({stream: told.what for stream, told in _TOLD.items()}),
+        chosen({stream: told.message_id for stream, told in _TOLD.items()}),
+        chosen({stream: told.problem for stream, told in _TOLD.items()}),
+        tuple(
+            chosen({stream: told.number(index) for stream, told in _TOLD.items()})
+            for index in range(4)
         ),
     )
 
 
-def _deliveries() -> _Told:
-    end, reason = F.col("end"), F.col("reason")
-    refused = _chosen(reason, {reason: int(code) for reason, code in REFUSED.items()})
-    accepted = end.isin("started", "suppressed")
-    # A 64-bit hash of 8 bytes is one-to-one, so all four together are equal only if all 32 bytes
-    # are: the hash is merely the quick way from bytes to a number.
-    quarters = [
-        F.xxhash64(F.unhex(F.substring("fingerprint", 1 + 16 * quarter, 16)))
-        for quarter in range(4)
-    ]
-    return _Told(
-        F.when(end == "started", int(Code.STARTED))
-        .when(end == "suppressed", int(Code.SUPPRESSED))
-        .when(end == "refused", refused)
-        .when(end == "failed", int(Code.FAILED)),
-        F.concat_ws(" ", end, reason),
-        message_id=F.when(end != "failed", _or_sqs_id()),
-        numbers=[F.when(accepted, quarter) for quarter in quarters],
-        problem=F.when(end.isNull(), "missing_field")
-        .when(
-            accepted & (F.col("message_id").isNull() | F.col("fingerprint").isNull()),
-            "missing_field",
-        )
-        .when(accepted & (F.length("fingerprint") != 64), "wrong_type")
-        .when(
-            (end == "refused")
-            & (reason.isNull() | F.coalesce("message_id", "sqs_message_id").isNull()),
-            "missing_field",
+def _case(*cases: tuple[str, Code]) -> str:
+    return f"CASE {' '.join(f'WHEN {condition} THEN {int(code)}' for condition, code in cases)} END"
+
+
+# A message without an id of its own is known by SQS's.
+_OR_SQS_ID: Final = "coalesce(message_id, concat('sqs:', sqs_message_id))"
+_ACCEPTED: Final = "`end` IN ('started', 'suppressed')"
+
+_TOLD: Final = {
+    "sent": _Told(
+        code=str(int(Code.SENT)),
+        what="'accepted by SQS'",
+        message_id=_OR_SQS_ID,
+        problem=f"CASE WHEN {_OR_SQS_ID} IS NULL THEN 'missing_field' END",
+    ),
+    "deliveries": _Told(
+        code=_case(
+            ("`end` = 'started'", Code.STARTED),
+            ("`end` = 'suppressed'", Code.SUPPRESSED),
+            *(
+                (f"`end` = 'refused' AND reason = '{reason}'", Code(code))
+                for reason, code in REFUSED.items()
+            ),
+            ("`end` = 'failed'", Code.FAILED),
         ),
-    )
-
-
-def _executions() -> _Told:
-    status, outcome = F.col("status"), F.col("outcome")
-    closed_failed = F.when(
-        F.col("error") == OPERATOR_REJECTED, int(Code.CLOSED_REJECTED)
-    ).otherwise(int(Code.CLOSED_FAILED))
-    return _Told(
-        F.when(status == "RUNNING", int(Code.RUNNING))
-        .when((status == "SUCCEEDED") & (outcome == "resolved"), int(Code.CLOSED_RESOLVED))
-        .when(status == "SUCCEEDED", int(Code.CLOSED_PERFORMED))
-        .when(status == "FAILED", closed_failed)
-        .when(status.isin("TIMED_OUT", "ABORTED"), int(Code.CLOSED_FAILED)),
-        F.concat_ws(" ", status, outcome, "error"),
-    )
-
-
-def _effects() -> _Told:
-    return _Told(
-        F.lit(int(Code.EFFECT)),
-        F.col("appointment_id"),
+        what="concat_ws(' ', `end`, reason)",
+        message_id=f"CASE WHEN `end` != 'failed' THEN {_OR_SQS_ID} END",
+        problem=f"""
+            CASE WHEN `end` IS NULL THEN 'missing_field'
+            WHEN {_ACCEPTED} AND (message_id IS NULL OR fingerprint IS NULL) THEN 'missing_field'
+            WHEN {_ACCEPTED} AND length(fingerprint) != 64 THEN 'wrong_type'
+            WHEN `end` = 'refused' AND (reason IS NULL OR {_OR_SQS_ID} IS NULL)
+                THEN 'missing_field' END
+        """,
+        # A 64-bit hash of 8 bytes is one-to-one, so all four together are equal only if all 32
+        # bytes are: the hash is merely the quick way from bytes to a number.
+        numbers=tuple(
+            f"CASE WHEN {_ACCEPTED} THEN "
+            f"xxhash64(unhex(substring(fingerprint, {1 + 16 * quarter}, 16))) END"
+            for quarter in range(4)
+        ),
+    ),
+    "executions": _Told(
+        code=_case(
+            ("status = 'RUNNING'", Code.RUNNING),
+            ("status = 'SUCCEEDED' AND outcome = 'resolved'", Code.CLOSED_RESOLVED),
+            ("status = 'SUCCEEDED'", Code.CLOSED_PERFORMED),
+            (f"status = 'FAILED' AND error = '{OPERATOR_REJECTED}'", Code.CLOSED_REJECTED),
+            ("status IN ('FAILED', 'TIMED_OUT', 'ABORTED')", Code.CLOSED_FAILED),
+        ),
+        what="concat_ws(' ', status, outcome, error)",
+    ),
+    "effects": _Told(
+        code=str(int(Code.EFFECT)),
+        what="appointment_id",
+        problem="CASE WHEN message_id IS NULL OR appointment_id IS NULL THEN 'missing_field' END",
         # Compared inside one message only: is this the same effect, exported again?
-        numbers=[F.xxhash64("appointment_id")],
-        problem=F.when(
-            F.col("message_id").isNull() | F.col("appointment_id").isNull(), "missing_field"
+        numbers=("xxhash64(appointment_id)",),
+    ),
+    "dead_letters": _Told(
+        code=_case(
+            ("event = 'posted'", Code.POSTED),
+            ("event = 'decided' AND decision = 'retry'", Code.DECIDED_RETRY),
+            ("event = 'decided' AND decision = 'resolve'", Code.DECIDED_RESOLVE),
+            ("event = 'decided' AND decision = 'reject'", Code.DECIDED_REJECT),
         ),
-    )
-
-
-def _dead_letters() -> _Told:
-    event, decision = F.col("event"), F.col("decision")
-    return _Told(
-        F.when(event == "posted", int(Code.POSTED))
-        .when((event == "decided") & (decision == "retry"), int(Code.DECIDED_RETRY))
-        .when((event == "decided") & (decision == "resolve"), int(Code.DECIDED_RESOLVE))
-        .when((event == "decided") & (decision == "reject"), int(Code.DECIDED_REJECT)),
-        F.concat_ws(" ", event, decision, "reason", "error", "note", "decided_by"),
-    )
-
-
-_TOLD: Final[dict[str, Callable[[], _Told]]] = {
-    "sent": _sent,
-    "deliveries": _deliveries,
-    "executions": _executions,
-    "effects": _effects,
-    "dead_letters": _dead_letters,
+        what="concat_ws(' ', event, decision, reason, error, note, decided_by)",
+    ),
 }
-
-
-def _or_sqs_id() -> Column:
-    """A message without an id of its own is known by SQS's."""
-    return F.coalesce("message_id", F.concat(F.lit("sqs:"), F.col("sqs_message_id")))
-
-
-def _chosen(key: Column, values: dict[str, int]) -> Column:
-    first, *rest = values.items()
-    return reduce(
-        lambda chain, item: chain.when(key == item[0], item[1]),
-        rest,
-        F.when(key == first[0], first[1]),
-    )

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.layout import Listing
+from pipeline.sql import columns, worked_out
 from pipeline.streams import REFUSALS, STREAMS
 from pipeline.verdicts import ALARMS, VERDICTS
 
@@ -26,13 +27,14 @@ _COUNTED: Final = (
 
 def by_day(messages: DataFrame) -> DataFrame:
     """Daily totals: one row per day, as `days/` holds it; a message counts on its first day."""
-    return messages.groupBy("day").agg(
-        F.count(F.lit(1)).alias("messages"),
-        *(F.count_if(F.col("verdict") == verdict).alias(verdict) for verdict in VERDICTS),
-        F.count_if(~F.col("judged")).alias("unjudged"),
-        F.count_if(F.col("execution_records") > 0).alias("executions"),
-        *(F.sum(name).alias(name) for name in _COUNTED),
-    )
+    numbers = {
+        "messages": "count(1)",
+        **{verdict: f"count_if(verdict = '{verdict}')" for verdict in VERDICTS},
+        "unjudged": "count_if(NOT judged)",
+        "executions": "count_if(execution_records > 0)",
+        **{name: f"sum({name})" for name in _COUNTED},
+    }
+    return messages.groupBy("day").agg(*columns(numbers))
 
 
 def totals(days: Sequence[Mapping[str, Any]], listing: Listing, failed: int) -> dict[str, Any]:
@@ -103,18 +105,17 @@ def _cannot_judge(day: Mapping[str, Any], listing: Listing) -> list[str]:
     return sentences
 
 
-def latency_columns() -> list[Column]:
+def latency_columns() -> dict[str, str]:
     """Aggregates over messages, as `latency` reads them."""
-    effect = F.unix_millis("effect_at")
-    columns = []
+    numbers: dict[str, str] = {}
     for name, since in (("sent", "sent_at"), ("delivery", "first_delivery_at")):
-        took = effect - F.unix_millis(since)
-        columns += [
-            F.count(took).alias(f"{name}_count"),
-            F.percentile_approx(took, [0.5, 0.9, 0.99], 10_000).alias(f"{name}_percentiles"),
-            F.max(took).alias(f"{name}_max"),
-        ]
-    return columns
+        took = f"unix_millis(effect_at) - unix_millis({since})"
+        numbers |= {
+            f"{name}_count": f"count({took})",
+            f"{name}_percentiles": f"percentile_approx({took}, array(0.5, 0.9, 0.99), 10000)",
+            f"{name}_max": f"max({took})",
+        }
+    return numbers
 
 
 def latency(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +149,8 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     timelines: dict[str, list[dict[str, Any]]] = {row["message_id"]: [] for row in found}
     time = F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     told = (
-        rows.where(F.col("message_id").isin(*timelines))
+        worked_out(rows, "message_id", "at", "stream", "code", "what")
+        .where(F.col("message_id").isin(*timelines))
         .select("message_id", time.alias("time"), "at", "stream", "code", "what")
         .collect()
     )

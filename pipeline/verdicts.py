@@ -27,12 +27,11 @@ Clocks: records of one execution, or of one dead letter, are compared with each 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import reduce
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql import DataFrame
 
+from pipeline.sql import columns
 from pipeline.streams import REFUSED, STREAM_OF, Code
 
 VERDICTS: Final = (
@@ -47,6 +46,7 @@ VERDICTS: Final = (
     "in_flight",
 )
 ALARMS: Final = ("performed_again", "lost", "conflict")
+_QUARTERS: Final = range(1, 5)  # of a fingerprint
 _STATES: Final = 8  # a state's rank fits below its time
 
 
@@ -62,14 +62,13 @@ class Coverage:
         ordered = sorted(days)
         return Coverage({stream: _intervals(ordered, have) for stream, have in of_stream.items()})
 
-    def has(self, stream: str) -> Column:
-        """Whether the stream was there on all days of a message."""
-        first, last = F.to_date("first_at"), F.to_date("last_at")
-        gaps = [
-            (first <= F.lit(until)) & (last >= F.lit(since))
+    def has(self, stream: str) -> str:
+        """Whether the stream was there on all days of a message, as SQL."""
+        gaps = (
+            f"first_day <= DATE'{until}' AND last_day >= DATE'{since}'"
             for since, until in self.missing.get(stream, ())
-        ]
-        return ~reduce(lambda one, other: one | other, gaps, F.lit(False))
+        )
+        return f"(NOT ({' OR '.join(gaps) or 'false'}))"
 
 
 def per_message(rows: DataFrame, newest_in: tuple[int, int]) -> DataFrame:
@@ -79,44 +78,45 @@ def per_message(rows: DataFrame, newest_in: tuple[int, int]) -> DataFrame:
         rows: `message_id`, `at` (ms), `code`, `f1` to `f4`; a null id gathers what tells none.
         newest_in: from and until (ms, exclusive); `touched` says whether a record lies in it.
     """
-    code, at = F.col("code"), F.col("at")
-    execution = code.between(*STREAM_OF["executions"])
-    dead_letter = code.between(*STREAM_OF["dead_letters"])
-    effect = code == int(Code.EFFECT)
-    delivered = code.between(int(Code.STARTED), int(Code.REFUSED_NOT_STARTABLE))
-    accepted = code.between(int(Code.STARTED), int(Code.SUPPRESSED))
-    state = at * _STATES + code
-    return (
-        # Without this, the aggregate's own exchange follows a partial aggregate, which costs
-        # twice the CPU here: most messages have few records, so little is saved before it.
-        rows.repartition("message_id")
-        .groupBy("message_id")
-        .agg(
-            F.min("at").alias("first_at"),
-            F.max("at").alias("last_at"),
-            F.max(at.between(newest_in[0], newest_in[1] - 1)).alias("touched"),
-            F.count_if(code == int(Code.SENT)).alias("sent"),
-            F.count_if(code == int(Code.STARTED)).alias("started"),
-            F.count_if(code == int(Code.SUPPRESSED)).alias("suppressed"),
-            *(F.count_if(code == int(c)).alias(f"refused_{name}") for name, c in REFUSED.items()),
-            F.count_if(code == int(Code.FAILED)).alias("failed"),
-            F.count_if(execution).alias("execution_records"),
-            F.count_if(effect).alias("effect_records"),
-            F.count_if(dead_letter).alias("dead_letter_records"),
-            F.count_if(code == int(Code.QUARANTINED)).alias("quarantined"),
-            F.min(F.when(code == int(Code.SENT), at)).alias("sent_at"),
-            F.min(F.when(delivered, at)).alias("delivered_first"),
-            F.max(F.when(delivered, at)).alias("delivered_last"),
-            F.sum(F.when(delivered, at)).alias("delivered_sum"),
-            F.min(F.when(effect, at)).alias("effect_at"),
-            F.min(F.when(effect, F.col("f1"))).alias("effect_low"),
-            F.max(F.when(effect, F.col("f1"))).alias("effect_high"),
-            F.max(F.when(execution, state)).alias("execution_state"),
-            F.max(F.when(dead_letter, state)).alias("dead_letter_state"),
-            *(F.min(F.when(accepted, F.col(f"f{n}"))).alias(f"low{n}") for n in range(1, 5)),
-            *(F.max(F.when(accepted, F.col(f"f{n}"))).alias(f"high{n}") for n in range(1, 5)),
-        )
-    )
+    since, until = newest_in
+    execution, dead_letter = _codes(*STREAM_OF["executions"]), _codes(*STREAM_OF["dead_letters"])
+    effect, sent = _codes(Code.EFFECT), _codes(Code.SENT)
+    delivered = _codes(Code.STARTED, Code.REFUSED_NOT_STARTABLE)
+    accepted = _codes(Code.STARTED, Code.SUPPRESSED)
+    state = f"at * {_STATES} + code"
+    numbers = {
+        "first_at": "min(at)",
+        "last_at": "max(at)",
+        "touched": f"max(at BETWEEN {since} AND {until - 1})",
+        "sent": f"count_if({sent})",
+        "started": f"count_if({_codes(Code.STARTED)})",
+        "suppressed": f"count_if({_codes(Code.SUPPRESSED)})",
+        **{f"refused_{name}": f"count_if({_codes(code)})" for name, code in REFUSED.items()},
+        "failed": f"count_if({_codes(Code.FAILED)})",
+        "execution_records": f"count_if({execution})",
+        "effect_records": f"count_if({effect})",
+        "dead_letter_records": f"count_if({dead_letter})",
+        "quarantined": f"count_if({_codes(Code.QUARANTINED)})",
+        "sent_at": f"min(CASE WHEN {sent} THEN at END)",
+        "delivered_first": f"min(CASE WHEN {delivered} THEN at END)",
+        "delivered_last": f"max(CASE WHEN {delivered} THEN at END)",
+        "delivered_sum": f"sum(CASE WHEN {delivered} THEN at END)",
+        "effect_at": f"min(CASE WHEN {effect} THEN at END)",
+        "effect_low": f"min(CASE WHEN {effect} THEN f1 END)",
+        "effect_high": f"max(CASE WHEN {effect} THEN f1 END)",
+        "execution_state": f"max(CASE WHEN {execution} THEN {state} END)",
+        "dead_letter_state": f"max(CASE WHEN {dead_letter} THEN {state} END)",
+        **{f"low{n}": f"min(CASE WHEN {accepted} THEN f{n} END)" for n in _QUARTERS},
+        **{f"high{n}": f"max(CASE WHEN {accepted} THEN f{n} END)" for n in _QUARTERS},
+    }
+    # Without the exchange, the aggregate's own follows a partial aggregate, which costs twice the
+    # CPU here: most messages have few records, so little is saved before it.
+    return rows.repartition("message_id").groupBy("message_id").agg(*columns(numbers))
+
+
+def _codes(first: int, last: int | None = None) -> str:
+    """Whether a record's code is this, or one of these."""
+    return f"code = {int(first)}" if last is None else f"code BETWEEN {int(first)} AND {int(last)}"
 
 
 def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms: int) -> DataFrame:
@@ -131,113 +131,100 @@ def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms
     Returns:
         One row per message id, as `messages/` holds it; times are timestamps.
     """
-    refused = reduce(lambda a, b: a + b, [F.col(f"refused_{name}") for name in REFUSED])
-    contents_differ = reduce(
-        lambda a, b: a | b, [F.col(f"low{n}") != F.col(f"high{n}") for n in range(1, 5)]
+    refused = " + ".join(f"refused_{name}" for name in REFUSED)
+    contents_differ = " OR ".join(f"low{n} != high{n}" for n in _QUARTERS)
+    counted = messages.selectExpr(
+        "*",
+        f"{refused} AS refused",
+        f"started + suppressed + {refused} AS deliveries",
+        "CASE WHEN effect_records = 0 THEN 0L WHEN effect_low = effect_high THEN 1L "
+        "ELSE effect_records END AS effects",
+        f"refused_conflict > 0 OR {_surely(contents_differ)} AS conflicting",
+        f"{_rank('execution')} AS execution",
+        f"{_rank('dead_letter')} AS dead_letter",
+        f"to_date({_time('first_at')}) AS first_day",
+        f"to_date({_time('last_at')}) AS last_day",
     )
-    counted = messages.withColumns(
-        {
-            "refused": refused,
-            "deliveries": F.col("started") + F.col("suppressed") + refused,
-            "effects": F.when(F.col("effect_records") == 0, F.lit(0).cast("long"))
-            .when(F.col("effect_low") == F.col("effect_high"), F.lit(1).cast("long"))
-            .otherwise(F.col("effect_records")),
-            "conflicting": (F.col("refused_conflict") > 0) | _surely(contents_differ),
-            "execution": _rank("execution_state"),
-            "dead_letter": _rank("dead_letter_state"),
-            "first_ms": F.col("first_at"),
-            "last_ms": F.col("last_at"),
-        }
-    ).withColumns({"first_at": _time("first_at"), "last_at": _time("last_at")})
     verdict, certain = _verdict(coverage, newest, grace_ms)
-    return counted.select(
-        F.to_date("first_at").alias("day"),
+    return counted.selectExpr(
+        "first_day AS day",
         "message_id",
-        verdict.alias("verdict"),
-        certain.alias("judged"),
-        "first_at",
-        "last_at",
-        "sent",
-        "deliveries",
-        "started",
-        "suppressed",
+        f"{verdict} AS verdict",
+        f"{certain} AS judged",
+        f"{_time('first_at')} AS first_at",
+        f"{_time('last_at')} AS last_at",
+        *("sent", "deliveries", "started", "suppressed"),
         *(f"refused_{name}" for name in REFUSED),
-        "execution_records",
-        "effect_records",
-        "effects",
-        "dead_letter_records",
-        _time("sent_at").alias("sent_at"),
-        _time("delivered_first").alias("first_delivery_at"),
+        *("execution_records", "effect_records", "effects", "dead_letter_records"),
+        f"{_time('sent_at')} AS sent_at",
+        f"{_time('delivered_first')} AS first_delivery_at",
         # Of two or three deliveries the second follows from the sum; of more it is looked up.
-        F.when(F.col("deliveries") == 2, _time("delivered_last"))
-        .when(
-            F.col("deliveries") == 3,
-            F.timestamp_millis(
-                F.col("delivered_sum") - F.col("delivered_first") - F.col("delivered_last")
-            ),
+        f"CASE deliveries WHEN 2 THEN {_time('delivered_last')} "
+        f"WHEN 3 THEN {_time('delivered_sum - delivered_first - delivered_last')} "
+        "END AS second_delivery_at",
+        f"{_time('delivered_last')} AS last_delivery_at",
+        f"{_time('effect_at')} AS effect_at",
+        *("touched", "failed", "quarantined"),
+    )
+
+
+def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> tuple[str, str]:
+    """The verdict, and whether it is certain, as SQL."""
+    running = int(Code.RUNNING)
+    has_effect = "effects > 0"
+    closed = _surely(f"execution IN ({int(Code.CLOSED_PERFORMED)}, {int(Code.CLOSED_FAILED)})")
+    waits = _surely(
+        f"dead_letter = {int(Code.POSTED)} AND (execution IS NULL OR execution = {running})"
+    )
+    no, yes = (
+        _surely(f"effects = 0 AND (execution = {int(ended)} OR dead_letter = {int(decided)})")
+        for ended, decided in (
+            (Code.CLOSED_REJECTED, Code.DECIDED_REJECT),
+            (Code.CLOSED_RESOLVED, Code.DECIDED_RESOLVE),
         )
-        .alias("second_delivery_at"),
-        _time("delivered_last").alias("last_delivery_at"),
-        _time("effect_at").alias("effect_at"),
-        F.col("touched"),
-        F.col("failed"),
-        F.col("quarantined"),
     )
-
-
-def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> tuple[Column, Column]:
-    execution, dead_letter = F.col("execution"), F.col("dead_letter")
-    has_effect = F.col("effects") > 0
-    closed = execution.isin(int(Code.CLOSED_PERFORMED), int(Code.CLOSED_FAILED))
-    awaiting = (dead_letter == int(Code.POSTED)) & (
-        execution.isNull() | (execution == int(Code.RUNNING))
-    )
-    rejected = ~has_effect & (
-        (execution == int(Code.CLOSED_REJECTED)) | (dead_letter == int(Code.DECIDED_REJECT))
-    )
-    resolved = ~has_effect & (
-        (execution == int(Code.CLOSED_RESOLVED)) | (dead_letter == int(Code.DECIDED_RESOLVE))
-    )
-    waits, no, yes = (_surely(held) for held in (awaiting, rejected, resolved))
-    accepted = F.col("started") + F.col("suppressed")
-    only_refused = (F.col("refused") > 0) & (accepted == 0) & execution.isNull() & ~has_effect
-    silent = (F.lit(newest) - F.col("last_ms")) > grace_ms if newest is not None else F.lit(False)
-    ended = has_effect | waits | no | yes | only_refused
+    accepted = "started + suppressed > 0"
+    only_refused = f"(refused > 0 AND NOT {accepted} AND execution IS NULL AND effects = 0)"
+    silent = "false" if newest is None else f"{newest} - last_at > {grace_ms}"
+    ended = f"({has_effect} OR {waits} OR {no} OR {yes} OR {only_refused})"
     # An execution's end tells by itself; without one, silence does, if every witness was there.
-    gone = ~ended & (_surely(closed) | (execution.isNull() & silent))
-    witnessed = coverage.has("effects") & (
-        _surely(closed) | (coverage.has("deliveries") & coverage.has("executions"))
+    gone = f"(NOT {ended} AND ({closed} OR (execution IS NULL AND {silent})))"
+    witnessed = (
+        f"({coverage.has('effects')} AND "
+        f"({closed} OR ({coverage.has('deliveries')} AND {coverage.has('executions')})))"
     )
-    by_its_word = ~coverage.has("effects") & (execution == int(Code.CLOSED_PERFORMED))
-    performed = has_effect | _surely(by_its_word)
-    verdict = (
-        F.when(F.col("effects") > 1, "performed_again")
-        .when(gone & witnessed, "lost")
-        .when(F.col("conflicting"), "conflict")
-        .when(waits, "awaiting_decision")
-        .when(performed, "performed_once")
-        .when(no, "rejected")
-        .when(yes, "resolved")
-        .when(only_refused, "refused")
-        .otherwise("in_flight")
+    by_its_word = _surely(
+        f"NOT {coverage.has('effects')} AND execution = {int(Code.CLOSED_PERFORMED)}"
     )
-    unseen = ~coverage.has("effects") & (_surely(closed) | (accepted > 0) | has_effect)
-    return verdict, ~((gone & ~witnessed) | (unseen & ~no & ~yes & ~waits))
+    verdict = f"""
+        CASE WHEN effects > 1 THEN 'performed_again'
+        WHEN {gone} AND {witnessed} THEN 'lost'
+        WHEN conflicting THEN 'conflict'
+        WHEN {waits} THEN 'awaiting_decision'
+        WHEN {has_effect} OR {by_its_word} THEN 'performed_once'
+        WHEN {no} THEN 'rejected'
+        WHEN {yes} THEN 'resolved'
+        WHEN {only_refused} THEN 'refused'
+        ELSE 'in_flight' END
+    """
+    unseen = f"(NOT {coverage.has('effects')} AND ({closed} OR {accepted} OR {has_effect}))"
+    doubtful = f"({unseen} AND NOT {no} AND NOT {yes} AND NOT {waits})"
+    return verdict, f"NOT (({gone} AND NOT {witnessed}) OR {doubtful})"
 
 
-def _surely(condition: Column) -> Column:
+def _surely(condition: str) -> str:
     """The condition, false where it cannot be told."""
-    return F.coalesce(condition, F.lit(False))
+    return f"coalesce({condition}, false)"
 
 
-def _rank(state: str) -> Column:
+def _rank(stream: str) -> str:
     """The code in a state, which is `time * 8 + code`: its rank is above the first code's."""
-    first = STREAM_OF["executions" if state.startswith("execution") else "dead_letters"][0]
-    return F.pmod(F.col(state) - int(first), F.lit(_STATES)).cast("int") + int(first)
+    first = int(STREAM_OF[f"{stream}s"][0])
+    return f"CAST(pmod({stream}_state - {first}, {_STATES}) AS int) + {first}"
 
 
-def _time(name: str) -> Column:
-    return F.timestamp_millis(F.col(name))
+def _time(milliseconds: str) -> str:
+    return f"timestamp_millis({milliseconds})"
 
 
 def _intervals(days: list[date], have: frozenset[date]) -> tuple[tuple[date, date], ...]:
