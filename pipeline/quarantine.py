@@ -44,7 +44,7 @@ def quarantine(
         by_reason[reason] = by_reason.get(reason, 0) + 1
     if not lines:
         if is_uri(folder) or Path(folder).exists():
-            spark.createDataFrame([], _TABLE).write.mode("overwrite").json(folder)
+            spark.range(0).write.mode("overwrite").json(folder)
         return Quarantine(by_reason, examples[:MAX_EXAMPLES])
 
     def bad_lines(among: tuple[File, ...]) -> DataFrame:

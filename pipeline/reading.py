@@ -69,7 +69,7 @@ def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame
         """
         asked = f"message_id IS NOT NULL OR {day} BETWEEN '{since}' AND '{until}'"
         code = f"CASE WHEN {asked} THEN code END AS code"
-    return rows.selectExpr("message_id", "at", code, "f1", "f2", "f3", "f4")
+    return rows.selectExpr("message_id", "at", code, "f1", "f2")
 
 
 def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> Listing:

@@ -30,6 +30,7 @@ _NOT_TEXT: Final = literal(
 )
 _HASHED_ID: Final = literal(r"^sha256-[0-9a-f]{64}$")
 _STORED_BYTES: Final = 2048
+_NUMBERS: Final = 2  # f1 and f2
 
 _BATCH: Final = "struct<messageType:string,logEvents:array<struct<message:string>>>"
 _TEXTS: Final = tuple(
@@ -57,7 +58,7 @@ def text_records(lines: DataFrame) -> DataFrame:
 
     Returns:
         `stream`, `file`, `line`, `text`, `problem` (null: a good record), `message_id` (null where
-        the record tells none), `at` (long, ms), `code`, `f1` to `f4` (longs: a delivery's
+        the record tells none), `at` (long, ms), `code`, `f1` and `f2` (longs: a delivery's
         fingerprint, an effect's identity) and `what` (a few words for a person).
     """
     place = ("file", "line", "text", "stream")
@@ -233,7 +234,7 @@ class _Told:
         what: a few words for a person.
         message_id: null if it tells none.
         problem: null: it has none.
-        numbers: `f1` to `f4`; those left out are null.
+        numbers: `f1` and `f2`; those left out are null.
     """
 
     code: str
@@ -243,7 +244,7 @@ class _Told:
     numbers: tuple[str, ...] = ()
 
     def number(self, index: int) -> str:
-        """One of `f1` to `f4`, counted from 0."""
+        """`f1` or `f2`, counted from 0."""
         return self.numbers[index] if index < len(self.numbers) else "CAST(NULL AS bigint)"
 
 
@@ -263,7 +264,7 @@ def _records(plain: DataFrame, told: _Told) -> DataFrame:
         f"CASE WHEN problem IS NULL THEN code ELSE {int(Code.QUARANTINED)} END AS code",
         *(
             f"CASE WHEN problem IS NULL THEN {told.number(index)} END AS f{index + 1}"
-            for index in range(4)
+            for index in range(_NUMBERS)
         ),
         f"{told.what} AS what",
     )
@@ -281,7 +282,7 @@ def _of_any_stream() -> _Told:
         chosen({stream: told.problem for stream, told in _TOLD.items()}),
         tuple(
             chosen({stream: told.number(index) for stream, told in _TOLD.items()})
-            for index in range(4)
+            for index in range(_NUMBERS)
         ),
     )
 
@@ -320,12 +321,11 @@ _TOLD: Final = {
             WHEN `end` = 'refused' AND (reason IS NULL OR {_OR_SQS_ID} IS NULL)
                 THEN 'missing_field' END
         """,
-        # A 64-bit hash of 8 bytes is one-to-one, so all four together are equal only if all 32
-        # bytes are: the hash is merely the quick way from bytes to a number.
+        # A number for each half of what is a SHA-256: two contents that give the same two numbers
+        # are as unlikely as two with the same first 128 bits, and comparing numbers is cheap.
         numbers=tuple(
-            f"CASE WHEN {_ACCEPTED} THEN "
-            f"xxhash64(unhex(substring(fingerprint, {1 + 16 * quarter}, 16))) END"
-            for quarter in range(4)
+            f"CASE WHEN {_ACCEPTED} THEN xxhash64(substring(fingerprint, {start}, 32)) END"
+            for start in (1, 33)
         ),
     ),
     "executions": _Told(

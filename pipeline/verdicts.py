@@ -46,7 +46,7 @@ VERDICTS: Final = (
     "in_flight",
 )
 ALARMS: Final = ("performed_again", "lost", "conflict")
-_QUARTERS: Final = range(1, 5)  # of a fingerprint
+_HALVES: Final = (1, 2)  # of a fingerprint
 _STATES: Final = 8  # a state's rank fits below its time
 
 
@@ -75,7 +75,7 @@ def per_message(rows: DataFrame, newest_in: tuple[int, int]) -> DataFrame:
     """One row of numbers per message id: the audit's one shuffle.
 
     Args:
-        rows: `message_id`, `at` (ms), `code`, `f1` to `f4`; a null id gathers what tells none.
+        rows: `message_id`, `at` (ms), `code`, `f1`, `f2`; a null id gathers what tells none.
         newest_in: from and until (ms, exclusive); `touched` says whether a record lies in it.
     """
     since, until = newest_in
@@ -106,8 +106,8 @@ def per_message(rows: DataFrame, newest_in: tuple[int, int]) -> DataFrame:
         "effect_high": f"max(CASE WHEN {effect} THEN f1 END)",
         "execution_state": f"max(CASE WHEN {execution} THEN {state} END)",
         "dead_letter_state": f"max(CASE WHEN {dead_letter} THEN {state} END)",
-        **{f"low{n}": f"min(CASE WHEN {accepted} THEN f{n} END)" for n in _QUARTERS},
-        **{f"high{n}": f"max(CASE WHEN {accepted} THEN f{n} END)" for n in _QUARTERS},
+        **{f"low{n}": f"min(CASE WHEN {accepted} THEN f{n} END)" for n in _HALVES},
+        **{f"high{n}": f"max(CASE WHEN {accepted} THEN f{n} END)" for n in _HALVES},
     }
     # Without the exchange, the aggregate's own follows a partial aggregate, which costs twice the
     # CPU here: most messages have few records, so little is saved before it.
@@ -132,7 +132,7 @@ def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms
         One row per message id, as `messages/` holds it; times are timestamps.
     """
     refused = " + ".join(f"refused_{name}" for name in REFUSED)
-    contents_differ = " OR ".join(f"low{n} != high{n}" for n in _QUARTERS)
+    contents_differ = " OR ".join(f"low{n} != high{n}" for n in _HALVES)
     counted = messages.selectExpr(
         "*",
         f"{refused} AS refused",

@@ -14,6 +14,7 @@ from actonce.demo import faults
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.errors import Failed
+from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo, start
 
 pytestmark = pytest.mark.embedded
@@ -133,7 +134,7 @@ def test_an_effect_written_twice_behind_the_systems_back_is_found(paths: Paths) 
 
 
 def test_ctrl_c_leaves_nothing_running_that_the_demo_started(tmp_path: Path) -> None:
-    paths = Paths(tmp_path / "interrupted")
+    paths = home(tmp_path / "interrupted")
     process = start(paths, "--messages", "2000")
     try:
         deadline = time.monotonic() + 120

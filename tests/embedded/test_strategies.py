@@ -19,6 +19,7 @@ from actonce.queue_peek import QueueReader
 from actonce.unstarted import entries
 from tests.embedded.command_line import run, run_json
 from tests.embedded.hazards import CAUSES, Body, cause_all, disagreement, verdict_of
+from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo
 from tests.embedded.waiting import wait_until
 
@@ -58,7 +59,7 @@ def deployed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployed]:
     strategy, queue = request.param.split("-")
-    paths = Paths(tmp_path_factory.mktemp(strategy))
+    paths = home(tmp_path_factory.mktemp(strategy))
     try:
         parameters = {"Strategy": strategy, "QueueType": queue}
         lifecycle.up(paths, lambda _: None, parameters=parameters)

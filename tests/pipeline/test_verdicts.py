@@ -1,7 +1,7 @@
 """The audit against a judge that shares no code with it, and against planted truth."""
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,14 +10,16 @@ import pyarrow.dataset as ds
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from bench.records import generate, write_jsonl
 from pipeline.audit import Request, audit, message_rows
 from pipeline.layout import list_records
-from pipeline.reading import records
+from pipeline.reading import before, records
+from pipeline.sql import worked_out
 from tests.pipeline.judge import Record, judge
 from tests.pipeline.streams_on_disk import (
+    DAY,
     FINGERPRINTS,
     at,
     dead_letter,
@@ -181,3 +183,23 @@ def test_one_shuffle_and_no_more(
     assert plan.count("HashAggregate") == 2, plan  # partial and final, both after it
     assert "SortAggregate" not in plan
     assert "ObjectHashAggregate" not in plan
+
+
+def test_a_line_is_parsed_once_whatever_is_asked_of_it(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listing = list_records(spark, str(write(tmp_path, performed("m"))))
+    rows = records(spark, listing.files)
+    day = date.fromisoformat(DAY)
+    limited = Request(str(tmp_path), str(tmp_path / "audit"), since=day, until=day)
+    told = worked_out(rows, "message_id", "what")
+
+    def plan_of(asked: DataFrame) -> str:
+        asked.explain()
+        return capsys.readouterr().out
+
+    whole = message_rows(before(rows, 0), limited, listing)
+    unfiltered, filtered = plan_of(told), plan_of(told.where("message_id IN ('m', 'n')"))
+    for plan in (plan_of(whole), filtered):
+        assert plan.count("from_json(ArrayType(StructType(StructField(stream,") == 1, plan
+    assert filtered.count("RLIKE") == unfiltered.count("RLIKE") > 0, filtered

@@ -1,0 +1,18 @@
+"""Folders for embedded AWSs: what was built for one is not built again for the next."""
+
+import shutil
+from pathlib import Path
+
+from actonce.embedded.paths import Paths
+
+_made: list[Paths] = []
+
+
+def home(folder: Path) -> Paths:
+    """An embedded AWS's folder, with the build of an earlier one; `up` takes it if it is new."""
+    paths = Paths(folder)
+    built = (earlier.build for earlier in _made if earlier.built_of.exists())
+    if build := next(built, None):
+        shutil.copytree(build, paths.build, symlinks=True)
+    _made.append(paths)
+    return paths
