@@ -93,6 +93,15 @@ def test_the_audit_imports_nothing_that_spark_does_not_bring() -> None:
     assert "pipeline.backfill" not in modules
 
 
+def test_it_starts_where_there_is_nothing_but_spark() -> None:
+    absent = "".join(f"sys.modules[{name!r}] = None; " for name in sorted(ONLY_WHERE_IT_IS_NEEDED))
+    subprocess.run(
+        [sys.executable, "-c", f"import sys; {absent}import pipeline.audit"],
+        cwd=PROJECT,
+        check=True,
+    )
+
+
 @pytest.mark.parametrize(("prefix", "key"), [("", ""), ("code", "code/"), ("a/b/", "a/b/")])
 def test_it_is_put_into_a_bucket(monkeypatch: pytest.MonkeyPatch, prefix: str, key: str) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):

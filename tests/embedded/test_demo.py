@@ -134,7 +134,7 @@ def test_an_effect_written_twice_behind_the_systems_back_is_found(paths: Paths) 
 
 
 def test_ctrl_c_leaves_nothing_running_that_the_demo_started(tmp_path: Path) -> None:
-    paths = home(tmp_path / "interrupted")
+    paths = home(tmp_path)
     process = start(paths, "--messages", "2000")
     try:
         deadline = time.monotonic() + 120
