@@ -66,6 +66,8 @@ def configured(spark: SparkSession) -> SparkSession:
     # Set, a truncated gzip would lose its rest in silence.
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "false")
+    # HotSpot compiles no longer method; beyond, Spark makes smaller ones. Its default is 65535.
+    spark.conf.set("spark.sql.codegen.hugeMethodLimit", "8000")
     # What Parquet has for times; Spark's default is an old form of 12 bytes that costs a division.
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     return spark
