@@ -1,5 +1,6 @@
 """All streams' records, out of all their files."""
 
+from collections.abc import Sequence
 from datetime import date
 from functools import reduce
 
@@ -22,14 +23,13 @@ def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = Tru
         located: whether records out of Parquet say in which `file` they are.
     """
 
-    def of(kind: Kind) -> list[str]:
-        return [file.path for file in files if file.kind is kind]
+    def of(kind: Kind, streams: Sequence[str] = STREAMS) -> list[str]:
+        return [file.path for file in files if file.kind is kind and file.stream in streams]
 
     parts = []
     for stream in STREAMS:
-        in_parquet = (file for file in files if file.kind is Kind.PARQUET)
-        if paths := [as_argument(file.path) for file in in_parquet if file.stream == stream]:
-            table = spark.read.schema(parquet_schema(stream)).parquet(*paths)
+        if paths := of(Kind.PARQUET, [stream]):
+            table = spark.read.schema(parquet_schema(stream)).parquet(*map(as_argument, paths))
             parts.append(parquet_records(table, stream, located=located))
     lines = []
     if paths := of(Kind.TEXT):

@@ -6,8 +6,9 @@ EventBridge event, an item of a DynamoDB export. Firehose may put several on one
 The lines of all streams are one table: five would be five times the work to plan.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -177,11 +178,11 @@ def _plain(parsed: DataFrame, place: Iterable[str]) -> DataFrame:
     def column(name: str) -> str:
         plain = _milliseconds("r.at") if name == "at" else f"r.`{name}`"
         cases = [
-            f"WHEN envelope = '{envelope}' THEN {values[name]}"
+            f"WHEN '{envelope}' THEN {values[name]}"
             for envelope, values in (("event", from_events), ("item", from_items))
             if name in values
         ]
-        return f"CASE {' '.join(cases)} ELSE {plain} END" if cases else plain
+        return f"CASE envelope {' '.join(cases)} ELSE {plain} END" if cases else plain
 
     opened = parsed.selectExpr(
         *(*place, "problem", "r"),
@@ -271,23 +272,21 @@ def _records(plain: DataFrame, told: _Told) -> DataFrame:
 
 
 def _of_any_stream() -> _Told:
-    def chosen(what: dict[str, str]) -> str:
-        cases = (f"WHEN '{stream}' THEN {sql}" for stream, sql in what.items())
+    def chosen(part: Callable[[_Told], str]) -> str:
+        cases = (f"WHEN '{stream}' THEN {part(told)}" for stream, told in _TOLD.items())
         return f"CASE stream {' '.join(cases)} END"
 
     return _Told(
-        chosen({stream: told.code for stream, told in _TOLD.items()}),
-        chosen({stream: told.what for stream, told in _TOLD.items()}),
-        chosen({stream: told.message_id for stream, told in _TOLD.items()}),
-        chosen({stream: told.problem for stream, told in _TOLD.items()}),
-        tuple(
-            chosen({stream: told.number(index) for stream, told in _TOLD.items()})
-            for index in range(_NUMBERS)
-        ),
+        code=chosen(lambda told: told.code),
+        what=chosen(lambda told: told.what),
+        message_id=chosen(lambda told: told.message_id),
+        problem=chosen(lambda told: told.problem),
+        numbers=tuple(chosen(methodcaller("number", index)) for index in range(_NUMBERS)),
     )
 
 
-def _case(*cases: tuple[str, Code]) -> str:
+def _case(*cases: tuple[str, int]) -> str:
+    """The code of the first condition that holds, each with its code."""
     return f"CASE {' '.join(f'WHEN {condition} THEN {int(code)}' for condition, code in cases)} END"
 
 
@@ -307,7 +306,7 @@ _TOLD: Final = {
             ("`end` = 'started'", Code.STARTED),
             ("`end` = 'suppressed'", Code.SUPPRESSED),
             *(
-                (f"`end` = 'refused' AND reason = '{reason}'", Code(code))
+                (f"`end` = 'refused' AND reason = '{reason}'", code)
                 for reason, code in REFUSED.items()
             ),
             ("`end` = 'failed'", Code.FAILED),

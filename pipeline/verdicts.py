@@ -63,7 +63,7 @@ class Coverage:
         return Coverage({stream: _intervals(ordered, have) for stream, have in of_stream.items()})
 
     def has(self, stream: str) -> str:
-        """Whether the stream was there on all days of a message, as SQL."""
+        """Whether the stream was there from `first_day` to `last_day` of a message, as SQL."""
         gaps = (
             f"first_day <= DATE'{until}' AND last_day >= DATE'{since}'"
             for since, until in self.missing.get(stream, ())
