@@ -1,13 +1,12 @@
 """The Spark session: classic Spark here, spark-submit's own, or a Spark Connect server."""
 
 import os
-import shutil
 import sys
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from pipeline.errors import CannotAudit
+from pipeline.java import NONE_FOUND, use_java
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Of two compilers the JVM has, the quick one, and no threads that collect garbage: they pay off
@@ -74,10 +73,5 @@ def configured(spark: SparkSession) -> SparkSession:
 
 
 def _require_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
-        return
-    raise CannotAudit(
-        "Spark needs Java 17 or 21 and there is none on this machine: install one "
-        "(Debian: apt-get install openjdk-17-jre-headless), or set SPARK_REMOTE."
-    )
+    if not use_java():
+        raise CannotAudit(NONE_FOUND)

@@ -15,6 +15,7 @@ from typing import Any, Final
 import yaml
 
 from actonce.embedded.lambda_runtime import provide_package
+from pipeline.java import find_java
 
 _APPLICATION: Final = "AWS::EMRServerless::Application"
 _MISSING: Final = (
@@ -61,6 +62,7 @@ def _function(folder: Path, bootstrap: str) -> dict[str, Any]:
     provide_package(_STAND_IN, code, bootstrap)
     spark = importlib.util.find_spec("pyspark")
     home = next(iter(spark.submodule_search_locations or []), "") if spark else ""
+    java = find_java()
     return {
         "Type": "AWS::Lambda::Function",
         "Properties": {
@@ -69,7 +71,13 @@ def _function(folder: Path, bootstrap: str) -> dict[str, Any]:
             "Code": code.name,
             "Timeout": _LONGEST_SECONDS,
             "Role": {"Fn::GetAtt": ["AuditJobRole", "Arn"]},
-            "Environment": {"Variables": {"SPARK_HOME": home, "SPARK_PYTHON": sys.executable}},
+            "Environment": {
+                "Variables": {
+                    "SPARK_HOME": home,
+                    "SPARK_PYTHON": sys.executable,
+                    **(java.environment if java else {}),
+                }
+            },
         },
     }
 

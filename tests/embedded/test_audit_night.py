@@ -6,7 +6,6 @@ records are collected and put into the bucket, but for the dead letters: the nig
 
 import gzip
 import json
-import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,14 +17,13 @@ from actonce.aws import Stack
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import Paths
+from tests import java
 from tests.embedded import command_line
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 pytestmark = [
     pytest.mark.embedded,
-    pytest.mark.skipif(
-        shutil.which("java") is None, reason="NO JAVA ON THIS MACHINE: no night was audited"
-    ),
+    java.needed,
 ]
 
 MESSAGES = ["night-1", "night-2", "night-3"]

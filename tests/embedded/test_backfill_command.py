@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import uuid
@@ -18,12 +17,11 @@ from actonce.delivery_log import delivery_lines
 from actonce.embedded.lifecycle import State
 from pipeline.backfill_send import MAX_BATCH
 from pipeline.backfill_work import ConfirmationCount
+from tests import java
 from tests.embedded.command_line import ACTONCE, run, run_json
 from tests.embedded.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("java") is None, reason="needs Spark: install Java 17 (openjdk-17-jre-headless)"
-)
+pytestmark = java.needed
 
 ENDS = ("rows", "sent", "already_sent", "not_sent", "duplicates", "conflicts", "quarantined")
 

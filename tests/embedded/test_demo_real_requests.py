@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from actonce.aws import Aws, Stack
-from actonce.demo import second_count
 from actonce.deployed import Delivery, Message, MessageReader
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
+from tests import java
 from tests.embedded import appointments
 from tests.embedded.running_demo import demo, start
 
@@ -60,7 +60,7 @@ def test_real_double_bookings_are_acted_on_once(paths: Paths, tmp_path: Path) ->
     assert answer["exactly_once"] is True
 
 
-@pytest.mark.skipif(second_count.java_is_missing(), reason="needs Java 17 or 21: Spark counts here")
+@java.needed
 def test_the_audit_finds_what_was_done_behind_the_systems_back(paths: Paths) -> None:
     """That it agrees with the demo's own count where nothing is wrong: test_readme.py."""
     earlier = demo(paths, "--keep", "--faults", "none", "--messages", "20")

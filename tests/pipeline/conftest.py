@@ -1,18 +1,18 @@
 import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline.java import NONE_FOUND, find_java
 from pipeline.session import spark_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One session per process: on SPARK_REMOTE if that is set, else Spark here."""
-    if not os.environ.get("SPARK_REMOTE") and shutil.which("java") is None:
-        pytest.skip("NO JAVA ON THIS MACHINE: nothing of the audit was tested with Spark")
+    if not os.environ.get("SPARK_REMOTE") and find_java() is None:
+        pytest.skip(f"the audit and the backfill. {NONE_FOUND}")
     session = spark_session("tests", brief=True)
     session.conf.set("spark.sql.shuffle.partitions", "2")
     if not os.environ.get("SPARK_REMOTE"):

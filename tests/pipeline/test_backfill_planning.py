@@ -1,6 +1,5 @@
 import json
 import os
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,12 +18,10 @@ from pipeline.backfill_plan import PlanFiles
 from pipeline.backfill_rows import Selection
 from pipeline.backfill_send import Queue
 from pipeline.session import spark_session
+from tests import java
 from tests.embedded import appointments as real
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("java") is None and not os.environ.get("SPARK_REMOTE"),
-    reason="needs Spark: install Java 17, or name a Spark Connect server with SPARK_REMOTE",
-)
+pytestmark = java.needed
 
 BY_ID = Selection.of_options("id")
 

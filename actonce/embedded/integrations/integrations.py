@@ -98,7 +98,7 @@ def _spark_submit(words: list[str], home: Path) -> subprocess.CompletedProcess[s
     python.chmod(0o755)
     spark = os.environ["SPARK_HOME"]
     settings = [word for item in _SPARK_SETTINGS.items() for word in ("--conf", "=".join(item))]
-    names = ("PATH", "JAVA_HOME", "LANG")
+    names = ("PATH", "JAVA_HOME", "ACTONCE_PACKAGED_JAVA", "LANG")
     kept = {name: os.environ[name] for name in names if name in os.environ}
     return subprocess.run(
         [f"{spark}/bin/spark-submit", "--master", "local[2]", *settings, *words],
