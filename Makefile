@@ -1,35 +1,38 @@
 # The first line of a target's comment is its help: `make help`.
 PYTHON ?= python3
 BIN := .venv/bin
-READY := .venv/.ready
+RESOLVED := -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt lock clean
+.PHONY: help demo test test-long check fmt lock clean everything for-demo
 
 help:  ## This list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(READY)  ## Send requests twice, interrupt some, and show that each was acted on once
-	$(BIN)/actonce demo
+demo: for-demo  ## Send requests twice, interrupt some, and show that each was acted on once (TIMINGS=1: and where the time goes)
+	@$(BIN)/actonce demo $(if $(TIMINGS),--timings)
 
-test: $(READY)  ## Run every test
-	$(BIN)/pytest
+test: everything  ## Run the tests, but for the long ones
+	@$(BIN)/pytest
 
-check: $(READY)  ## Run every static check
+test-long: everything  ## Run the long tests: many seeds, whole matrices, soaks
+	@$(BIN)/pytest -m long
+
+check: everything  ## Run every static check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1
-	$(BIN)/pytest -q tests/test_state_machine_definition.py tests/test_template.py
+	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_template.py
 
-fmt: $(READY)  ## Format the code
+fmt: everything  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only .
 
-lock:  ## Resolve the dependencies anew into requirements.lock
-	$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install -q 'uv>=0.9'
-	.venv-lock/bin/uv pip compile -q --universal --python-version 3.11 --upgrade --generate-hashes \
-	  --no-emit-index-url --extra dev --custom-compile-command 'make lock' pyproject.toml -o requirements.lock
+lock:  ## Resolve the dependencies anew into the two lock files
+	$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install -q 'uv>=0.13,<0.14'
+	.venv-lock/bin/uv pip compile $(RESOLVED) --upgrade --extra dev pyproject.toml -o requirements-dev.lock
+	.venv-lock/bin/uv pip compile $(RESOLVED) --upgrade --extra demo -c requirements-dev.lock pyproject.toml -o requirements.lock
 	rm -rf .venv-lock
 
 clean:  ## Stop the embedded AWS and remove everything that can be made again
@@ -37,10 +40,8 @@ clean:  ## Stop the embedded AWS and remove everything that can be made again
 	rm -rf .venv .actonce .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@touch $@
+for-demo:
+	@$(PYTHON) install.py demo
+
+everything:  ## Install what tests, benchmarks and backfills need (the tests do it by themselves)
+	@$(PYTHON) install.py everything

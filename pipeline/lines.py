@@ -5,6 +5,7 @@ that Spark could not read to its end, is taken apart here, byte by byte: what ca
 read, and what cannot is said. A file so read is held in memory, at most 2 GB of it.
 """
 
+import importlib.util
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
+from pipeline.errors import CannotAudit
 from pipeline.layout import as_argument, file_path
 from pipeline.streams import COLUMNS
 
@@ -50,16 +52,37 @@ def plain_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def careful_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Lines of files that are taken apart here."""
+    """Lines of files that are taken apart here.
+
+    Raises:
+        CannotAudit: what hands files to Python is not installed.
+    """
+    _require_arrow()
     return _bytes_of(spark, paths).mapInArrow(_lines_of_files, LINES)
 
 
 def broken_files(spark: SparkSession, paths: Sequence[str]) -> list[str]:
-    """Those of the files that cannot be read to their end; reads every byte."""
+    """Those of the files that cannot be read to their end; reads every byte.
+
+    Raises:
+        CannotAudit: as `careful_lines`.
+    """
+    _require_arrow()
     return [
         row.file
         for row in _bytes_of(spark, paths).mapInArrow(_broken_of_files, "file string").collect()
     ]
+
+
+def _require_arrow() -> None:
+    # Spark's own words for it name one of the two, and not how they come here.
+    missing = [name for name in ("pyarrow", "pandas") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise CannotAudit(
+            "Some of these files Spark cannot read by itself (Firehose's objects, a file that is "
+            f"broken), and {' and '.join(missing)}, which it then needs, is not installed: run "
+            "make everything, or pip install 'actonce[pipeline]'."
+        )
 
 
 def _bytes_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:

