@@ -14,9 +14,11 @@ from actonce.commands.options import Json
 from actonce.demo.faults import Level
 from actonce.demo.outcome import Outcome
 from actonce.demo.run import Settings, run
-from actonce.demo.second_count import SecondCount, java_is_missing
+from actonce.demo.second_count import SecondCount
+from actonce.demo.timings import Timings
 from actonce.embedded.paths import Paths
 from actonce.errors import WrongUse
+from pipeline.java import NONE_FOUND, use_java
 
 
 class Strategy(StrEnum):
@@ -54,6 +56,9 @@ def demo(
         bool, typer.Option("--audit/--no-audit", help="Have Spark count again, from the records.")
     ] = True,
     parameter: Parameters = None,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="Say at the end where the time went.")
+    ] = False,
     json_: Json = False,
 ) -> None:
     """Send requests more than once, interrupt some, and show that each was acted on once.
@@ -71,6 +76,8 @@ def demo(
 
         actonce demo --strategy ledger
 
+        actonce demo --timings
+
         actonce demo --input requests.jsonl --json
     """
     if file is not None and not file.is_file() and str(file) != "-":
@@ -86,21 +93,24 @@ def demo(
                 style="yellow",
             )
         audit = False
-    if audit and java_is_missing():
+    if audit and not use_java(console.say):
         console.err.print(
-            "NOT AUDITED: Spark needs Java 17 or 21, and there is none here; what follows is the "
-            "demo's own count.",
-            style="yellow",
+            f"NOT AUDITED: {NONE_FOUND} What follows is the demo's own count.", style="yellow"
         )
         audit = False
     settings = Settings(messages, seed, level, file, keep, parameters, audit)
-    result = run(settings, Paths.default())
+    watch = Timings(console.say)
+    result = run(settings, Paths.default(), watch.say)
+    phases = watch.done()
     if json_:
         console.print_json(result.outcome.as_json())
     else:
         _show(result.outcome, result.interruptions, strategy)
     if result.second is not None:
         _show_second(result.second)
+    if timings:
+        for text, seconds in [*phases, ("in all", sum(took for _, took in phases))]:
+            console.err.print(f"{seconds:7.1f} s  {text}", style="dim", markup=False)
     good = result.outcome.exactly_once and not result.outcome.out_of_order
     if not good or (result.second and result.second.differences):
         raise typer.Exit(1)

@@ -1,5 +1,7 @@
 """One run of the demo: up, send, wait until all has come to rest, count."""
 
+import contextlib
+import fcntl
 import io
 import json
 import shutil
@@ -7,18 +9,19 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from actonce import console
 from actonce.aws import Stack
-from actonce.demo import faults, outcome, records, requests, second_count
+from actonce.demo import faults, outcome, ready_audit, records, requests, second_count
+from actonce.demo.second_count import Run
+from actonce.demo.timings import Say
 from actonce.deployed import Delivery, MessageReader, Refusal
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
-from actonce.errors import Failed
+from actonce.errors import Failed, WrongUse
 from actonce.fifo_sending import FifoIds, FifoSender
 from actonce.sending import Accepted, End, Line, Sender, read_lines
 from actonce.sent_record import SentRecord
@@ -51,51 +54,71 @@ class Result:
     second: second_count.SecondCount | None
 
 
-def run(settings: Settings, paths: Paths) -> Result:
+def run(settings: Settings, paths: Paths, say: Say = console.say) -> Result:
     """Run the demo.
 
+    Args:
+        settings: what was asked for.
+        paths: of the embedded AWS.
+        say: told what is being done.
+
     Raises:
+        WrongUse: another demo runs on this embedded AWS.
         Failed: the stack did not come up, or its messages did not come to rest.
     """
+    with _alone(paths):
+        return _run_alone(settings, paths, say)
+
+
+@contextlib.contextmanager
+def _alone(paths: Paths) -> Iterator[None]:
+    """Hold the embedded AWS for one demo: a second one would start it afresh under the first."""
+    paths.home.mkdir(parents=True, exist_ok=True)
+    with (paths.home / "demo.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WrongUse(
+                f"Another demo runs in {paths.home}: wait for its end, or name another folder with "
+                "ACTONCE_DIR."
+            ) from None
+        yield
+
+
+def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
     was_up = lifecycle.running(paths) is not None
     if not settings.keep:
         for folder in (paths.sent, paths.records):
             shutil.rmtree(folder, ignore_errors=True)
     try:
-        _, stack = lifecycle.up(
-            paths, console.say, parameters=settings.parameters, fresh=not settings.keep
-        )
+        _, stack = lifecycle.up(paths, say, parameters=settings.parameters, fresh=not settings.keep)
         reader = _reader(stack)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
-        with faults.deployed(stack, paths.faults, planned):
-            console.say("Warming the functions")
-            lifecycle.warm(stack)
-            started = time.monotonic()
-            sent = _send(stack, reader, source, record)
-            expected = len({message.execution_name for message in sent} - {None})
-            wait_for_rest(stack, expected=expected)
-            seconds = time.monotonic() - started
-        # An execution goes on by itself, so executions that were started in order end in any.
-        ordered = stack.is_fifo and stack.ledger_table is not None
-        counted = outcome.judge(sent, records.read(stack), seconds, ordered=ordered)
-        second = None
-        if settings.audit:
-            console.say("Collecting the records and auditing them")
-            second = second_count.count_again(
-                stack, paths.records, paths.sent, _first_sent(paths.sent), counted
-            )
+        with contextlib.ExitStack() as whole_run:
+            with faults.deployed(stack, paths.faults, planned):
+                say("Warming the functions")
+                lifecycle.warm(stack)
+                say("Sending, and waiting for rest")
+                started = time.monotonic()
+                sent = _send(stack, reader, source, record)
+                ready = whole_run.enter_context(ready_audit.starting()) if settings.audit else None
+                expected = len({message.execution_name for message in sent} - {None})
+                wait_for_rest(stack, expected=expected)
+                seconds = time.monotonic() - started
+            # An execution goes on by itself: executions that were started in order end in any.
+            ordered = stack.is_fifo and stack.ledger_table is not None
+            counted = outcome.judge(sent, records.read(stack), seconds, ordered=ordered)
+            second = None
+            if ready is not None:
+                second = second_count.count_again(
+                    Run(stack, paths.records, paths.sent, counted), ready, say
+                )
     except KeyboardInterrupt:
         if not was_up:
             lifecycle.down(paths)
         raise
     return Result(counted, faults.injected(paths.faults) if planned else Counter(), second)
-
-
-def _first_sent(folder: Path) -> datetime:
-    """Midnight before the first record; `--keep` goes on from days ago."""
-    days = [path.name.removeprefix("dt=") for path in (folder / "sent").glob("dt=*")]
-    return datetime.fromisoformat(min(days)).replace(tzinfo=UTC) if days else datetime.now(UTC)
 
 
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:

@@ -4,10 +4,6 @@ The demo's own count looks into queues, tables and executions; the audit reads w
 down. They share no code, so they agree or one of them is wrong.
 """
 
-import json
-import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +12,8 @@ from typing import Any
 from actonce.aws import Stack
 from actonce.collect import Wanted, collect
 from actonce.demo.outcome import Outcome
-from actonce.embedded.paths import PROJECT
+from actonce.demo.ready_audit import ReadyAudit
+from actonce.demo.timings import Say
 from actonce.errors import Failed
 
 
@@ -33,54 +30,56 @@ class SecondCount:
     differences: list[str]
 
 
-def java_is_missing() -> bool:
-    """Whether Spark cannot run here."""
-    java = shutil.which("java")
-    if java is None:
-        return True
-    # macOS has a java command that only says where to get one.
-    return subprocess.run([java, "-version"], capture_output=True, check=False).returncode != 0
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of the demo, after everything has come to rest.
+
+    Attributes:
+        stack: it ran on.
+        records: the folder for its records, and for the results in its folder `audit`.
+        sent: where the `sent` stream was written.
+        outcome: the first count.
+    """
+
+    stack: Stack
+    records: Path
+    sent: Path
+    outcome: Outcome
 
 
-def count_again(
-    stack: Stack, folder: Path, sent: Path, since: datetime, outcome: Outcome
-) -> SecondCount:
+def count_again(run: Run, audit: ReadyAudit, say: Say) -> SecondCount:
     """Collect the run's records and audit them.
 
     Args:
-        stack: after everything has come to rest.
-        folder: for the records, and the results in its folder `audit`.
-        sent: where the `sent` stream was written.
-        since: when the first record can have been written.
-        outcome: the first count.
+        run: what is counted.
+        audit: that judges the records.
+        say: told what is being done.
 
     Raises:
         Failed: the records could not be collected or judged.
     """
+    say("Collecting the records")
     now = datetime.now(UTC)
+    since = _first_sent(run.sent)
     days = [since.date() + timedelta(days=n) for n in range((now.date() - since.date()).days + 1)]
-    collected = collect(stack, Wanted(days=days, root=folder, sent=sent))
+    collected = collect(run.stack, Wanted(days=days, root=run.records, sent=run.sent))
     if collected.missing:
         raise Failed(f"The records are not complete: {' '.join(collected.missing)}")
-    summary = _audit(folder, now)
+    say("Auditing them")
+    summary = audit.judge(run.records, now)
+    say("Drawing the page")
     # Only here: what draws the page takes longer to import than most commands take to run.
     from actonce import report  # noqa: PLC0415
 
-    page = folder / "audit" / "report.html"
+    page = run.records / "audit" / "report.html"
     report.write(summary, page)
-    return SecondCount(page, _differences(outcome, summary))
+    return SecondCount(page, _differences(run.outcome, summary))
 
 
-def _audit(folder: Path, now: datetime) -> dict[str, Any]:
-    # All has come to rest, so nothing is in flight any more.
-    command = [sys.executable, "-m", "pipeline.audit", str(folder), "--json"]
-    command += ["--as-of", now.isoformat(), "--grace", "0"]
-    answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-    if answer.returncode not in (0, 1) or not answer.stdout.strip():
-        last = (answer.stderr.strip().splitlines() or ["nothing was said"])[-1]
-        raise Failed(f"The audit of {folder} failed: {last}")
-    summary: dict[str, Any] = json.loads(answer.stdout.strip().splitlines()[-1])
-    return summary
+def _first_sent(folder: Path) -> datetime:
+    """Midnight before the first record; `--keep` goes on from days ago."""
+    days = [path.name.removeprefix("dt=") for path in (folder / "sent").glob("dt=*")]
+    return datetime.fromisoformat(min(days)).replace(tzinfo=UTC) if days else datetime.now(UTC)
 
 
 def _differences(outcome: Outcome, summary: dict[str, Any]) -> list[str]:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -126,6 +125,25 @@ def up(
                 _stop(paths, state.pid)
             raise
     return state, stack
+
+
+def build(paths: Paths, say: Say) -> None:
+    """Run `sam build`, unless what was built is of these sources; needs no server.
+
+    Raises:
+        Failed: it did not succeed.
+    """
+    overrides = {"PythonRuntime": _python_runtime()}
+    digest = _digest(overrides)
+    if paths.built_of.exists() and paths.built_of.read_text() == digest:
+        return
+    say("sam build")
+    arguments = ["build", "--template-file", str(PROJECT / "template.yaml")]
+    arguments += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
+    arguments += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
+    arguments += ["--base-dir", str(PROJECT), *_overriding(overrides)]
+    _sam(arguments, paths)
+    paths.built_of.write_text(digest)
 
 
 def down(paths: Paths) -> bool:
@@ -340,38 +358,26 @@ def _stop(paths: Paths, pid: int) -> None:
 
 
 def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
-    values = LOCAL_PARAMETERS | {"PythonRuntime": f"python3.{sys.version_info.minor}"}
-    values |= parameters
+    values = {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **parameters}
     _check_parameters(values)
-    overrides = [f"{name}={_quoted(value)}" for name, value in values.items()]
-    with paths.deploy_log.open("w") as log:
-        digest = _digest({"PythonRuntime": values["PythonRuntime"]})
-        if not paths.built_of.exists() or paths.built_of.read_text() != digest:
-            say("sam build")
-            build = ["build", "--template-file", str(PROJECT / "template.yaml")]
-            build += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
-            build += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
-            build += ["--base-dir", str(PROJECT), "--parameter-overrides", *overrides]
-            _sam(build, state, log, paths)
-            paths.built_of.write_text(digest)
-
-        template = local_stack.rewrite(
-            paths.build,
-            paths.local,
-            lambda_runtime.bootstrap(paths.runtime, paths.bytecode),
-            values,
-        )
-        aws = Aws(state.endpoint_url)
-        with contextlib.suppress(ClientError):
-            aws.client("s3").create_bucket(Bucket=_ARTIFACTS_BUCKET)
-        say("sam deploy")
-        deploy = ["deploy", "--template-file", str(template), "--stack-name", STACK_NAME]
-        deploy += ["--config-file", str(PROJECT / "samconfig.toml")]
-        deploy += ["--s3-bucket", _ARTIFACTS_BUCKET, "--no-resolve-s3", "--region", EMBEDDED_REGION]
-        deploy += ["--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset"]
-        deploy += ["--no-fail-on-empty-changeset", "--no-progressbar"]
-        deploy += ["--parameter-overrides", *overrides]
-        _sam(deploy, state, log, paths)
+    paths.deploy_log.unlink(missing_ok=True)
+    build(paths, say)
+    template = local_stack.rewrite(
+        paths.build,
+        paths.local,
+        lambda_runtime.bootstrap(paths.runtime, paths.bytecode),
+        values,
+    )
+    aws = Aws(state.endpoint_url)
+    with contextlib.suppress(ClientError):
+        aws.client("s3").create_bucket(Bucket=_ARTIFACTS_BUCKET)
+    say("sam deploy")
+    deploy = ["deploy", "--template-file", str(template), "--stack-name", STACK_NAME]
+    deploy += ["--config-file", str(PROJECT / "samconfig.toml")]
+    deploy += ["--s3-bucket", _ARTIFACTS_BUCKET, "--no-resolve-s3", "--region", EMBEDDED_REGION]
+    deploy += ["--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset"]
+    deploy += ["--no-fail-on-empty-changeset", "--no-progressbar", *_overriding(values)]
+    _sam(deploy, paths, AWS_ENDPOINT_URL=state.endpoint_url)
     stack = Stack.find(aws, STACK_NAME)
     say("Starting the functions")
     _call_at_once(stack, 1)
@@ -387,34 +393,44 @@ def _check_parameters(values: Mapping[str, str]) -> None:
             )
 
 
+def _python_runtime() -> str:
+    return f"python3.{sys.version_info.minor}"
+
+
+def _overriding(values: Mapping[str, str]) -> list[str]:
+    return ["--parameter-overrides", *(f"{name}={_quoted(v)}" for name, v in values.items())]
+
+
 def _quoted(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _sam(arguments: list[str], state: State, log: IO[str], paths: Paths) -> None:
+def _sam(arguments: list[str], paths: Paths, **variables: str) -> None:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("AWS_")
     } | EMBEDDED_CREDENTIALS
     environment |= {
-        "AWS_ENDPOINT_URL": state.endpoint_url,
         "AWS_DEFAULT_REGION": EMBEDDED_REGION,
         "SAM_CLI_TELEMETRY": "0",
+        "SAM_CLI_POLL_DELAY": "0.2",  # seconds; 5 are for an AWS that many people ask
         # sam looks for the interpreter that the runtime is named after.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        **variables,
     }
-    log.write(f"\n$ sam {' '.join(arguments)}\n")
-    log.flush()
-    answer = subprocess.run(
-        [sys.executable, "-m", "samcli", *arguments],
-        env=environment,
-        # sam keeps dependencies below the folder that it runs in, and there removes those of
-        # every other build.
-        cwd=paths.home,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
+    with paths.deploy_log.open("a") as log:
+        log.write(f"\n$ sam {' '.join(arguments)}\n")
+        log.flush()
+        answer = subprocess.run(
+            [sys.executable, "-m", "samcli", *arguments],
+            env=environment,
+            # sam keeps dependencies below the folder that it runs in, and there removes those of
+            # every other build.
+            cwd=paths.home,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
     if answer.returncode != 0:
         last = paths.deploy_log.read_text().strip().splitlines()[-1]
         raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {paths.deploy_log}.")

@@ -1,0 +1,83 @@
+"""An audit that is ready when the demo is: its Spark starts while messages come to rest.
+
+    python -m actonce.demo.ready_audit    reads {"records": …, "as_of": …}, prints a summary
+
+Starting a JVM and its session is most of what a small audit takes.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from actonce.embedded.paths import PROJECT
+from actonce.errors import Failed
+
+_NICENESS = 5  # while messages are acted on, they come first
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyAudit:
+    """A process with a Spark session that has not been told yet what to audit."""
+
+    process: subprocess.Popen[str]
+
+    def judge(self, records: Path, as_of: datetime) -> dict[str, Any]:
+        """Audit a folder of records; nothing is in flight any more.
+
+        Raises:
+            Failed: it could not be audited; with the last that was said.
+        """
+        asked = json.dumps({"records": str(records), "as_of": as_of.isoformat()})
+        out, said = self.process.communicate(asked + "\n")
+        if self.process.returncode != 0 or not out.strip():
+            last = (said.strip().splitlines() or ["nothing was said"])[-1]
+            raise Failed(f"The audit of {records} failed: {last}")
+        summary: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
+        return summary
+
+
+@contextlib.contextmanager
+def starting() -> Iterator[ReadyAudit]:
+    """Begin to start one; it ends with this context, used or not."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "actonce.demo.ready_audit"],
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield ReadyAudit(process)
+        finally:
+            process.terminate()
+
+
+def main() -> None:
+    """Start Spark, then audit what standard input names."""
+    # Here, for Spark takes longer to import than all else of the demo.
+    from pipeline.audit import audit, requested  # noqa: PLC0415
+    from pipeline.errors import CannotAudit  # noqa: PLC0415
+    from pipeline.session import spark_session  # noqa: PLC0415
+
+    os.nice(_NICENESS)
+    try:
+        spark = spark_session("actonce-audit", brief=True)
+        if not (line := sys.stdin.readline()):
+            return  # the demo ended without an audit
+        asked = json.loads(line)
+        request = requested(asked["records"], as_of=asked["as_of"], grace=0.0)
+        sys.stdout.write(json.dumps(audit(spark, request), ensure_ascii=False) + "\n")
+    except CannotAudit as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
