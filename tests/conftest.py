@@ -1,11 +1,14 @@
 """Which process runs what, and in which order: `make test` takes as long as its slowest process."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
+
+from tests.cpu_table import CpuTable
 
 # No example is timed: how long one takes says something about the machine only.
 settings.register_profile("actonce", deadline=None)
@@ -55,3 +58,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(matching, len(SLOWEST_FIRST))
 
     items.sort(key=rank)  # stable: within a file nothing changes
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cpu-table", action="store_true", help="the CPU seconds of each file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--cpu-table"):
+        config.pluginmanager.register(CpuTable())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was not tested here, a sentence each; a skipped test's reason says how to have it."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        _, _, reason = report.longrepr
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    for reason, number in sorted(reasons.items()):
+        terminalreporter.write_line(f"NOT TESTED ({number}): {reason}", yellow=True)

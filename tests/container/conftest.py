@@ -9,6 +9,7 @@ from actonce.aws import Stack
 from actonce.embedded import lifecycle, sam_local
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import Paths
+from tests.embedded.homes import home
 
 ENGINE_REQUIRED = "ACTONCE_REQUIRE_CONTAINERS"
 """Set to 1 where a missing engine is a failure and not a reason to skip."""
@@ -28,13 +29,13 @@ def engine() -> None:
     if missing and os.environ.get(ENGINE_REQUIRED) == "1":
         pytest.fail(f"{ENGINE_REQUIRED}=1, but: {missing}")
     if missing:
-        pytest.skip(f"sam local invoke was NOT tested. {missing}")
+        pytest.skip(f"sam local invoke. {missing}")
 
 
 @pytest.fixture(scope="session")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
     """Where the embedded AWS keeps its things."""
-    return Paths(tmp_path_factory.mktemp("sam-local"))
+    return home(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

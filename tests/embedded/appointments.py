@@ -11,8 +11,8 @@ _KNOWN_ONLY_LATER = {"AppointmentID", "SMS_received", "No-show"}
 
 needed = pytest.mark.skipif(
     not os.environ.get("APPOINTMENTS_CSV"),
-    reason="needs real requests: set APPOINTMENTS_CSV to the first 1,000 rows (and the header) of "
-    "the public 'Medical Appointment No Shows' data set (J. Hoppen, Kaggle, CC BY-NC-SA 4.0)",
+    reason="real double bookings: set APPOINTMENTS_CSV to the first 1,000 rows (and the header) of "
+    "the public 'Medical Appointment No Shows' data set (J. Hoppen, Kaggle, CC BY-NC-SA 4.0).",
 )
 
 

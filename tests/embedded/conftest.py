@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def embedded_paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
     """Where the embedded AWS of the tests keeps its things."""
-    return home(tmp_path_factory.mktemp("embedded"))
+    return home(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -125,6 +125,6 @@ def appointments(stack: Stack) -> Callable[[str], list[dict[str, Any]]]:
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paths]:
     """A folder for an embedded AWS that a file's tests bring up by themselves; down at the end."""
-    paths = home(tmp_path_factory.mktemp("own"))
+    paths = home(tmp_path_factory)
     yield paths
     lifecycle.down(paths)

@@ -1,20 +1,36 @@
-"""Folders for embedded AWSs: what was built for one is not built again for the next."""
+"""Folders for embedded AWSs: the stack is built once, by whichever process is first."""
 
+import fcntl
 import shutil
+import tempfile
 from pathlib import Path
 
+import pytest
+
+from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 
-_made: list[Paths] = []
 
+def home(factory: pytest.TempPathFactory, *, built: bool = True) -> Paths:
+    """An embedded AWS's folder, with the stack built in it; `up` only deploys.
 
-def home(folder: Path) -> Paths:
-    """An embedded AWS's folder, with the build of an earlier one; `up` takes it if it is new."""
-    paths = Paths(folder)
-    # What sam has built names the sources by their way from there, so only a neighbour's will do.
-    near = (earlier for earlier in _made if earlier.home.parent == folder.parent)
-    built = (earlier.build for earlier in near if earlier.built_of.exists())
-    if build := next(built, None):
-        shutil.copytree(build, paths.build, symlinks=True)
-    _made.append(paths)
+    Args:
+        factory: the test session's.
+        built: False where `up` is to be seen building.
+    """
+    temporary = factory.getbasetemp()
+    # With xdist each process has a folder of its own in the session's.
+    session = temporary.parent if temporary.name.startswith("popen-") else temporary
+    # Side by side, for what sam has built names the sources by their way from there.
+    homes = session / "homes"
+    homes.mkdir(exist_ok=True)
+    paths = Paths(Path(tempfile.mkdtemp(dir=homes)))
+    if built:
+        with (session / "build.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            earlier = (path.parent for path in homes.glob(f"*/build/{paths.built_of.name}"))
+            if build := next(earlier, None):
+                shutil.copytree(build, paths.build, symlinks=True)
+            else:
+                lifecycle.build(paths, lambda _: None)
     return paths

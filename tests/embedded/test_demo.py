@@ -133,8 +133,10 @@ def test_an_effect_written_twice_behind_the_systems_back_is_found(paths: Paths) 
     assert json.loads(out)["exactly_once"] is False
 
 
-def test_ctrl_c_leaves_nothing_running_that_the_demo_started(tmp_path: Path) -> None:
-    paths = home(tmp_path)
+def test_ctrl_c_leaves_nothing_running_that_the_demo_started(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    paths = home(tmp_path_factory)
     process = start(paths, "--messages", "2000")
     try:
         deadline = time.monotonic() + 120

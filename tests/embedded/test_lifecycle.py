@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.embedded import homes
+
 pytestmark = pytest.mark.embedded
 
 ACTONCE = [sys.executable, "-m", "actonce.cli"]
@@ -57,11 +59,16 @@ def _wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "home"
-    _actonce(tmp_path / "home", "down")
+def home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """A folder with the stack built in it, unless the test is `nothing_built`."""
+    paths = homes.home(tmp_path_factory, built=not request.node.get_closest_marker("nothing_built"))
+    yield paths.home
+    _actonce(paths.home, "down")
 
 
+@pytest.mark.nothing_built
 def test_up_twice_is_harmless_up_after_half_starts_over_and_down_leaves_no_process(
     home: Path,
 ) -> None:
@@ -101,6 +108,7 @@ def test_up_twice_is_harmless_up_after_half_starts_over_and_down_leaves_no_proce
     assert (again.returncode, again.stdout.strip()) == (0, "It was not up.")
 
 
+@pytest.mark.nothing_built
 def test_a_changed_parameter_is_deployed_and_a_wrong_one_leaves_what_runs(home: Path) -> None:
     unknown = _actonce(home, "up", "--parameter", "Nonsense=1")
     assert unknown.returncode == 2
@@ -112,6 +120,7 @@ def test_a_changed_parameter_is_deployed_and_a_wrong_one_leaves_what_runs(home: 
     assert "NAME=VALUE" in malformed.stderr
 
 
+@pytest.mark.nothing_built
 def test_a_taken_port_is_said_in_one_sentence(home: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -159,7 +168,6 @@ def test_a_killed_terminal_leaves_no_process(home: Path) -> None:
 
 
 def test_a_server_that_was_killed_is_replaced(home: Path) -> None:
-    home.mkdir()
     # What a kill in the middle of a deployment leaves: a state file without a stack.
     (home / "embedded.json").write_text(json.dumps({"pid": 1, "port": 1, "parameters": {}}))
     answer = _actonce(home, "up")

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws
-from actonce.demo.second_count import java_is_missing
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import PROJECT
+from pipeline.java import find_java
 from tests import template
+from tests.embedded.homes import home
 
 BIN = Path(sys.executable).parent
 PYTHON = f"python3.{sys.version_info.minor}"
@@ -65,8 +66,11 @@ def _delete(aws: Aws, stack_name: str) -> None:
 
 
 @pytest.mark.embedded
-def test_the_demo_and_what_can_be_looked_at_after_it(tmp_path: Path) -> None:
-    environment = _environment(ACTONCE_DIR=str(tmp_path / "home"))
+def test_the_demo_and_what_can_be_looked_at_after_it(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    paths = home(tmp_path_factory)
+    environment = _environment(ACTONCE_DIR=str(paths.home))
     here = commands()[: commands().index("sam deploy --guided")]
     assert here == [
         "make demo",
@@ -81,10 +85,9 @@ def test_the_demo_and_what_can_be_looked_at_after_it(tmp_path: Path) -> None:
         answer = _run(demo, environment, PROJECT)
         assert answer.returncode == 0, answer.stderr
         assert "Every message was acted on at most once, and none was lost." in answer.stdout
-        if not java_is_missing():
+        if find_java():
             assert "The audit of the records agrees" in answer.stderr
-            page = tmp_path / "home" / "records" / "audit" / "report.html"
-            assert page.is_file()
+            assert (paths.records / "audit" / "report.html").is_file()
         seconds = float(re.findall(r"([\d.]+) s\. The stack is still up", answer.stdout)[0])
         assert seconds > 0
         for command in here[1:4]:
@@ -144,7 +147,7 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
     answer = _run(collect, environment, PROJECT)
     assert answer.returncode == 0, answer.stderr
     answer = _run(audit, environment, PROJECT)
-    if java_is_missing():
+    if not find_java():
         assert answer.returncode == 2
     else:
         assert answer.returncode in (0, 1), answer.stderr

@@ -59,7 +59,7 @@ def deployed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployed]:
     strategy, queue = request.param.split("-")
-    paths = home(tmp_path_factory.mktemp(strategy))
+    paths = home(tmp_path_factory)
     try:
         parameters = {"Strategy": strategy, "QueueType": queue}
         lifecycle.up(paths, lambda _: None, parameters=parameters)

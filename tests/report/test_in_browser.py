@@ -19,7 +19,9 @@ SCREEN = 1100
 def browser() -> Iterator[Browser]:
     path = chromium()
     if path is None:
-        pytest.skip("NO CHROMIUM HERE, so nobody looked at the page: apt-get install chromium")
+        pytest.skip(
+            "the audit's page in a browser: there is no Chromium; apt-get install chromium."
+        )
     with Browser(path) as started:
         yield started
 
