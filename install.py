@@ -69,7 +69,7 @@ def install(kind: str) -> None:
         _check_room(kind)
         started = time.monotonic()
         _say(f"Installing {LOCKS[kind]} into {VENV}")
-        if not (BIN / "python").exists():
+        if not _fits():
             _make_venv()
         locked = requirements((PROJECT / LOCKS[kind]).read_text())
         with tempfile.TemporaryDirectory(prefix="actonce-install-") as folder:
@@ -152,6 +152,15 @@ def _is_installed(kind: str) -> bool:
 
 
 # --------------------------------------------------------------------------- what is installed
+
+
+def _fits() -> bool:
+    """Whether there is an environment of this Python, with the pip that gets uv."""
+    python = BIN / "python"
+    if not python.exists():
+        return False
+    answer = _run([str(python), "-c", "import sys, pip; print(sys.version)"])
+    return answer.stdout.rstrip("\n") == sys.version
 
 
 def _make_venv() -> None:

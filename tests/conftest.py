@@ -1,6 +1,7 @@
 """Which process runs what, and in which order: `make test` takes as long as its slowest process."""
 
 import re
+import signal
 from collections import Counter
 from typing import Any
 
@@ -17,7 +18,7 @@ settings.load_profile("actonce")
 ONE_PROCESS = {
     "one Spark": re.compile(r"tests/pipeline/"),
     "one embedded AWS": re.compile(
-        r"tests/embedded/test_(?!audit_night|demo|lifecycle|strategies|worker)"
+        r"tests/embedded/test_(?!audit_night|demo|lifecycle|strategies|without_java|worker)"
     ),
 }
 """Files that share what is dear to start. Those left out bring up an embedded AWS of their own."""
@@ -65,6 +66,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell without job control starts what is in the background with SIGINT ignored, and every
+    # process would inherit that from here; tests send it to those that they start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--cpu-table"):
         config.pluginmanager.register(CpuTable())
 

@@ -66,6 +66,11 @@ def test_what_the_demo_installs_the_tests_install_in_the_same_versions() -> None
     assert demo < everything
 
 
+def test_the_demo_installs_nothing_that_only_backfills_and_tests_need() -> None:
+    demo = {name for name, _, _ in pins(install.LOCKS["demo"])}
+    assert demo.isdisjoint({"pandas", "pyarrow", "grpcio", "moto", "pytest", "polars", "duckdb"})
+
+
 @pytest.mark.parametrize("lock", install.LOCKS.values())
 def test_every_locked_package_is_read_with_its_hashes(lock: str) -> None:
     text = (PROJECT / lock).read_text()

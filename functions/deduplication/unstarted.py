@@ -18,7 +18,7 @@ SOURCE_ATTRIBUTES = "source_attributes"
 """Message attribute with the producer's own attributes as one JSON text: SQS takes ten, and the
 refusal needs up to seven of them."""
 
-_SENT_BACK_WITH = frozenset({SOURCE_MESSAGE_ID, SOURCE_GROUP_ID, SOURCE_DEDUPLICATION_ID})
+_SENT_BACK_WITH = frozenset({SOURCE_MESSAGE_ID, SOURCE_DEDUPLICATION_ID})
 _OF_A_REFUSAL = frozenset({"reason", "detail", SOURCE_MESSAGE_ID, "receive_count"})
 
 

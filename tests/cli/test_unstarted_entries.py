@@ -24,7 +24,7 @@ from tests.cli.received import received
 CONFLICT = Refusal(Reason.CONFLICT, "Another content.")
 
 names = st.text("abcdefghijklmnopqrstuvwxyz_-.0123456789", min_size=1, max_size=20).filter(
-    lambda name: name != "source_message_id"
+    lambda name: name not in {"source_message_id", "source_deduplication_id"}  # ours
 )
 values = st.one_of(
     st.builds(lambda text: {"dataType": "String", "stringValue": text}, st.text(min_size=1)),
@@ -95,6 +95,13 @@ def test_a_message_that_sqs_moved_keeps_its_attributes_as_they_are(own: dict[str
     assert sent is not None
     assert sent.pop("source_message_id")["StringValue"] == "entry-id"
     assert sent == as_received
+
+
+def test_a_producers_own_source_group_id_is_not_taken_for_the_starters() -> None:
+    own = {"source_group_id": {"dataType": "String", "stringValue": "0"}}
+    sent = attributes_to_send(read(handed_on("{}", own)))
+    assert sent is not None
+    assert sent["source_group_id"] == {"DataType": "String", "StringValue": "0"}
 
 
 def test_a_producers_own_reason_is_not_taken_for_the_starters() -> None:

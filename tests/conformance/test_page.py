@@ -27,7 +27,17 @@ def _trials(way: Way) -> list[Trial]:
     return [run_trial(way, hazard) for one, hazard in suite.published() if one is way]
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+QUICK = ("ledger", "lease", "naive-ledger")
+"""Ways whose schedules are few; the others are walked by the long tests."""
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(way, id=way.name, marks=() if way.name in QUICK else pytest.mark.long)
+        for way in WAYS
+    ],
+)
 def test_a_ways_section_is_what_the_suite_finds(way: Way) -> None:
     trials = _trials(way)
 
@@ -35,12 +45,14 @@ def test_a_ways_section_is_what_the_suite_finds(way: Way) -> None:
     assert page.section(way, trials) in page.PAGE.read_text(), "run: actonce conformance --write"
 
 
+@pytest.mark.long
 def test_the_whole_page_is_what_the_suite_finds() -> None:
     trials = [trial for way in WAYS for trial in _trials(way)]
 
     assert page.render(trials) == page.PAGE.read_text(), "run: actonce conformance --write"
 
 
+@pytest.mark.long
 def test_a_cell_is_read_from_the_page_as_the_suite_found_it() -> None:
     cells = page.cells(page.PAGE.read_text())
 
@@ -59,11 +71,13 @@ def test_a_page_that_is_not_ours_is_not_read() -> None:
         page.cells("`--way none`\n| something else | survived | | | | 1 | 1 |")
 
 
+@pytest.mark.long
 def test_no_way_of_ours_does_worse_than_its_page_says_nor_better() -> None:
     assert suite.surprises(trial for way in WAYS for trial in _trials(way)) == []
 
 
 @pytest.mark.parametrize("name", AS_IT_SHIPS)
+@pytest.mark.long
 def test_what_ships_never_acts_twice_and_loses_nothing(name: str) -> None:
     (way,) = (one for one in WAYS if one.name == name)
 
@@ -71,6 +85,7 @@ def test_what_ships_never_acts_twice_and_loses_nothing(name: str) -> None:
     assert {trial.worst.kind for trial in _trials(way)} <= {Kind.SURVIVED, Kind.PARKED}
 
 
+@pytest.mark.long
 def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
     needs_a_person = {
         trial.scenario

@@ -40,6 +40,7 @@ def made(folder: Path) -> tuple[list[str], list[str], int]:
     return [str(folder / "a.csv"), "--message-id", "id"], ids, 20
 
 
+@pytest.mark.long
 def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
     state: State, stack: Stack, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """`actonce demo`, run as a person runs it."""
 
+import fcntl
 import json
 import shutil
 import signal
@@ -50,6 +51,7 @@ def test_a_person_reads_the_answer_at_a_glance(paths: Paths) -> None:
     assert again["exactly_once"] is True
 
 
+@pytest.mark.long
 def test_many_faults_and_a_kill_of_all_functions_change_nothing(paths: Paths) -> None:
     shutil.rmtree(paths.faults, ignore_errors=True)  # a new plan tells that the run has begun
     process = start(paths, "--faults", "many", "--messages", "100", "--seed", "7", "--json")
@@ -116,6 +118,17 @@ def test_a_missing_file_is_wrong_use(paths: Paths) -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "/nowhere/requests.jsonl: there is no such file" in err
+
+
+def test_a_second_demo_in_one_folder_is_told_and_disturbs_nothing(paths: Paths) -> None:
+    before = lifecycle.running(paths)
+    with (paths.home / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = start(paths, "--messages", "1")
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert f"Another demo runs in {paths.home}" in err
+    assert lifecycle.running(paths) == before
 
 
 def test_an_effect_written_twice_behind_the_systems_back_is_found(paths: Paths) -> None:

@@ -61,6 +61,7 @@ def test_real_double_bookings_are_acted_on_once(paths: Paths, tmp_path: Path) ->
 
 
 @java.needed
+@pytest.mark.long
 def test_the_audit_finds_what_was_done_behind_the_systems_back(paths: Paths) -> None:
     """That it agrees with the demo's own count where nothing is wrong: test_readme.py."""
     earlier = demo(paths, "--keep", "--faults", "none", "--messages", "20")

@@ -54,7 +54,10 @@ class Deployed(NamedTuple):
         return Stack.find(Aws(self.state.endpoint_url), lifecycle.STACK_NAME)
 
 
-@pytest.fixture(scope="module", params=["ledger-standard", "lease-fifo"])
+LEASE_ON_FIFO = pytest.param("lease-fifo", marks=pytest.mark.long)
+
+
+@pytest.fixture(scope="module", params=["ledger-standard", LEASE_ON_FIFO])
 def deployed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployed]:
@@ -69,7 +72,7 @@ def deployed(
 
 
 # On a standard queue the hazards below say as much.
-@pytest.mark.parametrize("deployed", ["lease-fifo"], indirect=True)
+@pytest.mark.parametrize("deployed", [LEASE_ON_FIFO], indirect=True)
 def test_interrupted_messages_are_acted_on_once_and_in_order(deployed: Deployed) -> None:
     answer = deployed.demo("--messages", "25", "--faults", "some", "--seed", "3")
     assert answer["distinct"] == answer["started"] == 25

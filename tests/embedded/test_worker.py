@@ -73,6 +73,7 @@ def _done(stack: Stack, strategy: str) -> set[str]:
 
 
 @both
+@pytest.mark.long
 def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
     deployed: tuple[lifecycle.State, Stack], strategy: str, tmp_path: Path
 ) -> None:

@@ -157,6 +157,7 @@ def test_without_java_it_says_so_in_one_sentence(
 CONNECT = "every_real_shape or late_records or differs_in_one_digit"
 
 
+@pytest.mark.long
 def test_the_same_on_spark_connect(spark: SparkSession) -> None:
     if os.environ.get("SPARK_REMOTE"):
         pytest.skip("this is the run on Spark Connect")

@@ -1,4 +1,5 @@
 import gzip
+import importlib.util
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -6,8 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
-from pipeline.lines import Line, is_broken, lines_of
+from pipeline.errors import CannotAudit
+from pipeline.lines import Line, broken_files, careful_lines, is_broken, lines_of
 
 TEXT = b"".join(b'{"number": %d}\n' % number for number in range(5_000))
 
@@ -104,3 +107,15 @@ def test_parquet_of_other_columns_is_a_wrong_type(columns: dict[str, pa.Array], 
 def test_a_line_that_is_not_utf8_is_told_from_the_others() -> None:
     first, second = lines_of("a.jsonl", b"\xff\nb\n")
     assert (first.problem, second) == ("not_utf8", Line(2, "b", None))
+
+
+def test_without_what_hands_files_to_python_it_says_what_to_install(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "pandas" else found(name)
+    )
+    for read in (careful_lines, broken_files):
+        with pytest.raises(CannotAudit, match=r"pandas, which it then needs.*make everything"):
+            read(spark, ["/nowhere"])
