@@ -114,6 +114,14 @@ def test_roles_use_the_key_through_services_only(file: str, strategy: str) -> No
 
 
 @pytest.mark.parametrize("file", FILES)
+def test_no_role_may_ask_the_key_itself(file: str) -> None:
+    for name, resource in deployed(file, KEY, **EVERYTHING)["Resources"].items():
+        for statement in statements(resource):
+            if any(action.startswith("kms:") for action in as_list(statement["Action"])):
+                assert "kms:ViaService" in statement["Condition"]["StringEquals"], name
+
+
+@pytest.mark.parametrize("file", FILES)
 def test_whoever_reaches_what_is_encrypted_may_use_the_key(file: str) -> None:
     template = deployed(file, KEY, **EVERYTHING)
     reaching = {
