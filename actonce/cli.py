@@ -22,6 +22,7 @@ from actonce.commands import (
     worker,
 )
 from actonce.errors import Failed
+from pipeline.visible import guard_standard_streams
 
 
 class _Commands(typer.core.TyperGroup):
@@ -65,13 +66,14 @@ app.add_typer(unstarted.app, name="unstarted")
 
 def main() -> None:
     """Entry point. Exit status: 0, 1 (the thing failed), 2 (wrong use), 130 (Ctrl-C)."""
+    guard_standard_streams()
     try:
         app(prog_name="actonce")
     except Failed as error:
-        console.err.print(f"actonce: {error}", style="red", markup=False)
+        console.say_failed(str(error))
         sys.exit(error.exit_status)
     except (ClientError, BotoCoreError) as error:
-        console.err.print(f"actonce: AWS: {error}", style="red", markup=False)
+        console.say_failed(f"AWS: {error}")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -1,29 +1,97 @@
 """What a person sees: results on standard output, everything else on standard error.
 
 Rich leaves out colours where there is no terminal or where `NO_COLOR` is set.
+
+Whatever is printed here was written by others in part. Rich reads no markup, names of pictures or
+links in it, and `SafeConsole` shows as codes what a terminal would obey or nobody would see.
 """
 
-import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.highlighter import JSONHighlighter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
+from rich.text import Text
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+from pipeline.visible import json_text, visible
+
+
+class SafeConsole(Console):
+    """A console on which no text acts: a printed `str` is one line, as `visible` shows it.
+
+    What is laid out of several lines is given as such, a `Table` or several prints; what still
+    brings a control along has it shown as a code, too.
+    """
+
+    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
+        super().__init__(
+            stderr=stderr,
+            width=width,
+            highlight=False,
+            soft_wrap=width is None,
+            markup=False,
+            emoji=False,
+        )
+
+    # Any: Rich's keywords, handed on.
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Every `str` comes through here before its width is measured."""
+        return super().render_str(visible(text), **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Everything comes through here, whoever made it, colours and cursor still apart."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(visible(segment.text, keep="\n"), segment.style)
+
+
+out = SafeConsole()
+err = SafeConsole(stderr=True)
 
 
 def say(text: str) -> None:
     """Tell a person what is being done."""
-    err.print(text, style="dim", markup=False)
+    err.print(text, style="dim")
+
+
+def say_failed(text: str) -> None:
+    """Tell a person what failed."""
+    for line in _set_in(f"actonce: {text}"):
+        err.print(line, style="red")
+
+
+def print_lines(text: str) -> None:
+    """Print a text of several lines."""
+    for line in _set_in(text):
+        out.print(line)
+
+
+def _set_in(text: str) -> Iterator[str]:
+    """The lines, those after the first set in, so that none can pass for a line of ours."""
+    first, *others = text.split("\n")
+    yield first
+    yield from (f"  {line}" for line in others)
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON object for machines, on one line."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    """Print one JSON object for machines, on one line, at once."""
+    sys.stdout.write(json_text(value) + "\n")
+    sys.stdout.flush()
+
+
+def print_json_in_lines(value: Any) -> None:
+    """Print JSON for a person."""
+    text = Text(json_text(value, indent=2))
+    JSONHighlighter().highlight(text)
+    out.print(text)
 
 
 class Bar(Protocol):
@@ -40,12 +108,15 @@ def progress(text: str, total: int | None = None) -> Iterator[Bar]:
         yield _Lines(text, total)
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=err, transient=True) as bars:
+    # Unless told not to, it reads what others print for colours and links.
+    with Progress(
+        *columns, console=err, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as bars:
         yield _Rich(bars, text, total)
 
 
@@ -68,4 +139,4 @@ class _Lines:
         if tenth > self._tenth:
             self._tenth = tenth
             of_total = f" of {self._total}" if self._total else ""
-            err.print(f"{self._text}: {done}{of_total}", markup=False)
+            err.print(f"{self._text}: {done}{of_total}")

@@ -6,7 +6,6 @@ is tried after the first failure.
 """
 
 import contextlib
-import json
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -190,8 +189,3 @@ def received(message: Mapping[str, Any]) -> Received:
         ),
         message["ReceiptHandle"],
     )
-
-
-def json_line(record: dict[str, Any]) -> str:
-    """A line of the `deliveries` stream."""
-    return json.dumps(record, ensure_ascii=False)

@@ -41,6 +41,7 @@ from pipeline.session import configured, spark_session
 from pipeline.sql import columns
 from pipeline.streams import STREAMS
 from pipeline.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
+from pipeline.visible import guard_standard_streams, json_text
 
 VERSION = 1
 """Of summary.json's form."""
@@ -271,6 +272,7 @@ def _written(spark: SparkSession, folder: str, schema_of: DataFrame, in_range: C
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the audit from a command line; see the module for the exit status."""
+    guard_standard_streams()
     arguments = _parser().parse_args(argv)
     try:
         request = requested(
@@ -288,7 +290,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"audit: {error}\n")
         return 2
     if arguments.json:
-        sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text(result) + "\n")
     else:
         sys.stdout.write(result["sentence"] + "\n")
     return int(result["exit_status"])

@@ -92,7 +92,8 @@ def test_every_queue_is_encrypted_and_keeps_messages_as_long_as_sqs_can(
 
     assert set(queues) == {"RequestsQueue", "UnstartedQueue", "DeadLetterQueue"}
     for queue in queues.values():
-        assert queue["Properties"]["SqsManagedSseEnabled"] is True
+        encrypted = queue["Properties"]["SqsManagedSseEnabled"]
+        assert encrypted == {"Fn::If": ["HoldsKey", {"Ref": "AWS::NoValue"}, True]}
         assert queue["Properties"]["MessageRetentionPeriod"] == FOURTEEN_DAYS
 
 
@@ -296,7 +297,9 @@ def test_alarms_may_publish_to_the_encrypted_topic(resources: dict[str, Any]) ->
     topic = properties(resources, "AlarmTopicPolicy")["PolicyDocument"]["Statement"]
     key = properties(resources, "AlarmTopicKey")["KeyPolicy"]["Statement"]
 
-    assert properties(resources, "AlarmTopic")["KmsMasterKeyId"] == {"Ref": "AlarmTopicKey"}
+    assert properties(resources, "AlarmTopic")["KmsMasterKeyId"] == {
+        "Fn::If": ["HoldsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AlarmTopicKey"}]
+    }
     assert [s["Action"] for s in topic if s["Principal"] == cloudwatch] == ["sns:Publish"]
     assert [set(s["Action"]) for s in key if s["Principal"] == cloudwatch] == [
         {"kms:Decrypt", "kms:GenerateDataKey"}

@@ -109,7 +109,8 @@ def _print(trials: "list[Trial]", *, story: bool) -> None:
     print_rows(["way", "hazard", "worst", "schedules", "ended"], rows)
     if story:
         for trial in trials:
-            console.out.print(f"\n{trial.way}, {trial.scenario}: {_said(trial)}", markup=False)
+            console.out.print()
+            console.out.print(f"{trial.way}, {trial.scenario}: {_said(trial)}")
             for line in told(trial.story):
                 console.out.print(line, markup=False)
 

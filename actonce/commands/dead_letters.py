@@ -84,7 +84,7 @@ def show(
     if letter.message is None:
         console.out.print("The message was too large to be posted: it is the execution's input.")
     else:
-        console.out.print_json(data=letter.message, ensure_ascii=False)
+        console.print_json_in_lines(letter.message)
 
 
 @app.command()

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from actonce import console
+from pipeline.visible import visible
 
 _WIDTH_IN_A_FILE = 200
 
@@ -19,7 +19,7 @@ def print_rows(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_column(header, no_wrap=True)
     table.add_column(headers[-1], overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(value)) for value in row))
     _print(table)
 
 
@@ -29,10 +29,10 @@ def print_fields(fields: Mapping[str, Any]) -> None:
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold")
     for name, value in fields.items():
-        table.add_row(Text(name), Text("" if value is None else str(value)))
+        table.add_row(Text(visible(name)), Text("" if value is None else visible(str(value))))
     _print(table)
 
 
 def _print(table: Table) -> None:
-    wide = Console(width=_WIDTH_IN_A_FILE, highlight=False)
+    wide = console.SafeConsole(width=_WIDTH_IN_A_FILE)
     (console.out if console.out.is_terminal else wide).print(table)

@@ -86,7 +86,7 @@ def show(
         return
     for entry in found:
         tables.print_fields(entry.as_json() | {"attributes": entry.attributes or None})
-        console.out.print(entry.queued.body, markup=False)
+        console.print_lines(entry.queued.body)
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """`actonce where`: the story of one message."""
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from actonce.deployed import timestamp
 from actonce.errors import Failed
 from actonce.story import Story, read_story
 from actonce.target import find_stack
+from pipeline.visible import visible
 
 
 def where(
@@ -49,14 +51,14 @@ def _how_it_stands(story: Story) -> str:
     if story.dead_letters and not story.dead_letters[-1].over:
         return (
             f"It is a dead letter and waits for a decision: "
-            f"actonce dead-letters show {story.message_id}"
+            f"actonce dead-letters show {_argument(story)}"
         )
     effects = len(story.effects)
     acted = {0: "not acted on", 1: "acted on once"}.get(effects, f"acted on {effects} times")
     suppressed = sum(line["end"] == "suppressed" for line in story.deliveries)
     of_deliveries = f"{suppressed} of {len(story.deliveries)} deliveries suppressed"
     if story.row is not None and story.row.get("outcome") == "dead_letter":
-        return f"It is a dead letter: actonce dead-letters show {story.message_id}"
+        return f"It is a dead letter: actonce dead-letters show {_argument(story)}"
     if story.row is not None:
         outcome = story.row.get("outcome")
         status = f"{story.row['status']}{f' ({outcome})' if outcome else ''}"
@@ -70,3 +72,11 @@ def _how_it_stands(story: Story) -> str:
         f"Its execution is {status}{f' ({outcome})' if outcome else ''}; it was {acted}; "
         f"{of_deliveries}."
     )
+
+
+def _argument(story: Story) -> str:
+    """The message as an argument that can be copied into a shell."""
+    message_id = story.message_id
+    if visible(message_id) != message_id:
+        return story.execution_name
+    return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"

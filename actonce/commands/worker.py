@@ -26,7 +26,7 @@ from actonce.deployed import (
 from actonce.errors import WrongUse
 from actonce.message_ids import DEFAULT, parameters
 from actonce.target import find_stack
-from actonce.worker import Worker, json_line
+from actonce.worker import Worker
 
 
 class Way(StrEnum):
@@ -114,7 +114,7 @@ def worker(
         threads=threads,
         batch=batch,
         visibility=visibility,
-        report=lambda record: print(json_line(record), flush=True),
+        report=console.print_json,
     )
 
     def stop(_signal: int, _frame: FrameType | None) -> None:

@@ -26,6 +26,7 @@ from actonce.report.pictures import (
     draw_gaps,
     draw_latency,
 )
+from pipeline.visible import visible
 
 VERSION = 1
 """Of the summary's form."""
@@ -123,7 +124,7 @@ def html(summary: dict[str, Any]) -> str:
 def _visible(value: Any) -> Any:
     """Of every value that the template shows; markup is ours and stays as it is."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return wording.visible(value)
+        return visible(value, keep="\n\t")
     return value
 
 
@@ -144,7 +145,7 @@ def _pictures(summary: dict[str, Any]) -> dict[str, Markup]:
             if len(days) > 1:
                 figures["days"] = (draw_days(days, width), _days_alt(summary))
             for name, (figure, alt) in figures.items():
-                svg = inline_svg(figure, kind, wording.visible(alt), f"{name}-{kind}-")
+                svg = inline_svg(figure, kind, visible(alt), f"{name}-{kind}-")
                 pictures[name] = pictures.get(name, Markup("")) + svg
     return pictures
 

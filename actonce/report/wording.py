@@ -81,13 +81,3 @@ def shortened(text: str, length: int = 96) -> str:
     if len(text) <= length:
         return text
     return f"{text[: length - 17]}…{text[-16:]}"
-
-
-def visible(text: str) -> str:
-    """The text, with the codes of characters that would be unseen, reorder it or not be UTF-8."""
-    return "".join(one if one in "\n\t" or _harmless(one) else f"\\u{ord(one):04x}" for one in text)
-
-
-def _harmless(one: str) -> bool:
-    # isprintable is false for controls, surrogates, bidirectional overrides and odd blanks
-    return one.isprintable()

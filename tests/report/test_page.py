@@ -12,6 +12,7 @@ from actonce.report import wording, write
 from actonce.report.flow import flow
 from actonce.report.inline_svg import Role
 from actonce.report.page import html
+from pipeline.visible import visible
 from tests.report import summaries
 from tests.report.elements import Elements
 
@@ -208,7 +209,7 @@ def test_any_message_id_is_shown_whole_and_changes_nothing_else(text: str) -> No
     assert [e.tag for e in hostile.all] == [e.tag for e in harmless.all]
     [shown] = hostile.by_tag("bdi")
     # An HTML parser reads a carriage return as a line feed; nothing else may differ.
-    assert shown.text == (wording.visible(text) or "(empty message id)")
+    assert shown.text == (visible(text, keep="\n\t") or "(empty message id)")
 
 
 def test_a_summary_of_another_version_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -1,0 +1,452 @@
+"""What reaches a person's terminal, whatever is in a message: codes, and nothing that acts."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rich.panel import Panel
+from rich.text import Text
+
+from actonce import cli, console
+from actonce.aws import Stack
+from actonce.commands import audit, dead_letters, tables, unstarted, where
+from actonce.commands.send import _Ends
+from actonce.deployed import MessageReader
+from actonce.errors import Failed
+from actonce.sending import NotSent
+from actonce.story import Story
+from pipeline.visible import Guarded, json_text, visible
+from tests.hostile import ACT_HIDE_OR_REORDER, HOSTILE, HOSTILE_SENT, forbidden, texts, without_own
+
+# --------------------------------------------------------------------------- the text
+
+
+@given(texts)
+def test_nothing_that_acts_hides_or_reorders_is_left(text: str) -> None:
+    shown = visible(text)
+
+    assert not forbidden(shown)
+    assert "\n" not in shown
+    shown.encode("utf-8")
+    assert visible(shown) == shown
+
+
+@pytest.mark.parametrize("one", ACT_HIDE_OR_REORDER)
+def test_each_bad_character_is_a_code(one: str) -> None:
+    assert visible(one).startswith("\\")
+    assert visible(one).isascii()
+
+
+def test_codes_are_those_that_a_person_knows() -> None:
+    assert visible("a\nb\tc\rd") == r"a\nb\tc\rd"
+    assert visible("\x1b \x9b \u202e \U000e0041") == r"\u001b \u009b \u202e \U000e0041"
+
+
+def test_what_people_write_stays() -> None:
+    text = "Zoë, Ελένη, 山田, नमस्ते, دكتور, 😀 ✓ … \\u001b C:\\new"
+    assert visible(text) == text
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(json_values)
+@example(HOSTILE)
+def test_json_is_the_same_value_and_harmless(value: Any) -> None:
+    line = json_text(value)
+
+    assert json.loads(line) == json.loads(json.dumps(value))  # which joins surrogates, too
+    assert "\n" not in line
+    assert not forbidden(line)
+    line.encode("utf-8")
+    assert json.loads(json_text(value, indent=2)) == json.loads(line)
+    assert not forbidden(json_text(value, indent=2))
+
+
+def test_json_stays_legible() -> None:
+    assert json_text({"name": "Zoë 😀"}) == '{"name": "Zoë 😀"}'
+
+
+# --------------------------------------------------------------------------- what prints
+
+
+@contextlib.contextmanager
+def captured(*, terminal: bool = False) -> Iterator[io.StringIO]:
+    """Both streams in one text."""
+
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    stream = Stream()
+    with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+        yield stream
+
+
+def failing(error: Exception) -> Callable[[], None]:
+    def run() -> None:
+        def app(**_: Any) -> None:
+            raise error
+
+        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(SystemExit):
+            patch.setattr(cli, "app", app)
+            cli.main()
+
+    return run
+
+
+def bar(text: str) -> None:
+    with console.progress(text, 2) as one:
+        one.update(1, text=text)
+        one.update(2)
+
+
+def aws_says(text: str) -> ClientError:
+    return ClientError({"Error": {"Code": "Bad", "Message": text}}, "SendMessage")
+
+
+def sent(text: str) -> None:
+    with console.progress("Sending", 1) as one:
+        _Ends(None, one)([NotSent(1, text)])
+
+
+RENDERERS: dict[str, tuple[Callable[[str], Any], int | None]] = {
+    # how it prints a text, and how many lines that makes where there is no terminal
+    "print": (console.out.print, 1),
+    "print with style": (lambda text: console.err.print(text, style="red"), 1),
+    "text": (lambda text: console.out.print(Text(text)), None),
+    "panel": (lambda text: console.out.print(Panel(text)), None),
+    "say": (console.say, 1),
+    "json": (lambda text: console.print_json({text: text}), 1),
+    "json in lines": (lambda text: console.print_json_in_lines({"id": text}), 3),
+    "rows": (lambda text: tables.print_rows(("A", "B"), [(text, "b"), ("a", "")]), 3),
+    "fields": (lambda text: tables.print_fields({"a": text[:19], "b": None, "c": 1}), 3),
+    "progress": (bar, None),
+    "failed": (lambda text: failing(Failed(text))(), None),
+    "aws": (lambda text: failing(aws_says(text))(), None),
+    "not sent": (sent, None),
+    "audit": (lambda text: audit._print(summary(text), text), 6),
+}  # fmt: skip
+
+
+def summary(text: str) -> dict[str, Any]:
+    return {
+        "verdicts": {"lost": 1},
+        "alarms": [{"verdict": "lost", "message_id": text}],
+        "alarms_total": 1,
+        "quarantine": {"examples": [{"reason": text, "file": text, "line": 1}]},
+        "cannot_judge": [text],
+        "late_days": [],
+        "exit_status": 1,
+        "sentence": text,
+    }
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["file", "terminal"])
+@pytest.mark.parametrize("name", RENDERERS)
+@settings(max_examples=25)
+@given(text=texts)
+@example(text=HOSTILE)
+def test_whatever_prints_prints_codes(name: str, terminal: bool, text: str) -> None:
+    show, lines = RENDERERS[name]
+    with captured(terminal=terminal) as stream:
+        show(text)
+
+    got = stream.getvalue()
+    assert not forbidden(without_own(got))
+    got.encode("utf-8")
+    if lines is not None and not terminal:
+        assert got.count("\n") == lines
+
+
+@pytest.mark.parametrize("text", ["[bold]a[/bold]", "[link=x]a[/link]", "[/]", ":x: :warning:"])
+@pytest.mark.parametrize(
+    "name", ["print", "say", "json", "json in lines", "rows", "fields", "progress", "failed", "aws"]
+)
+def test_markup_and_names_of_pictures_are_plain_text(name: str, text: str) -> None:
+    with captured() as stream:
+        RENDERERS[name][0](text)
+    assert text in stream.getvalue()
+
+
+def test_lines_after_the_first_of_an_error_are_set_in() -> None:
+    with captured() as stream:
+        failing(Failed("sam build failed:\nno such file\n✓ All is well"))()
+    assert stream.getvalue() == "actonce: sam build failed:\n  no such file\n  ✓ All is well\n"
+
+
+# --------------------------------------------------------------------------- whatever else prints
+
+
+def test_a_guarded_stream_lets_no_control_through_but_lines_and_tabs() -> None:
+    stream = io.StringIO()
+    guarded = Guarded(stream)
+
+    guarded.write("a\x1b[2J\x9b\tb\n")
+    guarded.writelines(["\u202e", "c"])
+
+    assert stream.getvalue() == "a\\u001b[2J\\u009b\tb\n\\u202ec"
+    with pytest.raises(AttributeError):
+        guarded.buffer  # noqa: B018 - what goes around it is what is asked
+
+
+def run_python(code: str, *arguments: str, **variables: str) -> str:
+    answer = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=os.environ | {"COLUMNS": "80"} | variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    return (answer.stdout + answer.stderr).decode("utf-8", "surrogateescape")
+
+
+@pytest.mark.parametrize(
+    ("code", "locale"),
+    [
+        ("raise RuntimeError(text)", "C.UTF-8"),
+        ("print(text)", "C.UTF-8"),
+        ("logging.error(text)", "C.UTF-8"),
+        ("warnings.warn(text)", "C.UTF-8"),
+        ("typer.echo(text)", "C.UTF-8"),
+        ("typer.echo(text, err=True)", "C"),  # Click would write to the buffer
+        ("t = threading.Thread(target=lambda: {}[text]); t.start(); t.join()", "C.UTF-8"),
+    ],
+)
+def test_what_goes_around_the_consoles_is_guarded_too(code: str, locale: str) -> None:
+    program = f"""
+import logging, sys, threading, typer, warnings
+from actonce import cli
+text = {HOSTILE!a}
+def app(**_):
+    {code}
+cli.app = app
+cli.main()
+"""
+    variables = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    got = run_python(program, **variables)
+
+    assert "\\u009b1A" in got or r"\x9b1A" in got
+    assert not forbidden(got.replace("\t", ""))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("where", "too-many", HOSTILE_SENT),
+        (HOSTILE_SENT,),
+        ("where", f"--{HOSTILE_SENT}"),
+        ("unstarted", "list", "--reason", HOSTILE_SENT),
+        ("send", HOSTILE_SENT),
+        ("collect", "--to", "x", "--day", HOSTILE_SENT),
+        ("audit", "page", HOSTILE_SENT),
+        ("audit", HOSTILE_SENT, "--day", HOSTILE_SENT),
+        ("backfill", HOSTILE_SENT, "--message-id", "x", "--dry-run"),
+    ],
+    ids=lambda arguments: " ".join(arguments).replace(HOSTILE_SENT, "HOSTILE"),
+)
+def test_wrong_use_is_told_in_codes(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    program = "from actonce import cli; cli.main()"
+    got = run_python(program, *arguments, ACTONCE_DIR=str(tmp_path), HOME=str(tmp_path))
+
+    assert "Traceback" not in got
+    assert re.search(r"\\(u00|x)(1b\[2J|9b1A)", got)
+    assert not forbidden(got.replace("\t", ""))
+
+
+# --------------------------------------------------------------------------- on a terminal
+
+
+def on_a_terminal(*arguments: str) -> str:
+    """Run the command line in this process, on a pseudo terminal, and say what that got."""
+    ours, its = os.openpty()
+    chunks: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):
+            while chunk := os.read(ours, 65536):
+                chunks.append(chunk)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with pytest.MonkeyPatch.context() as patch, os.fdopen(its, "w", encoding="utf-8") as stream:
+        patch.setattr(sys, "argv", ["actonce", *arguments])
+        patch.setattr(sys, "stdout", stream)
+        patch.setattr(sys, "stderr", stream)
+        with contextlib.suppress(SystemExit):
+            cli.main()
+        stream.flush()
+    reader.join(timeout=30)
+    os.close(ours)
+    return b"".join(chunks).decode("utf-8").replace("\r\n", "\n")
+
+
+@pytest.fixture
+def hostile_stack(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """A dead letter and an unstarted delivery, hostile in all that a producer writes."""
+    for module in (dead_letters, unstarted, where):
+        monkeypatch.setattr(module, "find_stack", lambda _: moto_stack)
+    monkeypatch.setattr(unstarted, "message_reader", _reader)
+    letter = {
+        "message_id": HOSTILE_SENT,
+        "execution_name": "sha256-1",
+        "execution_arn": None,
+        "reason": HOSTILE_SENT,
+        "error": HOSTILE_SENT,
+        "cause": HOSTILE_SENT,
+        "rounds": 3,
+        "posted_at": "2026-01-31T09:30:00.000Z",
+        "message": {"message_id": HOSTILE_SENT, HOSTILE_SENT: [HOSTILE_SENT]},
+    }
+    sqs = moto_stack.sqs
+    sqs.send_message(QueueUrl=moto_stack.dead_letter_queue, MessageBody=json.dumps(letter))
+    sqs.send_message(
+        QueueUrl=moto_stack.unstarted_queue,
+        MessageBody=json.dumps({"message_id": HOSTILE_SENT}) + "\u009b\u202e\n✓ c",
+        MessageAttributes={"note": {"DataType": "String", "StringValue": "\u009b\u202e\n✓ c"}},
+    )
+    return moto_stack
+
+
+def _reader(_: Stack) -> Any:
+    return MessageReader()
+
+
+@pytest.mark.usefixtures("hostile_stack")
+@pytest.mark.parametrize("json_", [(), ("--json",)], ids=["table", "json"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("dead-letters", "list"),
+        ("dead-letters", "show", HOSTILE_SENT),
+        ("dead-letters", "retry", HOSTILE_SENT),
+        ("unstarted", "list"),
+        ("unstarted", "show", HOSTILE_SENT),
+        ("unstarted", "redrive", HOSTILE_SENT),
+        ("unstarted", "redrive", "--all"),
+    ],
+    ids=lambda command: " ".join(command).replace(HOSTILE_SENT, "HOSTILE"),
+)
+def test_a_terminal_gets_codes(command: tuple[str, ...], json_: tuple[str, ...]) -> None:
+    got = without_own(on_a_terminal(*command, *json_))
+
+    assert got.strip()
+    assert not forbidden(got)
+    assert not [line for line in got.split("\n") if line.startswith("✓")]
+
+
+def test_a_bar_on_a_terminal_moves_the_cursor_itself_and_lets_nobody_else() -> None:
+    # What is printed while a bar is drawn is not read for links and colours either.
+    program = f"""
+import sys
+from actonce import cli, console
+text = {HOSTILE!a} + "\\x1b]8;;http://x\\x1b\\\\a"
+def app(**_):
+    with console.progress(text, 2) as bar:
+        bar.update(1, text=text)
+        print(text)
+        sys.stderr.write(text + "\\n")
+        console.err.print(text)
+cli.app = app
+cli.main()
+"""
+    ours, its = os.openpty()
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=its, stderr=its, stdin=its)
+    os.close(its)
+    got = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(ours, 65536):
+            got += chunk
+    os.close(ours)
+    assert process.wait() == 0
+    for sequence in (b"\x1b[2J", b"\x1b]", b"\x07", b"\xc2\x9b", "\u202e".encode(), b"\xf3\xa0"):
+        assert sequence not in got
+    assert got.count(rb"\u001b]52;") >= 3
+
+
+# --------------------------------------------------------------------------- where
+
+
+def story(message_id: str) -> Story:
+    at = "2026-01-31T09:30:00.000Z"
+    return Story(
+        message_id=message_id,
+        execution_name="sha256-1",
+        deliveries=[{"at": at, "end": "refused", "reason": message_id, "detail": message_id}],
+        fingerprint={"first_seen": at, "fingerprint": message_id},
+        row={"updated": at, "status": message_id, "outcome": message_id, "note": message_id,
+             "consumption_count": 1},
+        execution=None,
+        steps=[],
+        dead_letters=[],
+        effects=[{"booked_at": at, "practice": message_id, "slot": 1, "appointment_id": "1"}],
+        unstarted=[],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("json_", [(), ("--json",)], ids=["table", "json"])
+def test_where_tells_codes(monkeypatch: pytest.MonkeyPatch, json_: tuple[str, ...]) -> None:
+    monkeypatch.setattr(where, "find_stack", lambda _: None)
+    monkeypatch.setattr(where, "read_story", lambda _, message_id: story(message_id))
+
+    got = without_own(on_a_terminal("where", HOSTILE, *json_))
+
+    assert "\\u001b[2J" in got
+    assert not forbidden(got)
+    assert not [line for line in got.split("\n") if line.startswith("✓")]
+
+
+@pytest.mark.parametrize(
+    ("message_id", "named"),
+    [
+        ("request-1", "request-1"),
+        ("a; rm -r ~", "'a; rm -r ~'"),
+        ("it's", "'it'\"'\"'s'"),
+        (HOSTILE, "sha256-1"),
+        ("--json", "-- --json"),
+    ],
+)
+def test_the_command_that_is_told_can_be_copied(message_id: str, named: str) -> None:
+    told = replace(story(message_id), row={"outcome": "dead_letter"})
+    assert where._how_it_stands(told).endswith(f"actonce dead-letters show {named}")
+
+
+# --------------------------------------------------------------------------- the job's own prints
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",)], ids=["sentence", "json"])
+@pytest.mark.parametrize("fails", [True, False], ids=["fails", "tells"])
+def test_the_job_prints_codes_too(fails: bool, arguments: tuple[str, ...]) -> None:
+    program = f"""
+import sys
+from pipeline import audit
+text = {HOSTILE!a}
+def judge(*_):
+    if {fails}:
+        raise audit.CannotAudit(text)
+    return {{"sentence": text, "exit_status": 0}}
+audit.spark_session = lambda *_, **__: None
+audit.audit = judge
+sys.exit(audit.main(["no-such-folder", *sys.argv[1:]]))
+"""
+    got = run_python(program, *arguments)
+
+    assert "\\u009b1A" in got
+    assert not forbidden(got.replace("\t", ""))

@@ -1,0 +1,157 @@
+"""With `KmsKeyArn` all that is kept is encrypted with that key; without it nothing changes."""
+
+import re
+from typing import Any
+
+import pytest
+
+from actonce.embedded.paths import PROJECT
+from tests import template as cloudformation
+from tests.template import as_list, of_type, resolved, statements
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+FILES = ["template.yaml", "records.yaml", "audit.yaml"]
+EVERYTHING = {"KeepRecords": "true", "DailyAudit": "true"}
+
+WITH_KEY: dict[str, dict[str, Any]] = {
+    # every type that keeps something, and where it says with which key
+    "AWS::SQS::Queue": {"KmsMasterKeyId": KEY},
+    "AWS::DynamoDB::Table": {
+        "SSESpecification": {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}
+    },
+    "AWS::Logs::LogGroup": {"KmsKeyId": KEY},
+    "AWS::SNS::Topic": {"KmsMasterKeyId": KEY},
+    "AWS::S3::Bucket": {
+        "BucketEncryption": {
+            "ServerSideEncryptionConfiguration": [
+                {
+                    "BucketKeyEnabled": True,
+                    "ServerSideEncryptionByDefault": {
+                        "SSEAlgorithm": "aws:kms",
+                        "KMSMasterKeyID": KEY,
+                    },
+                }
+            ]
+        }
+    },
+    "AWS::KinesisFirehose::DeliveryStream": {
+        "DeliveryStreamEncryptionConfigurationInput": {
+            "KeyType": "CUSTOMER_MANAGED_CMK",
+            "KeyARN": KEY,
+        }
+    },
+}
+
+
+def deployed(file: str, key: str, **values: str) -> dict[str, Any]:
+    """The template as it is deployed with a key, or without."""
+    return resolved(cloudformation.load(PROJECT / file), KmsKeyArn=key, **values)
+
+
+@pytest.mark.parametrize("strategy", ["step-functions", "ledger"])
+@pytest.mark.parametrize("file", FILES)
+def test_all_that_is_kept_is_encrypted_with_the_key(file: str, strategy: str) -> None:
+    template = deployed(file, KEY, Strategy=strategy, **EVERYTHING)
+
+    for resource_type, expected in WITH_KEY.items():
+        for name, resource in of_type(template, resource_type).items():
+            found = {key: resource["Properties"].get(key) for key in expected}
+            assert found == expected, name
+    assert of_type(template, "AWS::KMS::Key") == {}
+    for queue in of_type(template, "AWS::SQS::Queue").values():
+        assert "SqsManagedSseEnabled" not in queue["Properties"]  # both at once are refused
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_without_a_key_it_is_as_it_was(file: str) -> None:
+    template = deployed(file, "", **EVERYTHING)
+
+    of_key = {"KmsMasterKeyId", "SSESpecification", "KmsKeyId", "BucketKeyEnabled", "KeyARN"}
+    for name, resource in template["Resources"].items():
+        allowed = {"KmsMasterKeyId"} if name == "AlarmTopic" else set()
+        assert of_key & names(resource) <= allowed, name
+    assert of_type(template, "AWS::IAM::Policy").keys() <= {"StartDaysPolicy"}
+    for queue in of_type(template, "AWS::SQS::Queue").values():
+        assert queue["Properties"]["SqsManagedSseEnabled"] is True
+
+
+def names(node: Any) -> set[str]:
+    if isinstance(node, dict):
+        return set(node).union(*map(names, node.values()))
+    return set().union(*map(names, node)) if isinstance(node, list) else set()
+
+
+USERS = {
+    # the roles that reach what is encrypted, and the services through which
+    ("template.yaml", "step-functions"): (
+        {"StarterRole", "AppointmentsRole", "ProcessMessageRole"},
+        {"sqs", "dynamodb"},
+    ),
+    ("template.yaml", "ledger"): (
+        {"ConsumerRole", "AppointmentsRole", "ProcessMessageRole"},
+        {"sqs", "dynamodb"},
+    ),
+    ("records.yaml", "step-functions"): ({"RecordsStreamsRole"}, {"s3"}),
+    ("audit.yaml", "step-functions"): (
+        {"AuditJobRole", "DeadLettersRole", "AuditStateMachineRole"},
+        {"s3", "dynamodb"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "strategy"), USERS)
+def test_roles_use_the_key_through_services_only(file: str, strategy: str) -> None:
+    roles, services = USERS[(file, strategy)]
+    policy = deployed(file, KEY, Strategy=strategy)["Resources"]["UseKey"]["Properties"]
+    (statement,) = statements(policy)
+
+    assert {role["Ref"] for role in policy["Roles"]} == roles
+    assert statement["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
+    assert statement["Resource"] == KEY
+    assert {
+        one["Fn::Sub"] for one in as_list(statement["Condition"]["StringEquals"]["kms:ViaService"])
+    } == {f"{service}.${{AWS::Region}}.${{AWS::URLSuffix}}" for service in services}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_role_may_ask_the_key_itself(file: str) -> None:
+    for name, resource in deployed(file, KEY, **EVERYTHING)["Resources"].items():
+        for statement in statements(resource):
+            if any(action.startswith("kms:") for action in as_list(statement["Action"])):
+                assert "kms:ViaService" in statement["Condition"]["StringEquals"], name
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_whoever_reaches_what_is_encrypted_may_use_the_key(file: str) -> None:
+    template = deployed(file, KEY, **EVERYTHING)
+    reaching = {
+        name
+        for name, role in of_type(template, "AWS::IAM::Role").items()
+        for statement in statements(role)
+        for action in as_list(statement["Action"])
+        if action.split(":")[0] in ("sqs", "dynamodb", "s3")
+    }
+    users = {role["Ref"] for role in template["Resources"]["UseKey"]["Properties"]["Roles"]}
+
+    assert users == reaching
+
+
+def test_nested_stacks_get_the_key_and_the_topics() -> None:
+    for key, topic_key in ((KEY, KEY), ("", {"Fn::GetAtt": ["AlarmTopicKey", "Arn"]})):
+        resources = deployed("template.yaml", key, **EVERYTHING)["Resources"]
+        for stack in ("Records", "Audit"):
+            assert resources[stack]["Properties"]["Parameters"]["KmsKeyArn"] == key
+        assert resources["Audit"]["Properties"]["Parameters"]["AlarmTopicKeyArn"] == topic_key
+
+
+def test_only_a_keys_arn_is_taken() -> None:
+    pattern = cloudformation.load()["Parameters"]["KmsKeyArn"]["AllowedPattern"]
+    for good in (
+        "",
+        KEY,
+        KEY.replace("arn:aws:", "arn:aws-us-gov:"),
+        KEY.replace("key/", "key/mrk-"),
+    ):
+        assert re.search(pattern, good)
+    for bad in ("alias/mine", KEY.replace("key/", "alias/"), KEY.rpartition("/")[2], f"{KEY} "):
+        assert not re.search(pattern, bad)
