@@ -296,6 +296,33 @@ def test_a_redriven_execution_goes_on_where_it_was_and_looks_before_it_performs(
     assert services.waited.count(45) >= 1
 
 
+@pytest.mark.parametrize(
+    ("aborted_in", "asked"),
+    [
+        # The decision came after the redrive, and nothing happened before it.
+        ("DeadLetter", ["perform", "perform"]),
+        ("Decision", ["perform", "find", "perform"]),
+    ],
+)
+def test_a_retry_performs_unless_the_execution_was_redriven_since(
+    aborted_in: str, asked: list[str]
+) -> None:
+    services = _Effect(
+        "Rejected", {"decision": "retry"}, *[_NOTHING] * (len(asked) - 2), _PERFORMED
+    )
+    services.aborted_in = aborted_in
+    execution = machine.Execution("a", "arn:a", {"message_id": "a"})
+    position = machine.start(stage.process_message(), execution)
+    with pytest.raises(machine.Aborted):
+        machine.run(stage.process_message(), execution, services, position)
+
+    redriven = replace(execution, redrives=1)
+    output = machine.run(stage.process_message(), redriven, services, position)
+
+    assert output["outcome"] == "performed"
+    assert services.asked == asked
+
+
 def test_where_the_context_says_nothing_of_redrives_nothing_was_redriven() -> None:
     services = _Effect("OutcomeUnknown", _NOTHING, _PERFORMED)
     execution = machine.Execution("a", "arn:a", {"message_id": "a"}, redrives=None)
