@@ -4,11 +4,12 @@ An execution keeps the definition that it was started with, and with it the wait
 The function is whatever is deployed now. So the definition says in each request what it assumes
 (`allowed_seconds`), and an invocation to which Lambda would give more ends its process in time.
 
-    invoked    ├─ cold start ─┼─ allowed ─┤ ends here                find
-    Lambda     ├─ cold start ─┼───────────────────────────────────────────────── time-out ─┤
-    execution  ├──── waits for the allowed time and the margin ────┤ looks
+    invocation  ├─ cold start ─┼─ allowed ─┤ ends itself
+    Lambda      ├─ cold start ─┼──────────────────── time-out by now ─┤ would end it
+    execution   ├─ waits: allowed, and the margin ─┤ looks it up
 
-No two machines' clocks are compared: both are durations.
+Durations are compared, no moments of two machines. Lambda's runtime works the remaining time out
+from Lambda's clock and its own; were they apart, an invocation could only get less.
 """
 
 import faulthandler
@@ -44,6 +45,8 @@ def seconds_left(allowed: float, configured: float | None, remaining: float | No
         Zero or less: the time was over before it began. Lambda repeats a cold start that took more
         than 10 s within the invocation's own time.
     """
+    if configured is not None and remaining is not None and remaining > configured:
+        configured = None  # somebody has changed the one and not the other
     if configured is not None and configured <= allowed:
         return None
     if remaining is None:

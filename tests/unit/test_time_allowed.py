@@ -27,6 +27,7 @@ EVENT = {"operation": "perform", "message": {"message_id": "m-1", "body": {}}}
         (120, 2, -103),
         (120, 121, 15),  # Lambda's clock and the machine's are a little apart
         (120, None, 15),
+        (15, 120, 15),  # raised by hand, and not in the template
         (None, 120, 15),
         (None, 14, None),
         (None, None, 15),
