@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce import history
 from actonce.aws import Stack
 from actonce.deployed import (
+    DEAD_LETTER,
     SOURCE_DEDUPLICATION_ID,
     SOURCE_MESSAGE_ID,
     Outcome,
@@ -19,6 +20,7 @@ from actonce.deployed import (
     Stay,
     dead_letter_stays,
     execution_name,
+    json_object,
     read_events,
     timestamp,
 )
@@ -29,6 +31,11 @@ from actonce.sending import for_fifo
 from actonce.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
 
 Decision = Literal["retry", "resolve", "reject"]
+
+_ENDS_OF_DEAD_LETTERS = frozenset({DEAD_LETTER, "Failed"})
+_PERFORM_EFFECT = "PerformEffect"
+_MAY_GO_ON = frozenset({"AwaitStraggler", "FindEffect", "Performed?", "Decision"})
+"""States that may be entered again in every version of the state machine."""
 
 _NO_OPEN_TASK = frozenset({"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"})
 _NO_SUCH_OPERATION = frozenset(
@@ -85,12 +92,14 @@ class Answer:
     Attributes:
         decided: Step Functions accepted it.
         posted_again: the execution was redriven, and posts its dead letter again.
+        continued: the execution was redriven, in the middle of something else.
         said: one sentence for the person who asked.
     """
 
     decided: bool
     said: str
     posted_again: bool = False
+    continued: bool = False
 
 
 def dead_letter(queued: Queued) -> DeadLetter | None:
@@ -161,9 +170,10 @@ def _decide_by_token(stack: Stack, message_id: str, decision: Decision, note: st
                 decided=False, said="Its execution is gone: nothing waits for a decision."
             )
         raise Failed(f"There is no dead letter and no execution of a message {message_id!r}.")
-    stays = dead_letter_stays(read_events(stack.stepfunctions, execution.arn))
+    events = read_events(stack.stepfunctions, execution.arn)
+    stays = dead_letter_stays(events)
     if execution.status != "RUNNING":
-        return _over(stack, execution, stays, decision)
+        return _over(stack, execution, stays, history.last_state(events), decision)
     if not stays or stays[-1].over:
         return Answer(decided=False, said=f"It waits for no decision: {_how_it_stands(stays)}.")
     # It waits, and its entry cannot be seen: another reader holds it, or it outlived the queue's
@@ -275,8 +285,12 @@ def _execution(stack: Stack, name: str | None, message_id: str) -> Execution | N
     return history.find_execution_of(stack, message_id)
 
 
-def _over(stack: Stack, execution: Execution, stays: list[Stay], decision: Decision) -> Answer:
-    """What to say of an execution that has ended."""
+def _over(
+    stack: Stack, execution: Execution, stays: list[Stay], state: str | None, decision: Decision
+) -> Answer:
+    """What to say of an execution that has ended; `state` is the one that it entered last."""
+    if execution.status != "SUCCEEDED" and state not in _ENDS_OF_DEAD_LETTERS:
+        return _interrupted(stack, execution, state, decision)
     end = f"its execution ended {execution.status}"
     if execution.error:
         end += f" ({execution.error})"
@@ -291,29 +305,59 @@ def _over(stack: Stack, execution: Execution, stays: list[Stay], decision: Decis
     return Answer(decided=False, said=f"It waits for no decision: {end}, {_how_it_stands(stays)}.")
 
 
+def _interrupted(
+    stack: Stack, execution: Execution, state: str | None, decision: Decision
+) -> Answer:
+    """Continue what was aborted, or broke, in the state in which it was; never on a guess."""
+    end = f"Its execution ended {execution.status} in {state or 'its first state'}"
+    if decision != "retry":
+        return Answer(decided=False, said=f"{end}, and waits for no decision; retry continues it.")
+    if state not in _MAY_GO_ON and not _looks_when_redriven(stack, execution):
+        raise Failed(
+            f"{end}, and its state machine is one that performs again when it is redriven. Find "
+            "out by hand whether it was acted on; do not redrive it in the console either."
+        )
+    _redrive_execution(stack, execution, end)
+    return Answer(
+        decided=False,
+        said=f"{end}; it goes on now, and looks the effect up before it performs it.",
+        continued=True,
+    )
+
+
+def _looks_when_redriven(stack: Stack, execution: Execution) -> bool:
+    """Whether the definition that the execution was started with guards its `PerformEffect`."""
+    answer = stack.stepfunctions.describe_state_machine_for_execution(executionArn=execution.arn)
+    states = json_object(answer["definition"]).get("States", {})
+    return "RedriveCount" in json.dumps(states.get(_PERFORM_EFFECT, {}).get("Arguments"))
+
+
 def _redrive(stack: Stack, execution: Execution, end: str) -> Answer:
     """Have the dead letter posted again: a redrive goes on in the state that failed."""
-    try:
-        stack.stepfunctions.redrive_execution(executionArn=execution.arn)
-    except ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code in _NO_SUCH_OPERATION:
-            raise Failed(
-                f"Nobody had decided when {end}, and this endpoint cannot redrive executions "
-                "(AWS can), so the dead letter cannot be posted again."
-            ) from error
-        if code == "ExecutionNotRedrivable":
-            raise Failed(
-                f"Nobody had decided when {end}, and Step Functions cannot redrive it any more: "
-                f"{error.response['Error']['Message']}"
-            ) from error
-        raise
+    _redrive_execution(stack, execution, f"Nobody had decided when {end}")
     return Answer(
         decided=False,
         said=f"Nobody had decided when {end}; it goes on now and posts the dead letter again, for "
         "you to decide.",
         posted_again=True,
     )
+
+
+def _redrive_execution(stack: Stack, execution: Execution, end: str) -> None:
+    try:
+        stack.stepfunctions.redrive_execution(executionArn=execution.arn)
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        if code in _NO_SUCH_OPERATION:
+            raise Failed(
+                f"{end}, and this endpoint cannot redrive executions (AWS can), so it cannot go on."
+            ) from error
+        if code == "ExecutionNotRedrivable":
+            raise Failed(
+                f"{end}, and Step Functions cannot redrive it any more: "
+                f"{error.response['Error']['Message']}"
+            ) from error
+        raise
 
 
 def _how_it_stands(stays: list[Stay]) -> str:

@@ -129,6 +129,12 @@ def steps(events: Sequence[Event]) -> list[Step]:
     return found
 
 
+def last_state(events: Sequence[Event]) -> str | None:
+    """The state that was entered last; in it a redriven execution goes on."""
+    entered = [details(event)["name"] for event in events if event["type"].endswith("StateEntered")]
+    return entered[-1] if entered else None
+
+
 def short_cause(cause: str | None, length: int = 200) -> str:
     """A cause in one line: of an exception in Lambda its message, not its stack trace."""
     text = cause or ""

@@ -193,9 +193,9 @@ def _book() -> AppointmentBook:
     return book_from_environment()
 
 
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ARG001 - Lambda's form
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda's entry point."""
-    result = answer(_book(), event)
+    result = answer(_book(), event, context=context)
     logger.info(
         "effect",
         extra={

@@ -7,6 +7,8 @@ A team writes a class with `perform` and `find`, and its function's handler is o
 import json
 from typing import Any, Protocol, runtime_checkable
 
+from time_allowed import Context, EndProcessIn, end_process_in, ends_in, seconds_left_of
+
 MAX_EFFECT_BYTES = 32 * 1024
 """Largest description of an effect, in bytes of JSON, that goes into the execution's output. Step
 Functions fails an execution whose data outgrow 256 KiB, and no Catch sees that; an effect that was
@@ -69,14 +71,25 @@ class FencedEffect(Effect, Protocol):
 
 
 def answer(
-    effect: Effect, event: dict[str, Any], fence: dict[str, Any] | None = None
+    effect: Effect,
+    event: dict[str, Any],
+    fence: dict[str, Any] | None = None,
+    *,
+    context: Context | None = None,
+    end_in: EndProcessIn = end_process_in,
 ) -> dict[str, Any]:
     """Run the operation that the state machine, or a consumer, asked for.
 
+    Invariant: `perform` is at work for `allowed_seconds` at most, whatever time-out the function is
+    deployed with by now. If need be the process ends.
+
     Args:
         effect: the team's own.
-        event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON}}`.
+        event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON},
+            "allowed_seconds": number}`; the last one from the state machine only.
         fence: for an effect that can be fenced.
+        context: Lambda's, for the time that the invocation has taken before the handler.
+        end_in: ends the process in time.
 
     Returns:
         `{"performed": bool, "effect": dict | None}`.
@@ -96,7 +109,12 @@ def answer(
         found = effect.find(message["message_id"])
         return {"performed": found is not None, "effect": _small(found)}
     if operation == "perform":
-        return {"performed": True, "effect": _small(_perform(effect, message, fence))}
+        left = seconds_left_of(event, context)
+        if left is not None and left <= 0:
+            raise NotPerformed("the time that its execution allows was over before it began")
+        with ends_in(left, end_in):
+            performed = _perform(effect, message, fence)
+        return {"performed": True, "effect": _small(performed)}
     raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
 
 

@@ -16,6 +16,7 @@ SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
 
 EXAMPLE_SUBSTITUTIONS = {
+    "Partition": "aws",
     "EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:effect",
     "EffectTimeoutSeconds": "15",
     "StragglerMarginSeconds": "30",

@@ -7,6 +7,7 @@ from tests import asl
 AUDIT = asl.PROJECT / "statemachine" / "audit.asl.json"
 
 SUBSTITUTIONS = {
+    "Partition": "aws",
     "RecordsBucket": "records",
     "AuditBucket": "audit",
     "AppointmentsTableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/appointments",

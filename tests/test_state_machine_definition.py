@@ -8,6 +8,7 @@ from cfnlint.api import lint_all
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonata import Jsonata
+from jsonata.jexception import JException
 
 from deduplication.message import MAX_EXECUTION_INPUT_BYTES
 from tests import asl, template
@@ -360,7 +361,102 @@ def test_effect_is_asked_for_with_the_whole_message_in_every_round(states: dict[
         states["PerformEffect"]["Arguments"], input={"rounds": 2}, context=CONTEXT
     )
 
-    assert arguments["Payload"] == {"operation": "perform", "message": MESSAGE}
+    assert arguments["Payload"] == {
+        "operation": "perform",
+        "allowed_seconds": 15,
+        "message": MESSAGE,
+    }
+
+
+def in_redrive(count: int | None) -> dict[str, Any]:
+    """The context object of an execution that was redriven so often; None: it does not say."""
+    redrives = {} if count is None else {"RedriveCount": count}
+    return CONTEXT | {"Execution": CONTEXT["Execution"] | redrives}
+
+
+@pytest.mark.parametrize(
+    ("count", "state_input"),
+    [
+        (None, MESSAGE),
+        (0, MESSAGE),
+        (0, {"rounds": 1, "redrives": 0}),
+        (2, {"rounds": 1, "redrives": 2}),
+    ],
+)
+def test_effect_is_performed_where_nothing_can_be_under_way(
+    states: dict[str, Any], count: int | None, state_input: Any
+) -> None:
+    payload = states["PerformEffect"]["Arguments"]["Payload"]
+
+    found = asl.evaluate(payload, input=state_input, context=in_redrive(count))
+
+    assert found["operation"] == "perform"
+
+
+@pytest.mark.parametrize(
+    ("count", "state_input"),
+    [
+        (1, MESSAGE),
+        (1, {"rounds": 1, "redrives": 0}),
+        (3, {"rounds": 1, "redrives": 2}),
+    ],
+)
+def test_effect_of_a_redriven_execution_is_not_asked_for_before_it_was_looked_up(
+    states: dict[str, Any], count: int, state_input: Any
+) -> None:
+    payload = states["PerformEffect"]["Arguments"]["Payload"]
+
+    with pytest.raises(JException, match="looked up first"):
+        asl.evaluate(payload, input=state_input, context=in_redrive(count))
+    # As for every error that it does not know, the straggler is awaited; see UNKNOWN_OUTCOMES.
+    caught = catch_output(states["PerformEffect"], "States.QueryEvaluationError", state_input)
+    assert caught["failure"]["reason"] == "rounds_used_up"
+
+
+@pytest.mark.parametrize(("count", "carried"), [(None, 0), (0, 0), (2, 2)])
+def test_look_up_and_decision_carry_the_redrives_until_then(
+    states: dict[str, Any], count: int | None, carried: int
+) -> None:
+    waiting = {"rounds": 1, "redrives": 0, "failure": {"reason": "r", "error": "E", "cause": ""}}
+    answer = {"Payload": {"performed": False, "effect": None}}
+    context = in_redrive(count)
+
+    looked_up = asl.evaluate(
+        states["FindEffect"]["Output"], input=waiting, result=answer, context=context
+    )
+    decided = asl.evaluate(
+        states["DeadLetter"]["Output"], input=waiting, result={}, context=context
+    )
+
+    assert (looked_up["redrives"], decided["redrives"]) == (carried, carried)
+
+
+def test_effect_that_was_performed_is_the_executions_output(states: dict[str, Any]) -> None:
+    answer = {"Payload": {"performed": True, "effect": {"slot": 1}}}
+
+    output = asl.evaluate(states["PerformEffect"]["Output"], input=MESSAGE, result=answer)
+
+    assert output == {"outcome": "performed", "effect": {"slot": 1}}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"performed": False, "effect": None},
+        {"performed": "true", "effect": None},
+        {"performed": 1, "effect": None},
+        {"performed": None, "effect": None},
+        {"effect": {"slot": 1}},
+        {"performed": True},
+        None,
+        "performed",
+    ],
+)
+def test_any_other_answer_of_the_effect_is_an_unknown_outcome(
+    states: dict[str, Any], payload: Any
+) -> None:
+    with pytest.raises((JException, asl.NoResultError)):
+        asl.evaluate(states["PerformEffect"]["Output"], input=MESSAGE, result={"Payload": payload})
 
 
 def test_largest_message_fits_into_the_call_of_the_effect(states: dict[str, Any]) -> None:
@@ -458,6 +554,32 @@ def test_what_follows_the_look_up(
     assert choose(states["Performed?"], state_input) == following
 
 
+@pytest.mark.parametrize("performed", [None, "false", 0, [True]])
+def test_dead_letter_after_no_clear_answer_says_that_the_outcome_is_unknown(
+    states: dict[str, Any], performed: Any
+) -> None:
+    found = {
+        "performed": performed,
+        "rounds": 1,
+        "failure": {"reason": "rounds_used_up", "error": "E", "cause": "c" * 5000},
+    }
+    (rule,) = [
+        rule
+        for rule in states["Performed?"]["Choices"]
+        if asl.evaluate(rule["Condition"], input=found)
+    ]
+
+    assert rule["Next"] == "DeadLetter"
+    assert asl.evaluate(rule["Output"], input=found) == {
+        "rounds": 1,
+        "failure": {
+            "reason": "outcome_unknown",
+            "error": "E",
+            "cause": "c" * 4096 + " | FindEffect: it answered neither true nor false",
+        },
+    }
+
+
 @pytest.mark.parametrize(
     ("decision", "reason", "following"),
     [
@@ -498,11 +620,14 @@ def test_decision_is_read_from_any_answer(
 ) -> None:
     waiting = {"rounds": 3, "failure": {"reason": "rounds_used_up"}}
 
-    output = asl.evaluate(states["DeadLetter"]["Output"], input=waiting, result=answer)
+    output = asl.evaluate(
+        states["DeadLetter"]["Output"], input=waiting, result=answer, context=CONTEXT
+    )
 
     # The rounds begin anew: the operator has asked for them.
     assert output == {
         "rounds": 0,
+        "redrives": 0,
         "failure": waiting["failure"],
         "decision": decision,
         "note": note,

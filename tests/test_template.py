@@ -186,6 +186,22 @@ def test_largest_batch_is_handled_side_by_side(template: dict[str, Any]) -> None
     assert template["Parameters"]["BatchSize"]["MaxValue"] == LARGEST_BATCH
 
 
+def test_margin_for_a_straggler_outlasts_a_cold_start(template: dict[str, Any]) -> None:
+    # Lambda's init takes 10 s at most, and the state's time-out begins before it.
+    assert template["Parameters"]["StragglerMarginSeconds"]["MinValue"] > 10
+
+
+def test_effect_is_told_its_own_time_out(resources: dict[str, Any]) -> None:
+    function = properties(resources, "AppointmentsFunction")
+
+    assert function["Environment"]["Variables"]["EFFECT_TIMEOUT_SECONDS"] == function["Timeout"]
+
+
+@pytest.mark.parametrize("name", ["process_message.asl.json", "audit.asl.json"])
+def test_no_partition_is_written_out(name: str) -> None:
+    assert "arn:aws:" not in (PROJECT / "statemachine" / name).read_text()
+
+
 def test_functions_and_state_machine_are_traced(
     template: dict[str, Any], resources: dict[str, Any]
 ) -> None:
@@ -197,7 +213,7 @@ def test_functions_and_state_machine_are_traced(
     ("function", "modules"),
     [
         ("StarterFunction", ["starter.py"]),
-        ("AppointmentsFunction", ["appointments.py"]),
+        ("AppointmentsFunction", ["appointments.py", "time_allowed.py"]),
     ],
 )
 def test_function_gets_the_variables_that_it_reads(
@@ -257,6 +273,7 @@ ALARMS = [
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "UnstartedQueue"),
     ("AWS/SQS", "ApproximateAgeOfOldestMessage", "RequestsQueue"),
     ("AWS/States", "ExecutionsFailed", "ProcessMessage"),
+    ("AWS/States", "ExecutionsAborted", "ProcessMessage"),
     ("AWS/States", "ExecutionsTimedOut", "ProcessMessage"),
     ("AWS/Lambda", "Errors", "StarterFunction"),
     ("AWS/Lambda", "Throttles", "StarterFunction"),

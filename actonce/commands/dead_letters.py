@@ -75,16 +75,19 @@ def show(
     letter = found[0]
     execution = history.find_execution(stack, letter.execution_name)
     status = execution.status if execution is not None else None
-    whole = letter.as_json() | {"execution_status": status, "message": letter.message}
+    message = letter.message
+    if message is None and execution is not None:
+        message = execution.input or None  # too large to be posted with the rest
+    whole = letter.as_json() | {"execution_status": status, "message": message}
     if json:
         console.print_json(whole)
         return
     fields = {name: value for name, value in whole.items() if name != "message"}
     tables.print_fields(fields | {"cause": history.short_cause(letter.cause, 1000)})
-    if letter.message is None:
+    if message is None:
         console.out.print("The message was too large to be posted: it is the execution's input.")
     else:
-        console.print_json_in_lines(letter.message)
+        console.print_json_in_lines(message)
 
 
 @app.command()
@@ -97,7 +100,7 @@ def retry(
     """Have the effect tried again; where the outcome is unknown it is looked up first.
 
     If its execution failed because nobody decided in time, it is redriven and the dead letter
-    posted again.
+    posted again. An execution that somebody aborted is continued.
 
     Example:
 
@@ -147,6 +150,7 @@ def _decide(message_id: str, decision: Decision, note: str, stack_name: str, *, 
                 "decision": decision,
                 "decided": answer.decided,
                 "posted_again": answer.posted_again,
+                "continued": answer.continued,
                 "said": answer.said,
             }
         )

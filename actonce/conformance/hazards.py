@@ -90,7 +90,19 @@ def _anything(stage: Stage) -> None:
     stage.send("a", deliveries_at_once=2)
 
 
+def _deployed_before(stage: Stage) -> None:
+    """A deployment is complete, undone, or has come as far as the function and no further."""
+    if stage.world.pick((False, True)):
+        stage.deploy_function()
+    if stage.world.pick((False, True)):
+        stage.deploy_machine()
+    stage.send("a")
+
+
 _SERVICE = (Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.REPEATED)
+
+_EXECUTIONS = frozenset({"step-functions", "step-functions-booking"})
+"""What a deployment parts and an operator aborts is an execution."""
 
 _AS_IT_SHIPS = frozenset(
     {
@@ -230,6 +242,36 @@ SCENARIOS = (
         asks_for_order=True,
     ),
     Scenario(
+        "deployed-between",
+        "deployed between",
+        "The effect's time-out is raised from 15 s to 2 minutes, or lowered again, before any "
+        "invocation, while executions are open; a process crashes, or stands still for 40, 70 or "
+        "110 s.",
+        _deployed_before,
+        (Hazard.DEPLOYED, Hazard.PAUSE, Hazard.CRASH),
+        2,
+        (40_000, 70_000, 110_000),
+        ways=_EXECUTIONS,
+    ),
+    Scenario(
+        "aborted-redriven",
+        "aborted and redriven",
+        "An operator aborts the execution in any state, and redrives it at once, after a minute or "
+        "never; one thing more goes wrong, or it is aborted again.",
+        lambda stage: stage.send("a"),
+        (
+            Hazard.ABORTED,
+            Hazard.CRASH,
+            Hazard.EFFECT_LATE,
+            Hazard.EFFECT_OUTLIVES,
+            Hazard.EFFECT_ANSWER_LOST,
+            Hazard.NOT_PERFORMED,
+            Hazard.THROTTLED,
+        ),
+        2,
+        ways=_EXECUTIONS,
+    ),
+    Scenario(
         "any-two",
         "any two at once",
         "Any two of all things that may go wrong at a step, in one run; one consumer's clock is "
@@ -244,9 +286,11 @@ SCENARIOS = (
             Hazard.NOT_PERFORMED,
             Hazard.EFFECT_LATE,
             Hazard.EFFECT_OUTLIVES,
+            Hazard.DEPLOYED,
+            Hazard.ABORTED,
         ),
         2,
-        (40_000, LONG_PAUSE),
+        (40_000, 70_000, LONG_PAUSE),
         # It takes longest. By hand it can be tried on every way.
         ways=_AS_IT_SHIPS,
     ),

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from jsonata import Jsonata
+from jsonata.jexception import JException
 
 from actonce.conformance.process import NotKnownHere
 
@@ -51,8 +52,12 @@ class StateFailed(Exception):
         self.cause = cause
 
 
+class Aborted(Exception):
+    """An operator has aborted the execution, in the middle of what it was doing."""
+
+
 class Services(Protocol):
-    """What a state machine reaches."""
+    """What a state machine reaches. Each call may raise `Aborted`."""
 
     def invoke(self, arguments: Any, timeout: float) -> Any:
         """Invoke a function; its payload. Raises StateFailed, `States.Timeout` among them."""
@@ -69,10 +74,22 @@ class Services(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An execution's own part of the context object."""
+    """An execution's own part of the context object.
+
+    `redrives`: how often it was redriven; None leaves the field out.
+    """
 
     name: str
     arn: str
+    input: Any
+    redrives: int | None = 0
+
+
+@dataclass(slots=True)
+class Position:
+    """Where an execution stands: a state, and the state's input."""
+
+    state: str
     input: Any
 
 
@@ -107,25 +124,40 @@ def _refuse_unknown(node: Mapping[str, Any], known: set[str], where: str) -> Non
         raise NotKnownHere(f"{where}: {sorted(unknown)}")
 
 
-def run(definition: Definition, execution: Execution, services: Services) -> Any:
+def start(definition: Definition, execution: Execution) -> Position:
+    """Where an execution begins."""
+    return Position(definition["StartAt"], execution.input)
+
+
+def run(
+    definition: Definition,
+    execution: Execution,
+    services: Services,
+    position: Position | None = None,
+) -> Any:
     """Run an execution to its end.
+
+    Args:
+        definition: of its state machine.
+        execution: its part of the context object.
+        services: what it reaches.
+        position: where it goes on, kept up to date; None: at its start. A redriven execution goes
+            on in the state that did not succeed, with that state's input and no attempts counted.
+            Source: "Restarting state machine executions with redrive", Developer Guide.
 
     Returns:
         Its output.
 
     Raises:
         StateFailed: it failed.
+        Aborted: it was aborted at `position`.
     """
-    name, data = definition["StartAt"], execution.input
+    position = position or start(definition, execution)
     while True:
+        name, data = position.state, position.input
         services.enter(name)
         state = definition["States"][name]
-        context = {
-            "Execution": {"Input": execution.input, "Id": execution.arn, "Name": execution.name},
-            "State": {"EnteredTime": "2026-01-05T09:00:00.000Z"},
-            "Task": {"Token": f"token-{execution.name}"},
-        }
-        states = {"input": data, "context": context}
+        states = {"input": data, "context": _context(execution)}
         kind = state["Type"]
         if kind == "Succeed":
             return data
@@ -135,14 +167,29 @@ def run(definition: Definition, execution: Execution, services: Services) -> Any
             )
         if kind == "Wait":
             services.wait(evaluate(state["Seconds"], states))
-            name = state["Next"]
+            position.state = state["Next"]
         elif kind == "Choice":
-            name, data = _choose(state, states)
+            position.state, position.input = _choose(state, states)
         else:
-            following, data = _run_task(state, states, services)
+            following, output = _run_task(state, states, services)
             if following is None:
-                return data
-            name = following
+                return output
+            position.state, position.input = following, output
+
+
+def _context(execution: Execution) -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "Input": execution.input,
+        "Id": execution.arn,
+        "Name": execution.name,
+    }
+    if execution.redrives is not None:
+        known["RedriveCount"] = execution.redrives
+    return {
+        "Execution": known,
+        "State": {"EnteredTime": "2026-01-05T09:00:00.000Z"},
+        "Task": {"Token": f"token-{execution.name}"},
+    }
 
 
 def _choose(state: Definition, states: States) -> tuple[str, Any]:
@@ -157,6 +204,7 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
     while True:
         try:
             result = _do(state, states, services)
+            output = evaluate(state["Output"], {**states, "result": result})
         except StateFailed as failure:
             waits = _retry_after(state.get("Retry", []), attempts, failure.error)
             if waits is not None:
@@ -168,7 +216,6 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
                     output = evaluate(catcher["Output"], {**states, "errorOutput": told})
                     return catcher["Next"], output
             raise
-        output = evaluate(state["Output"], {**states, "result": result})
         return (None if state.get("End") else state["Next"]), output
 
 
@@ -211,7 +258,7 @@ def evaluate(value: Any, states: States) -> Any:
     """Evaluate a field: every `{% … %}` in it, as deep as it goes.
 
     Raises:
-        StateFailed: an expression yields nothing (`States.QueryEvaluationError`).
+        StateFailed: an expression yields nothing, or fails (`States.QueryEvaluationError`).
     """
     return _filled_in(value, json.dumps(states, sort_keys=True))
 
@@ -224,7 +271,10 @@ def _filled_in(value: Any, states: str) -> Any:
     match = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return value
-    exists, result = _evaluated(match[1].strip(), states)
+    try:
+        exists, result = _evaluated(match[1].strip(), states)
+    except JException as error:
+        raise StateFailed("States.QueryEvaluationError", str(error)) from error
     if not exists:
         raise StateFailed("States.QueryEvaluationError", match[1].strip())
     return result

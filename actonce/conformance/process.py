@@ -38,6 +38,10 @@ class Hazard(StrEnum):
     """The effect happens some time after it was asked for."""
     EFFECT_OUTLIVES = "effect outlives its caller"
     """The effect happens some time after it was asked for; its caller's time is over before."""
+    DEPLOYED = "deployed between"
+    """The effect's function is deployed with its other time-out before it is invoked."""
+    ABORTED = "aborted"
+    """An operator aborts the execution here, and redrives it: at once, later, or never."""
 
 
 CRASHES = (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT, Hazard.CRASH_BEFORE_EFFECT)

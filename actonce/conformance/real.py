@@ -76,6 +76,12 @@ CAUSED = {
     "what Step Functions itself calls answers.",
     "poison": "What is no JSON, and a message that the effect rejects.",
     "group-order": "Two messages of one group; the effect of the first does not happen at first.",
+    "deployed-between": "An execution whose definition allows the effect one second, as before a "
+    "deployment, is given the function with four, which stands still for three. And by `sam "
+    "deploy`, up and down again, in a test of its own.",
+    "aborted-redriven": "An execution is stopped while its effect stands still. What is not real: "
+    "nothing can be redriven here, so a copy of the state machine that takes itself for redriven "
+    "goes on with the execution's input.",
     "any-two": "Two pairs only: the function is killed after its batch, whose effect went unheard; "
     "a consumer stands still while another one is killed after its effect.",
 }

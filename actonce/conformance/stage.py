@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from actonce.conformance import machine
@@ -55,6 +56,7 @@ TABLES = {
 }
 
 _SUBSTITUTIONS = {
+    "Partition": "aws",
     "EffectFunctionArn": "effect",
     "EffectTimeoutSeconds": str(EFFECT_TIMEOUT // 1000),
     "StragglerMarginSeconds": str(STRAGGLER_MARGIN // 1000),
@@ -64,10 +66,26 @@ _SUBSTITUTIONS = {
 }
 
 
-def process_message() -> machine.Definition:
-    """The state machine that ships."""
+OTHER_EFFECT_TIMEOUT = 120_000
+"""What a deployment in the middle raises the effect's time-out to, in milliseconds."""
+
+OTHER_PARAMETERS = {
+    "EffectTimeoutSeconds": str(OTHER_EFFECT_TIMEOUT // 1000),
+    "StragglerMarginSeconds": "20",
+    "MaxRounds": "2",
+}
+"""What such a deployment changes."""
+
+
+def process_message(**parameters: str) -> machine.Definition:
+    """The state machine that ships; `parameters` that are not the template's defaults."""
     text = (PROJECT / "statemachine" / "process_message.asl.json").read_text()
-    return machine.load(text, _SUBSTITUTIONS)
+    return machine.load(text, {**_SUBSTITUTIONS, **parameters})
+
+
+@cache
+def _other_machine() -> machine.Definition:
+    return process_message(**OTHER_PARAMETERS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +129,26 @@ class Way:
     cannot: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Function:
+    """How the effect's function is deployed; its time-out in milliseconds."""
+
+    timeout: int
+
+    def state(self) -> int:
+        return self.timeout
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """Lambda's context object, of the process that is running."""
+
+    stage: "Stage"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.stage.remaining_milliseconds()
+
+
 class Stage:
     """What a scenario is played on.
 
@@ -137,7 +175,9 @@ class Stage:
             most_receives=way.most_receives,
             is_fifo=way.is_fifo,
         )
-        self.executions = StepFunctions(world, definition, self._invoke, self.kept)
+        self.executions = StepFunctions(
+            world, definition, self._invoke, self.kept, self.deploy_function
+        )
         self.dynamodb: Any = Client(world, self.tables)
         self.sqs: Any = Client(world, self.kept)
         self.stepfunctions: Any = Client(world, self.executions)
@@ -148,7 +188,15 @@ class Stage:
             Hazard.EFFECT_LATE: way.lateness_awaited or way.lateness,
         }
         self._consumers = 0
-        world.stores = [self.performed, self.kept, self.tables, self.queue, self.executions]
+        self._function = _Function(EFFECT_TIMEOUT)
+        world.stores = [
+            self._function,
+            self.performed,
+            self.kept,
+            self.tables,
+            self.queue,
+            self.executions,
+        ]
 
     @property
     def effects(self) -> list[tuple[str, str]]:
@@ -214,6 +262,15 @@ class Stage:
             lambda: self.queue.send(text, group="group", deduplication_id=text),
         )
 
+    def deploy_function(self) -> None:
+        """Deploy the effect's function with its other time-out; what it is at work on goes on."""
+        raised = self._function.timeout == EFFECT_TIMEOUT
+        self._function.timeout = OTHER_EFFECT_TIMEOUT if raised else EFFECT_TIMEOUT
+
+    def deploy_machine(self) -> None:
+        """Deploy the state machine with the other parameters, for executions that start later."""
+        self.executions.definition = _other_machine()
+
     def remaining_milliseconds(self) -> int:
         """How long Lambda lets the running process go on."""
         deadline = self.world.process.deadline
@@ -254,10 +311,16 @@ class Stage:
 
     def _invoke(self, name: str, payload: Any, on_end: Callable[[Ended], None]) -> None:
         effect = self.effect
-        process = Process(name, deadline=self._deadline(EFFECT_TIMEOUT))
+        deadline = self.world.now + self._function.timeout
+
+        def end_in(seconds: float | None) -> None:
+            ends = None if seconds is None else round(seconds * 1000)
+            process.deadline = min(deadline, self.world.now + ends) if ends else deadline
+
+        process = Process(name, deadline=deadline)
 
         def handle() -> dict[str, Any]:
-            answered = answer(effect, payload)
+            answered = answer(effect, payload, context=_Context(self), end_in=end_in)
             # Between the effect and its answer the function may still crash.
             self.world.step("answers", lambda: None)
             return answered

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +16,9 @@ from actonce.conformance.world import EPOCH, World
 NAME_IS_FREE_AFTER = 90 * 24 * 3_600_000
 """Milliseconds after an execution's end. Source: StartExecution, API reference."""
 
+REDRIVEN_AFTER = (0, 60_000, None)
+"""Milliseconds after which an aborted execution is redriven; None: nobody does."""
+
 Invocation = Callable[[str, Any, Callable[[Ended], None]], None]
 """Starts the effect's function under a name, with a payload; tells how it ended."""
 
@@ -27,6 +30,7 @@ class _Known:
     closed: int | None = None
     status: str = "RUNNING"
     waits_for_decision: bool = False
+    redrives: int = 0
 
 
 @dataclass(slots=True)
@@ -34,8 +38,9 @@ class StepFunctions:
     """The state machine's executions.
 
     Attributes:
-        definition: of the state machine.
+        definition: of the state machine; each execution keeps the one that it was started with.
         invoke: starts the effect's function.
+        deploy: deploys that function with its other time-out.
         queues: where dead letters go.
     """
 
@@ -43,13 +48,22 @@ class StepFunctions:
     definition: machine.Definition
     invoke: Invocation
     queues: KeptQueues
+    deploy: Callable[[], None] = lambda: None
     _executions: dict[str, _Known] = field(default_factory=dict)
     _started: int = 0
 
     def state(self) -> Hashable:
         """All executions."""
         return tuple(
-            (name, known.input, known.started, known.closed, known.status, known.waits_for_decision)
+            (
+                name,
+                known.input,
+                known.started,
+                known.closed,
+                known.status,
+                known.waits_for_decision,
+                known.redrives,
+            )
             for name, known in sorted(self._executions.items())
         )
 
@@ -58,7 +72,7 @@ class StepFunctions:
         return [
             known.input
             for known in self._executions.values()
-            if known.waits_for_decision or known.status == "FAILED"
+            if known.waits_for_decision or known.status in ("FAILED", "ABORTED")
         ]
 
     def start_execution(self, **request: Any) -> dict[str, Any]:
@@ -79,23 +93,43 @@ class StepFunctions:
         execution = machine.Execution(name, f"arn:execution:{name}", json.loads(text))
 
         def end(ended: Ended) -> None:
-            known.closed = self.world.now
-            known.waits_for_decision = False
-            known.status = "SUCCEEDED" if ended.error is None else "FAILED"
+            if known.status == "ABORTED":
+                return
+            _close(known, "SUCCEEDED" if ended.error is None else "FAILED", self.world.now)
             if ended.error is not None and not isinstance(ended.error, machine.StateFailed):
                 raise ended.error
 
         self.world.spawn(
             Process(f"execution {name}", disturbed=False),
-            lambda: machine.run(
-                self.definition, execution, _Reached(self, known, f"{name}.{self._started}")
-            ),
+            lambda: self._live(execution, known, _Reached(self, known, f"{name}.{self._started}")),
             end,
         )
         return _answer(name, known.started)
 
+    def _live(self, execution: machine.Execution, known: _Known, reached: "_Reached") -> Any:
+        """Run it to its end, through all that an operator does to it."""
+        definition = self.definition
+        position = machine.start(definition, execution)
+        while True:
+            try:
+                return machine.run(definition, execution, reached, position)
+            except machine.Aborted:
+                _close(known, "ABORTED", self.world.now)
+            after = self.world.pick(REDRIVEN_AFTER)
+            if after is None:
+                return None
+            self.world.sleep(after / 1000)
+            known.redrives += 1
+            known.status, known.closed = "RUNNING", None
+            execution = replace(execution, redrives=known.redrives)
+            self.world.tell("operator", f"redrives {execution.name}")
+
     def _is_free(self, known: _Known) -> bool:
         return known.closed is not None and self.world.now - known.closed > NAME_IS_FREE_AFTER
+
+
+def _close(known: _Known, status: str, now: int) -> None:
+    known.status, known.closed, known.waits_for_decision = status, now, False
 
 
 def _answer(name: str, started: int) -> dict[str, Any]:
@@ -117,9 +151,16 @@ class _Reached:
 
     def enter(self, state: str) -> None:
         self._world.tell(self._world.process.name, f"enters {state}")
+        self._may_be_aborted(f"in {state}")
 
     def wait(self, seconds: float) -> None:
         self._world.sleep(seconds)
+        self._may_be_aborted("having waited")
+
+    def _may_be_aborted(self, where: str) -> None:
+        """Where an operator may come between two steps of ours; elsewhere no step is worth it."""
+        if self._world.may_go_wrong(Hazard.ABORTED):
+            self._world.step(where, lambda: None, otherwise={Hazard.ABORTED: _abort})
 
     def invoke(self, arguments: Any, timeout: float) -> Any:
         """Invoke the effect's function, which may fail in each way in which Lambda does."""
@@ -137,13 +178,27 @@ class _Reached:
             start()
             raise machine.StateFailed("Lambda.ServiceException", "no answer")
 
+        def deployed() -> None:
+            self._service.deploy()
+            start()
+
+        def aborted() -> None:
+            start()
+            _abort()
+
         self._world.step(
             f"invokes {name}: {arguments['operation']}",
             start,
-            otherwise={Hazard.THROTTLED: throttled, Hazard.ANSWER_LOST: lost},
+            otherwise={
+                Hazard.THROTTLED: throttled,
+                Hazard.ANSWER_LOST: lost,
+                Hazard.DEPLOYED: deployed,
+                Hazard.ABORTED: aborted,
+            },
         )
         if not self._world.wait(lambda: bool(endings), timeout):
             raise machine.StateFailed("States.Timeout", "")
+        self._may_be_aborted(f"has heard of {name}")
         ended = endings[0]
         if ended.killed_by is not None:
             is_late = ended.killed_by == TIME_IS_OVER
@@ -166,7 +221,19 @@ class _Reached:
         def fails() -> None:
             raise machine.StateFailed("SQS.SdkClientException", "Rate exceeded")
 
-        self._world.step("posts a dead letter", send, otherwise={Hazard.THROTTLED: fails})
+        def aborted() -> None:
+            send()
+            _abort()
+
+        self._world.step(
+            "posts a dead letter",
+            send,
+            otherwise={Hazard.THROTTLED: fails, Hazard.ABORTED: aborted},
+        )
         self._world.wait(lambda: False, timeout, moves_time=False)
         self._known.waits_for_decision = False
         raise machine.StateFailed("States.Timeout", "")
+
+
+def _abort() -> None:
+    raise machine.Aborted

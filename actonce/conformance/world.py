@@ -227,6 +227,10 @@ class World:
         process.ended = Ended(killed_by=how)
         raise Killed
 
+    def may_go_wrong(self, hazard: Hazard) -> bool:
+        """Whether this run has that hazard at all."""
+        return hazard in self._hazards
+
     def monotonic(self) -> float:
         """Seconds, as `time.monotonic` gives them."""
         self.observe(self.now)

@@ -19,8 +19,8 @@ from pipeline.java import find_java
 
 _APPLICATION: Final = "AWS::EMRServerless::Application"
 _MISSING: Final = (
-    "arn:aws:states:::emr-serverless:startJobRun.sync",
-    "arn:aws:states:::aws-sdk:s3:getObject",
+    "states:::emr-serverless:startJobRun.sync",
+    "states:::aws-sdk:s3:getObject",
 )
 _NAMED_OTHERWISE: Final = {
     "StepFunctions.ExecutionAlreadyExistsException": "ExecutionAlreadyExists"
@@ -85,11 +85,11 @@ def _function(folder: Path, bootstrap: str) -> dict[str, Any]:
 def _rewrite_state(state: dict[str, Any]) -> None:
     for rule in [*state.get("Retry", []), *state.get("Catch", [])]:
         rule["ErrorEquals"] = [_NAMED_OTHERWISE.get(name, name) for name in rule["ErrorEquals"]]
-    if state.get("Resource") in _MISSING:
+    if state.get("Resource", "").endswith(_MISSING):
         state["Arguments"] = {
             "FunctionName": "${ApplicationId}",
             "Payload": {"resource": state["Resource"], "arguments": state["Arguments"]},
         }
-        state["Resource"] = "arn:aws:states:::lambda:invoke"
+        state["Resource"] = "arn:${Partition}:states:::lambda:invoke"
         output = json.dumps(state["Output"])
         state["Output"] = json.loads(output.replace("$states.result.", "$states.result.Payload."))

@@ -6,6 +6,7 @@
 - `TimeoutSeconds` that are JSONata are evaluated, because MiniStack takes numbers only;
 - the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery;
   behind a lock a crash is waited out in the queue, so it and the consumer's time-out are shorter;
+- the margin for a straggler may be short, for a cold start takes no 10 s here;
 - the audit's nested stack is rewritten by `local_audit`.
 """
 
@@ -47,6 +48,7 @@ def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, s
         name: str(parameters.get(name, parameter.get("Default", "")))
         for name, parameter in template["Parameters"].items()
     }
+    template["Parameters"]["StragglerMarginSeconds"]["MinValue"] = 1
     for name, resource in template["Resources"].items():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function":

@@ -275,3 +275,98 @@ def test_an_entry_whose_execution_is_forgotten_is_removed(
     answer = decide(moto_stack, "m-1", "resolve")
     assert not answer.decided
     assert tokens_left(moto_stack) == set()
+
+
+def interrupted_in(stubber: Stubber, state: str, status: str = "ABORTED") -> None:
+    """An execution that ended in the middle of a state."""
+    execution(stubber, status)
+    entered = {"stateEnteredEventDetails": {"name": state, "input": "{}"}}
+    history(stubber, ("TaskStateEntered", entered), (f"Execution{status.title()}", {}))
+
+
+def has_definition(stubber: Stubber, operation: str) -> None:
+    payload = {"Payload": {"operation": operation}}
+    definition = {"States": {"PerformEffect": {"Type": "Task", "Arguments": payload}}}
+    stubber.add_response(
+        "describe_state_machine_for_execution",
+        {
+            "stateMachineArn": STATE_MACHINE,
+            "name": "process-message",
+            "definition": json.dumps(definition),
+            "roleArn": "arn:aws:iam::123456789012:role/process-message",
+            "updateDate": AT,
+        },
+        {"executionArn": ARN},
+    )
+
+
+LOOKS_FIRST = "{% $states.context.Execution.RedriveCount = 0 ? 'perform' : $error('no') %}"
+
+
+@pytest.mark.parametrize("status", ["ABORTED", "FAILED"])
+def test_a_retry_of_what_was_aborted_in_the_effect_continues_it(
+    moto_stack: Stack, stepfunctions: Stubber, status: str
+) -> None:
+    interrupted_in(stepfunctions, "PerformEffect", status)
+    has_definition(stepfunctions, LOOKS_FIRST)
+    stepfunctions.add_response("redrive_execution", {"redriveDate": AT}, {"executionArn": ARN})
+
+    answer = decide(moto_stack, "m-1", "retry")
+
+    assert (answer.decided, answer.posted_again, answer.continued) == (False, False, True)
+    assert f"ended {status} in PerformEffect" in answer.said
+    assert "looks the effect up" in answer.said
+
+
+def test_what_would_perform_again_is_not_continued(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    interrupted_in(stepfunctions, "PerformEffect")
+    has_definition(stepfunctions, "perform")
+
+    with pytest.raises(Failed, match="performs again when it is redriven"):
+        decide(moto_stack, "m-1", "retry")
+
+
+@pytest.mark.parametrize("state", ["AwaitStraggler", "FindEffect", "Performed?", "Decision"])
+def test_what_was_aborted_before_the_effect_could_be_performed_goes_on_in_any_version(
+    moto_stack: Stack, stepfunctions: Stubber, state: str
+) -> None:
+    interrupted_in(stepfunctions, state)
+    stepfunctions.add_response("redrive_execution", {"redriveDate": AT}, {"executionArn": ARN})
+
+    assert decide(moto_stack, "m-1", "retry").continued
+
+
+@pytest.mark.parametrize("decision", ["resolve", "reject"])
+def test_what_was_aborted_waits_for_no_decision(
+    moto_stack: Stack, stepfunctions: Stubber, decision: Any
+) -> None:
+    interrupted_in(stepfunctions, "PerformEffect")
+
+    answer = decide(moto_stack, "m-1", decision)
+
+    assert (answer.decided, answer.continued) == (False, False)
+    assert "retry continues it" in answer.said
+
+
+def test_what_an_operator_has_rejected_is_not_continued(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    execution(stepfunctions, "FAILED", "RejectedByOperator")
+    entered = {"stateEnteredEventDetails": {"name": "Failed", "input": "{}"}}
+    history(stepfunctions, *DECIDED, ("FailStateEntered", entered))
+
+    answer = decide(moto_stack, "m-1", "retry")
+
+    assert (answer.decided, answer.continued) == (False, False)
+
+
+def test_what_was_aborted_too_long_ago_is_a_failure(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    interrupted_in(stepfunctions, "FindEffect")
+    stepfunctions.add_client_error("redrive_execution", "ExecutionNotRedrivable", "too old")
+
+    with pytest.raises(Failed, match="cannot redrive it any more: too old"):
+        decide(moto_stack, "m-1", "retry")

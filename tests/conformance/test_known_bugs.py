@@ -1,21 +1,24 @@
 """The explorer finds, by itself, the bugs known of such consumers, and tells their steps."""
 
+import copy
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from actonce.conformance.hazards import scenario
-from actonce.conformance.stage import Way
+from actonce.conformance.stage import Way, process_message
 from actonce.conformance.trial import Trial, run_trial, told
 from actonce.conformance.verdict import Kind, Verdict
 from actonce.conformance.ways.locks import LEASE_WAYS
 from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
+from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
 from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
 
-def _trial(way: Way, hazard: str) -> Trial:
+def _trial(way: Way, hazard: str, definition: Any = None) -> Trial:
     found = scenario(hazard)
     assert found is not None
-    return run_trial(way, found)
+    return run_trial(way, found, definition=definition)
 
 
 def _assert_in_order(story: Sequence[str], *expected: str) -> None:
@@ -114,6 +117,46 @@ def test_a_lease_without_a_fence_cannot_hold_a_zombie_back_and_with_one_can() ->
         "20 s  consumer 1..: PERFORMS a",
     )
     assert _trial(fenced, "zombie").worst == Verdict(Kind.SURVIVED)
+
+
+def _payload_without(name: str, **instead: Any) -> Any:
+    """The state machine with what it asks the effect for changed."""
+    definition: Any = copy.deepcopy(process_message())
+    payload = definition["States"]["PerformEffect"]["Arguments"]["Payload"]
+    del payload[name]
+    payload.update(instead)
+    return definition
+
+
+def test_a_state_machine_that_states_no_time_waits_too_short_for_a_longer_time_out() -> None:
+    """It waits for the time-out of its day, and the function has a longer one by now."""
+    before = _payload_without("allowed_seconds")
+    story = _story(_trial(STEP_FUNCTIONS, "deployed-between", before), Kind.TWICE)
+
+    _assert_in_order(
+        story,
+        "effect a.1.1: stands still for 70 s",
+        "20 s  execution a: enters AwaitStraggler",
+        "65 s  execution a: enters FindEffect",
+        "65 s  effect a.1.3: PERFORMS a",
+        "70 s  effect a.1.1: PERFORMS a",
+    )
+    assert _trial(STEP_FUNCTIONS, "deployed-between").is_promise_kept
+
+
+def test_a_state_machine_that_counts_no_redrives_performs_what_may_have_been_performed() -> None:
+    """RedriveExecution goes on in PerformEffect itself."""
+    before = _payload_without("operation", operation="perform")
+    story = _story(_trial(STEP_FUNCTIONS, "aborted-redriven", before), Kind.TWICE)
+
+    _assert_in_order(
+        story,
+        r"invokes effect a.1.1: perform \[aborted\]",
+        "operator: redrives a",
+        "invokes effect a.1.2: perform",
+    )
+    assert sum("PERFORMS a" in line for line in story) == 2
+    assert _trial(STEP_FUNCTIONS, "aborted-redriven").is_promise_kept
 
 
 def test_a_story_is_the_same_each_time() -> None:

@@ -7,11 +7,13 @@ from functools import cache
 
 import pytest
 
-from actonce.conformance import page, suite
+from actonce.conformance import page, stepfunctions, suite
+from actonce.conformance.hazards import scenario
 from actonce.conformance.stage import Way
 from actonce.conformance.trial import Trial, run_trial
 from actonce.conformance.verdict import Kind
 from actonce.conformance.ways.known import WAYS
+from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
 
 AS_IT_SHIPS = (
     "step-functions",
@@ -95,7 +97,24 @@ def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
         if trial.worst.kind == Kind.PARKED
     }
 
-    assert needs_a_person == {"conflict", "poison", "resend-91-days"}
+    assert needs_a_person == {
+        "conflict",
+        "poison",
+        "resend-91-days",
+        "deployed-between",  # two rounds, as what is deployed allows, each with a crash
+        "aborted-redriven",  # or nobody redrives it
+        "any-two",  # likewise
+    }
+
+
+def test_what_was_aborted_waits_for_a_person_only_until_it_is_redriven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stepfunctions, "REDRIVEN_AFTER", (0, 60_000))
+    aborted = scenario("aborted-redriven")
+    assert aborted is not None
+
+    assert run_trial(STEP_FUNCTIONS, aborted).worst.kind == Kind.SURVIVED
 
 
 def test_a_way_that_breaks_its_promise_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

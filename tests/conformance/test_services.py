@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -172,9 +173,12 @@ class _Effect:
         self.asked: list[str] = []
         self.waited: list[float] = []
         self.letters: list[Any] = []
+        self.aborted_in = ""
 
     def enter(self, state: str) -> None:
-        pass
+        if state == self.aborted_in:
+            self.aborted_in = ""
+            raise machine.Aborted
 
     def wait(self, seconds: float) -> None:
         self.waited.append(seconds)
@@ -234,6 +238,97 @@ def test_a_rejected_message_becomes_a_dead_letter_and_a_decision_ends_it() -> No
     (letter,) = services.letters
     assert letter["reason"] == "rejected"
     assert letter["message"] == {"message_id": "a", "body": {"é": 1}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"performed": False, "effect": None}, {"performed": "true", "effect": None}, None, {}],
+)
+def test_what_is_no_clear_yes_is_looked_up(answer: Any) -> None:
+    services = _Effect(answer, _PERFORMED)
+
+    assert _run(services)["outcome"] == "found"
+    assert services.asked == ["perform", "find"]
+    assert services.waited == [45]
+
+
+@pytest.mark.parametrize("answer", [{"performed": None, "effect": None}, {"performed": "no"}, {}])
+def test_what_is_neither_found_nor_not_is_a_dead_letter_with_that_reason(answer: Any) -> None:
+    finds = [answer] * 4  # it is asked again where its answer is not one at all
+    services = _Effect("OutcomeUnknown", *finds, {"decision": "resolve"})
+    if "effect" in answer:
+        services = _Effect("OutcomeUnknown", answer, {"decision": "resolve"})
+
+    assert _run(services)["outcome"] == "resolved"
+    (letter,) = services.letters
+    assert letter["reason"] == "outcome_unknown"
+
+
+@pytest.mark.parametrize(
+    ("aborted_in", "asked"),
+    [
+        ("PerformEffect", ["find", "perform"]),
+        ("AwaitStraggler", ["perform", "find", "perform"]),
+        ("FindEffect", ["perform", "find", "perform"]),
+        # It was looked up before the redrive, so it is again.
+        ("Performed?", ["perform", "find", "find", "perform"]),
+    ],
+)
+def test_a_redriven_execution_goes_on_where_it_was_and_looks_before_it_performs(
+    aborted_in: str, asked: list[str]
+) -> None:
+    finds = asked.count("find")
+    first: list[Any] = ["OutcomeUnknown"] if asked[0] == "perform" else []
+    services = _Effect(*first, *[_NOTHING] * finds, _PERFORMED)
+    services.aborted_in = aborted_in
+    message = {"message_id": "a", "body": {"é": 1}}
+    execution = machine.Execution("a", "arn:a", message)
+    position = machine.start(stage.process_message(), execution)
+    with pytest.raises(machine.Aborted):
+        machine.run(stage.process_message(), execution, services, position)
+    assert position.state == aborted_in
+
+    redriven = replace(execution, redrives=1)
+    output = machine.run(stage.process_message(), redriven, services, position)
+
+    assert output["outcome"] == "performed"
+    assert services.asked == asked
+    assert services.waited.count(45) >= 1
+
+
+@pytest.mark.parametrize(
+    ("aborted_in", "asked"),
+    [
+        # The decision came after the redrive, and nothing happened before it.
+        ("DeadLetter", ["perform", "perform"]),
+        ("Decision", ["perform", "find", "perform"]),
+    ],
+)
+def test_a_retry_performs_unless_the_execution_was_redriven_since(
+    aborted_in: str, asked: list[str]
+) -> None:
+    services = _Effect(
+        "Rejected", {"decision": "retry"}, *[_NOTHING] * (len(asked) - 2), _PERFORMED
+    )
+    services.aborted_in = aborted_in
+    execution = machine.Execution("a", "arn:a", {"message_id": "a"})
+    position = machine.start(stage.process_message(), execution)
+    with pytest.raises(machine.Aborted):
+        machine.run(stage.process_message(), execution, services, position)
+
+    redriven = replace(execution, redrives=1)
+    output = machine.run(stage.process_message(), redriven, services, position)
+
+    assert output["outcome"] == "performed"
+    assert services.asked == asked
+
+
+def test_where_the_context_says_nothing_of_redrives_nothing_was_redriven() -> None:
+    services = _Effect("OutcomeUnknown", _NOTHING, _PERFORMED)
+    execution = machine.Execution("a", "arn:a", {"message_id": "a"}, redrives=None)
+
+    assert machine.run(stage.process_message(), execution, services)["outcome"] == "performed"
+    assert services.asked == ["perform", "find", "perform"]
 
 
 @pytest.mark.parametrize(

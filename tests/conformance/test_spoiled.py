@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import effect
 from actonce.conformance.hazards import scenario
 from actonce.conformance.stage import Way, process_message
 from actonce.conformance.trial import run_trial
@@ -53,6 +54,20 @@ def _look_nothing_up(states: dict[str, Any]) -> None:
     states["AwaitStraggler"]["Next"] = "PerformEffect"
 
 
+def _perform_when_redriven(states: dict[str, Any]) -> None:
+    states["PerformEffect"]["Arguments"]["Payload"]["operation"] = "perform"
+
+
+def _look_up_at_once_when_redriven(states: dict[str, Any]) -> None:
+    redriven = {**states["PerformEffect"]["Catch"][2], "Next": "FindEffect"}
+    redriven["ErrorEquals"] = ["States.QueryEvaluationError"]
+    states["PerformEffect"]["Catch"].insert(0, redriven)
+
+
+def _allow_any_time(states: dict[str, Any]) -> None:
+    states["PerformEffect"]["Arguments"]["Payload"]["allowed_seconds"] = 120
+
+
 def _give_up_at_once(states: dict[str, Any]) -> None:
     states["PerformEffect"]["Catch"][2]["Next"] = "Done"
 
@@ -65,13 +80,24 @@ def _give_up_at_once(states: dict[str, Any]) -> None:
         (_await_nobody, "effect-late", Kind.TWICE),
         (_look_nothing_up, "crash-after-effect", Kind.TWICE),
         (_give_up_at_once, "crash", Kind.LOST),
+        (_perform_when_redriven, "aborted-redriven", Kind.TWICE),
+        (_look_up_at_once_when_redriven, "aborted-redriven", Kind.TWICE),
+        (_allow_any_time, "deployed-between", Kind.TWICE),
     ],
 )
 def test_a_spoiled_state_machine_is_found_out(
     spoil: Callable[[dict[str, Any]], None], hazard: str, expected: Kind
 ) -> None:
-    assert _worst(STEP_FUNCTIONS, hazard) == Kind.SURVIVED
+    assert _worst(STEP_FUNCTIONS, hazard) <= Kind.PARKED
     assert _worst(STEP_FUNCTIONS, hazard, _machine(spoil)) == expected
+
+
+def test_an_effect_that_does_not_end_its_process_in_time_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(effect, "seconds_left_of", lambda *_: None)
+
+    assert _worst(STEP_FUNCTIONS, "deployed-between") == Kind.TWICE
 
 
 def test_a_starter_that_forgets_the_fingerprint_loses_a_conflict(

@@ -3,8 +3,8 @@
 A message's body may have `faults`: one text per call of `perform`, `<when>:<what>`.
     when: `before` or `after` the appointment was written
     what: `exit` (the process dies), `sleep` (past every time-out), `nap` (1.5 s, then goes on),
-        `until-looked-up` (goes on once `find` has answered), or the name of an error that the call
-        ends with
+        `until-looked-up` (goes on once `find` has answered), `answers-no` (it says that nothing was
+        performed, and does not raise), or the name of an error that the call ends with
 
 `find` fails while the item (message id, "find-fails") exists.
 """
@@ -33,9 +33,13 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return answer
     fault = _next_fault(message_id, event["message"]["body"].get("faults", []))
     when, _, what = fault.partition(":")
+    if fault == "before:answers-no":
+        return {"performed": False, "effect": None}
     if when == "before":
         _interrupt(what, message_id)
     answer = appointments.handler(event, context)
+    if fault == "after:answers-no":
+        return {"performed": False, "effect": None}
     if when == "after":
         _interrupt(what, message_id)
     return answer

@@ -221,6 +221,33 @@ class Scene:
             handle(Delivery(uuid.uuid4().hex, json.dumps(body), {}, {}))
         self.send(body)
 
+    def run_on_copy(self, body: Body, change: Callable[[str], str]) -> None:
+        """Run its execution on a copy of the state machine, to its end or to its dead letter."""
+        stack = self.theatre.stack
+        deployed = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
+        changed = change(deployed["definition"])
+        assert changed != deployed["definition"]
+        copy = stack.stepfunctions.create_state_machine(
+            name=f"{self.prefix}-copy", definition=changed, roleArn=deployed["roleArn"]
+        )
+        execution = stack.stepfunctions.start_execution(
+            stateMachineArn=copy["stateMachineArn"],
+            name=body["message_id"],
+            input=json.dumps({"message_id": body["message_id"], "body": body}),
+        )["executionArn"]
+
+        def is_at_rest() -> bool:
+            answer = stack.stepfunctions.describe_execution(executionArn=execution)
+            history = stack.stepfunctions.get_execution_history(executionArn=execution)
+            entered = [
+                one["stateEnteredEventDetails"]["name"]
+                for one in history["events"]
+                if "stateEnteredEventDetails" in one
+            ]
+            return answer["status"] != "RUNNING" or entered[-1:] == ["DeadLetter"]
+
+        wait_until(is_at_rest, LONGEST_SECONDS)
+
     def wait_until_acted_on(self, body: Body) -> None:
         """Wait for its effect."""
         stack = self.theatre.stack
@@ -366,6 +393,36 @@ def _group_order(scene: Scene) -> None:
     scene.request(scene.message("b"))
 
 
+def _deployed_between(scene: Scene) -> None:
+    if scene.theatre.stack.ledger_table is not None:
+        return  # behind a lock there is no execution that a deployment could part from its function
+
+    def allow_a_second(definition: str) -> str:
+        machine = json.loads(definition)
+        perform = machine["States"]["PerformEffect"]
+        perform["Arguments"]["Payload"]["allowed_seconds"] = perform["TimeoutSeconds"] = 1
+        machine["States"]["AwaitStraggler"]["Seconds"] = 1
+        return json.dumps(machine)
+
+    body = scene.message("a", perform=["before:stood-still-3"])
+    scene.sent.append((body["message_id"], body))
+    scene.run_on_copy(body, allow_a_second)
+
+
+def _aborted_redriven(scene: Scene) -> None:
+    stack = scene.theatre.stack
+    if stack.ledger_table is not None:
+        return
+    body = scene.message("a", perform=["before:stood-still-2"])
+    scene.send(body)
+    scene.wait_until_met(body, "perform")
+    stack.stepfunctions.stop_execution(executionArn=stack.execution_arn(body["message_id"]))
+    count = "$states.context.Execution.RedriveCount"
+    scene.run_on_copy(
+        body, lambda text: text.replace(f"$exists({count}) ? {count} : 0", "true ? 1 : 0")
+    )
+
+
 def _any_two(scene: Scene) -> None:
     scene.send(scene.message("crash", delivery=["after:killed"], perform=["after:Lambda.Unknown"]))
     stands_still = f"before:stood-still-{VISIBILITY_SECONDS + 1}"
@@ -389,6 +446,8 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "services-fail": _services_fail,
     "poison": _poison,
     "group-order": _group_order,
+    "deployed-between": _deployed_between,
+    "aborted-redriven": _aborted_redriven,
     "any-two": _any_two,
 }
 """By the names of the scenarios."""

@@ -101,9 +101,17 @@ class Machines:
         state_timeout_seconds: int = EFFECT_TIMEOUT_SECONDS + 5,
         straggler_seconds: int = 0,
         decision_seconds: int = 300,
+        is_redriven: bool = False,
     ) -> str:
-        """The ARN of a copy; the same numbers give the same copy."""
-        states = json.loads(self._deployed["definition"])
+        """The ARN of a copy; the same numbers give the same copy.
+
+        `is_redriven`: its executions take themselves for redriven once, from their beginning.
+        """
+        text = self._deployed["definition"]
+        if is_redriven:
+            count = "$states.context.Execution.RedriveCount"
+            text = text.replace(f"$exists({count}) ? {count} : 0", "true ? 1 : 0")
+        states = json.loads(text)
         for name in ("PerformEffect", "FindEffect"):
             state = states["States"][name]
             state["Arguments"]["FunctionName"] = effect_arn or self._effect_arn
@@ -365,7 +373,7 @@ def test_error_that_proves_not_performed_is_retried_in_place(
 # --------------------------------------------------------------------------- outcome unknown
 
 # Each as it comes out of Lambda's runtime client; "exit" is Runtime.ExitError, "sleep" the
-# function's time-out.
+# function's time-out, "answers-no" no error at all.
 UNKNOWN_OUTCOMES = [
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
@@ -376,6 +384,7 @@ UNKNOWN_OUTCOMES = [
     "SomethingNew",
     "exit",
     "sleep",
+    "answers-no",
 ]
 
 
@@ -431,6 +440,27 @@ def test_without_the_wait_a_straggler_would_act_twice(
 
     assert output_of(wait_for_execution(stack, arn))["outcome"] == "performed"
     wait_until(lambda: len(appointments(message_id)) == 2)
+
+
+@pytest.mark.parametrize("performed_before", [True, False])
+def test_redriven_execution_waits_and_looks_before_it_performs(
+    stack: Stack,
+    machines: Machines,
+    message_id: str,
+    appointments: Appointments,
+    performed_before: bool,
+) -> None:
+    looks = ["PerformEffect", "AwaitStraggler", "FindEffect", "Performed?"]
+    if performed_before:
+        before = machines.start(machines.copy(), message_id)
+        wait_for_execution(stack, before)
+
+    arn = machines.start(machines.copy(is_redriven=True), message_id)
+
+    output = output_of(wait_for_execution(stack, arn))
+    assert output["outcome"] == ("found" if performed_before else "performed")
+    assert states_of(stack, arn) == [*looks, "Done" if performed_before else "PerformEffect"]
+    assert len(appointments(message_id)) == 1
 
 
 def test_rounds_used_up_ask_a_person_and_a_retry_begins_with_a_look_up(

@@ -152,6 +152,16 @@ def test_what_follows_the_look_up(
     assert answer["nextState"] == following
 
 
+def test_look_up_without_a_clear_answer_is_an_unknown_outcome(states: States) -> None:
+    answer = states.run("Performed?", WAITING | {"performed": "perhaps", "effect": None})
+
+    assert json.loads(answer["output"])["failure"] == {
+        "reason": "outcome_unknown",
+        "error": "E",
+        "cause": "C | FindEffect: it answered neither true nor false",
+    }
+
+
 def test_effect_that_was_found_is_the_executions_answer(states: States) -> None:
     answer = states.run("Performed?", WAITING | {"performed": True, "effect": {"slot": 7}})
 

@@ -1,0 +1,105 @@
+"""The effect's time-out is raised by `sam deploy`, and lowered, while an execution is open."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from actonce import dead_letters
+from actonce.aws import Stack
+from actonce.embedded import lambda_runtime, lifecycle
+from actonce.embedded.paths import Paths
+from actonce.queue_peek import QueueReader
+from tests.embedded.waiting import wait_for_execution, wait_until
+
+HELD_UP = Path(__file__).with_name("held_up")
+SHORT = {"EffectTimeoutSeconds": "4", "MaxRounds": "1"}
+LONG = SHORT | {"EffectTimeoutSeconds": "120"}
+MESSAGE_ID = "overruns"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the effect tells of its attempts; the stack has the one that overruns in its place."""
+    bootstrap = lambda_runtime.bootstrap
+
+    def with_the_effect_that_overruns(packages: Path, bytecode: Path) -> str:
+        handler = 'if [ "$_HANDLER" = appointments.handler ]; then _HANDLER=overrunning.handler; fi'
+        more = f'export EXTRA_PYTHONPATH="{HELD_UP}"\nexport OVERRUNNING="{tmp_path}"\n{handler}\n'
+        return bootstrap(packages, bytecode).replace(
+            "export PYTHONPATH", f"{more}export PYTHONPATH", 1
+        )
+
+    monkeypatch.setattr(lambda_runtime, "bootstrap", with_the_effect_that_overruns)
+    return tmp_path
+
+
+def deploy(paths: Paths, parameters: dict[str, str]) -> Stack:
+    """As `actonce up`: by `sam deploy`, to the stack that is there."""
+    _, stack = lifecycle.up(paths, lambda _: None, parameters=parameters)
+    function = stack.lambda_.get_function_configuration(FunctionName=stack.appointments_function)
+    assert function["Timeout"] == int(parameters["EffectTimeoutSeconds"])
+    return stack
+
+
+def attempts(folder: Path) -> set[int]:
+    """The processes that have begun to perform."""
+    return {int(file.name.partition("-")[2]) for file in folder.glob("begun-*")}
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_for_dead_letter(stack: Stack) -> dead_letters.DeadLetter:
+    def found() -> list[dead_letters.DeadLetter]:
+        with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+            return dead_letters.waiting(queue)
+
+    (letter,) = wait_until(found, 60)
+    return letter
+
+
+def appointments(stack: Stack) -> int:
+    answer = stack.dynamodb.query(
+        TableName=stack.appointments_table,
+        KeyConditionExpression="message_id = :message_id",
+        ExpressionAttributeValues={":message_id": {"S": MESSAGE_ID}},
+        ConsistentRead=True,
+    )
+    return len(answer["Items"])
+
+
+def test_an_effect_that_overruns_while_its_time_out_is_raised_and_lowered_acts_once(
+    paths: Paths, folder: Path
+) -> None:
+    stack = deploy(paths, SHORT)
+    body = json.dumps({"message_id": MESSAGE_ID})
+    stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=body)
+    assert wait_for_dead_letter(stack).reason == "rounds_used_up"
+    before = attempts(folder)
+
+    stack = deploy(paths, LONG)
+    assert dead_letters.decide(stack, MESSAGE_ID, "retry").decided
+    assert wait_for_dead_letter(stack).reason == "rounds_used_up"
+
+    # The execution has waited for as long as its own definition says, and found nothing. Lambda
+    # would let the invocation go on for two minutes: it may act no more all the same.
+    (overran,) = attempts(folder) - before
+    assert not is_alive(overran)
+    assert appointments(stack) == 0
+
+    stack = deploy(paths, SHORT)
+    assert dead_letters.decide(stack, MESSAGE_ID, "retry").decided
+    wait_until(lambda: attempts(folder) - before - {overran})
+    (folder / "go-on").touch()
+
+    ended = wait_for_execution(stack, stack.execution_arn(MESSAGE_ID))
+    assert ended["status"] == "SUCCEEDED"
+    assert not any(map(is_alive, {overran, *before}))
+    assert appointments(stack) == 1
