@@ -5,6 +5,7 @@ Thin on purpose: each record goes to `Starter.start_message`; `Batch` does the r
 
 import functools
 import os
+from datetime import timedelta
 from typing import Any
 
 import boto3
@@ -41,6 +42,7 @@ def starter_from_environment() -> Starter:
         unstarted=UnstartedQueue(
             boto3.client("sqs", config=config), os.environ["UNSTARTED_QUEUE_URL"]
         ),
+        names_remembered=timedelta(days=int(os.environ.get("NAMES_REMEMBERED_DAYS", "25"))),
     )
 
 

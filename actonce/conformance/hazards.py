@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from actonce.conformance.process import Hazard
 from actonce.conformance.stage import VISIBILITY, Stage
+from actonce.conformance.stepfunctions import SHORTEST_HISTORY
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
@@ -56,6 +57,12 @@ def _sent_again(*after: int) -> Callable[[Stage], None]:
         stage.send("a", after=stage.world.pick(after))
 
     return set_up
+
+
+def _short_history(stage: Stage) -> None:
+    stage.executions.names_free_after = SHORTEST_HISTORY
+    # Before the row is too old, after that, when the name is free, and just before 90 days.
+    _sent_again(24 * DAY, 26 * DAY, 31 * DAY, 79 * DAY)(stage)
 
 
 def _clocks_apart(offset: int) -> Callable[[Stage], None]:
@@ -135,6 +142,13 @@ SCENARIOS = (
         "sent again after 91 days",
         "The producer sends it again when Step Functions has forgotten the execution's name.",
         _sent_again(91 * DAY),
+    ),
+    Scenario(
+        "short-history",
+        "history forgotten after 30 days",
+        "The account keeps execution histories for 30 days only, and the producer sends it again "
+        "after 24, 26, 31 or 79.",
+        _short_history,
     ),
     Scenario(
         "crash",

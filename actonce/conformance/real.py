@@ -57,6 +57,7 @@ CAUSED = {
     "written down is two hours old; then it is sent again.",
     "resend-91-days": "The same, 91 days behind. What is not real: the execution's name is not "
     "forgotten here.",
+    "short-history": "The same, 26 days behind.",
     "crash": "A process is killed by SIGKILL before its batch, after it, and before its effect; a "
     "worker again and again under load.",
     "crash-after-effect": "The process is killed between the effect and what follows it.",

@@ -13,8 +13,11 @@ from actonce.conformance.process import TIME_IS_OVER, Ended, Hazard, NotKnownHer
 from actonce.conformance.queues import KeptQueues
 from actonce.conformance.world import EPOCH, World
 
-NAME_IS_FREE_AFTER = 90 * 24 * 3_600_000
+NAMES_FREE_AFTER = 90 * 24 * 3_600_000
 """Milliseconds after an execution's end. Source: StartExecution, API reference."""
+SHORTEST_HISTORY = 30 * 24 * 3_600_000
+"""The same where the account's execution history is kept as short as it can be. Source: "Execution
+guarantees in Step Functions workflows", which ties names to the history."""
 
 Invocation = Callable[[str, Any, Callable[[Ended], None]], None]
 """Starts the effect's function under a name, with a payload; tells how it ended."""
@@ -37,12 +40,14 @@ class StepFunctions:
         definition: of the state machine.
         invoke: starts the effect's function.
         queues: where dead letters go.
+        names_free_after: milliseconds after an execution's end.
     """
 
     world: World
     definition: machine.Definition
     invoke: Invocation
     queues: KeptQueues
+    names_free_after: int = NAMES_FREE_AFTER
     _executions: dict[str, _Known] = field(default_factory=dict)
     _started: int = 0
 
@@ -95,7 +100,7 @@ class StepFunctions:
         return _answer(name, known.started)
 
     def _is_free(self, known: _Known) -> bool:
-        return known.closed is not None and self.world.now - known.closed > NAME_IS_FREE_AFTER
+        return known.closed is not None and self.world.now - known.closed > self.names_free_after
 
 
 def _answer(name: str, started: int) -> dict[str, Any]:

@@ -25,8 +25,9 @@ class Start(StrEnum):
 class Executions:
     """The edge to Step Functions.
 
-    Invariant: for one message id there is at most one execution in 90 days, whoever calls this,
-    however often, from wherever: StartExecution with a name is atomic.
+    Invariant: for one message id there is at most one execution for as long as Step Functions
+    remembers its name (90 days after its end, or the 30 that an account may ask for), whoever calls
+    this, however often, from wherever: StartExecution with a name is atomic.
     Source: StartExecution, API reference (idempotent for Standard workflows).
     """
 

@@ -1,7 +1,7 @@
 """The Fingerprints table: what content a message id was first seen with, and when.
 
 Invariant: a row is written once and never changed. It has no status and no lease; no decision but
-one reads a clock, and that one (80 days) is far coarser than any clock is wrong.
+one reads a clock, and that one (days) is far coarser than any clock is wrong.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,6 @@ from deduplication.refusal import Reason, Refusal
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-OLDEST_CERTAIN = timedelta(days=80)
-"""Execution names are free again 90 days after an execution's end; ten days are kept in hand."""
-
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
@@ -28,8 +25,17 @@ class Fingerprint:
     first_seen: datetime
 
 
-def refusal_of(message: Message, known: Fingerprint, now: datetime) -> Refusal | None:
+def refusal_of(
+    message: Message, known: Fingerprint, now: datetime, names_remembered: timedelta
+) -> Refusal | None:
     """Whether a message whose id is known already must be refused.
+
+    Args:
+        message: that was delivered.
+        known: the row of its id.
+        now: by this machine's clock.
+        names_remembered: for so long after an id was first seen Step Functions is certain to
+            remember its execution's name, if it has one.
 
     None means: the same message again. Then StartExecution is asked all the same, because the
     delivery that wrote the row may have ended before it could start the execution.
@@ -41,12 +47,12 @@ def refusal_of(message: Message, known: Fingerprint, now: datetime) -> Refusal |
             f"(fingerprint {known.fingerprint[:12]}…, now {message.fingerprint[:12]}…).",
             message.stored_message_id,
         )
-    if now - known.first_seen > OLDEST_CERTAIN:
+    if now - known.first_seen > names_remembered:
         return Refusal(
             Reason.TOO_OLD_TO_TELL,
             f"The message id was first seen at {timestamp(known.first_seen)}, more than "
-            f"{OLDEST_CERTAIN.days} days ago: its execution's name may be free again, so starting "
-            "it could act twice.",
+            f"{names_remembered.days} days ago: its execution's name may be free again, so "
+            "starting it could act twice.",
             message.stored_message_id,
         )
     return None

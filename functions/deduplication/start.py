@@ -13,7 +13,7 @@ handed on. In every other case it raises, and SQS brings the delivery back.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from deduplication.delivery import Delivery
 from deduplication.executions import Executions, Start
@@ -33,12 +33,16 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """The starter and the four things it talks to."""
+    """The starter and the four things it talks to.
+
+    `names_remembered`: see `refusal_of`.
+    """
 
     reader: MessageReader
     fingerprints: FingerprintTable
     executions: Executions
     unstarted: UnstartedQueue
+    names_remembered: timedelta
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def start_message(self, delivery: Delivery) -> End:
@@ -60,7 +64,7 @@ class Starter:
         now = self.clock()
         known = self.fingerprints.remember(message, now)
         if known is not None:
-            refusal = refusal_of(message, known, now)
+            refusal = refusal_of(message, known, now, self.names_remembered)
             if refusal is not None:
                 return refusal
         return self.executions.start(message, first_seen_now=known is None)

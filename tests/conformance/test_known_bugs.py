@@ -2,6 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from actonce.conformance.hazards import scenario
 from actonce.conformance.stage import Way
@@ -9,6 +14,8 @@ from actonce.conformance.trial import Trial, run_trial, told
 from actonce.conformance.verdict import Kind, Verdict
 from actonce.conformance.ways.locks import LEASE_WAYS
 from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
+from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
+from deduplication.start import Starter
 from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
 
@@ -114,6 +121,20 @@ def test_a_lease_without_a_fence_cannot_hold_a_zombie_back_and_with_one_can() ->
         "20 s  consumer 1..: PERFORMS a",
     )
     assert _trial(fenced, "zombie").worst == Verdict(Kind.SURVIVED)
+
+
+def test_80_days_of_trust_outlive_a_history_of_30(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row is young enough, and the name is free again."""
+    start = Starter.start_message
+
+    def trusting(self: Starter, delivery: Any) -> Any:
+        return start(replace(self, names_remembered=timedelta(days=80)), delivery)
+
+    monkeypatch.setattr(Starter, "start_message", trusting)
+
+    assert _trial(STEP_FUNCTIONS, "resend-91-days").worst == Verdict(Kind.PARKED)
+    story = _story(_trial(STEP_FUNCTIONS, "short-history"), Kind.TWICE)
+    _assert_in_order(story, "PERFORMS a", "31 d  .*StartExecution a  ->  done", "PERFORMS a")
 
 
 def test_a_story_is_the_same_each_time() -> None:

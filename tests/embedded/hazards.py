@@ -378,6 +378,7 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "resend-5-minutes": _resend_5_minutes,
     "resend-later": _handled_before(timedelta(hours=2)),
     "resend-91-days": _handled_before(timedelta(days=91)),
+    "short-history": _handled_before(timedelta(days=26)),
     "crash": _crash,
     "crash-after-effect": _crash_after_effect,
     "effect-unheard": _effect_unheard,

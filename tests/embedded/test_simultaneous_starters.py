@@ -9,6 +9,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -75,6 +76,7 @@ def starter(stack: Stack, machine: str) -> Starter:
         fingerprints=FingerprintTable(aws.client("dynamodb"), stack.fingerprints_table),
         executions=Executions(aws.client("stepfunctions"), machine),
         unstarted=UnstartedQueue(aws.client("sqs"), stack.unstarted_queue),
+        names_remembered=timedelta(days=25),
     )
 
 

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+NAMES_REMEMBERED = timedelta(days=25)
 
 _ONE_ATTEMPT = Config(retries={"mode": "standard", "total_max_attempts": 1})
 _ROLE = "arn:aws:iam::123456789012:role/process-message"
@@ -97,6 +98,7 @@ class MotoAws:
             fingerprints=FingerprintTable(self.dynamodb, self.fingerprints_table),
             executions=Executions(self.stepfunctions, self.state_machine),
             unstarted=UnstartedQueue(self.sqs, self.unstarted_queue),
+            names_remembered=NAMES_REMEMBERED,
             clock=lambda: now,
         )
 

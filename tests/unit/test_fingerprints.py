@@ -12,7 +12,11 @@ from deduplication.fingerprints import (
 )
 from deduplication.message import Message
 from deduplication.refusal import Reason, Refusal
-from tests.unit.moto_aws import NOW, MotoAws
+from tests.unit.moto_aws import NAMES_REMEMBERED, NOW, MotoAws
+
+
+def refused(known: Fingerprint, now: datetime = NOW) -> Refusal | None:
+    return refusal_of(message(), known, now, NAMES_REMEMBERED)
 
 
 def message(message_id: str = "m-1", fingerprint: str = "a" * 64) -> Message:
@@ -75,11 +79,11 @@ def test_any_other_answer_of_dynamodb_is_raised(
 
 
 def test_the_same_content_again_is_not_refused() -> None:
-    assert refusal_of(message(), Fingerprint("a" * 64, NOW), NOW) is None
+    assert refused(Fingerprint("a" * 64, NOW)) is None
 
 
 def test_another_content_is_a_conflict() -> None:
-    refusal = refusal_of(message(), Fingerprint("b" * 64, NOW), NOW)
+    refusal = refused(Fingerprint("b" * 64, NOW))
     assert refusal == Refusal(
         Reason.CONFLICT,
         "The message id was first seen at 2026-01-31T09:30:00.000Z with another content "
@@ -89,7 +93,7 @@ def test_another_content_is_a_conflict() -> None:
 
 
 def test_a_fingerprint_that_differs_only_at_its_end_is_a_conflict() -> None:
-    refusal = refusal_of(message(), Fingerprint("a" * 63 + "b", NOW), NOW)
+    refusal = refused(Fingerprint("a" * 63 + "b", NOW))
     assert refusal is not None
     assert refusal.reason == Reason.CONFLICT
 
@@ -98,23 +102,31 @@ def test_a_fingerprint_that_differs_only_at_its_end_is_a_conflict() -> None:
     ("age", "is_refused"),
     [
         (timedelta(0), False),
-        (timedelta(days=79), False),
-        (timedelta(days=80), False),
-        (timedelta(days=80, milliseconds=1), True),
+        (timedelta(days=24), False),
+        (timedelta(days=25), False),
+        (timedelta(days=25, milliseconds=1), True),
         (timedelta(days=400), True),
         (timedelta(minutes=-5), False),  # the clock of whoever wrote the row was ahead
     ],
 )
-def test_beyond_80_days_nobody_can_tell(age: timedelta, is_refused: bool) -> None:
-    refusal = refusal_of(message(), Fingerprint("a" * 64, NOW), NOW + age)
+def test_beyond_what_names_are_remembered_for_nobody_can_tell(
+    age: timedelta, is_refused: bool
+) -> None:
+    refusal = refused(Fingerprint("a" * 64, NOW), NOW + age)
     assert (refusal is not None) is is_refused
     if refusal is not None:
         assert refusal.reason == Reason.TOO_OLD_TO_TELL
-        assert "more than 80 days ago" in refusal.detail
+        assert "more than 25 days ago" in refusal.detail
+
+
+@pytest.mark.parametrize(("days", "is_refused"), [(30, True), (31, False)])
+def test_how_long_names_are_remembered_is_the_stacks_to_say(days: int, is_refused: bool) -> None:
+    known = Fingerprint("a" * 64, NOW - timedelta(days=30, seconds=1))
+    assert (refusal_of(message(), known, NOW, timedelta(days=days)) is not None) is is_refused
 
 
 def test_another_content_is_a_conflict_however_old() -> None:
-    refusal = refusal_of(message(), Fingerprint("b" * 64, NOW), NOW + timedelta(days=400))
+    refusal = refused(Fingerprint("b" * 64, NOW), NOW + timedelta(days=400))
     assert refusal is not None
     assert refusal.reason == Reason.CONFLICT
 

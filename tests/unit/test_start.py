@@ -93,9 +93,9 @@ def test_a_retry_counter_outside_the_content_is_a_duplicate_and_no_conflict(aws:
     assert aws.executions() == {"m-1": 1}
 
 
-def test_a_message_id_first_seen_more_than_80_days_ago_is_handed_on(aws: MotoAws) -> None:
+def test_a_message_id_first_seen_too_long_ago_is_handed_on(aws: MotoAws) -> None:
     aws.starter().start_message(delivery(REQUEST))
-    end = aws.starter(now=NOW + timedelta(days=81)).start_message(delivery(REQUEST))
+    end = aws.starter(now=NOW + timedelta(days=26)).start_message(delivery(REQUEST))
     assert isinstance(end.outcome, Refusal)
     assert end.outcome.reason is Reason.TOO_OLD_TO_TELL
     assert reasons(aws) == ["too_old_to_tell"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 from actonce.conformance.clocks import datetimes_of
 from actonce.conformance.queues import Record
@@ -16,6 +17,7 @@ from actonce.conformance.shipped import (
 )
 from actonce.conformance.stage import (
     EFFECT_TIMEOUT,
+    NAMES_REMEMBERED,
     STRAGGLER_MARGIN,
     UNSTARTED,
     Handler,
@@ -33,6 +35,7 @@ def _starter(stage: Stage) -> Handler:
         fingerprints=FingerprintTable(stage.dynamodb, "fingerprints"),
         executions=Executions(stage.stepfunctions, "arn:process-message"),
         unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
+        names_remembered=timedelta(milliseconds=NAMES_REMEMBERED),
         clock=stage.world.wall,
     )
 
