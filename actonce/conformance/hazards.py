@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from actonce.conformance.deployments import deploy_another_memory
 from actonce.conformance.process import Hazard
 from actonce.conformance.stage import VISIBILITY, Stage
 from actonce.conformance.stepfunctions import SHORTEST_HISTORY
@@ -28,6 +29,7 @@ class Scenario:
         pauses: milliseconds that a paused process stands still.
         asks_for_order: whether the order of effects is judged.
         is_of_effect: it needs an effect that fails, or is rejected, when asked to.
+        is_of_strategy: it is of a change of the stack, and rivals have none.
         ways: that the published table has it for; None: all.
     """
 
@@ -40,6 +42,7 @@ class Scenario:
     pauses: tuple[int, ...] = ()
     asks_for_order: bool = False
     is_of_effect: bool = False
+    is_of_strategy: bool = False
     ways: frozenset[str] | None = None
 
 
@@ -90,6 +93,12 @@ def _poison(stage: Stage) -> None:
 def _group(stage: Stage) -> None:
     stage.send("a")
     stage.send("b")
+
+
+def _another_memory(stage: Stage) -> None:
+    stage.send("a")
+    stage.send("a", after=stage.world.pick((0, 10 * MINUTE)))
+    deploy_another_memory(stage, stage.world.pick((0, MINUTE)))
 
 
 def _anything(stage: Stage) -> None:
@@ -242,6 +251,16 @@ SCENARIOS = (
         (Hazard.NOT_PERFORMED,),
         1,
         asks_for_order=True,
+    ),
+    Scenario(
+        "another-memory",
+        "state machine or strategy replaced",
+        "Between any two steps a deployment puts another state machine, or another strategy, in "
+        "the place of the one that was there; sent twice, and one process may crash.",
+        _another_memory,
+        (Hazard.CRASH,),
+        1,
+        is_of_strategy=True,
     ),
     Scenario(
         "any-two",

@@ -77,6 +77,9 @@ CAUSED = {
     "what Step Functions itself calls answers.",
     "poison": "What is no JSON, and a message that the effect rejects.",
     "group-order": "Two messages of one group; the effect of the first does not happen at first.",
+    "another-memory": "A consumer of another strategy handles it, and with Step Functions a "
+    "starter of another state machine handles a second one; then they are sent. What is not real: "
+    "nothing is deployed for it.",
     "any-two": "Two pairs only: the function is killed after its batch, whose effect went unheard; "
     "a consumer stands still while another one is killed after its effect.",
 }

@@ -72,7 +72,18 @@ class DifferentContent:
     fingerprint: str
 
 
-Acquired = Attempt | Completed | InProgress | DifferentContent
+@dataclass(frozen=True, slots=True)
+class OtherMemory:
+    """Something else took the message, and it alone can tell what became of it.
+
+    `memory` is a state machine's ARN, empty where the row does not say which; or `ledger` or
+    `lease`, whichever this is not.
+    """
+
+    memory: str
+
+
+Acquired = Attempt | Completed | InProgress | DifferentContent | OtherMemory
 
 
 class LockLost(Exception):

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from deduplication.memory import Row
 from locking.attempt import Attempt, LockLost
 from locking.host import Host
 from locking.row_locks import RowLocks
-from locking.rows import Bid, Row
+from locking.rows import Bid
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -82,6 +83,7 @@ class Lease(RowLocks):
         start_heartbeats: see `StartHeartbeats`.
     """
 
+    WAY = "lease"
     UNCHANGED = "version"
 
     def __init__(

@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from deduplication.memory import Row
 from locking.attempt import Attempt
 from locking.host import Host
 from locking.row_locks import RowLocks
-from locking.rows import Bid, Row
+from locking.rows import Bid
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -54,6 +55,7 @@ class Ledger(RowLocks):
         host: the machine's clocks and ids.
     """
 
+    WAY = "ledger"
     UNCHANGED = "attempt_id"
 
     def __init__(

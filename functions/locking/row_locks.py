@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from deduplication.memory import Row
 from locking.attempt import Acquired, Attempt, InProgress, JsonObject, Outcome
 from locking.host import Host
-from locking.rows import Bid, ProcessingTable, Row, told
+from locking.rows import Bid, ProcessingTable, told
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -26,6 +27,9 @@ class RowLocks(ABC):
         host: the machine's clocks and ids.
     """
 
+    WAY: ClassVar[str]
+    """`ledger` or `lease`."""
+
     UNCHANGED: ClassVar[str]
     """The attribute by which a row is still the one that was seen; see `take_over`."""
 
@@ -37,12 +41,12 @@ class RowLocks(ABC):
         self, message_id: str, lock_timeout: float, *, fingerprint: str = ""
     ) -> Acquired:
         """See `ProcessingLocks`."""
-        bid = Bid(message_id, fingerprint, self.host.new_id(), lock_timeout, self._own())
+        bid = Bid(self.WAY, message_id, fingerprint, self.host.new_id(), lock_timeout, self._own())
         began = self.host.monotonic()
         taken = self._table.claim(bid, self.host.clock())
         outcome_unknown = False
         if not isinstance(taken, int):
-            row = told(taken, fingerprint)
+            row = told(taken, fingerprint, self.WAY)
             over = self._over(taken) if isinstance(row, InProgress) else None
             if over is None:
                 return row
@@ -50,7 +54,7 @@ class RowLocks(ABC):
             began = self.host.monotonic()
             taken = self._table.take_over(bid, over, taken, self.UNCHANGED)
         if not isinstance(taken, int):
-            return told(taken, fingerprint)
+            return told(taken, fingerprint, self.WAY)
         return Attempt(
             message_id,
             bid.attempt_id,

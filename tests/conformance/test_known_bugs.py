@@ -12,9 +12,11 @@ from actonce.conformance.hazards import scenario
 from actonce.conformance.stage import Way
 from actonce.conformance.trial import Trial, run_trial, told
 from actonce.conformance.verdict import Kind, Verdict
-from actonce.conformance.ways.locks import LEASE_WAYS
+from actonce.conformance.ways import locks
+from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
+from deduplication.memory import Memories
 from deduplication.start import Starter
 from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
@@ -128,13 +130,42 @@ def test_80_days_of_trust_outlive_a_history_of_30(monkeypatch: pytest.MonkeyPatc
     start = Starter.start_message
 
     def trusting(self: Starter, delivery: Any) -> Any:
-        return start(replace(self, names_remembered=timedelta(days=80)), delivery)
+        memories = replace(self.memories, names_remembered=timedelta(days=80))
+        return start(replace(self, memories=memories), delivery)
 
     monkeypatch.setattr(Starter, "start_message", trusting)
 
     assert _trial(STEP_FUNCTIONS, "resend-91-days").worst == Verdict(Kind.PARKED)
     story = _story(_trial(STEP_FUNCTIONS, "short-history"), Kind.TWICE)
     _assert_in_order(story, "PERFORMS a", "31 d  .*StartExecution a  ->  done", "PERFORMS a")
+
+
+def test_a_row_that_does_not_say_whose_it_is_is_believed_by_a_new_state_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The fingerprint is known, and the name is not."""
+    monkeypatch.setattr(Memories, "to_ask", lambda self, _: self.own.state_machine)
+
+    story = _story(_trial(STEP_FUNCTIONS, "another-memory"), Kind.TWICE)
+    _assert_in_order(
+        story,
+        "PERFORMS a",
+        "a deployment: replaces the state machine",
+        "PutItem fingerprints.*ConditionalCheckFailedException",
+        "StartExecution a  ->  done",
+        "PERFORMS a",
+    )
+
+
+@pytest.mark.parametrize("way", [LEDGER_WAYS[1], LEASE_WAYS[1]], ids=lambda way: way.name)
+def test_a_lock_with_a_table_of_its_own_knows_no_execution(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "MEMORY_TABLE", "ledger")
+
+    story = _story(_trial(way, "another-memory"), Kind.TWICE)
+    _assert_in_order(story, "changes the strategy to step-functions", "PERFORMS a")
+    assert sum("PERFORMS a" in line for line in story) == 2
 
 
 def test_a_story_is_the_same_each_time() -> None:

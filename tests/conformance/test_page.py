@@ -80,7 +80,13 @@ def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
         if trial.worst.kind == Kind.PARKED
     }
 
-    assert needs_a_person == {"conflict", "poison", "resend-91-days", "short-history"}
+    assert needs_a_person == {
+        "another-memory",
+        "conflict",
+        "poison",
+        "resend-91-days",
+        "short-history",
+    }
 
 
 def test_a_way_that_breaks_its_promise_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

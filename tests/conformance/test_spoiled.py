@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actonce.conformance.hazards import scenario
-from actonce.conformance.stage import Way, process_message
+from actonce.conformance.stage import MEMORY_TABLE, Way, process_message
 from actonce.conformance.trial import run_trial
 from actonce.conformance.verdict import Kind
 from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
@@ -133,8 +133,8 @@ def test_a_takeover_that_does_not_look_acts_twice(
 def test_a_duplicate_of_what_is_in_progress_that_is_acknowledged_is_lost(
     way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told(row: Any, fingerprint: str) -> Any:
-        found = rows.told(row, fingerprint)
+    def told(row: Any, fingerprint: str, way: str) -> Any:
+        found = rows.told(row, fingerprint, way)
         return Completed(Outcome.PERFORMED, None) if isinstance(found, InProgress) else found
 
     monkeypatch.setattr(row_locks, "told", told)
@@ -178,7 +178,7 @@ def test_a_fence_that_always_holds_does_not_hold_a_zombie_back(
 ) -> None:
     open_gate = {
         "ConditionCheck": {
-            "TableName": "ledger",
+            "TableName": MEMORY_TABLE,
             "Key": {"message_id": {"S": "a"}},
             "ConditionExpression": "attribute_exists(message_id)",
         }

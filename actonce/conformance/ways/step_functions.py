@@ -10,13 +10,16 @@ from actonce.conformance.shipped import (
     Delivery,
     Executions,
     FingerprintTable,
+    Memories,
     MessageReader,
+    Names,
     Starter,
     UnstartedQueue,
     executions,
 )
 from actonce.conformance.stage import (
     EFFECT_TIMEOUT,
+    MEMORY_TABLE,
     NAMES_REMEMBERED,
     STRAGGLER_MARGIN,
     UNSTARTED,
@@ -30,12 +33,13 @@ _READER = MessageReader()
 
 
 def _starter(stage: Stage) -> Handler:
+    own = Names(stage.state_machine, stage.stack)
     starter = Starter(
         reader=_READER,
-        fingerprints=FingerprintTable(stage.dynamodb, "fingerprints"),
-        executions=Executions(stage.stepfunctions, "arn:process-message"),
+        fingerprints=FingerprintTable(stage.dynamodb, MEMORY_TABLE, own),
+        executions=Executions(stage.stepfunctions, own.state_machine),
         unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
-        names_remembered=timedelta(milliseconds=NAMES_REMEMBERED),
+        memories=Memories(own, stage.former, timedelta(milliseconds=NAMES_REMEMBERED)),
         clock=stage.world.wall,
     )
 
@@ -46,7 +50,8 @@ def _starter(stage: Stage) -> Handler:
 
 
 @contextmanager
-def _installed(world: World) -> Iterator[None]:
+def installed(world: World) -> Iterator[None]:
+    """Give the starter the world's clock."""
     with datetimes_of(world, executions):
         yield
 
@@ -55,7 +60,8 @@ STEP_FUNCTIONS = Way(
     "step-functions",
     "ActOnce: Step Functions",
     _starter,
-    installed=_installed,
+    installed=installed,
     is_ours=True,
+    strategy="step-functions",
     lateness=(2_000, EFFECT_TIMEOUT + 5_000, EFFECT_TIMEOUT + STRAGGLER_MARGIN - 1_000),
 )
