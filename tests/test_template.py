@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deduplication.batch import LARGEST_BATCH
+from locking.lease import seconds_for_a_takeover
 from tests import template as cloudformation
 from tests.template import TEMPLATE, as_list, of_type, statements
 
@@ -231,6 +232,27 @@ def test_a_state_machine_is_never_made_again_under_its_name_and_outlives_what_re
     assert "Name" not in properties(resources, "ProcessMessage")
     assert resources["ProcessMessage"]["DeletionPolicy"] == "Retain"
     assert resources["ProcessMessage"]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_a_lease_whose_takeover_has_no_time_is_refused(template: dict[str, Any]) -> None:
+    rule = template["Rules"]["LeaseNeedsTime"]
+    (assertion,) = rule["Assertions"]
+    enough, short = assertion["Assert"]["Fn::Or"]
+    time_outs, time_out = enough["Fn::Contains"]
+    margins, margin = short["Fn::Contains"]
+    default = {
+        name: one["Default"] for name, one in template["Parameters"].items() if "Default" in one
+    }
+
+    assert (time_out, margin) == (
+        {"Ref": "StarterTimeoutSeconds"},
+        {"Ref": "StragglerMarginSeconds"},
+    )
+    needed = seconds_for_a_takeover(default["LeaseSeconds"], default["StragglerMarginSeconds"])
+    assert needed <= min(map(int, time_outs))
+    assert str(default["StarterTimeoutSeconds"]) not in time_outs  # so with the margin's default
+    short_needed = seconds_for_a_takeover(default["LeaseSeconds"], max(map(int, margins)))
+    assert short_needed <= default["StarterTimeoutSeconds"]
 
 
 def test_every_strategy_remembers_in_one_table(

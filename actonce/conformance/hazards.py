@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from actonce.conformance.deployments import deploy_another_memory
 from actonce.conformance.process import Hazard
-from actonce.conformance.stage import VISIBILITY, Stage
+from actonce.conformance.stage import LEASE_VISIBILITY, STRAGGLER_MARGIN, VISIBILITY, Stage
 from actonce.conformance.stepfunctions import SHORTEST_HISTORY
 
 MINUTE = 60_000
@@ -93,6 +93,15 @@ def _poison(stage: Stage) -> None:
 def _group(stage: Stage) -> None:
     stage.send("a")
     stage.send("b")
+
+
+def _margin(stage: Stage) -> None:
+    stage.wall_offsets = (0, 5 * MINUTE)
+    stage.lateness = {
+        Hazard.EFFECT_OUTLIVES: (STRAGGLER_MARGIN - 1_000,),
+        Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
+    }
+    _once_or_twice(stage)
 
 
 def _another_memory(stage: Stage) -> None:
@@ -196,13 +205,25 @@ SCENARIOS = (
         is_of_effect=True,
     ),
     Scenario(
+        "margin",
+        "effect within the margin",
+        "What the effect calls acts for as long as the margin allows after its caller's end, which "
+        "comes at once or with the caller's time-out; the second consumer's clock is 5 minutes "
+        "ahead.",
+        _margin,
+        (Hazard.EFFECT_OUTLIVES, Hazard.EFFECT_HANGS),
+        1,
+        is_of_effect=True,
+    ),
+    Scenario(
         "zombie",
         "a consumer that stood still",
-        "A process stands still before any step, for 20 s, 40 s or 10 minutes, and then goes on.",
+        "A process stands still before any step, for 20 s, 40 s, 50 s or 10 minutes, and then goes "
+        "on.",
         _once_or_twice,
         (Hazard.PAUSE,),
         1,
-        (20_000, 40_000, LONG_PAUSE),
+        (20_000, 40_000, 50_000, LONG_PAUSE),
     ),
     Scenario(
         "clock-ahead",
@@ -285,7 +306,7 @@ SCENARIOS = (
     ),
 )
 
-assert VISIBILITY < LONG_PAUSE  # noqa: S101 - what LONG_PAUSE says
+assert VISIBILITY < LEASE_VISIBILITY < LONG_PAUSE  # noqa: S101 - what LONG_PAUSE says
 
 
 def scenario(name: str) -> Scenario | None:

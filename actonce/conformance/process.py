@@ -39,6 +39,9 @@ class Hazard(StrEnum):
     EFFECT_OUTLIVES = "effect outlives its caller"
     """The effect happens some time after it was asked for; its caller's time is over before."""
 
+    EFFECT_HANGS = "effect hangs"
+    """Its caller waits until its time is over, and the effect happens some time after that."""
+
 
 CRASHES = (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT, Hazard.CRASH_BEFORE_EFFECT)
 

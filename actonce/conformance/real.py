@@ -65,6 +65,8 @@ CAUSED = {
     "not happen.",
     "effect-late": "The function is ended at its time-out before its effect, after it, and while "
     "another process goes on with it and acts seconds later.",
+    "margin": "The function is ended at its time-out while another process goes on with its "
+    "effect, and acts within the margin; sent twice, so that another consumer waits for it.",
     "zombie": "A process is stopped by SIGSTOP before its effect, before and after its batch, and "
     "goes on seconds later, others having taken over; or Lambda ends it before that.",
     "clock-ahead": "While the function holds the message, a consumer whose clock is 5 minutes "

@@ -39,6 +39,9 @@ STRAGGLER_MARGIN = 30_000
 CLOCK_SKEW = 300_000
 LEASE = 12_000
 VISIBILITY = 210_000
+# What a lease needs, so that a takeover has the time to wait for the margin.
+LEASE_CONSUMER_TIMEOUT = 60_000
+LEASE_VISIBILITY = 390_000
 MOST_RECEIVES = 5
 MOST_RECEIVES_BEHIND_LOCKS = 30
 MAX_ROUNDS = 3
@@ -89,6 +92,7 @@ class Way:
         effect: makes another effect than the one that only counts.
         installed: patches clocks and ids of a library that has no place to put them in.
         most_receives: `maxReceiveCount` of its queue.
+        visibility: its queue's visibility timeout, in milliseconds.
         is_ours: it is one of this project's.
         strategy: the stack's parameter for it; empty: a rival's.
         lateness: milliseconds after which an effect happens whose caller is gone, within what the
@@ -108,6 +112,7 @@ class Way:
     effect: "Callable[[Stage], Effect] | None" = None
     installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
     most_receives: int = MOST_RECEIVES
+    visibility: int = VISIBILITY
     is_ours: bool = False
     strategy: str = ""
     lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
@@ -145,7 +150,7 @@ class Stage:
             self._deliver,
             self.kept,
             UNSTARTED,
-            visibility=VISIBILITY,
+            visibility=way.visibility,
             most_receives=way.most_receives,
             is_fifo=way.is_fifo,
         )
@@ -158,6 +163,7 @@ class Stage:
         self.lateness: Lateness = {
             Hazard.EFFECT_OUTLIVES: way.lateness,
             Hazard.EFFECT_LATE: way.lateness_awaited or way.lateness,
+            Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
         }
         self._consumers = self.at_work = 0
         world.stores = [self.performed, self.kept, self.tables, self.queue, self.executions]

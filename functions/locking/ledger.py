@@ -83,6 +83,10 @@ class Ledger(RowLocks):
         now = self.host.clock()
         return now if is_over(row, now, self._clock_skew) else None
 
+    def _straggles_for(self, row: Row) -> float:  # noqa: ARG002 - as a lease has it
+        """`lock_seconds` has it already: nobody takes over before."""
+        return 0.0
+
     def _is_lost(self, bid: Bid, began: float) -> Callable[[], bool]:
         work_until = began + bid.lock_seconds - self._straggler_seconds
         return lambda: self.host.monotonic() >= work_until

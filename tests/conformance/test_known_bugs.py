@@ -18,6 +18,7 @@ from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
 from deduplication.memory import Memories
 from deduplication.start import Starter
+from locking.lease import Lease
 from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
 
@@ -118,9 +119,9 @@ def test_a_lease_without_a_fence_cannot_hold_a_zombie_back_and_with_one_can() ->
     _assert_in_order(
         story,
         "consumer 1..: stands still",
-        "12 s  consumer 1..: looks the effect of a up",
-        "12 s  consumer 1..: PERFORMS a",
-        "20 s  consumer 1..: PERFORMS a",
+        "42 s  consumer 1..: looks the effect of a up",
+        "42 s  consumer 1..: PERFORMS a",
+        "50 s  consumer 1..: PERFORMS a",
     )
     assert _trial(fenced, "zombie").worst == Verdict(Kind.SURVIVED)
 
@@ -166,6 +167,22 @@ def test_a_lock_with_a_table_of_its_own_knows_no_execution(
     story = _story(_trial(way, "another-memory"), Kind.TWICE)
     _assert_in_order(story, "changes the strategy to step-functions", "PERFORMS a")
     assert sum("PERFORMS a" in line for line in story) == 2
+
+
+def test_a_lease_that_ends_with_its_holder_acts_before_a_straggler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The holder is gone, and what it has called is not."""
+    monkeypatch.setattr(Lease, "_straggles_for", lambda *_: 0.0)
+
+    story = _story(_trial(LEASE_WAYS[0], "margin"), Kind.TWICE)
+    _assert_in_order(
+        story,
+        "consumer 1..: its time is over|effect outlives its caller",
+        "12 s  consumer 1..: looks the effect of a up",
+        "12 s  consumer 1..: PERFORMS a",
+        "29 s  .*PERFORMS a, late",
+    )
 
 
 def test_a_story_is_the_same_each_time() -> None:

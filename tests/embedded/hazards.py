@@ -344,6 +344,10 @@ def _effect_late(scene: Scene) -> None:
     scene.send(scene.message("straggler", perform=[f"late:{late}"]))
 
 
+def _margin(scene: Scene) -> None:
+    scene.send(scene.message("a", perform=[f"late:{scene.theatre.times.straggle}"]), times=2)
+
+
 def _zombie(scene: Scene) -> None:
     second = scene.theatre.handler_here()
     seconds, past_visibility = scene.theatre.times.stand_still, VISIBILITY_SECONDS + 1
@@ -437,6 +441,7 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "crash-after-effect": _crash_after_effect,
     "effect-unheard": _effect_unheard,
     "effect-late": _effect_late,
+    "margin": _margin,
     "zombie": _zombie,
     "clock-ahead": _clock_ahead,
     "clock-behind": _clock_behind,

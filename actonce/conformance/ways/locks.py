@@ -24,6 +24,8 @@ from actonce.conformance.stage import (
     CONSUMER_TIMEOUT,
     DEAD_LETTERS,
     LEASE,
+    LEASE_CONSUMER_TIMEOUT,
+    LEASE_VISIBILITY,
     MAX_ROUNDS,
     MEMORY_TABLE,
     MOST_RECEIVES_BEHIND_LOCKS,
@@ -75,6 +77,7 @@ def _lease(stage: Stage) -> Handler:
     lease = Lease(
         stage.dynamodb,
         MEMORY_TABLE,
+        straggler_seconds=STRAGGLER_MARGIN / 1000,
         owner=world.process.name,
         host=_host(world),
         start_heartbeats=start_heartbeats,
@@ -149,8 +152,11 @@ LEASE_WAYS = _variants(
         installed=installed,
         most_receives=MOST_RECEIVES_BEHIND_LOCKS,
         is_ours=True,
-        lateness=(2_000, LEASE // 2 - 1_000),
-        lateness_awaited=(2_000, LEASE + 8_000),  # heartbeats keep the lease alive
+        ends_at=LEASE_CONSUMER_TIMEOUT,
+        visibility=LEASE_VISIBILITY,
+        lateness=(2_000, LEASE // 2 - 1_000, STRAGGLER_MARGIN - 1_000),
+        # Heartbeats keep the lease alive, for longer than a lease and the margin.
+        lateness_awaited=(2_000, LEASE + STRAGGLER_MARGIN + 8_000),
     ),
     ends_in_time=False,
 )
