@@ -145,8 +145,7 @@ def read_story(stack: Stack, message_id: str) -> Story:
         message_id = str(execution.input.get("message_id", message_id))
     with ThreadPoolExecutor(6, thread_name_prefix="story") as threads:
         deliveries = threads.submit(_deliveries, stack, message_id)
-        fingerprint = threads.submit(_fingerprint, stack, message_id)
-        row = threads.submit(_row, stack, message_id)
+        known = threads.submit(_known, stack, message_id)
         effects = threads.submit(_effects, stack, message_id)
         entries = threads.submit(_unstarted, stack, message_id)
         events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
@@ -154,8 +153,8 @@ def read_story(stack: Stack, message_id: str) -> Story:
             message_id=message_id,
             execution_name=execution_name(message_id),
             deliveries=deliveries.result(),
-            fingerprint=fingerprint.result(),
-            row=row.result(),
+            fingerprint=_fingerprint(known.result()),
+            row=_row(known.result()),
             execution=execution,
             steps=history.steps(events),
             dead_letters=dead_letter_stays(events),
@@ -190,27 +189,26 @@ def _deliveries(stack: Stack, message_id: str) -> list[Record]:
     return [{key: line[key] for key in _LOGGED if line.get(key) is not None} for line in lines]
 
 
-def _fingerprint(stack: Stack, message_id: str) -> Record | None:
-    answer = stack.dynamodb.get_item(
-        TableName=stack.fingerprints_table,
-        Key={"message_id": {"S": stored_message_id(message_id)}},
-        ConsistentRead=True,
-    )
-    row = answer.get("Item")
-    if row is None:
-        return None
-    return {"fingerprint": row["fingerprint"]["S"], "first_seen": row["first_seen"]["S"]}
-
-
-def _row(stack: Stack, message_id: str) -> Record | None:
-    if stack.ledger_table is None:
-        return None
+def _known(stack: Stack, message_id: str) -> Record | None:
+    """The id's row in the Fingerprints table, whoever wrote it."""
     row = stack.dynamodb.get_item(
-        TableName=stack.ledger_table,
+        TableName=stack.fingerprints_table,
         Key={"message_id": {"S": stored_message_id(message_id)}},
         ConsistentRead=True,
     ).get("Item")
     return None if row is None else _plain(row)
+
+
+def _fingerprint(row: Record | None) -> Record | None:
+    """What a starter wrote."""
+    if row is None or "status" in row:
+        return None
+    return {name: row[name] for name in ("fingerprint", "first_seen", "memory") if name in row}
+
+
+def _row(row: Record | None) -> Record | None:
+    """What a ledger or a lease wrote."""
+    return row if row is not None and "status" in row else None
 
 
 def _effects(stack: Stack, message_id: str) -> list[Record]:

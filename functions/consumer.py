@@ -17,7 +17,7 @@ from deduplication.message import MessageReader
 from deduplication.unstarted import UnstartedQueue
 from locking.consumer import Consumer
 from locking.dead_letters import DeadLetterQueue
-from locking.lease import Lease
+from locking.lease import Lease, seconds_for_a_takeover
 from locking.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ def consumer_from_environment() -> Consumer:
     """Build the consumer from the variables that template.yaml sets.
 
     Raises:
-        ValueError: STRATEGY is neither `ledger` nor `lease`.
+        ValueError: STRATEGY is neither `ledger` nor `lease`, or a lease has not the time to take a
+            message over.
     """
     config = Config(
         connect_timeout=1,
@@ -56,18 +57,27 @@ def consumer_from_environment() -> Consumer:
 def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
     """The way that STRATEGY names, and its lock time-out in seconds."""
     strategy, table = os.environ["STRATEGY"], os.environ["LEDGER_TABLE"]
+    timeout = float(os.environ["FUNCTION_TIMEOUT_SECONDS"])
+    # Lambda ends the invocation at its time-out; after the margin no straggler can act.
+    straggler = float(os.environ["STRAGGLER_MARGIN_SECONDS"])
     if strategy == "ledger":
-        # Lambda ends the invocation at its time-out; after the margin no straggler can act.
-        straggler = float(os.environ["STRAGGLER_MARGIN_SECONDS"])
         ledger = Ledger(
             dynamodb,
             table,
             straggler_seconds=straggler,
             clock_skew_seconds=float(os.environ["CLOCK_SKEW_SECONDS"]),
         )
-        return ledger, float(os.environ["FUNCTION_TIMEOUT_SECONDS"]) + straggler
+        return ledger, timeout + straggler
     if strategy == "lease":
-        return Lease(dynamodb, table), float(os.environ["LEASE_SECONDS"])
+        seconds = float(os.environ["LEASE_SECONDS"])
+        needed = seconds_for_a_takeover(seconds, straggler)
+        if needed > timeout:
+            raise ValueError(
+                f"A takeover needs {needed:g} s (LeaseSeconds one and a half times, and "
+                f"StragglerMarginSeconds), and the consumer has {timeout:g} s: lower one of the "
+                "two, or raise StarterTimeoutSeconds."
+            )
+        return Lease(dynamodb, table, straggler_seconds=straggler), seconds
     raise ValueError(f"STRATEGY is {strategy!r}, expected 'ledger' or 'lease'")
 
 

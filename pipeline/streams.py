@@ -30,6 +30,7 @@ REFUSALS: Final = (
     "too_large",
     "too_old_to_tell",
     "not_startable",
+    "other_memory",
 )
 """The reasons for which the starter refuses a delivery."""
 
@@ -50,18 +51,19 @@ class Code(IntEnum):
     REFUSED_TOO_LARGE = 6
     REFUSED_TOO_OLD_TO_TELL = 7
     REFUSED_NOT_STARTABLE = 8
-    FAILED = 9
-    RUNNING = 10
-    CLOSED_FAILED = 11
-    CLOSED_REJECTED = 12
-    CLOSED_RESOLVED = 13
-    CLOSED_PERFORMED = 14
-    EFFECT = 15
-    POSTED = 16
-    DECIDED_RETRY = 17
-    DECIDED_RESOLVE = 18
-    DECIDED_REJECT = 19
-    QUARANTINED = 20
+    REFUSED_OTHER_MEMORY = 9
+    FAILED = 10
+    RUNNING = 11
+    CLOSED_FAILED = 12
+    CLOSED_REJECTED = 13
+    CLOSED_RESOLVED = 14
+    CLOSED_PERFORMED = 15
+    EFFECT = 16
+    POSTED = 17
+    DECIDED_RETRY = 18
+    DECIDED_RESOLVE = 19
+    DECIDED_REJECT = 20
+    QUARANTINED = 21
 
 
 REFUSED: Final = {reason: Code.REFUSED_CONFLICT + index for index, reason in enumerate(REFUSALS)}

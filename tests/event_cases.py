@@ -47,6 +47,7 @@ STARTER_CASES = [
     StarterCase(
         "too_old_to_tell", refused=("too_old_to_tell",), fingerprint_row="rows/too_old_to_tell"
     ),
+    StarterCase("other_memory", refused=("other_memory",), fingerprint_row="rows/other_memory"),
     StarterCase("odd_ids", started=9),
     StarterCase("fifo_groups", started=4),
     StarterCase("integer_id", started=1, suppressed=1),

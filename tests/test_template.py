@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deduplication.batch import LARGEST_BATCH
+from locking.lease import seconds_for_a_takeover
 from tests import template as cloudformation
 from tests.template import TEMPLATE, as_list, of_type, statements
 
@@ -149,7 +150,7 @@ def test_dead_letter_stays_in_its_queue_as_long_as_its_execution_waits(
 def test_tables_are_on_demand_recoverable_and_outlive_the_stack(template: dict[str, Any]) -> None:
     tables = of_type(template, "AWS::DynamoDB::Table")
 
-    assert set(tables) == {"FingerprintsTable", "LedgerTable", "AppointmentsTable"}
+    assert set(tables) == {"FingerprintsTable", "AppointmentsTable"}
     for table in tables.values():
         assert table["DeletionPolicy"] == "Retain"
         assert table["UpdateReplacePolicy"] == "Retain"
@@ -239,6 +240,50 @@ def test_handlers_exist(template: dict[str, Any]) -> None:
 def test_state_machine_is_standard(resources: dict[str, Any]) -> None:
     # The names of Express workflows deduplicate nothing.
     assert properties(resources, "ProcessMessage")["Type"] == "STANDARD"
+
+
+def test_a_state_machine_is_never_made_again_under_its_name_and_outlives_what_replaces_it(
+    resources: dict[str, Any],
+) -> None:
+    # Rows tell its memory by its ARN, so CloudFormation has to name it, anew each time.
+    assert "Name" not in properties(resources, "ProcessMessage")
+    assert resources["ProcessMessage"]["DeletionPolicy"] == "Retain"
+    assert resources["ProcessMessage"]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_a_lease_whose_takeover_has_no_time_is_refused(template: dict[str, Any]) -> None:
+    rule = template["Rules"]["LeaseNeedsTime"]
+    (assertion,) = rule["Assertions"]
+    enough, short = assertion["Assert"]["Fn::Or"]
+    time_outs, time_out = enough["Fn::Contains"]
+    margins, margin = short["Fn::Contains"]
+    default = {
+        name: one["Default"] for name, one in template["Parameters"].items() if "Default" in one
+    }
+
+    assert (time_out, margin) == (
+        {"Ref": "StarterTimeoutSeconds"},
+        {"Ref": "StragglerMarginSeconds"},
+    )
+    needed = seconds_for_a_takeover(default["LeaseSeconds"], default["StragglerMarginSeconds"])
+    assert needed <= min(map(int, time_outs))
+    assert str(default["StarterTimeoutSeconds"]) not in time_outs  # so with the margin's default
+    short_needed = seconds_for_a_takeover(default["LeaseSeconds"], max(map(int, margins)))
+    assert short_needed <= default["StarterTimeoutSeconds"]
+
+
+def test_every_strategy_remembers_in_one_table(
+    template: dict[str, Any], resources: dict[str, Any]
+) -> None:
+    table = {"Fn::If": ["HasMemoryTable", {"Ref": "MemoryTableName"}, {"Ref": "FingerprintsTable"}]}
+    starter = properties(resources, "StarterFunction")["Environment"]["Variables"]
+    consumer = properties(resources, "ConsumerFunction")["Environment"]["Variables"]
+
+    assert starter["FINGERPRINTS_TABLE"] == consumer["LEDGER_TABLE"] == table
+    assert template["Outputs"]["FingerprintsTableName"]["Value"] == table
+    assert template["Outputs"]["LedgerTableName"]["Value"] == table
+    # Another table than before would be an empty memory, whatever it is called.
+    assert "Condition" not in resources["FingerprintsTable"]
 
 
 def test_messages_stay_out_of_the_log_unless_asked_for(
@@ -382,16 +427,22 @@ def test_every_wildcard_says_why(template: dict[str, Any]) -> None:
                 "ProcessMessage",
                 "UnstartedQueue",
                 "StarterLogGroup",
+                # what an operator names, where the memory is carried over
+                "MemoryTableName",
+                "FormerStateMachines",
             },
         ),
         ("AppointmentsRole", {"AppointmentsTable", "AppointmentsLogGroup"}),
         ("ProcessMessageRole", {"AppointmentsFunction", "DeadLetterQueue"}),
     ],
 )
-def test_role_reaches_only_its_part(resources: dict[str, Any], role: str, reach: set[str]) -> None:
+def test_role_reaches_only_its_part(
+    template: dict[str, Any], resources: dict[str, Any], role: str, reach: set[str]
+) -> None:
     policies = properties(resources, role)["Policies"]
 
-    assert set(references([s["Resource"] for s in statements(policies)])) == reach
+    named = set(references([s["Resource"] for s in statements(policies)]))
+    assert named & {*resources, *template["Parameters"]} == reach
 
 
 def test_starter_can_only_start_executions(resources: dict[str, Any]) -> None:

@@ -58,7 +58,11 @@ def worker(
     ] = 60.0,
     straggler: Annotated[
         float,
-        typer.Option(min=0, help="Ledger: seconds of these that an effect may go on unseen."),
+        typer.Option(
+            min=0,
+            help="Seconds that an effect may go on unseen: of these with a ledger, after them "
+            "with a lease.",
+        ),
     ] = 20.0,
     clock_skew: Annotated[
         float, typer.Option(min=0, help="Ledger: seconds that hosts' clocks may be apart.")
@@ -96,7 +100,7 @@ def worker(
             clock_skew_seconds=clock_skew,
         )
     else:
-        locks = Lease(stack.dynamodb, stack.ledger_table)
+        locks = Lease(stack.dynamodb, stack.ledger_table, straggler_seconds=straggler)
     running = Worker(
         sqs=stack.sqs,
         queue_url=queue or stack.requests_queue,

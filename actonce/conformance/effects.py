@@ -41,7 +41,7 @@ class CountingEffect:
     Args:
         world: in which it happens.
         performed: where it is counted.
-        lateness: for each of the two hazards of lateness the milliseconds after which the effect
+        lateness: for each of the hazards of lateness the milliseconds after which the effect
             happens; one of them is chosen.
     """
 
@@ -91,6 +91,13 @@ class CountingEffect:
             self._later(self._world.pick(self._lateness[hazard]), message_id, happen, answers)
             return ""
 
+        def hang() -> str:
+            deadline = self._world.process.deadline
+            left = 0 if deadline is None else deadline - self._world.now
+            late = left + self._world.pick(self._lateness[Hazard.EFFECT_HANGS])
+            self._later(late, message_id, happen, answers)
+            return ""
+
         def outlive() -> str:
             happen_late(Hazard.EFFECT_OUTLIVES)
             self._world.end_process(TIME_IS_OVER)
@@ -104,6 +111,7 @@ class CountingEffect:
                 Hazard.EFFECT_ANSWER_LOST: happen_unheard,
                 Hazard.EFFECT_LATE: happen_late,
                 Hazard.EFFECT_OUTLIVES: outlive,
+                Hazard.EFFECT_HANGS: hang,
             },
             is_effect=True,
         )

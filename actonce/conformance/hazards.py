@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from actonce.conformance.deployments import deploy_another_memory
 from actonce.conformance.process import Hazard
-from actonce.conformance.stage import VISIBILITY, Stage
+from actonce.conformance.stage import LEASE_VISIBILITY, STRAGGLER_MARGIN, VISIBILITY, Stage
+from actonce.conformance.stepfunctions import SHORTEST_HISTORY
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
@@ -27,6 +29,7 @@ class Scenario:
         pauses: milliseconds that a paused process stands still.
         asks_for_order: whether the order of effects is judged.
         is_of_effect: it needs an effect that fails, or is rejected, when asked to.
+        is_of_strategy: it is of a change of the stack, and rivals have none.
         ways: that the published table has it for; None: all.
     """
 
@@ -39,6 +42,7 @@ class Scenario:
     pauses: tuple[int, ...] = ()
     asks_for_order: bool = False
     is_of_effect: bool = False
+    is_of_strategy: bool = False
     ways: frozenset[str] | None = None
 
 
@@ -56,6 +60,12 @@ def _sent_again(*after: int) -> Callable[[Stage], None]:
         stage.send("a", after=stage.world.pick(after))
 
     return set_up
+
+
+def _short_history(stage: Stage) -> None:
+    stage.executions.names_free_after = SHORTEST_HISTORY
+    # Before the row is too old, after that, when the name is free, and just before 90 days.
+    _sent_again(24 * DAY, 26 * DAY, 31 * DAY, 79 * DAY)(stage)
 
 
 def _clocks_apart(offset: int) -> Callable[[Stage], None]:
@@ -83,6 +93,21 @@ def _poison(stage: Stage) -> None:
 def _group(stage: Stage) -> None:
     stage.send("a")
     stage.send("b")
+
+
+def _margin(stage: Stage) -> None:
+    stage.wall_offsets = (0, 5 * MINUTE)
+    stage.lateness = {
+        Hazard.EFFECT_OUTLIVES: (STRAGGLER_MARGIN - 1_000,),
+        Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
+    }
+    _once_or_twice(stage)
+
+
+def _another_memory(stage: Stage) -> None:
+    stage.send("a")
+    stage.send("a", after=stage.world.pick((0, 10 * MINUTE)))
+    deploy_another_memory(stage, stage.world.pick((0, MINUTE)))
 
 
 def _anything(stage: Stage) -> None:
@@ -149,6 +174,13 @@ SCENARIOS = (
         _sent_again(91 * DAY),
     ),
     Scenario(
+        "short-history",
+        "history forgotten after 30 days",
+        "The account keeps execution histories for 30 days only, and the producer sends it again "
+        "after 24, 26, 31 or 79.",
+        _short_history,
+    ),
+    Scenario(
         "crash",
         "crash at any step",
         "A process dies before any one of its steps; delivered once, or twice at once.",
@@ -185,13 +217,25 @@ SCENARIOS = (
         is_of_effect=True,
     ),
     Scenario(
+        "margin",
+        "effect within the margin",
+        "What the effect calls acts for as long as the margin allows after its caller's end, which "
+        "comes at once or with the caller's time-out; the second consumer's clock is 5 minutes "
+        "ahead.",
+        _margin,
+        (Hazard.EFFECT_OUTLIVES, Hazard.EFFECT_HANGS),
+        1,
+        is_of_effect=True,
+    ),
+    Scenario(
         "zombie",
         "a consumer that stood still",
-        "A process stands still before any step, for 20 s, 40 s or 10 minutes, and then goes on.",
+        "A process stands still before any step, for 20 s, 40 s, 50 s or 10 minutes, and then goes "
+        "on.",
         _once_or_twice,
         (Hazard.PAUSE,),
         1,
-        (20_000, 40_000, LONG_PAUSE),
+        (20_000, 40_000, 50_000, LONG_PAUSE),
     ),
     Scenario(
         "clock-ahead",
@@ -272,6 +316,16 @@ SCENARIOS = (
         ways=_EXECUTIONS,
     ),
     Scenario(
+        "another-memory",
+        "state machine or strategy replaced",
+        "Between any two steps a deployment puts another state machine, or another strategy, in "
+        "the place of the one that was there; sent twice, and one process may crash.",
+        _another_memory,
+        (Hazard.CRASH,),
+        1,
+        is_of_strategy=True,
+    ),
+    Scenario(
         "any-two",
         "any two at once",
         "Any two of all things that may go wrong at a step, in one run; one consumer's clock is "
@@ -296,7 +350,7 @@ SCENARIOS = (
     ),
 )
 
-assert VISIBILITY < LONG_PAUSE  # noqa: S101 - what LONG_PAUSE says
+assert VISIBILITY < LEASE_VISIBILITY < LONG_PAUSE  # noqa: S101 - what LONG_PAUSE says
 
 
 def scenario(name: str) -> Scenario | None:

@@ -43,6 +43,9 @@ class Hazard(StrEnum):
     ABORTED = "aborted"
     """An operator aborts the execution here, and redrives it: at once, later, or never."""
 
+    EFFECT_HANGS = "effect hangs"
+    """Its caller waits until its time is over, and the effect happens some time after that."""
+
 
 CRASHES = (Hazard.CRASH, Hazard.CRASH_AFTER_EFFECT, Hazard.CRASH_BEFORE_EFFECT)
 

@@ -57,6 +57,7 @@ CAUSED = {
     "written down is two hours old; then it is sent again.",
     "resend-91-days": "The same, 91 days behind. What is not real: the execution's name is not "
     "forgotten here.",
+    "short-history": "The same, 26 days behind.",
     "crash": "A process is killed by SIGKILL before its batch, after it, and before its effect; a "
     "worker again and again under load.",
     "crash-after-effect": "The process is killed between the effect and what follows it.",
@@ -64,6 +65,8 @@ CAUSED = {
     "not happen.",
     "effect-late": "The function is ended at its time-out before its effect, after it, and while "
     "another process goes on with it and acts seconds later.",
+    "margin": "The function is ended at its time-out while another process goes on with its "
+    "effect, and acts within the margin; sent twice, so that another consumer waits for it.",
     "zombie": "A process is stopped by SIGSTOP before its effect, before and after its batch, and "
     "goes on seconds later, others having taken over; or Lambda ends it before that.",
     "clock-ahead": "While the function holds the message, a consumer whose clock is 5 minutes "
@@ -82,6 +85,9 @@ CAUSED = {
     "aborted-redriven": "An execution is stopped while its effect stands still. What is not real: "
     "nothing can be redriven here, so a copy of the state machine that takes itself for redriven "
     "goes on with the execution's input.",
+    "another-memory": "A consumer of another strategy handles it, and with Step Functions a "
+    "starter of another state machine handles a second one; then they are sent. What is not real: "
+    "nothing is deployed for it.",
     "any-two": "Two pairs only: the function is killed after its batch, whose effect went unheard; "
     "a consumer stands still while another one is killed after its effect.",
 }

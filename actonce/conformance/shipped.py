@@ -6,6 +6,7 @@ from deduplication import executions
 from deduplication.delivery import Delivery
 from deduplication.executions import Executions
 from deduplication.fingerprints import FingerprintTable
+from deduplication.memory import Memories, Names
 from deduplication.message import MessageReader
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
@@ -27,7 +28,9 @@ __all__ = [
     "Host",
     "Lease",
     "Ledger",
+    "Memories",
     "MessageReader",
+    "Names",
     "NotPerformed",
     "ProcessingLocks",
     "Rejected",

@@ -20,7 +20,7 @@ from actonce.conformance.effects import (
 from actonce.conformance.process import Ended, Hazard, Process
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
 from actonce.conformance.shipped import Effect, answer
-from actonce.conformance.stepfunctions import StepFunctions
+from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions
 from actonce.conformance.world import World
 from actonce.embedded.paths import PROJECT
 
@@ -40,11 +40,17 @@ STRAGGLER_MARGIN = 30_000
 CLOCK_SKEW = 300_000
 LEASE = 12_000
 VISIBILITY = 210_000
+# What a lease needs, so that a takeover has the time to wait for the margin.
+LEASE_CONSUMER_TIMEOUT = 60_000
+LEASE_VISIBILITY = 390_000
 MOST_RECEIVES = 5
 MOST_RECEIVES_BEHIND_LOCKS = 30
 MAX_ROUNDS = 3
+NAMES_REMEMBERED = 25 * 24 * 3_600_000
 
 APPOINTMENTS_TABLE = "appointments"
+MEMORY_TABLE = "fingerprints"
+"""Of this project's strategies, all of them."""
 
 TABLES = {
     "fingerprints": ("message_id",),
@@ -104,7 +110,9 @@ class Way:
         effect: makes another effect than the one that only counts.
         installed: patches clocks and ids of a library that has no place to put them in.
         most_receives: `maxReceiveCount` of its queue.
+        visibility: its queue's visibility timeout, in milliseconds.
         is_ours: it is one of this project's.
+        strategy: the stack's parameter for it; empty: a rival's.
         lateness: milliseconds after which an effect happens whose caller is gone, within what the
             way allows for.
         lateness_awaited: milliseconds after which one happens whose caller waits; () for the same.
@@ -122,7 +130,9 @@ class Way:
     effect: "Callable[[Stage], Effect] | None" = None
     installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
     most_receives: int = MOST_RECEIVES
+    visibility: int = VISIBILITY
     is_ours: bool = False
+    strategy: str = ""
     lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
     lateness_awaited: tuple[int, ...] = ()
     threads_in_order: bool = False
@@ -155,6 +165,11 @@ class Stage:
     Attributes:
         queue: that scenarios send to.
         sent: each message that was sent: its id (None where there is none) and its body.
+        deployed: the way that consumers are built by; a deployment may change it.
+        state_machine: ARN of the deployed stack's.
+        stack: its id.
+        former: ARNs of the state machines that it is told to follow.
+        at_work: how many consumers are.
         wall_offsets: how far the wall clocks of the consumers' machines are ahead, in milliseconds;
             the consumers are given them in turn.
         lateness: milliseconds after which a late effect happens.
@@ -162,7 +177,9 @@ class Stage:
 
     def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
         self.world = world
-        self.way = way
+        self.way = self.deployed = way
+        self.state_machine, self.stack = STATE_MACHINE, "a stack"
+        self.former: tuple[str, ...] = ()
         self.performed = Performed()
         self.kept = KeptQueues(world)
         self.tables = DynamoDB(TABLES)
@@ -171,7 +188,7 @@ class Stage:
             self._deliver,
             self.kept,
             UNSTARTED,
-            visibility=VISIBILITY,
+            visibility=way.visibility,
             most_receives=way.most_receives,
             is_fifo=way.is_fifo,
         )
@@ -186,8 +203,9 @@ class Stage:
         self.lateness: Lateness = {
             Hazard.EFFECT_OUTLIVES: way.lateness,
             Hazard.EFFECT_LATE: way.lateness_awaited or way.lateness,
+            Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
         }
-        self._consumers = 0
+        self._consumers = self.at_work = 0
         self._function = _Function(EFFECT_TIMEOUT)
         world.stores = [
             self._function,
@@ -279,9 +297,11 @@ class Stage:
     def _deliver(self, record: Record, name: str, acknowledge: Callable[[], None]) -> None:
         offset = self.wall_offsets[self._consumers % len(self.wall_offsets)]
         self._consumers += 1
+        self.at_work += 1
+        way = self.deployed
 
         def consume() -> None:
-            self.way.build(self)(record)
+            way.build(self)(record)
 
             def not_acknowledged() -> None:
                 pass
@@ -293,6 +313,7 @@ class Stage:
             )
 
         def end(ended: Ended) -> None:
+            self.at_work -= 1
             if isinstance(ended.error, _MISTAKES):
                 raise ended.error
             if ended.error is not None:
@@ -302,8 +323,8 @@ class Stage:
             Process(
                 name,
                 wall_offset=offset,
-                deadline=self._deadline(self.way.ends_at),
-                threads_in_order=self.way.threads_in_order,
+                deadline=self._deadline(way.ends_at),
+                threads_in_order=way.threads_in_order,
             ),
             consume,
             end,

@@ -13,8 +13,13 @@ from actonce.conformance.process import TIME_IS_OVER, Ended, Hazard, NotKnownHer
 from actonce.conformance.queues import KeptQueues
 from actonce.conformance.world import EPOCH, World
 
-NAME_IS_FREE_AFTER = 90 * 24 * 3_600_000
+STATE_MACHINE = "arn:process-message"
+"""ARN of the one that is there at first."""
+NAMES_FREE_AFTER = 90 * 24 * 3_600_000
 """Milliseconds after an execution's end. Source: StartExecution, API reference."""
+SHORTEST_HISTORY = 30 * 24 * 3_600_000
+"""The same where the account's execution history is kept as short as it can be. Source: "Execution
+guarantees in Step Functions workflows", which ties names to the history."""
 
 REDRIVEN_AFTER = (0, 60_000, None)
 """Milliseconds after which an aborted execution is redriven; None: nobody does."""
@@ -42,6 +47,7 @@ class StepFunctions:
         invoke: starts the effect's function.
         deploy: deploys that function with its other time-out.
         queues: where dead letters go.
+        names_free_after: milliseconds after an execution's end.
     """
 
     world: World
@@ -49,12 +55,15 @@ class StepFunctions:
     invoke: Invocation
     queues: KeptQueues
     deploy: Callable[[], None] = lambda: None
+    names_free_after: int = NAMES_FREE_AFTER
     _executions: dict[str, _Known] = field(default_factory=dict)
     _started: int = 0
+    _deleted: set[str] = field(default_factory=set)
+    _made: dict[str, int] = field(default_factory=dict)
 
     def state(self) -> Hashable:
-        """All executions."""
-        return tuple(
+        """All executions, and which state machines there are."""
+        executions = tuple(
             (
                 name,
                 known.input,
@@ -66,6 +75,7 @@ class StepFunctions:
             )
             for name, known in sorted(self._executions.items())
         )
+        return executions, tuple(sorted(self._deleted)), tuple(sorted(self._made.items()))
 
     def inputs_waiting(self) -> list[str]:
         """Inputs of the executions that wait for a person: for a decision, or to be redriven."""
@@ -75,11 +85,29 @@ class StepFunctions:
             if known.waits_for_decision or known.status in ("FAILED", "ABORTED")
         ]
 
+    def delete_state_machine(self, arn: str) -> None:
+        """Nothing can be started in it any more; its open executions are let go on, the worst."""
+        self._deleted.add(arn)
+
+    def make_state_machine(self, arn: str) -> None:
+        """One that remembers nothing, under an ARN that was another one's."""
+        self._deleted.discard(arn)
+        self._made[arn] = self._made.get(arn, 0) + 1
+
     def start_execution(self, **request: Any) -> dict[str, Any]:
         """See StartExecution, API reference, for Standard workflows."""
         name, text = request["name"], request["input"]
         if request.keys() != {"name", "input", "stateMachineArn"}:
             raise NotKnownHere(f"StartExecution: {sorted(request)}")
+        arn = request["stateMachineArn"]
+        if arn in self._deleted:
+            raise ClientError(
+                {"Error": {"Code": "StateMachineDoesNotExist", "Message": "there is none"}},
+                "StartExecution",
+            )
+        machine_name = f"{arn}#{self._made.get(arn, 0)}"
+        if machine_name != f"{STATE_MACHINE}#0":
+            name = f"{name} of {machine_name}"
         known = self._executions.get(name)
         if known is not None and not self._is_free(known):
             if known.status == "RUNNING" and known.input == text:
@@ -125,7 +153,7 @@ class StepFunctions:
             self.world.tell("operator", f"redrives {execution.name}")
 
     def _is_free(self, known: _Known) -> bool:
-        return known.closed is not None and self.world.now - known.closed > NAME_IS_FREE_AFTER
+        return known.closed is not None and self.world.now - known.closed > self.names_free_after
 
 
 def _close(known: _Known, status: str, now: int) -> None:

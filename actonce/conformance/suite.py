@@ -22,6 +22,8 @@ def is_published(way: Way, hazard: Scenario) -> bool:
     """Whether the published table has it."""
     if hazard.is_of_effect and way.effect is not None:
         return False
+    if hazard.is_of_strategy and not way.strategy:
+        return False
     return hazard.ways is None or way.name in hazard.ways
 
 

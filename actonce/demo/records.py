@@ -83,6 +83,8 @@ def _rows(stack: Stack, table: str) -> tuple[dict[str, str], set[str]]:
     pages = stack.dynamodb.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
     for page in pages:
         for row in page["Items"]:
+            if "status" not in row:
+                continue  # a starter's, of before the strategy was changed
             name = execution_name_of_stored(row["message_id"]["S"])
             outcome = row.get("outcome", {}).get("S")
             if outcome is None or outcome == Outcome.DEAD_LETTER:

@@ -16,6 +16,7 @@ REASONS: Final = (
     "too_large",
     "too_old_to_tell",
     "not_startable",
+    "other_memory",
 )
 
 EXECUTION_RANK: Final = (

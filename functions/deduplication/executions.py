@@ -12,6 +12,7 @@ from deduplication.refusal import Reason, Refusal
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
+_GONE = frozenset({"StateMachineDoesNotExist", "StateMachineDeleting"})
 _CANNOT_BE_STARTED = frozenset({"InvalidName", "InvalidExecutionInput"})
 
 
@@ -25,8 +26,9 @@ class Start(StrEnum):
 class Executions:
     """The edge to Step Functions.
 
-    Invariant: for one message id there is at most one execution in 90 days, whoever calls this,
-    however often, from wherever: StartExecution with a name is atomic.
+    Invariant: for one message id there is at most one execution for as long as Step Functions
+    remembers its name (90 days after its end, or the 30 that an account may ask for), whoever calls
+    this, however often, from wherever: StartExecution with a name is atomic.
     Source: StartExecution, API reference (idempotent for Standard workflows).
     """
 
@@ -45,10 +47,36 @@ class Executions:
         Raises:
             ClientError: throttled, not allowed, or failing; nothing is known to have started.
         """
+        return self._start(message, self._state_machine_arn, first_seen_now=first_seen_now)
+
+    def start_in(self, state_machine_arn: str, message: Message) -> Start | Refusal:
+        """Start the execution of a message that another state machine knows, where it knows it.
+
+        That one refuses what it has had, as this one does. Refused if it is gone: then nobody knows
+        what it has had.
+
+        Raises:
+            ClientError: as `start`.
+        """
+        try:
+            return self._start(message, state_machine_arn, first_seen_now=False)
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _GONE:
+                raise
+            return Refusal(
+                Reason.OTHER_MEMORY,
+                "The message id was first seen by another state machine, which is gone, so "
+                "starting it could act twice.",
+                message.stored_message_id,
+            )
+
+    def _start(
+        self, message: Message, state_machine_arn: str, *, first_seen_now: bool
+    ) -> Start | Refusal:
         asked_at = datetime.now(UTC)
         try:
             answer = self._stepfunctions.start_execution(
-                stateMachineArn=self._state_machine_arn,
+                stateMachineArn=state_machine_arn,
                 name=message.execution_name,
                 input=message.execution_input,
             )

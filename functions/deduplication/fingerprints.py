@@ -1,38 +1,51 @@
-"""The Fingerprints table: what content a message id was first seen with, and when.
+"""The Fingerprints table: what content a message id was first seen with, when, and by whom.
 
-Invariant: a row is written once and never changed. It has no status and no lease; no decision but
-one reads a clock, and that one (80 days) is far coarser than any clock is wrong.
+Invariant: what a starter writes is written once and never changed. It has no status and no lease;
+no decision but one reads a clock, and that one (days) is far coarser than any clock is wrong.
+Ledger and lease keep their rows in the same table (`locking.rows`), so that none of the three acts
+on a message that another one knows.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from deduplication.memory import Lock, Memories, Names, memory_of
 from deduplication.message import Message
 from deduplication.refusal import Reason, Refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-OLDEST_CERTAIN = timedelta(days=80)
-"""Execution names are free again 90 days after an execution's end; ten days are kept in hand."""
-
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A row: the content's SHA-256, and when the message id was first seen (UTC)."""
+    """A row: the content's SHA-256, when the message id was first seen (UTC), and by whom.
+
+    A lock's row says when it was last written instead. `memory`: see `memory_of`.
+    """
 
     fingerprint: str
     first_seen: datetime
+    memory: Names | Lock | None
 
 
-def refusal_of(message: Message, known: Fingerprint, now: datetime) -> Refusal | None:
+def refusal_of(
+    message: Message, known: Fingerprint, now: datetime, memories: Memories
+) -> Refusal | None:
     """Whether a message whose id is known already must be refused.
 
+    Args:
+        message: that was delivered.
+        known: the row of its id.
+        now: by this machine's clock.
+        memories: that may be asked.
+
     None means: the same message again. Then StartExecution is asked all the same, because the
-    delivery that wrote the row may have ended before it could start the execution.
+    delivery that wrote the row may have ended before it could start the execution; but for a row
+    that a ledger or a lease completed, which is the answer.
     """
     if known.fingerprint != message.fingerprint:
         return Refusal(
@@ -41,23 +54,46 @@ def refusal_of(message: Message, known: Fingerprint, now: datetime) -> Refusal |
             f"(fingerprint {known.fingerprint[:12]}…, now {message.fingerprint[:12]}…).",
             message.stored_message_id,
         )
-    if now - known.first_seen > OLDEST_CERTAIN:
+    if isinstance(known.memory, Lock):
+        if known.memory.is_complete:
+            return None
+        return Refusal(
+            Reason.OTHER_MEMORY,
+            f"A {known.memory.way} took the message at {timestamp(known.first_seen)} and has not "
+            "completed it: starting it could act twice.",
+            message.stored_message_id,
+        )
+    if now - known.first_seen > memories.names_remembered:
         return Refusal(
             Reason.TOO_OLD_TO_TELL,
             f"The message id was first seen at {timestamp(known.first_seen)}, more than "
-            f"{OLDEST_CERTAIN.days} days ago: its execution's name may be free again, so starting "
-            "it could act twice.",
+            f"{memories.names_remembered.days} days ago: its execution's name may be free again, "
+            "so starting it could act twice.",
+            message.stored_message_id,
+        )
+    if memories.to_ask(known.memory) is None:
+        return Refusal(
+            Reason.OTHER_MEMORY,
+            f"The message id was first seen at {timestamp(known.first_seen)} by another state "
+            "machine, which this stack does not ask, so starting it could act twice.",
             message.stored_message_id,
         )
     return None
 
 
 class FingerprintTable:
-    """The table's edge: one conditional write, no reads."""
+    """The table's edge: one conditional write, no reads.
 
-    def __init__(self, dynamodb: "DynamoDBClient", table_name: str) -> None:
+    Args:
+        dynamodb: a client.
+        table_name: the table.
+        memory: whose names a row that is written here goes with.
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", table_name: str, memory: Names) -> None:
         self._dynamodb = dynamodb
         self._table_name = table_name
+        self._memory = memory
 
     def remember(self, message: Message, now: datetime) -> Fingerprint | None:
         """Write the message's fingerprint unless its id has one.
@@ -77,6 +113,7 @@ class FingerprintTable:
                     "message_id": {"S": message.stored_message_id},
                     "fingerprint": {"S": message.fingerprint},
                     "first_seen": {"S": timestamp(now)},
+                    **self._memory.attributes,
                 },
                 ConditionExpression=id_is_new,
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -85,10 +122,9 @@ class FingerprintTable:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
             row = error.response["Item"]  # type: ignore[typeddict-item]
-            return Fingerprint(
-                fingerprint=row["fingerprint"]["S"],
-                first_seen=datetime.fromisoformat(row["first_seen"]["S"]),
-            )
+            memory = memory_of(row)
+            written = row["updated" if isinstance(memory, Lock) else "first_seen"]["S"]
+            return Fingerprint(row["fingerprint"]["S"], datetime.fromisoformat(written), memory)
         return None
 
 

@@ -12,6 +12,9 @@ class Reason(StrEnum):
     TOO_LARGE = "too_large"
     CONFLICT = "conflict"
     TOO_OLD_TO_TELL = "too_old_to_tell"
+    OTHER_MEMORY = "other_memory"
+    """Whether it was acted on is known to a state machine or a strategy that this stack does not
+    ask."""
     NOT_STARTABLE = "not_startable"
     """Step Functions refused the name or the input that the starter had checked; never seen."""
 

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from deduplication.delivery import Delivery
 from deduplication.executions import Executions, Start
 from deduplication.fingerprints import FingerprintTable, refusal_of
+from deduplication.memory import Lock, Memories
 from deduplication.message import Message, MessageReader
 from deduplication.refusal import Refusal
 from deduplication.unstarted import UnstartedQueue
@@ -33,12 +34,16 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """The starter and the four things it talks to."""
+    """The starter and the four things it talks to.
+
+    `memories`: whom it may ask about a message id that is known; see `refusal_of`.
+    """
 
     reader: MessageReader
     fingerprints: FingerprintTable
     executions: Executions
     unstarted: UnstartedQueue
+    memories: Memories
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def start_message(self, delivery: Delivery) -> End:
@@ -59,8 +64,14 @@ class Starter:
     def _start(self, message: Message) -> Start | Refusal:
         now = self.clock()
         known = self.fingerprints.remember(message, now)
-        if known is not None:
-            refusal = refusal_of(message, known, now)
-            if refusal is not None:
-                return refusal
-        return self.executions.start(message, first_seen_now=known is None)
+        if known is None:
+            return self.executions.start(message, first_seen_now=True)
+        refusal = refusal_of(message, known, now, self.memories)
+        if refusal is not None:
+            return refusal
+        if isinstance(known.memory, Lock):
+            return Start.SUPPRESSED
+        asked = self.memories.to_ask(known.memory)
+        if asked is not None and asked != self.memories.own.state_machine:
+            return self.executions.start_in(asked, message)
+        return self.executions.start(message, first_seen_now=False)

@@ -37,6 +37,8 @@ class Attempt:
             the effect: after it says true, nothing may be done any more.
         fence: a `ConditionCheck` for DynamoDB's TransactWriteItems; a write in one transaction with
             it happens only while the attempt holds.
+        straggler_seconds: where the outcome is unknown, how long what the earlier attempt called
+            may still act. To be waited, while the attempt is kept alive, before it is looked up.
     """
 
     message_id: str
@@ -45,6 +47,7 @@ class Attempt:
     outcome_unknown: bool
     is_lost: Callable[[], bool] = field(compare=False)
     fence: JsonObject = field(compare=False)
+    straggler_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,18 @@ class DifferentContent:
     fingerprint: str
 
 
-Acquired = Attempt | Completed | InProgress | DifferentContent
+@dataclass(frozen=True, slots=True)
+class OtherMemory:
+    """Something else took the message, and it alone can tell what became of it.
+
+    `memory` is a state machine's ARN, empty where the row does not say which; or `ledger` or
+    `lease`, whichever this is not.
+    """
+
+    memory: str
+
+
+Acquired = Attempt | Completed | InProgress | DifferentContent | OtherMemory
 
 
 class LockLost(Exception):

@@ -27,6 +27,7 @@ from locking.attempt import (
     Completed,
     DifferentContent,
     JsonObject,
+    OtherMemory,
     Outcome,
     ProcessingLocks,
 )
@@ -71,13 +72,8 @@ class Consumer:
         return self._not_acquired(delivery, message, got)
 
     def _not_acquired(self, delivery: Delivery, message: Message, got: Acquired) -> End:
-        if isinstance(got, DifferentContent):
-            refusal = Refusal(
-                Reason.CONFLICT,
-                "The message id was first seen with another content "
-                f"(fingerprint {got.fingerprint[:12]}…, now {message.fingerprint[:12]}…).",
-                message.stored_message_id,
-            )
+        refusal = _refusal_of(message, got)
+        if refusal is not None:
             self.unstarted.hand_on(delivery, refusal)
             return End(refusal, message)
         if isinstance(got, Completed):
@@ -131,6 +127,26 @@ class Consumer:
         letter = dead_letter(delivery, message, attempt, failure, self.locks.host.clock())
         self.dead_letters.post(letter)
         self.locks.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)
+
+
+def _refusal_of(message: Message, got: Acquired) -> Refusal | None:
+    if isinstance(got, DifferentContent):
+        return Refusal(
+            Reason.CONFLICT,
+            "The message id was first seen with another content "
+            f"(fingerprint {got.fingerprint[:12]}…, now {message.fingerprint[:12]}…).",
+            message.stored_message_id,
+        )
+    if isinstance(got, OtherMemory):
+        is_lock = got.memory in ("ledger", "lease")
+        by = f"a {got.memory}, which has not completed it" if is_lock else "a state machine"
+        return Refusal(
+            Reason.OTHER_MEMORY,
+            f"The message was taken by {by}, and only that can tell what became of it: acting on "
+            "it could act twice.",
+            message.stored_message_id,
+        )
+    return None
 
 
 class _RoundsUsedUp(Exception):

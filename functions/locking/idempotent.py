@@ -18,7 +18,14 @@ from typing import Any
 from deduplication import strict_json
 from deduplication.identity import stored_message_id
 from effect import NotPerformed
-from locking.attempt import Attempt, Completed, DifferentContent, JsonObject, ProcessingLocks
+from locking.attempt import (
+    Attempt,
+    Completed,
+    DifferentContent,
+    JsonObject,
+    OtherMemory,
+    ProcessingLocks,
+)
 from locking.once import act_once
 
 
@@ -28,6 +35,10 @@ class StillInProgress(Exception):
 
 class ConflictingContent(Exception):
     """The message id was first seen with another content. Nothing was done."""
+
+
+class KnownElsewhere(Exception):
+    """Another way took the message, and only that can tell what became of it. Nothing was done."""
 
 
 Handler = Callable[[Any], JsonObject]
@@ -58,6 +69,7 @@ def idempotent(
     The decorated handler raises, besides what `act_once` raises:
         StillInProgress: another attempt is at work, or went silent less than its time ago.
         ConflictingContent: same id, other content; also long after the message is done.
+        KnownElsewhere: the row is another way's, such as a ledger's where this is a lease.
     """
 
     def decorate(handler: Handler) -> Handler:
@@ -70,6 +82,8 @@ def idempotent(
                 return got.effect or {}
             if isinstance(got, DifferentContent):
                 raise ConflictingContent(f"message {key} was first seen with another content")
+            if isinstance(got, OtherMemory):
+                raise KnownElsewhere(f"message {key} was taken by another way than this one")
             if not isinstance(got, Attempt):
                 raise StillInProgress(f"message {key} is held by another attempt")
             try:

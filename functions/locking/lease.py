@@ -7,6 +7,9 @@ takes over only if the version is still the one it read:
     holder      version a ── b ── c ── (crash)
     contender         reads b, waits a lease: c, so alive ── reads c, waits a lease: c, so over
 
+Silent is the holder, and not what it has called: that may act for a margin after its caller's end.
+So the one that takes over holds the message for the margin, alive, before it looks the effect up.
+
 A lock remembers nothing once it is released, so the row also carries COMPLETE, as in the ledger.
 Source: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog.
 """
@@ -22,10 +25,11 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from deduplication.memory import Row
 from locking.attempt import Attempt, LockLost
 from locking.host import Host
 from locking.row_locks import RowLocks
-from locking.rows import Bid, Row
+from locking.rows import Bid
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -36,6 +40,12 @@ HEARTBEATS_PER_LEASE = 4
 WORKING_SHARE = 0.5
 """The holder counts itself lost when it has not been confirmed for this share of a lease; the rest
 is for an effect that was begun just before."""
+
+
+def seconds_for_a_takeover(lease_seconds: float, straggler_seconds: float) -> float:
+    """What a consumer needs to take a message over, look it up and begin: it must live as long."""
+    return lease_seconds + straggler_seconds + lease_seconds * WORKING_SHARE
+
 
 StartHeartbeats = Callable[[Callable[[], bool], float], Callable[[], None]]
 """Calls a function every so many seconds until it says false; returns what ends that at once."""
@@ -77,23 +87,28 @@ class Lease(RowLocks):
     Args:
         dynamodb: a client.
         table_name: of the table that `locking.rows` describes.
+        straggler_seconds: how long what an effect calls may act after its caller's end. A takeover
+            takes that much longer than a lease.
         owner: who holds it, for people; no decision rests on it.
         host: the machine's clocks and ids; its wall clock is written down, and never read.
         start_heartbeats: see `StartHeartbeats`.
     """
 
+    WAY = "lease"
     UNCHANGED = "version"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the first two have names
         self,
         dynamodb: "DynamoDBClient",
         table_name: str,
         *,
+        straggler_seconds: float,
         owner: str | None = None,
         host: Host | None = None,
         start_heartbeats: StartHeartbeats = heartbeats_in_a_thread,
     ) -> None:
         super().__init__(dynamodb, table_name, host)
+        self._straggler_seconds = straggler_seconds
         self._owner = owner or f"{socket.gethostname()}:{os.getpid()}"
         self._start_heartbeats = start_heartbeats
         self._held: dict[str, _Holding] = {}
@@ -132,6 +147,10 @@ class Lease(RowLocks):
         while (left := over_at - self.host.monotonic()) > 0:
             self.host.sleep(left)
         return self.host.clock()
+
+    def _straggles_for(self, row: Row) -> float:
+        # An operator who has a dead letter tried again says that nobody is at work.
+        return self._straggler_seconds if float(row["lock_seconds"]["N"]) else 0.0
 
     def _is_lost(self, bid: Bid, began: float) -> Callable[[], bool]:
         holding = self._held[bid.attempt_id] = _Holding(bid.lock_seconds, began)

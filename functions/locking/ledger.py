@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from deduplication.memory import Row
 from locking.attempt import Attempt
 from locking.host import Host
 from locking.row_locks import RowLocks
-from locking.rows import Bid, Row
+from locking.rows import Bid
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -54,6 +55,7 @@ class Ledger(RowLocks):
         host: the machine's clocks and ids.
     """
 
+    WAY = "ledger"
     UNCHANGED = "attempt_id"
 
     def __init__(
@@ -80,6 +82,10 @@ class Ledger(RowLocks):
     def _over(self, row: Row) -> datetime | None:
         now = self.host.clock()
         return now if is_over(row, now, self._clock_skew) else None
+
+    def _straggles_for(self, row: Row) -> float:  # noqa: ARG002 - as a lease has it
+        """`lock_seconds` has it already: nobody takes over before."""
+        return 0.0
 
     def _is_lost(self, bid: Bid, began: float) -> Callable[[], bool]:
         work_until = began + bid.lock_seconds - self._straggler_seconds

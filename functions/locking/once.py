@@ -52,6 +52,8 @@ def _found_or_performed(
     if attempt.outcome_unknown:
         if find is None:
             raise OutcomeUnknown("an earlier attempt ended without a word, and there is no find")
+        if attempt.straggler_seconds:
+            sleep(attempt.straggler_seconds)
         found = find()
         if found is not None:
             return Outcome.FOUND, found

@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from deduplication.memory import Row
 from locking.attempt import Acquired, Attempt, InProgress, JsonObject, Outcome
 from locking.host import Host
-from locking.rows import Bid, ProcessingTable, Row, told
+from locking.rows import Bid, ProcessingTable, told
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -26,6 +27,9 @@ class RowLocks(ABC):
         host: the machine's clocks and ids.
     """
 
+    WAY: ClassVar[str]
+    """`ledger` or `lease`."""
+
     UNCHANGED: ClassVar[str]
     """The attribute by which a row is still the one that was seen; see `take_over`."""
 
@@ -37,20 +41,20 @@ class RowLocks(ABC):
         self, message_id: str, lock_timeout: float, *, fingerprint: str = ""
     ) -> Acquired:
         """See `ProcessingLocks`."""
-        bid = Bid(message_id, fingerprint, self.host.new_id(), lock_timeout, self._own())
+        bid = Bid(self.WAY, message_id, fingerprint, self.host.new_id(), lock_timeout, self._own())
         began = self.host.monotonic()
         taken = self._table.claim(bid, self.host.clock())
-        outcome_unknown = False
+        outcome_unknown, straggler_seconds = False, 0.0
         if not isinstance(taken, int):
-            row = told(taken, fingerprint)
+            row = told(taken, fingerprint, self.WAY)
             over = self._over(taken) if isinstance(row, InProgress) else None
             if over is None:
                 return row
-            outcome_unknown = True
+            outcome_unknown, straggler_seconds = True, self._straggles_for(taken)
             began = self.host.monotonic()
             taken = self._table.take_over(bid, over, taken, self.UNCHANGED)
         if not isinstance(taken, int):
-            return told(taken, fingerprint)
+            return told(taken, fingerprint, self.WAY)
         return Attempt(
             message_id,
             bid.attempt_id,
@@ -58,6 +62,7 @@ class RowLocks(ABC):
             outcome_unknown,
             self._is_lost(bid, began),
             self._table.fence(message_id, bid.attempt_id),
+            straggler_seconds,
         )
 
     def mark_message_processed(
@@ -84,6 +89,10 @@ class RowLocks(ABC):
 
         If it is not over, another contender, or the holder, changes the row before it is taken.
         """
+
+    @abstractmethod
+    def _straggles_for(self, row: Row) -> float:
+        """See `Attempt.straggler_seconds`; of the attempt that held the row, and is over."""
 
     @abstractmethod
     def _is_lost(self, bid: Bid, began: float) -> Callable[[], bool]:

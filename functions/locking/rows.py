@@ -1,4 +1,7 @@
-"""The table of ledger and lease: one row per message, written conditionally only.
+"""The rows of ledger and lease: one per message, written conditionally only.
+
+They are in the Fingerprints table, where a starter would write its own, so that neither acts on a
+message that the other knows; a row without a status is a starter's.
 
     message_id         the key
     status             IN_PROGRESS or COMPLETE
@@ -9,6 +12,8 @@
     updated            when the row was last written, UTC, by the writer's clock
     outcome, effect    once COMPLETE
     note               an operator's reason for a decision
+    memory             ledger or lease, whichever wrote it: only that can tell when an attempt is
+                       over; see `deduplication.memory`
 
 Each way adds what it decides a takeover by. Nothing is read: the row by which a condition failed
 comes with the failure (`ReturnValuesOnConditionCheckFailure`), and is never stale.
@@ -23,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from deduplication.fingerprints import timestamp
+from deduplication.memory import Row, way_of
 from locking.attempt import (
     Attempt,
     Completed,
@@ -30,6 +36,7 @@ from locking.attempt import (
     InProgress,
     JsonObject,
     LockLost,
+    OtherMemory,
     Outcome,
 )
 
@@ -40,9 +47,6 @@ IN_PROGRESS = "IN_PROGRESS"
 COMPLETE = "COMPLETE"
 
 _LONG_AGO = "1970-01-01T00:00:00.000Z"
-
-Row = Mapping[str, Any]
-"""A row as DynamoDB gives it: `{attribute: {type: value}}`."""
 
 # The clauses that conditions are made of. `status` is a reserved word in DynamoDB.
 ID_IS_NEW = "attribute_not_exists(message_id)"
@@ -57,8 +61,12 @@ IS_DEAD_LETTER = "outcome = :dead_letter"
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """What an attempt writes if it gets the message; `own` is its way's, in DynamoDB's form."""
+    """What an attempt writes if it gets the message; `own` is its way's, in DynamoDB's form.
 
+    `way`: `ledger` or `lease`.
+    """
+
+    way: str
     message_id: str
     fingerprint: str
     attempt_id: str
@@ -75,16 +83,23 @@ class _Condition:
     names: Mapping[str, str] = field(default_factory=lambda: {"#status": "status"})
 
 
-def told(row: Row, fingerprint: str) -> Completed | DifferentContent | InProgress:
-    """What a row that could not be taken says.
+def told(
+    row: Row, fingerprint: str, way: str
+) -> Completed | DifferentContent | InProgress | OtherMemory:
+    """What a row that could not be taken says to a `ledger` or a `lease`.
 
     The content is compared first: a conflict is one also after the message is done.
     """
     if row["fingerprint"]["S"] != fingerprint:
         return DifferentContent(row["fingerprint"]["S"])
+    written_by = way_of(row)
+    if written_by is None:
+        return OtherMemory(row.get("memory", {}).get("S", ""))
     if row["status"]["S"] == COMPLETE:
         effect = row.get("effect", {}).get("S")
         return Completed(Outcome(row["outcome"]["S"]), json.loads(effect) if effect else None)
+    if written_by != way:
+        return OtherMemory(written_by)
     return InProgress(row.get("attempt_id", {}).get("S", ""))
 
 
@@ -225,6 +240,7 @@ class ProcessingTable:
     def _take(self, bid: Bid, now: datetime, condition: _Condition) -> int | Row:
         written = {
             "status": {"S": IN_PROGRESS},
+            "memory": {"S": bid.way},
             "fingerprint": {"S": bid.fingerprint},
             "attempt_id": {"S": bid.attempt_id},
             "lock_seconds": {"N": str(bid.lock_seconds)},

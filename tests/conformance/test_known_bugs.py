@@ -3,15 +3,23 @@
 import copy
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from actonce.conformance.hazards import scenario
 from actonce.conformance.stage import Way, process_message
 from actonce.conformance.trial import Trial, run_trial, told
 from actonce.conformance.verdict import Kind, Verdict
-from actonce.conformance.ways.locks import LEASE_WAYS
+from actonce.conformance.ways import locks
+from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
+from deduplication.memory import Memories
+from deduplication.start import Starter
+from locking.lease import Lease
 from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
 
@@ -112,9 +120,9 @@ def test_a_lease_without_a_fence_cannot_hold_a_zombie_back_and_with_one_can() ->
     _assert_in_order(
         story,
         "consumer 1..: stands still",
-        "12 s  consumer 1..: looks the effect of a up",
-        "12 s  consumer 1..: PERFORMS a",
-        "20 s  consumer 1..: PERFORMS a",
+        "42 s  consumer 1..: looks the effect of a up",
+        "42 s  consumer 1..: PERFORMS a",
+        "50 s  consumer 1..: PERFORMS a",
     )
     assert _trial(fenced, "zombie").worst == Verdict(Kind.SURVIVED)
 
@@ -157,6 +165,65 @@ def test_a_state_machine_that_counts_no_redrives_performs_what_may_have_been_per
     )
     assert sum("PERFORMS a" in line for line in story) == 2
     assert _trial(STEP_FUNCTIONS, "aborted-redriven").is_promise_kept
+
+
+def test_80_days_of_trust_outlive_a_history_of_30(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row is young enough, and the name is free again."""
+    start = Starter.start_message
+
+    def trusting(self: Starter, delivery: Any) -> Any:
+        memories = replace(self.memories, names_remembered=timedelta(days=80))
+        return start(replace(self, memories=memories), delivery)
+
+    monkeypatch.setattr(Starter, "start_message", trusting)
+
+    assert _trial(STEP_FUNCTIONS, "resend-91-days").worst == Verdict(Kind.PARKED)
+    story = _story(_trial(STEP_FUNCTIONS, "short-history"), Kind.TWICE)
+    _assert_in_order(story, "PERFORMS a", "31 d  .*StartExecution a  ->  done", "PERFORMS a")
+
+
+def test_a_row_that_does_not_say_whose_it_is_is_believed_by_a_new_state_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The fingerprint is known, and the name is not."""
+    monkeypatch.setattr(Memories, "to_ask", lambda self, _: self.own.state_machine)
+
+    story = _story(_trial(STEP_FUNCTIONS, "another-memory"), Kind.TWICE)
+    _assert_in_order(
+        story,
+        "PERFORMS a",
+        "a deployment: replaces the state machine",
+        "PutItem fingerprints.*ConditionalCheckFailedException",
+        "StartExecution a  ->  done",
+        "PERFORMS a",
+    )
+
+
+@pytest.mark.parametrize("way", [LEDGER_WAYS[1], LEASE_WAYS[1]], ids=lambda way: way.name)
+def test_a_lock_with_a_table_of_its_own_knows_no_execution(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "MEMORY_TABLE", "ledger")
+
+    story = _story(_trial(way, "another-memory"), Kind.TWICE)
+    _assert_in_order(story, "changes the strategy to step-functions", "PERFORMS a")
+    assert sum("PERFORMS a" in line for line in story) == 2
+
+
+def test_a_lease_that_ends_with_its_holder_acts_before_a_straggler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The holder is gone, and what it has called is not."""
+    monkeypatch.setattr(Lease, "_straggles_for", lambda *_: 0.0)
+
+    story = _story(_trial(LEASE_WAYS[0], "margin"), Kind.TWICE)
+    _assert_in_order(
+        story,
+        "consumer 1..: its time is over|effect outlives its caller",
+        "12 s  consumer 1..: looks the effect of a up",
+        "12 s  consumer 1..: PERFORMS a",
+        "29 s  .*PERFORMS a, late",
+    )
 
 
 def test_a_story_is_the_same_each_time() -> None:

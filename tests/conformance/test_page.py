@@ -98,9 +98,11 @@ def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
     }
 
     assert needs_a_person == {
+        "another-memory",
         "conflict",
         "poison",
         "resend-91-days",
+        "short-history",
         "deployed-between",  # two rounds, as what is deployed allows, each with a crash
         "aborted-redriven",  # or nobody redrives it
         "any-two",  # likewise

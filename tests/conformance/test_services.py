@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from actonce.conformance import machine, stage
 from actonce.conformance.process import NotKnownHere
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
-from actonce.conformance.stepfunctions import NAME_IS_FREE_AFTER, StepFunctions
+from actonce.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
 from actonce.conformance.world import World
 from actonce.embedded.paths import PROJECT
 
@@ -38,7 +38,9 @@ def test_time_outs_are_the_templates() -> None:
 
     assert {name: _default(name) * 1000 for name in seconds} == seconds
     assert _default("MaxRounds") == stage.MAX_ROUNDS
+    assert _default("NamesRememberedDays") * 24 * 60 * MINUTE == stage.NAMES_REMEMBERED
     assert f'"{stage.CONSUMER_TIMEOUT // 1000}": {stage.VISIBILITY // 1000}\n' in text
+    assert f'"{stage.LEASE_CONSUMER_TIMEOUT // 1000}": {stage.LEASE_VISIBILITY // 1000}\n' in text
     receives = f"[TakesLocks, {stage.MOST_RECEIVES_BEHIND_LOCKS}, {stage.MOST_RECEIVES}]"
     assert f"maxReceiveCount: !If {receives}\n" in text
 
@@ -157,8 +159,8 @@ def test_start_execution_answers_as_aws_does() -> None:
     ask(59_000, '"one"')  # runs, same input: the first one's date
     ask(59_500, '"other"')
     ask(61_000, '"one"')  # closed
-    ask(60_000 + NAME_IS_FREE_AFTER, '"one"')
-    ask(60_001 + NAME_IS_FREE_AFTER, '"one"')
+    ask(60_000 + NAMES_FREE_AFTER, '"one"')
+    ask(60_001 + NAMES_FREE_AFTER, '"one"')
     world.run()
 
     exists = "ExecutionAlreadyExists"

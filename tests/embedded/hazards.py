@@ -147,6 +147,49 @@ class Theatre:
             consumer.locks.host = Host(clock=clock)
             return consumer.consume
 
+    def handler_of_another_strategy(self) -> Callable[[Delivery], End]:
+        """What this stack would run with another strategy, in this process."""
+        locks_are_other = self.stack.ledger_table is None
+        variables = {
+            "STATE_MACHINE_ARN": self.stack.state_machine,
+            "FINGERPRINTS_TABLE": self.stack.fingerprints_table,
+            "STRATEGY": "ledger",
+            "LEDGER_TABLE": self.stack.fingerprints_table,
+            "APPOINTMENTS_TABLE": self.stack.appointments_table,
+            "DEAD_LETTER_QUEUE_URL": self.stack.dead_letter_queue,
+            "STRAGGLER_MARGIN_SECONDS": "1",
+            "CLOCK_SKEW_SECONDS": "1",
+            "FUNCTION_TIMEOUT_SECONDS": "20",
+            "MAX_ROUNDS": "3",
+        }
+        with self._environment(variables):
+            if locks_are_other:
+                return consumer_from_environment().consume
+            return starter_from_environment().start_message
+
+    def starter_of_another_state_machine(self) -> Callable[[Delivery], End]:
+        """A starter of a copy of the state machine, in this process."""
+        states = self.stack.stepfunctions
+        own = states.describe_state_machine(stateMachineArn=self.stack.state_machine)
+        made = states.create_state_machine(
+            name=f"{self.run}-copy", definition=own["definition"], roleArn=own["roleArn"]
+        )
+        with self._environment({"STATE_MACHINE_ARN": made["stateMachineArn"]}):
+            return starter_from_environment().start_message
+
+    @contextmanager
+    def _environment(self, variables: Mapping[str, str]) -> Iterator[None]:
+        """The deployed function's environment, and what differs from it."""
+        deployed = self._function["Environment"]["Variables"] | EMBEDDED_CREDENTIALS
+        deployed |= {
+            "AWS_ENDPOINT_URL": str(self.stack.aws.endpoint_url),
+            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+        }
+        with self._lock, pytest.MonkeyPatch.context() as environment:
+            for name, value in (deployed | variables).items():
+                environment.setenv(name, value)
+            yield
+
     def invoke(self, record: Mapping[str, Any]) -> bool:
         """Call the deployed function with one delivery; whether it may be acknowledged."""
         answer = self.stack.lambda_.invoke(
@@ -328,6 +371,10 @@ def _effect_late(scene: Scene) -> None:
     scene.send(scene.message("straggler", perform=[f"late:{late}"]))
 
 
+def _margin(scene: Scene) -> None:
+    scene.send(scene.message("a", perform=[f"late:{scene.theatre.times.straggle}"]), times=2)
+
+
 def _zombie(scene: Scene) -> None:
     second = scene.theatre.handler_here()
     seconds, past_visibility = scene.theatre.times.stand_still, VISIBILITY_SECONDS + 1
@@ -423,6 +470,19 @@ def _aborted_redriven(scene: Scene) -> None:
     )
 
 
+def _another_memory(scene: Scene) -> None:
+    theatre = scene.theatre
+    handlers = {"strategy": theatre.handler_of_another_strategy()}
+    if theatre.stack.ledger_table is None:
+        handlers["state-machine"] = theatre.starter_of_another_state_machine()
+    for name, handle in handlers.items():
+        body = scene.message(name)
+        with suppress(*GIVEN_BACK):
+            handle(Delivery(uuid.uuid4().hex, json.dumps(body), {}, {}))
+        scene.wait_until_acted_on(body)
+        scene.request(body)
+
+
 def _any_two(scene: Scene) -> None:
     scene.send(scene.message("crash", delivery=["after:killed"], perform=["after:Lambda.Unknown"]))
     stands_still = f"before:stood-still-{VISIBILITY_SECONDS + 1}"
@@ -435,10 +495,12 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "resend-5-minutes": _resend_5_minutes,
     "resend-later": _handled_before(timedelta(hours=2)),
     "resend-91-days": _handled_before(timedelta(days=91)),
+    "short-history": _handled_before(timedelta(days=26)),
     "crash": _crash,
     "crash-after-effect": _crash_after_effect,
     "effect-unheard": _effect_unheard,
     "effect-late": _effect_late,
+    "margin": _margin,
     "zombie": _zombie,
     "clock-ahead": _clock_ahead,
     "clock-behind": _clock_behind,
@@ -448,6 +510,7 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "group-order": _group_order,
     "deployed-between": _deployed_between,
     "aborted-redriven": _aborted_redriven,
+    "another-memory": _another_memory,
     "any-two": _any_two,
 }
 """By the names of the scenarios."""

@@ -9,6 +9,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from actonce.aws import Aws, Stack
 from deduplication.delivery import Delivery
 from deduplication.executions import Executions, Start
 from deduplication.fingerprints import FingerprintTable
+from deduplication.memory import Memories, Names
 from deduplication.message import MessageReader
 from deduplication.refusal import Refusal
 from deduplication.start import Starter
@@ -70,11 +72,13 @@ def machine(stack: Stack, counted: str) -> Iterator[str]:
 def starter(stack: Stack, machine: str) -> Starter:
     """A starter with clients of its own, as another execution environment has."""
     aws = Aws(stack.aws.endpoint_url)
+    own = Names(machine, "a stack")
     return Starter(
         reader=MessageReader(),
-        fingerprints=FingerprintTable(aws.client("dynamodb"), stack.fingerprints_table),
+        fingerprints=FingerprintTable(aws.client("dynamodb"), stack.fingerprints_table, own),
         executions=Executions(aws.client("stepfunctions"), machine),
         unstarted=UnstartedQueue(aws.client("sqs"), stack.unstarted_queue),
+        memories=Memories(own, (), timedelta(days=25)),
     )
 
 

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from botocore.config import Config
 
 from deduplication.executions import Executions
 from deduplication.fingerprints import FingerprintTable
+from deduplication.memory import Memories, Names
 from deduplication.message import MessageReader
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+NAMES_REMEMBERED = timedelta(days=25)
+STACK = "arn:aws:cloudformation:us-east-1:123456789012:stack/actonce/0a"
 
 _ONE_ATTEMPT = Config(retries={"mode": "standard", "total_max_attempts": 1})
 _ROLE = "arn:aws:iam::123456789012:role/process-message"
@@ -90,13 +93,21 @@ class MotoAws:
             dead_letter_queue=sqs.create_queue(QueueName="dead-letters")["QueueUrl"],
         )
 
-    def starter(self, reader: MessageReader | None = None, now: datetime = NOW) -> Starter:
-        """A starter over these clients, at a time of the test's choice."""
+    def starter(
+        self,
+        reader: MessageReader | None = None,
+        now: datetime = NOW,
+        own: Names | None = None,
+        former: tuple[str, ...] = (),
+    ) -> Starter:
+        """A starter over these clients, at a time and with a memory of the test's choice."""
+        own = own or Names(self.state_machine, STACK)
         return Starter(
             reader=reader or MessageReader(),
-            fingerprints=FingerprintTable(self.dynamodb, self.fingerprints_table),
-            executions=Executions(self.stepfunctions, self.state_machine),
+            fingerprints=FingerprintTable(self.dynamodb, self.fingerprints_table, own),
+            executions=Executions(self.stepfunctions, own.state_machine),
             unstarted=UnstartedQueue(self.sqs, self.unstarted_queue),
+            memories=Memories(own, former, NAMES_REMEMBERED),
             clock=lambda: now,
         )
 

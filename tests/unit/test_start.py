@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,9 +9,12 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from deduplication.executions import Start
+from deduplication.memory import Names
 from deduplication.message import MessageReader
 from deduplication.refusal import Reason, Refusal
-from tests.unit.moto_aws import NOW, MotoAws
+from locking.attempt import Attempt, OtherMemory, Outcome
+from tests.unit.locking.machine import Machine
+from tests.unit.moto_aws import NOW, STACK, MotoAws
 from tests.unit.samples import delivery
 
 REQUEST = {"message_id": "m-1", "practice": "main"}
@@ -93,13 +97,130 @@ def test_a_retry_counter_outside_the_content_is_a_duplicate_and_no_conflict(aws:
     assert aws.executions() == {"m-1": 1}
 
 
-def test_a_message_id_first_seen_more_than_80_days_ago_is_handed_on(aws: MotoAws) -> None:
+def test_a_message_id_first_seen_too_long_ago_is_handed_on(aws: MotoAws) -> None:
     aws.starter().start_message(delivery(REQUEST))
-    end = aws.starter(now=NOW + timedelta(days=81)).start_message(delivery(REQUEST))
+    end = aws.starter(now=NOW + timedelta(days=26)).start_message(delivery(REQUEST))
     assert isinstance(end.outcome, Refusal)
     assert end.outcome.reason is Reason.TOO_OLD_TO_TELL
     assert reasons(aws) == ["too_old_to_tell"]
     assert aws.executions() == {"m-1": 1}
+
+
+def another_state_machine(aws: MotoAws) -> Names:
+    definition = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
+    made = aws.stepfunctions.create_state_machine(
+        name="another",
+        definition=json.dumps(definition),
+        roleArn="arn:aws:iam::123456789012:role/another",
+    )
+    return Names(made["stateMachineArn"], STACK)
+
+
+def test_a_new_state_machine_starts_nothing_that_the_one_before_it_knows(aws: MotoAws) -> None:
+    aws.starter().start_message(delivery(REQUEST))
+    other = another_state_machine(aws)
+
+    end = aws.starter(own=other).start_message(delivery(REQUEST))
+
+    assert isinstance(end.outcome, Refusal)
+    assert end.outcome.reason is Reason.OTHER_MEMORY
+    assert reasons(aws) == ["other_memory"]
+    answer = aws.stepfunctions.list_executions(stateMachineArn=other.state_machine)
+    assert answer["executions"] == []
+
+
+def test_a_state_machine_of_the_same_name_in_a_new_stack_is_another_memory(aws: MotoAws) -> None:
+    aws.starter().start_message(delivery(REQUEST))
+    own = Names(aws.state_machine, "a new stack")
+
+    end = aws.starter(own=own).start_message(delivery(REQUEST))
+
+    assert isinstance(end.outcome, Refusal)
+    assert end.outcome.reason is Reason.OTHER_MEMORY
+
+
+def test_a_former_state_machine_that_is_named_is_asked_itself(aws: MotoAws) -> None:
+    revive = kill(aws.stepfunctions, "before-call", "stepfunctions", "StartExecution")
+    with pytest.raises(FunctionKilledError):
+        aws.starter().start_message(delivery(REQUEST | {"message_id": "never-started"}))
+    revive()
+    aws.starter().start_message(delivery(REQUEST))
+    following = aws.starter(own=another_state_machine(aws), former=(aws.state_machine,))
+    aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("m-1"))
+
+    again = following.start_message(delivery(REQUEST))
+    begun = following.start_message(delivery(REQUEST | {"message_id": "never-started"}))
+
+    assert again.outcome is Start.SUPPRESSED
+    assert begun.outcome is Start.STARTED
+    assert aws.executions() == {"m-1": 1, "never-started": 1}
+
+
+def test_a_former_state_machine_that_is_gone_can_tell_nothing(aws: MotoAws) -> None:
+    former = another_state_machine(aws)
+    aws.starter(own=former).start_message(delivery(REQUEST))
+    aws.stepfunctions.delete_state_machine(stateMachineArn=former.state_machine)
+
+    end = aws.starter(former=(former.state_machine,)).start_message(delivery(REQUEST))
+
+    assert isinstance(end.outcome, Refusal)
+    assert end.outcome.reason is Reason.OTHER_MEMORY
+    assert "which is gone" in end.outcome.detail
+    assert not aws.executions()
+
+
+def test_a_former_state_machine_that_is_busy_is_asked_again_later(aws: MotoAws) -> None:
+    former = another_state_machine(aws)
+    aws.starter(own=former).start_message(delivery(REQUEST))
+    with Stubber(aws.stepfunctions) as stubber:
+        stubber.add_client_error("start_execution", "ThrottlingException", http_status_code=400)
+        with pytest.raises(ClientError, match="ThrottlingException"):
+            aws.starter(former=(former.state_machine,)).start_message(delivery(REQUEST))
+
+
+def test_its_own_state_machine_gone_is_a_failure_and_no_refusal(aws: MotoAws) -> None:
+    aws.stepfunctions.delete_state_machine(stateMachineArn=aws.state_machine)
+    with pytest.raises(ClientError, match="StateMachineDoesNotExist"):
+        aws.starter().start_message(delivery(REQUEST))
+
+
+@pytest.mark.parametrize("way", ["ledger", "lease"])
+def test_what_a_lock_has_completed_is_suppressed_and_what_it_has_begun_refused(
+    aws: MotoAws, way: str
+) -> None:
+    locks = Machine().locks(way, replace(aws, ledger_table=aws.fingerprints_table))
+    fingerprint = print_of(REQUEST)
+    begun = locks.acquire_processing_lock("m-1", 60, fingerprint=fingerprint)
+    assert isinstance(begun, Attempt)
+
+    end = aws.starter().start_message(delivery(REQUEST))
+    assert isinstance(end.outcome, Refusal)
+    assert end.outcome.reason is Reason.OTHER_MEMORY
+
+    locks.mark_message_processed(begun, Outcome.PERFORMED, None)
+    assert aws.starter().start_message(delivery(REQUEST)).outcome is Start.SUPPRESSED
+    other = aws.starter().start_message(delivery(REQUEST | {"practice": "other"}))
+    assert isinstance(other.outcome, Refusal)
+    assert other.outcome.reason is Reason.CONFLICT
+    assert not aws.executions()
+
+
+@pytest.mark.parametrize("way", ["ledger", "lease"])
+def test_what_a_starter_knows_no_lock_takes(aws: MotoAws, way: str) -> None:
+    aws.starter().start_message(delivery(REQUEST))
+    row = aws.fingerprint_row("m-1")
+    locks = Machine().locks(way, replace(aws, ledger_table=aws.fingerprints_table))
+
+    got = locks.acquire_processing_lock("m-1", 60, fingerprint=print_of(REQUEST))
+
+    assert got == OtherMemory(aws.state_machine)
+    assert aws.fingerprint_row("m-1") == row
+
+
+def print_of(request: Any) -> str:
+    message = MessageReader().read(delivery(request))
+    assert not isinstance(message, Refusal)
+    return message.fingerprint
 
 
 def test_an_input_that_step_functions_refuses_is_handed_on(aws: MotoAws) -> None:

@@ -24,7 +24,10 @@ from actonce.conformance.stage import (
     CONSUMER_TIMEOUT,
     DEAD_LETTERS,
     LEASE,
+    LEASE_CONSUMER_TIMEOUT,
+    LEASE_VISIBILITY,
     MAX_ROUNDS,
+    MEMORY_TABLE,
     MOST_RECEIVES_BEHIND_LOCKS,
     STRAGGLER_MARGIN,
     UNSTARTED,
@@ -32,6 +35,7 @@ from actonce.conformance.stage import (
     Stage,
     Way,
 )
+from actonce.conformance.ways.step_functions import installed
 from actonce.conformance.world import World
 
 _READER = MessageReader()
@@ -44,7 +48,7 @@ def _host(world: World) -> Host:
 def _ledger(stage: Stage) -> Handler:
     ledger = Ledger(
         stage.dynamodb,
-        "ledger",
+        MEMORY_TABLE,
         straggler_seconds=STRAGGLER_MARGIN / 1000,
         clock_skew_seconds=CLOCK_SKEW / 1000,
         host=_host(stage.world),
@@ -72,7 +76,8 @@ def _lease(stage: Stage) -> Handler:
 
     lease = Lease(
         stage.dynamodb,
-        "ledger",
+        MEMORY_TABLE,
+        straggler_seconds=STRAGGLER_MARGIN / 1000,
         owner=world.process.name,
         host=_host(world),
         start_heartbeats=start_heartbeats,
@@ -130,6 +135,8 @@ LEDGER_WAYS = _variants(
         "ledger",
         "ActOnce: ledger",
         _ledger,
+        strategy="ledger",
+        installed=installed,  # a starter may take its place
         most_receives=MOST_RECEIVES_BEHIND_LOCKS,
         is_ours=True,
         lateness=(2_000, STRAGGLER_MARGIN - 1_000),
@@ -141,10 +148,15 @@ LEASE_WAYS = _variants(
         "lease",
         "ActOnce: lease",
         _lease,
+        strategy="lease",
+        installed=installed,
         most_receives=MOST_RECEIVES_BEHIND_LOCKS,
         is_ours=True,
-        lateness=(2_000, LEASE // 2 - 1_000),
-        lateness_awaited=(2_000, LEASE + 8_000),  # heartbeats keep the lease alive
+        ends_at=LEASE_CONSUMER_TIMEOUT,
+        visibility=LEASE_VISIBILITY,
+        lateness=(2_000, LEASE // 2 - 1_000, STRAGGLER_MARGIN - 1_000),
+        # Heartbeats keep the lease alive, for longer than a lease and the margin.
+        lateness_awaited=(2_000, LEASE + STRAGGLER_MARGIN + 8_000),
     ),
     ends_in_time=False,
 )

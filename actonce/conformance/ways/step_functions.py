@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 from actonce.conformance.clocks import datetimes_of
 from actonce.conformance.queues import Record
@@ -9,13 +10,17 @@ from actonce.conformance.shipped import (
     Delivery,
     Executions,
     FingerprintTable,
+    Memories,
     MessageReader,
+    Names,
     Starter,
     UnstartedQueue,
     executions,
 )
 from actonce.conformance.stage import (
     EFFECT_TIMEOUT,
+    MEMORY_TABLE,
+    NAMES_REMEMBERED,
     STRAGGLER_MARGIN,
     UNSTARTED,
     Handler,
@@ -28,11 +33,13 @@ _READER = MessageReader()
 
 
 def _starter(stage: Stage) -> Handler:
+    own = Names(stage.state_machine, stage.stack)
     starter = Starter(
         reader=_READER,
-        fingerprints=FingerprintTable(stage.dynamodb, "fingerprints"),
-        executions=Executions(stage.stepfunctions, "arn:process-message"),
+        fingerprints=FingerprintTable(stage.dynamodb, MEMORY_TABLE, own),
+        executions=Executions(stage.stepfunctions, own.state_machine),
         unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
+        memories=Memories(own, stage.former, timedelta(milliseconds=NAMES_REMEMBERED)),
         clock=stage.world.wall,
     )
 
@@ -43,7 +50,8 @@ def _starter(stage: Stage) -> Handler:
 
 
 @contextmanager
-def _installed(world: World) -> Iterator[None]:
+def installed(world: World) -> Iterator[None]:
+    """Give the starter the world's clock."""
     with datetimes_of(world, executions):
         yield
 
@@ -52,7 +60,8 @@ STEP_FUNCTIONS = Way(
     "step-functions",
     "ActOnce: Step Functions",
     _starter,
-    installed=_installed,
+    installed=installed,
     is_ours=True,
+    strategy="step-functions",
     lateness=(2_000, EFFECT_TIMEOUT + 5_000, EFFECT_TIMEOUT + STRAGGLER_MARGIN - 1_000),
 )

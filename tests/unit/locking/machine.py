@@ -53,6 +53,7 @@ class Machine:
         return Lease(
             aws.dynamodb,
             aws.ledger_table,
+            straggler_seconds=20,
             owner="a test",
             host=self.host(),
             start_heartbeats=self._start_heartbeats,

@@ -25,8 +25,8 @@ def consumer(
         "UNSTARTED_QUEUE_URL": aws.unstarted_queue,
         "DEAD_LETTER_QUEUE_URL": aws.dead_letter_queue,
         "CLOCK_SKEW_SECONDS": "300",
-        "LEASE_SECONDS": "60",
-        "FUNCTION_TIMEOUT_SECONDS": "30",
+        "LEASE_SECONDS": "12",
+        "FUNCTION_TIMEOUT_SECONDS": "60",
         "STRAGGLER_MARGIN_SECONDS": "30",
         "MAX_ROUNDS": "3",
     }.items():
@@ -56,6 +56,15 @@ def test_a_strategy_that_there_is_not_stops_the_function(
 ) -> None:
     monkeypatch.setitem(os.environ, "STRATEGY", "hope")
     with pytest.raises(ValueError, match="STRATEGY is 'hope'"):
+        consumer.handler(read_event("one_message"), None)
+
+
+@pytest.mark.parametrize("consumer", ["lease"], indirect=True)
+def test_a_lease_that_has_no_time_for_a_takeover_stops_the_function(
+    consumer: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(os.environ, "FUNCTION_TIMEOUT_SECONDS", "30")
+    with pytest.raises(ValueError, match=r"A takeover needs 48 s .* and the consumer has 30 s"):
         consumer.handler(read_event("one_message"), None)
 
 

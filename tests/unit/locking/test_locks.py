@@ -2,21 +2,25 @@
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
+from deduplication.memory import Lock, memory_of, way_of
 from locking.attempt import (
     Attempt,
     Completed,
     DifferentContent,
     InProgress,
     LockLost,
+    OtherMemory,
     Outcome,
     ProcessingLocks,
 )
 from locking.lease import heartbeats_in_a_thread
+from locking.once import act_once
 from locking.rows import ProcessingTable
 from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
 from tests.unit.moto_aws import MotoAws
@@ -213,6 +217,95 @@ def test_a_lease_is_taken_over_after_a_whole_lease_whatever_the_clocks_say(aws: 
     contender = Machine(ahead=-86_400)
     assert _acquired(contender.lease(aws)).outcome_unknown is True
     assert contender.slept == [LOCK_TIMEOUT]
+
+
+def test_who_takes_a_lease_over_is_told_for_how_long_a_straggler_may_act(aws: MotoAws) -> None:
+    first = _acquired(Machine().lease(aws))
+    assert first.straggler_seconds == 0
+    assert _acquired(Machine().lease(aws)).straggler_seconds == 20
+
+
+def test_nobody_straggles_behind_a_ledgers_takeover_or_an_operators_retry(aws: MotoAws) -> None:
+    _acquired(Machine().ledger(aws))
+    late = Machine(now=LOCK_TIMEOUT + SKEW + 1).ledger(aws)
+    taken_over = _acquired(late)
+    assert taken_over.straggler_seconds == 0
+    late.mark_message_processed(taken_over, Outcome.DEAD_LETTER, None)
+
+    locks = Machine().lease(aws)
+    got = locks.acquire_processing_lock("n", LOCK_TIMEOUT, fingerprint="a")
+    assert isinstance(got, Attempt)
+    locks.mark_message_processed(got, Outcome.DEAD_LETTER, None)
+    assert ProcessingTable(aws.dynamodb, aws.ledger_table).decide("n", None, BEGIN)
+    again = locks.acquire_processing_lock("n", LOCK_TIMEOUT, fingerprint="a")
+    assert isinstance(again, Attempt)
+    assert again.outcome_unknown is True
+    assert again.straggler_seconds == 0
+
+
+def test_a_straggler_is_waited_for_alive_and_then_looked_up(aws: MotoAws) -> None:
+    _acquired(Machine().lease(aws))
+    machine = Machine()
+    locks = machine.lease(aws)
+    attempt = _acquired(locks)
+    machine.while_asleep = machine.beat
+    version = aws.ledger_row("m")["version"]
+    found_at: list[float] = []
+
+    def find() -> dict[str, Any]:
+        found_at.append(machine.now)
+        return {"slot": 1}
+
+    outcome, effect = act_once(locks, attempt, _never, find)
+
+    assert (outcome, effect) == (Outcome.FOUND, {"slot": 1})
+    assert found_at == [LOCK_TIMEOUT + 20]
+    assert machine.slept == [LOCK_TIMEOUT, 20]
+    assert aws.ledger_row("m")["version"] != version
+
+
+def _never(_: Attempt) -> dict[str, Any]:
+    raise AssertionError("it was found")
+
+
+@pytest.mark.parametrize(("holder", "contender"), [("ledger", "lease"), ("lease", "ledger")])
+def test_a_ledger_and_a_lease_take_nothing_over_from_each_other(
+    aws: MotoAws, holder: str, contender: str
+) -> None:
+    attempt = _acquired(Machine().locks(holder, aws))
+    late = Machine(now=86_400)
+    got = late.locks(contender, aws).acquire_processing_lock("m", 60, fingerprint="a")
+    assert got == OtherMemory(holder)
+    assert late.slept == []
+    assert aws.ledger_row("m")["attempt_id"] == attempt.attempt_id
+
+
+@pytest.mark.parametrize(("holder", "contender"), [("ledger", "lease"), ("lease", "ledger")])
+def test_what_one_of_them_released_or_completed_the_other_knows(
+    aws: MotoAws, holder: str, contender: str
+) -> None:
+    locks = Machine().locks(holder, aws)
+    locks.release_processing_lock(_acquired(locks))
+    other = Machine().locks(contender, aws)
+    attempt = _acquired(other)
+    assert attempt.outcome_unknown is False
+    assert aws.ledger_row("m")["memory"] == contender
+    other.mark_message_processed(attempt, Outcome.PERFORMED, None)
+    got = locks.acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint="a")
+    assert got == Completed(Outcome.PERFORMED, None)
+
+
+@pytest.mark.parametrize("way", ["ledger", "lease"])
+def test_a_row_from_before_rows_said_whose_they_are_is_its_ways(way: str, aws: MotoAws) -> None:
+    _acquired(Machine().locks(way, aws))
+    aws.dynamodb.update_item(
+        TableName=aws.ledger_table,
+        Key={"message_id": {"S": "m"}},
+        UpdateExpression="REMOVE memory",
+    )
+    row = aws.dynamodb.get_item(TableName=aws.ledger_table, Key={"message_id": {"S": "m"}})["Item"]
+    assert way_of(row) == way
+    assert memory_of(row) == Lock(way, is_complete=False)
 
 
 def test_a_heartbeat_while_a_contender_waits_keeps_the_lease(aws: MotoAws) -> None:
