@@ -75,7 +75,9 @@ def answer(
 
     Args:
         effect: the team's own.
-        event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON}}`.
+        event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON}}`;
+            in the place of `body` there may be `body_json`, the body as a JSON text, because of
+            numbers that Step Functions might round. The effect gets the body either way.
         fence: for an effect that can be fenced.
 
     Returns:
@@ -96,8 +98,15 @@ def answer(
         found = effect.find(message["message_id"])
         return {"performed": found is not None, "effect": _small(found)}
     if operation == "perform":
-        return {"performed": True, "effect": _small(_perform(effect, message, fence))}
+        request = _request(message)
+        return {"performed": True, "effect": _small(_perform(effect, request, fence))}
     raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
+
+
+def _request(message: dict[str, Any]) -> dict[str, Any]:
+    if "body_json" not in message:
+        return message
+    return {"message_id": message["message_id"], "body": json.loads(message["body_json"])}
 
 
 def _perform(

@@ -40,7 +40,9 @@ class Message:
     Attributes:
         message_id: the producer's id; an integer id in decimal.
         fingerprint: SHA-256 of the content's canonical JSON, 64 hex digits.
-        execution_input: canonical JSON of `{"body": ..., "message_id": ...}`.
+        execution_input: canonical JSON of `{"body": ..., "message_id": ...}`; of
+            `{"body_json": text, "message_id": ...}` where the body's value would not come through
+            Step Functions unchanged (see `strict_json.is_plain`). `effect.answer` undoes it.
     """
 
     message_id: str
@@ -131,13 +133,17 @@ class MessageReader:
                 f"There is no message id at {self._where}: expected a string that is not empty, "
                 f"or an integer, and found {_kind(found)}.",
             )
+        if strict_json.has_noncharacters(message_id):
+            return Refusal(
+                Reason.NO_MESSAGE_ID,
+                f"The message id at {self._where} has a U+FFFE or U+FFFF in it, which are no "
+                "characters, and which SQS does not carry.",
+            )
 
         message = Message(
             message_id=message_id,
             fingerprint=self._fingerprint(body, written, found),
-            execution_input=(
-                f'{{"body":{written},"message_id":{strict_json.canonical(message_id)}}}'
-            ),
+            execution_input=_execution_input(message_id, written),
         )
         size = len(message.execution_input.encode("utf-8"))
         if size > MAX_EXECUTION_INPUT_BYTES:
@@ -166,6 +172,15 @@ class MessageReader:
             return None if content is None else strict_json.canonical(content).encode("utf-8")
         except _SEARCH_FAILED:
             return None
+
+
+def _execution_input(message_id: str, written: str) -> str:
+    if strict_json.is_plain(written):
+        name = "body"
+    else:
+        name = "body_json"
+        written = strict_json.canonical(strict_json.without_noncharacters(written))
+    return f'{{"{name}":{written},"message_id":{strict_json.canonical(message_id)}}}'
 
 
 _Finder = Callable[[Delivery, JsonValue], JsonValue]

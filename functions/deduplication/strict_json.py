@@ -37,6 +37,14 @@ _MAY_BE_NO_DOUBLE = re.compile(
     rb"|(?=[0-9.]{16})[0-9]++(?:\.[0-9]++(?:[eE][+-]?[0-9]++)?|[eE][+-]?[0-9]++))"
 )
 
+# More digits than any reader of doubles keeps, an exponent near the ends of their range, a sign
+# that only doubles keep.
+_NOT_PLAIN = re.compile(rb"[0-9]{16}|[0-9.]{17}|[eE][+-]?[0-9]{3}|-0\.0(?![0-9])")
+
+# Outside of what SQS takes (`#x9 | #xA | #xD | #x20-#xD7FF | #xE000-#xFFFD | #x10000-#x10FFFF`),
+# and not always written as an escape, as control characters are.
+_NONCHARACTERS = re.compile("[\ufffe\uffff]")
+
 _BLANKS = b" \t\r\n"
 _IN_NUMBERS = b"0123456789.eE+-"
 _NUMBERS_TO_0 = bytes(ord("0" if byte in _IN_NUMBERS else "x") for byte in range(256))
@@ -103,6 +111,25 @@ def canonical(value: JsonValue) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
+
+
+def is_plain(written: str) -> bool:
+    """Whether a canonical text means the same to whatever reads its numbers as doubles.
+
+    So does a number of at most 15 digits, even where 15 are all that is written of a double
+    (JSONata's `$string`). And no character in it is one that SQS does not take.
+    """
+    return not _NOT_PLAIN.search(outline_of(written)) and not has_noncharacters(written)
+
+
+def has_noncharacters(text: str) -> bool:
+    """Whether there is a U+FFFE or U+FFFF, which SQS does not take, in a text."""
+    return _NONCHARACTERS.search(text) is not None
+
+
+def without_noncharacters(written: str) -> str:
+    """The same JSON text with U+FFFE and U+FFFF written as escapes."""
+    return _NONCHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def outline_of(text: str) -> bytes:
