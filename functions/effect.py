@@ -13,6 +13,10 @@ Functions fails an execution whose data outgrow 256 KiB, and no Catch sees that;
 performed must not end so."""
 
 
+# Lambda logs and traces the text of these, and of any exception that leaves an effect; it stands in
+# the execution's history and in the dead letter, too. So it must not quote the message.
+
+
 class NotPerformed(Exception):
     """Nothing happened, provably. The step is tried again, with back-off and jitter."""
 
