@@ -24,11 +24,7 @@ def starter() -> Iterator[LimitedStarter]:
 
 
 def harmless(starter: LimitedStarter, bodies: list[str]) -> None:
-    """Nothing of the batch stays unacknowledged, and the process has not grown too far.
-
-    A delivery that is acknowledged was started, or handed on with its reason: a body that is so
-    near to what SQS carries that no reason fits beside it is returned, and only that one.
-    """
+    """Every delivery was started or handed on, and the process has not grown too far."""
     handled = starter.handle([*bodies, NEIGHBOUR])
     assert handled.answer == {"batchItemFailures": []}
     assert handled.peak_mb <= HALF_MB
