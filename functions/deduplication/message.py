@@ -42,7 +42,7 @@ class Message:
         fingerprint: SHA-256 of the content's canonical JSON, 64 hex digits.
         execution_input: canonical JSON of `{"body": ..., "message_id": ...}`; of
             `{"body_json": text, "message_id": ...}` where the body's value would not come through
-            Step Functions unchanged (see `strict_json.is_plain`). `effect.answer` undoes it.
+            Step Functions unchanged (see `strict_json.Read`). `effect.answer` undoes it.
     """
 
     message_id: str
@@ -121,7 +121,7 @@ class MessageReader:
 
     def _read(self, delivery: Delivery) -> Message | Refusal:
         try:
-            body, written = strict_json.read(delivery.body)
+            body, written, is_plain = strict_json.read(delivery.body)
         except strict_json.NotJson as error:
             return Refusal(Reason.NOT_JSON, f"The body is not strict JSON: {error}.")
 
@@ -143,7 +143,7 @@ class MessageReader:
         message = Message(
             message_id=message_id,
             fingerprint=self._fingerprint(body, written, found),
-            execution_input=_execution_input(message_id, written),
+            execution_input=_execution_input(message_id, written, is_plain=is_plain),
         )
         size = len(message.execution_input.encode("utf-8"))
         if size > MAX_EXECUTION_INPUT_BYTES:
@@ -174,8 +174,8 @@ class MessageReader:
             return None
 
 
-def _execution_input(message_id: str, written: str) -> str:
-    if strict_json.is_plain(written):
+def _execution_input(message_id: str, written: str, *, is_plain: bool) -> str:
+    if is_plain:
         name = "body"
     else:
         name = "body_json"

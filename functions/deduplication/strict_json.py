@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from itertools import accumulate, compress
-from typing import Any
+from typing import Any, NamedTuple
 
 JsonValue = Any  # what json.loads returns; a recursive alias buys nothing a handler could use
 
@@ -45,6 +45,10 @@ _NOT_PLAIN = re.compile(rb"[0-9]{16}|[0-9.]{17}|[eE][+-]?[0-9]{3}|-0\.0(?![0-9])
 # and not always written as an escape, as control characters are.
 _NONCHARACTERS = re.compile("[\ufffe\uffff]")
 
+# What any of the three needs, found without an expression in an outline of digits made 0.
+_DIGITS_AND_DOTS_TO_0 = bytes.maketrans(b".123456789", b"0" * 10)
+_LONG_NUMBERS = (b"0" * 16, b"0e000", b"0e+000", b"0e-000", b"0E000", b"0E+000", b"0E-000")
+
 _BLANKS = b" \t\r\n"
 _IN_NUMBERS = b"0123456789.eE+-"
 _NUMBERS_TO_0 = bytes(ord("0" if byte in _IN_NUMBERS else "x") for byte in range(256))
@@ -59,12 +63,28 @@ class NotJson(ValueError):
     """The text is not strict JSON; the message says where and what."""
 
 
+class Read(NamedTuple):
+    """What a text says.
+
+    Attributes:
+        value: its value.
+        written: its canonical text.
+        is_plain: whether the canonical text means the same to whatever reads its numbers as
+            doubles. So does a number of at most 15 digits, even where 15 are all that is written of
+            a double (JSONata's `$string`). And no character in it is one that SQS does not take.
+    """
+
+    value: JsonValue
+    written: str
+    is_plain: bool
+
+
 def parse(text: str) -> JsonValue:
     """Parse strict JSON; see `read`."""
-    return read(text)[0]
+    return read(text).value
 
 
-def read(text: str) -> tuple[JsonValue, str]:
+def read(text: str) -> Read:
     """Parse strict JSON (RFC 8259, and RFC 7493 where that leaves a choice).
 
     Refused beyond what `json.loads` refuses: `NaN` and the infinities, numbers that no IEEE 754
@@ -72,16 +92,15 @@ def read(text: str) -> tuple[JsonValue, str]:
     object, lone surrogates, more than `MAX_DEPTH` arrays and objects inside one another. Each of
     them means different things to different parsers.
 
-    Returns:
-        The value, and its canonical text.
-
     Raises:
         NotJson: with one readable sentence, which never quotes the text: it is logged.
     """
     outline = outline_of(text)
     if _is_too_deep(outline):
         raise NotJson(f"nested deeper than {MAX_DEPTH} levels")
-    _refuse_endless_numbers(outline)
+    has_long_numbers = _has_long_numbers(outline)
+    if has_long_numbers:
+        _refuse_endless_numbers(outline)
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
         written = canonical(value)
@@ -95,12 +114,13 @@ def read(text: str) -> tuple[JsonValue, str]:
         raise NotJson(f"a lone surrogate U+{code:04X}, which UTF-8 cannot carry") from None
     except ValueError:  # it was read as an infinity, which has no canonical text
         raise NotJson(_NO_DOUBLE) from None
+    outline_written = outline if written == text else outline_of(written)
     # Of a name that stands twice the parser keeps one.
-    names = outline.count(b":")
-    if names and names != outline_of(written).count(b":"):
+    if outline.count(b":") != outline_written.count(b":"):
         raise NotJson("a name stands twice in one object")
-    _refuse_lost_digits(outline)
-    return value, written
+    if has_long_numbers:
+        _refuse_lost_digits(outline)
+    return Read(value, written, _is_plain(written, outline_written))
 
 
 def canonical(value: JsonValue) -> str:
@@ -111,15 +131,6 @@ def canonical(value: JsonValue) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
-
-
-def is_plain(written: str) -> bool:
-    """Whether a canonical text means the same to whatever reads its numbers as doubles.
-
-    So does a number of at most 15 digits, even where 15 are all that is written of a double
-    (JSONata's `$string`). And no character in it is one that SQS does not take.
-    """
-    return not _NOT_PLAIN.search(outline_of(written)) and not has_noncharacters(written)
 
 
 def has_noncharacters(text: str) -> bool:
@@ -151,6 +162,17 @@ def least_size(text: str) -> int:
         - 5 * bare.count(b"\\u")
         - bare.count(b"\\/")
     )
+
+
+def _is_plain(written: str, outline: bytes) -> bool:
+    may_be_none = b"-0.0" in outline or _has_long_numbers(outline)
+    return not (may_be_none and _NOT_PLAIN.search(outline)) and not has_noncharacters(written)
+
+
+def _has_long_numbers(outline: bytes) -> bool:
+    """Whether a number has more than 15 digits, or an exponent of three."""
+    numbers = outline.translate(_DIGITS_AND_DOTS_TO_0)
+    return any(long in numbers for long in _LONG_NUMBERS)
 
 
 def _is_too_deep(outline: bytes) -> bool:

@@ -313,7 +313,7 @@ def test_bodies_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, at_work, most = MessageReader(), 0, 0
     really = strict_json.read
 
-    def watched(text: str) -> tuple[Any, str]:
+    def watched(text: str) -> strict_json.Read:
         nonlocal at_work, most
         at_work += 1
         most = max(most, at_work)
