@@ -37,9 +37,9 @@ _MAY_BE_NO_DOUBLE = re.compile(
     rb"|(?=[0-9.]{16})[0-9]++(?:\.[0-9]++(?:[eE][+-]?[0-9]++)?|[eE][+-]?[0-9]++))"
 )
 
-# More digits than any reader of doubles keeps, an exponent near the ends of their range, a sign
-# that only doubles keep.
-_NOT_PLAIN = re.compile(rb"[0-9]{16}|[0-9.]{17}|[eE][+-]?[0-9]{3}|-0\.0(?![0-9])")
+# In a canonical text: more digits than any reader of doubles keeps; so large that some would write
+# it without an exponent, or nearly too small for one; a sign that only doubles keep.
+_NOT_PLAIN = re.compile(rb"[0-9]{16}|[0-9.]{17}|e\+|e-[0-9]{3}|-0\.0(?![0-9])")
 
 # Outside of what SQS takes (`#x9 | #xA | #xD | #x20-#xD7FF | #xE000-#xFFFD | #x10000-#x10FFFF`),
 # and not always written as an escape, as control characters are.
@@ -70,8 +70,9 @@ class Read(NamedTuple):
         value: its value.
         written: its canonical text.
         is_plain: whether the canonical text means the same to whatever reads its numbers as
-            doubles. So does a number of at most 15 digits, even where 15 are all that is written of
-            a double (JSONata's `$string`). And no character in it is one that SQS does not take.
+            doubles. So does a number of at most 15 digits below 10^16, even where 15 are all that
+            is written of a double (JSONata's `$string`). And it has no character that SQS does not
+            take.
     """
 
     value: JsonValue
@@ -165,7 +166,7 @@ def least_size(text: str) -> int:
 
 
 def _is_plain(written: str, outline: bytes) -> bool:
-    may_be_none = b"-0.0" in outline or _has_long_numbers(outline)
+    may_be_none = b"-0.0" in outline or b"e+" in outline or _has_long_numbers(outline)
     return not (may_be_none and _NOT_PLAIN.search(outline)) and not has_noncharacters(written)
 
 
