@@ -11,7 +11,6 @@ import json
 import multiprocessing
 import os
 import platform
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +21,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench.limited import LARGEST_EVENT, MEMORY_SIZE, LimitedStarter, limited_starter
+from bench.limited import LARGEST_EVENT, MEMORY_SIZE, LimitedStarter, limited_starter, peak_mb
 
 STARTABLE = 261_000 - 50
 """Bytes of a body that can still be started."""
@@ -93,7 +92,7 @@ def batch(shape: Callable[[int], str], size: int) -> list[str]:
 
 def _plain(bodies: list[str], connection: Connection) -> None:
     """A process that only parses the bodies, and keeps what it has parsed until the last."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_mb()
     begin = time.process_time()
     values = []
     for body in bodies:
@@ -102,8 +101,7 @@ def _plain(bodies: list[str], connection: Connection) -> None:
         except (ValueError, RecursionError) as error:
             values.append(type(error).__name__)
     cpu_ms = (time.process_time() - begin) * 1000
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    connection.send((cpu_ms, grown))
+    connection.send((cpu_ms, peak_mb() - before))
 
 
 def plainly(bodies: list[str]) -> tuple[float, float]:

@@ -35,7 +35,7 @@ class Handled:
     Attributes:
         answer: of the function.
         cpu_ms: what the whole process used, all threads together.
-        peak_mb: the most memory that the process has had so far (`ru_maxrss`).
+        peak_mb: the most memory that the process has had so far (`VmHWM`).
     """
 
     answer: dict[str, Any]
@@ -90,18 +90,19 @@ def _serve(connection: Connection, limit: int) -> None:
         mapped, resident = _status("VmSize"), _status("VmRSS")
         most = mapped - resident + limit
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        connection.send(_peak_mb())
+        connection.send(peak_mb())
         with contextlib.suppress(EOFError):
             while True:
                 event = _event(connection.recv())
                 begin = time.process_time()
                 answer = handler(event, None)
                 cpu_ms = (time.process_time() - begin) * 1000
-                connection.send(Handled(answer, cpu_ms, _peak_mb()))
+                connection.send(Handled(answer, cpu_ms, peak_mb()))
 
 
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def peak_mb() -> float:
+    """The most memory that this process has had; `ru_maxrss` may be that of its parent."""
+    return _status("VmHWM") / 1024**2
 
 
 def _status(name: str) -> int:
