@@ -137,7 +137,7 @@ class AppointmentBook:
                 f"practice must be a string of 1 to {MAX_PRACTICE_CHARACTERS} characters"
             )
         if self._practices and practice not in self._practices:
-            raise Rejected(f"there is no practice {practice!r}")
+            raise Rejected("there is no such practice")  # unnamed: what is raised is logged
         return practice
 
     def _next_slot(self, practice: str) -> int:
@@ -159,7 +159,7 @@ class AppointmentBook:
                 else type(error).__name__
             )
             if code == "ConditionalCheckFailedException":
-                raise NotPerformed(f"the book of practice {practice!r} is closed") from error
+                raise NotPerformed("the practice's book is closed") from error
             raise NotPerformed(f"no slot could be taken: {code}") from error
         return int(answer["Attributes"]["next_slot"]["N"])
 

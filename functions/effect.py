@@ -15,6 +15,10 @@ Functions fails an execution whose data outgrow 256 KiB, and no Catch sees that;
 performed must not end so."""
 
 
+# Lambda logs and traces the text of these, and of any exception that leaves an effect; it stands in
+# the execution's history and in the dead letter, too. So it must not quote the message.
+
+
 class NotPerformed(Exception):
     """Nothing happened, provably. The step is tried again, with back-off and jitter."""
 
@@ -86,7 +90,9 @@ def answer(
     Args:
         effect: the team's own.
         event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON},
-            "allowed_seconds": number}`; the last one from the state machine only.
+            "allowed_seconds": number}`; the last one from the state machine only. In the place of
+            `body` there may be `body_json`, the body as a JSON text, because of numbers that Step
+            Functions might round. The effect gets the body either way.
         fence: for an effect that can be fenced.
         context: Lambda's, for the time that the invocation has taken before the handler.
         end_in: ends the process in time.
@@ -109,13 +115,20 @@ def answer(
         found = effect.find(message["message_id"])
         return {"performed": found is not None, "effect": _small(found)}
     if operation == "perform":
+        request = _request(message)
         left = seconds_left_of(event, context)
         if left is not None and left <= 0:
             raise NotPerformed("the time that its execution allows was over before it began")
         with ends_in(left, end_in):
-            performed = _perform(effect, message, fence)
+            performed = _perform(effect, request, fence)
         return {"performed": True, "effect": _small(performed)}
     raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
+
+
+def _request(message: dict[str, Any]) -> dict[str, Any]:
+    if "body_json" not in message:
+        return message
+    return {"message_id": message["message_id"], "body": json.loads(message["body_json"])}
 
 
 def _perform(

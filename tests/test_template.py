@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bench.limited import MALLOC
 from deduplication.batch import LARGEST_BATCH
 from locking.lease import seconds_for_a_takeover
 from tests import template as cloudformation
@@ -225,6 +226,11 @@ def test_function_gets_the_variables_that_it_reads(
 
     assert read
     assert read == set(properties(resources, function)["Environment"]["Variables"])
+
+
+def test_malloc_is_told_what_the_memory_was_measured_with(template: dict[str, Any]) -> None:
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert variables.items() >= MALLOC.items()
 
 
 def test_handlers_exist(template: dict[str, Any]) -> None:

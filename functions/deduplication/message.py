@@ -1,6 +1,9 @@
 """From a delivery to the message in it: its id, its content's fingerprint, its execution."""
 
+import contextlib
+import gc
 import hashlib
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -37,7 +40,9 @@ class Message:
     Attributes:
         message_id: the producer's id; an integer id in decimal.
         fingerprint: SHA-256 of the content's canonical JSON, 64 hex digits.
-        execution_input: canonical JSON of `{"body": ..., "message_id": ...}`.
+        execution_input: canonical JSON of `{"body": ..., "message_id": ...}`; of
+            `{"body_json": text, "message_id": ...}` where the body's value would not come through
+            Step Functions unchanged (see `strict_json.Read`). `effect.answer` undoes it.
     """
 
     message_id: str
@@ -53,6 +58,21 @@ class Message:
     def stored_message_id(self) -> str:
         """See `identity.stored_message_id`."""
         return stored_message_id(self.message_id)
+
+
+@contextlib.contextmanager
+def _no_collections() -> Iterator[None]:
+    """Let the garbage collector rest: it would go through a large body, and all else, many times.
+
+    What a body is parsed into has no cycles, so it is freed all the same.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class MessageReader:
@@ -72,11 +92,36 @@ class MessageReader:
         self._where, self._find_id, self._id_path = _id_finder(message_id_from)
         self.id_is_deduplication_id = message_id_from == "deduplication-id"
         self._content = _compile("ContentFrom", content_from) if content_from.strip() else None
+        self._id_is_in_body = message_id_from.startswith("body:")
+        self._reading = threading.Lock()
 
     def read(self, delivery: Delivery) -> Message | Refusal:
-        """Read the message, or say why there is none."""
+        """Read the message, or say why there is none.
+
+        One at a time: reading waits for nothing, so that side by side it would be no faster, and
+        ten bodies would take the memory of ten. Of a body that can never be started no more is
+        read than its size.
+        """
+        with self._reading, _no_collections():
+            return self._too_large_to_read(delivery) or self._read(delivery)
+
+    def _too_large_to_read(self, delivery: Delivery) -> Refusal | None:
+        if len(delivery.body) <= MAX_EXECUTION_INPUT_BYTES:  # whatever it has in bytes, read it
+            return None
+        least = strict_json.least_size(delivery.body)
+        if least <= MAX_EXECUTION_INPUT_BYTES:
+            return None
+        message_id = None if self._id_is_in_body else _as_message_id(self._find_id(delivery, None))
+        return Refusal(
+            Reason.TOO_LARGE,
+            f"The body was not read: without blanks and needless escapes it has at least {least:,} "
+            f"bytes of UTF-8; an execution takes at most {MAX_EXECUTION_INPUT_BYTES:,}.",
+            message_id and stored_message_id(message_id),
+        )
+
+    def _read(self, delivery: Delivery) -> Message | Refusal:
         try:
-            body = strict_json.parse(delivery.body)
+            body, written, is_plain = strict_json.read(delivery.body)
         except strict_json.NotJson as error:
             return Refusal(Reason.NOT_JSON, f"The body is not strict JSON: {error}.")
 
@@ -88,11 +133,17 @@ class MessageReader:
                 f"There is no message id at {self._where}: expected a string that is not empty, "
                 f"or an integer, and found {_kind(found)}.",
             )
+        if strict_json.has_noncharacters(message_id):
+            return Refusal(
+                Reason.NO_MESSAGE_ID,
+                f"The message id at {self._where} has a U+FFFE or U+FFFF in it, which are no "
+                "characters, and which SQS does not carry.",
+            )
 
         message = Message(
             message_id=message_id,
-            fingerprint=self._fingerprint(body, message_id),
-            execution_input=strict_json.canonical({"message_id": message_id, "body": body}),
+            fingerprint=self._fingerprint(body, written, found),
+            execution_input=_execution_input(message_id, written, is_plain=is_plain),
         )
         size = len(message.execution_input.encode("utf-8"))
         if size > MAX_EXECUTION_INPUT_BYTES:
@@ -104,10 +155,12 @@ class MessageReader:
             )
         return message
 
-    def _fingerprint(self, body: JsonValue, message_id: str) -> str:
+    def _fingerprint(self, body: JsonValue, written: str, found: JsonValue) -> str:
         # 1 and "1" are one id, so bodies that differ in nothing else have one content.
-        body = _with_value_at(body, self._id_path, message_id)
-        content = self._content_of(body) or strict_json.canonical(body).encode("utf-8")
+        if self._id_path and isinstance(found, int):
+            body = _with_value_at(body, self._id_path, str(found))
+            written = strict_json.canonical(body)
+        content = self._content_of(body) or written.encode("utf-8")
         return hashlib.sha256(content).hexdigest()
 
     def _content_of(self, body: JsonValue) -> bytes | None:
@@ -119,6 +172,15 @@ class MessageReader:
             return None if content is None else strict_json.canonical(content).encode("utf-8")
         except _SEARCH_FAILED:
             return None
+
+
+def _execution_input(message_id: str, written: str, *, is_plain: bool) -> str:
+    if is_plain:
+        name = "body"
+    else:
+        name = "body_json"
+        written = strict_json.canonical(strict_json.without_noncharacters(written))
+    return f'{{"{name}":{written},"message_id":{strict_json.canonical(message_id)}}}'
 
 
 _Finder = Callable[[Delivery, JsonValue], JsonValue]

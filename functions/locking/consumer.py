@@ -12,6 +12,8 @@ In every other case it raises, and SQS brings the delivery back.
 """
 
 import json
+import threading
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from deduplication.delivery import Delivery
@@ -34,6 +36,18 @@ from locking.attempt import (
 from locking.dead_letters import DeadLetterQueue, Failure, dead_letter
 from locking.idempotent import StillInProgress
 from locking.once import act_once
+
+MAX_MARKS_SIDE_BY_SIDE = 20_000
+"""Marks of a body (`,`, `[`, `{`) up to which it is acted on beside others; each value that they
+part takes some 100 bytes for as long as the effect holds the request."""
+
+_of_many_values = threading.Lock()
+
+
+def _alone_if_of_many_values(body: str) -> AbstractContextManager[object]:
+    """One body of very many values at a time: ten would take more than the function's memory."""
+    marks = body.count(",") + body.count("[") + body.count("{")
+    return _of_many_values if marks > MAX_MARKS_SIDE_BY_SIDE else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,10 @@ class Consumer:
         Raises:
             Exception: anything that leaves the end open; the delivery is not to be acknowledged.
         """
+        with _alone_if_of_many_values(delivery.body):
+            return self._consume(delivery)
+
+    def _consume(self, delivery: Delivery) -> End:
         message = self.reader.read(delivery)
         if isinstance(message, Refusal):
             self.unstarted.hand_on(delivery, message)

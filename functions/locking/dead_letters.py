@@ -1,6 +1,7 @@
 """Posting what a consumer cannot finish by itself to DeadLetterQueue, for a decision."""
 
 import json
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deduplication.delivery import Delivery
 from deduplication.fingerprints import timestamp
 from deduplication.message import Message
+from deduplication.strict_json import canonical
 from locking.attempt import Attempt
 
 if TYPE_CHECKING:
@@ -15,6 +17,12 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MAX_CAUSE_CHARACTERS = 4096
+
+MAX_SQS_BYTES = 1024 * 1024
+"""Largest message of SQS ("Amazon SQS message quotas")."""
+
+# What JSON may have raw and SQS rejects: `SendMessage`, API reference.
+_NOT_TAKEN_BY_SQS = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +82,31 @@ class DeadLetterQueue:
         Raises:
             ClientError: it was not posted; the message must not be completed.
         """
-        body = json.dumps(letter, ensure_ascii=False)
-        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=body)
+        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=_text_that_fits(letter))
+
+
+def _text_that_fits(letter: dict[str, Any]) -> str:
+    """The letter as SQS takes it: by its characters, and where it can be by its size.
+
+    It has the message twice, as it was sent and as it was read. What is too large together goes
+    without what was read, and with the shorter text of the same body in the place of what was sent.
+    """
+    text = _as_sqs_takes_it(letter)
+    if _size(text) <= MAX_SQS_BYTES:
+        return text
+    message = letter["message"]
+    body = message.get("body_json") or canonical(message["body"])
+    small = {**letter, "message": None}
+    text = _as_sqs_takes_it(small)
+    if _size(text) <= MAX_SQS_BYTES:
+        return text
+    return _as_sqs_takes_it(small | {"source": small["source"] | {"body": body}})
+
+
+def _as_sqs_takes_it(letter: dict[str, Any]) -> str:
+    text = json.dumps(letter, ensure_ascii=False)
+    return _NOT_TAKEN_BY_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8"))

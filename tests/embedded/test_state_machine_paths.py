@@ -271,6 +271,29 @@ def test_rejected_message_waits_and_an_operator_resolves_it(
     assert appointments(message_id) == []
 
 
+def test_numbers_and_characters_reach_the_effect_and_the_dead_letter_as_they_were_sent(
+    stack: Stack, send: Send, message_id: str, operator: Operator, appointments: Appointments
+) -> None:
+    numbers = "[9007199254740993, 1234567890123456789, 0.30000000000000004, -0.0, 1e300]"
+    rest = f'"numbers": {numbers}, "text": "\\uffff\\u0000\\ud83d\\ude00 \\"é"'
+    rejected_id = f"{message_id}-rejected"
+    rejected = f'{{"message_id": "{rejected_id}", "practice": 7, {rest}}}'
+    performed = f'{{"message_id": "{message_id}", {rest}}}'
+    send(performed)
+    send(rejected)
+
+    dead_letter = operator.dead_letter(rejected_id)
+    assert json.loads(dead_letter["message"]["body_json"]) == json.loads(rejected)
+    assert "\uffff" not in json.dumps(dead_letter, ensure_ascii=False)
+    operator.decide(dead_letter, {"decision": "reject"})
+
+    output_of(wait_for_execution(stack, stack.execution_arn(message_id)))
+    (appointment,) = appointments(message_id)
+    assert repr(json.loads(appointment["request"]["S"])) == repr(
+        dict(sorted(json.loads(performed).items()))
+    )
+
+
 def test_message_that_the_operator_rejects_fails_with_the_note(
     stack: Stack, send: Send, message_id: str, operator: Operator, appointments: Appointments
 ) -> None:

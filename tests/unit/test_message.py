@@ -1,11 +1,15 @@
+import gc
 import hashlib
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deduplication import strict_json
 from deduplication.message import MAX_EXECUTION_INPUT_BYTES, Message, MessageReader
 from deduplication.refusal import Reason, Refusal
 from deduplication.strict_json import canonical
@@ -276,6 +280,64 @@ class TestExecutionInput:
             message_attributes={"trace": text_attribute("t-2")},
         )
         assert first == again
+
+
+class TestLargerThanCanEverBeStarted:
+    BODY = '{"message_id":"m","a":[' + "[]," * 100_000 + "[]]}"
+
+    def test_it_is_refused_without_being_parsed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(strict_json, "read", None)
+        refusal = refuse(self.BODY)
+        assert refusal.reason == Reason.TOO_LARGE
+        assert refusal.detail.startswith("The body was not read: ")
+        assert "at least 300,0" in refusal.detail
+        assert refusal.message_id is None
+
+    def test_its_id_is_told_where_it_is_not_in_the_body(self) -> None:
+        attributes = {"id": text_attribute("m-1")}
+        reader = MessageReader("attribute:id")
+        assert refuse(self.BODY, reader, message_attributes=attributes).message_id == "m-1"
+        assert refuse(self.BODY, reader).message_id is None
+        assert refuse(self.BODY, MessageReader("sqs-message-id")).message_id == "sqs-1"
+
+    @pytest.mark.parametrize("number", ["0.10000000000000000", "1.0000000000E-0", "\\u0041", "\\/"])
+    def test_what_is_only_written_long_is_read(self, number: str) -> None:
+        value = f'"{number * 40}"' if "\\" in number else number
+        array = ",  \n".join([value] * (400_000 // len(value)))
+        text = f'{{"message_id": "m", "a": [{array}]}}'
+        assert len(text) > MAX_EXECUTION_INPUT_BYTES
+        assert isinstance(read(text), Message)
+
+
+def test_bodies_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, at_work, most = MessageReader(), 0, 0
+    really = strict_json.read
+
+    def watched(text: str) -> strict_json.Read:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        time.sleep(0)  # give way: whoever may come in does
+        result = really(text)
+        at_work -= 1
+        return result
+
+    monkeypatch.setattr(strict_json, "read", watched)
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda n: read({"message_id": n}, reader), range(1, 200)))
+    assert most == 1
+    assert len({message.message_id for message in answers}) == 199
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_of_garbage_is_left_as_it_was(*, enabled: bool) -> None:
+    try:
+        (gc.enable if enabled else gc.disable)()
+        read({"message_id": "m"})
+        refuse("{")
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()
 
 
 def test_no_depth_of_nesting_makes_reading_fail() -> None:

@@ -1,12 +1,13 @@
 import json
 import math
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deduplication.strict_json import NotJson, canonical, parse
+from deduplication.strict_json import MAX_DEPTH, NotJson, canonical, least_size, parse
 from tests.unit.samples import json_values, texts
 
 
@@ -41,8 +42,8 @@ from tests.unit.samples import json_values, texts
         pytest.param("1" + "0" * 309, "too large for an IEEE 754", id="integer beyond a double"),
         pytest.param("9" * 5000, "too large for an IEEE 754", id="more than 4,300 digits"),
         pytest.param("-" + "9" * 5000, "too large for an IEEE 754", id="and negative"),
-        pytest.param("[" * 100_000 + "]" * 100_000, "nested too deeply", id="deep arrays"),
-        pytest.param('{"a":' * 100_000 + "1" + "}" * 100_000, "nested too", id="deep objects"),
+        pytest.param("[" * 100_000 + "]" * 100_000, "nested deeper than 100", id="deep arrays"),
+        pytest.param('{"a":' * 100_000 + "1" + "}" * 100_000, "nested deeper", id="deep objects"),
     ],
 )
 def test_what_is_not_strict_json_is_refused_in_one_sentence(text: str, sentence: str) -> None:
@@ -50,6 +51,88 @@ def test_what_is_not_strict_json_is_refused_in_one_sentence(text: str, sentence:
         parse(text)
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "0.1000000000000000012",
+        "-1.00000000000000012E1",
+        "9007199254740992.5",
+        "1e-400",
+        "0e99999999999999999999",
+        "1e99999999999999999999",
+        "0." + "1" * 400,
+        "2" + "0" * 308 + ".5",
+    ],
+)
+def test_digits_that_no_double_keeps_are_refused(number: str) -> None:
+    with pytest.raises(NotJson, match="has more digits than one keeps"):
+        parse(f'{{"a": [{number}]}}')
+
+
+@pytest.mark.parametrize(
+    ("number", "canonical_text"),
+    [
+        ("0.10000000000000001", "0.1"),
+        ("0.1000000000000000055511151231257827021181583404541015625", "0.1"),
+        ("0.1000000000000000000000000", "0.1"),
+        ("5e-324", "5e-324"),
+        ("1E+2", "100.0"),
+        ("-0.0", "-0.0"),
+        ("-0", "0"),
+        ("0.30000000000000004", "0.30000000000000004"),
+    ],
+)
+def test_a_double_is_read_in_each_notation_that_writers_use(
+    number: str, canonical_text: str
+) -> None:
+    assert canonical(parse(number)) == canonical_text
+
+
+def test_100_levels_are_read_and_one_more_is_not() -> None:
+    for opened, closed in (("[", "]"), ('{"a":[', "]}")):
+        levels = len(opened.replace('"a":', ""))
+        deep = opened * (MAX_DEPTH // levels) + closed * (MAX_DEPTH // levels)
+        assert canonical(parse(deep)) == deep
+        for deeper in (f"[{deep}]", f"[0,{deep},[]]"):
+            with pytest.raises(NotJson, match="nested deeper than 100 levels"):
+                parse(deeper)
+
+
+def test_brackets_in_strings_are_no_levels() -> None:
+    text = json.dumps(["[{" * 1000, '"\\"[' * 1000, "\\"])
+    assert canonical(parse(text)) == text.replace(", ", ",")
+
+
+def test_what_is_never_closed_is_called_that() -> None:
+    with pytest.raises(NotJson, match="Expecting"):
+        parse("[[1]," * 90 + "[0]")
+
+
+@given(json_values, st.data())
+def test_the_least_size_is_never_more_than_the_canonical_size(
+    value: Any, data: st.DataObject
+) -> None:
+    size = len(canonical(value).encode())
+    assert least_size(canonical(value)) <= size
+    assert least_size(_written_anew(value, data)) <= size
+
+
+@pytest.mark.parametrize("number", ["-0", "-0.0", "1E2", "100e-2", "1.50000", "0e0", "-0e-10"])
+def test_nor_for_any_notation_of_a_number(number: str) -> None:
+    text = "[" + ",".join([number] * 50) + "]"
+    assert least_size(text) <= len(canonical(parse(text)))
+
+
+@pytest.mark.parametrize("text", ["[[1,2,3]]", '{"a":"bc\\n","d":[true,null,12345]}', '"é€"'])
+def test_of_a_text_that_is_canonical_it_is_nearly_the_size(text: str) -> None:
+    assert least_size(text) >= len(text.encode()) - 10
+
+
+@pytest.mark.parametrize("text", ["", '"', '"\\', "\ud800", '{"a', "-0-0-0", "\\u" * 9])
+def test_a_text_that_is_no_json_has_a_least_size_too(text: str) -> None:
+    assert least_size(text) <= len(text.encode("utf-8", "surrogatepass"))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +210,7 @@ def _written_anew(value: Any, data: st.DataObject) -> str:
     if isinstance(value, str):
         return f'"{"".join(_character_anew(character, data) for character in value)}"'
     if isinstance(value, float) and not math.isinf(value):
-        return data.draw(st.sampled_from([repr(value), f"{value:.17e}", f"{value:.20E}"]))
+        return data.draw(st.sampled_from([repr(value), f"{value:.16E}", f"{Decimal(value):e}"]))
     return json.dumps(value)
 
 

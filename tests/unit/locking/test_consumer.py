@@ -1,6 +1,9 @@
 """One delivery where a ledger or a lease stands in front of the effect: where it ends."""
 
 import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -231,3 +234,32 @@ def test_a_consumer_that_slept_past_its_time_does_not_act(way: str, aws: MotoAws
     with pytest.raises(Exception, match="is over"):
         _consume(way, aws, AfterANap(aws))
     assert _appointments(aws) == 1
+
+
+@pytest.mark.parametrize(("values", "most"), [(21_000, 1), (10, 2)])
+def test_bodies_of_very_many_values_are_acted_on_one_at_a_time(
+    aws: MotoAws, values: int, most: int
+) -> None:
+    both, seen, at_work = threading.Barrier(2), 0, 0
+
+    class Watched(Failing):
+        def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+            nonlocal seen, at_work
+            at_work += 1
+            if most > 1:
+                both.wait(30)
+            else:
+                time.sleep(0)
+            seen = max(seen, at_work)
+            at_work -= 1
+            return super().perform(request)
+
+    consumer = _consumer("ledger", aws, Watched(aws))
+    deliveries = [
+        delivery({"message_id": name, "values": [0] * values}, sqs_message_id=name)
+        for name in ("a", "b")
+    ]
+    with ThreadPoolExecutor(2) as threads:
+        ends = list(threads.map(consumer.consume, deliveries))
+    assert [end.outcome for end in ends] == [Start.STARTED, Start.STARTED]
+    assert seen == most

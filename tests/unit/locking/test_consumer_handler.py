@@ -1,6 +1,7 @@
 """ConsumerFunction, given the sample events: they end as they do with the starter."""
 
 import importlib
+import io
 import json
 import os
 from types import ModuleType
@@ -8,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from appointments import AppointmentBook
+from deduplication import batch
 from tests.event_cases import STARTER_CASES, StarterCase, read_event
 from tests.unit.moto_aws import MotoAws
+from tests.unit.samples import sqs_record
 
 CASES = [case for case in STARTER_CASES if case.fingerprint_row is None]
 
@@ -49,6 +53,23 @@ def test_every_event_ends_as_with_the_starter(
     reasons = [entry["MessageAttributes"]["reason"]["StringValue"] for entry in aws.unstarted()]
     assert sorted(reasons) == sorted(case.refused)
     assert aws.dead_letters() == []
+
+
+def test_an_effect_s_exception_is_logged_by_its_type_alone(
+    consumer: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def quoting(_book: AppointmentBook, request: dict[str, Any], _fence: Any = None) -> Any:
+        raise OSError(f"cannot send {request['body']}")
+
+    monkeypatch.setattr(AppointmentBook, "perform", quoting)
+    monkeypatch.setattr(AppointmentBook, "perform_fenced", quoting)
+    stream = io.StringIO()
+    monkeypatch.setattr(batch.logger.registered_handler, "stream", stream)
+    event = {"Records": [sqs_record({"message_id": "m", "patient": "secret"})]}
+    assert consumer.handler(event, None) == {"batchItemFailures": [{"itemIdentifier": "sqs-1"}]}
+    logged = stream.getvalue() + "".join(capfd.readouterr())
+    assert '"error":"OutcomeUnknown"' in logged
+    assert "secret" not in logged
 
 
 def test_a_strategy_that_there_is_not_stops_the_function(

@@ -1,0 +1,83 @@
+"""Bodies that are made to exhaust the starter, given to a real one with its function's memory."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bench.hostile import LARGEST, SHAPES, STARTABLE, batch
+from bench.limited import LARGEST_EVENT, MEMORY_SIZE, LimitedStarter, limited_starter
+
+pytestmark = pytest.mark.long
+
+HALF_MB = MEMORY_SIZE / 1024**2 / 2
+NEIGHBOUR = json.dumps({"message_id": "neighbour", "practice": "main"})
+
+
+@pytest.fixture(scope="module")
+def starter() -> Iterator[LimitedStarter]:
+    with limited_starter() as running:
+        yield running
+
+
+def harmless(starter: LimitedStarter, bodies: list[str]) -> None:
+    """Every delivery was started or handed on, and the process has not grown too far."""
+    handled = starter.handle([*bodies, NEIGHBOUR])
+    assert handled.answer == {"batchItemFailures": []}
+    assert handled.peak_mb <= HALF_MB
+
+
+@pytest.mark.parametrize("size", [STARTABLE, LARGEST])
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_batch_of_a_hostile_shape_takes_half_of_the_memory(
+    starter: LimitedStarter, name: str, size: int
+) -> None:
+    harmless(starter, batch(SHAPES[name], size)[:9])
+
+
+def test_a_batch_of_all_shapes_at_once_does_neither(starter: LimitedStarter) -> None:
+    bodies = [shape(STARTABLE) for shape in SHAPES.values()]
+    for start in range(0, len(bodies), 9):
+        harmless(starter, bodies[start : start + 9])
+
+
+_MARKS = ["[", "]", "{", "}", "[]", "{}", '""', '"', "\\", ":", ",", " ", "\n", "true", "null"]
+_NUMBERS = ["0", "9" * 17, "9" * 300, "1e5", "1e999", "-0", "0.1", ".", "e", "+", "-"]
+_PARTS = ['"":', '{"":', '"a":0,', "[[[[[]]]]],"]
+_CHARACTERS = ["\\u0041", "\\ud800", "\x00", "\uffff", "é", "€", "\U0001f600", "x"]
+_UNITS = st.sampled_from(_MARKS + _NUMBERS + _PARTS + _CHARACTERS)
+_runs = st.lists(st.tuples(_UNITS, st.integers(1, 300_000)), min_size=1, max_size=5)
+
+
+def _text(runs: list[tuple[str, int]], size: int) -> str:
+    share = size // len(runs)
+    text = "".join(unit * min(times, share // len(unit.encode())) for unit, times in runs)
+    return text or "x"
+
+
+def _enclosed(text: str) -> str:
+    return f'{{"message_id":"m","a":[{text.rstrip(",")}]}}'
+
+
+@settings(
+    max_examples=1000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    runs=st.lists(_runs, min_size=1, max_size=9), size=st.integers(1, LARGEST), inside=st.booleans()
+)
+def test_no_shape_ends_the_starter_or_harms_its_neighbours(
+    starter: LimitedStarter, *, runs: list[Any], size: int, inside: bool
+) -> None:
+    size = min(size, LARGEST_EVENT // len(runs)) - 100
+    texts = [_text(one, max(size, 10)) for one in runs]
+    harmless(starter, [_enclosed(text) if inside else text for text in texts])
+
+
+def test_the_limit_ends_a_process_that_would_take_more() -> None:
+    with limited_starter(8 * 1024 * 1024) as starter, pytest.raises((EOFError, AssertionError)):
+        harmless(starter, batch(SHAPES["arrays in arrays"], STARTABLE)[:9])
