@@ -72,7 +72,8 @@ def test_a_line_says_what_was_sent_and_what_sqs_called_it(tmp_path: Path) -> Non
         ("body:a.b", '{"a": {"b": "deep"}}', "deep"),
         ("sqs-message-id", "{}", "sqs-1"),
         ("attribute:id", "{}", None),  # what is sent has no attributes
-        ("body:message_id", '{"message_id": "big", "x": "' + "x" * 300_000 + '"}', "big"),
+        # It can never be started, so it is not parsed.
+        ("body:message_id", '{"message_id": "big", "x": "' + "x" * 300_000 + '"}', None),
         ("body:message_id", json.dumps({"message_id": "x" * 3000}), "sha256-"),
     ],
 )
