@@ -117,7 +117,7 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
         attributes=queued.attributes,
         message_attributes=own,
     )
-    message = reader.read(delivery)
+    message = reader.read_whole(delivery)  # a person looks for it by its id
     return Unstarted(
         queued=queued,
         reason=reason,

@@ -15,13 +15,16 @@ from tests.cpu_table import CpuTable
 settings.register_profile("actonce", deadline=None)
 settings.load_profile("actonce")
 
+OWN_EMBEDDED_AWS = (
+    "audit_night|demo|deployed_between|key|lifecycle|readme|strategies|without_java|worker"
+)
+"""Files of tests/embedded that bring up an embedded AWS of their own."""
+
 ONE_PROCESS = {
     "one Spark": re.compile(r"tests/pipeline/"),
-    "one embedded AWS": re.compile(
-        r"tests/embedded/test_(?!audit_night|demo|lifecycle|strategies|without_java|worker)"
-    ),
+    "one embedded AWS": re.compile(rf"tests/embedded/test_(?!{OWN_EMBEDDED_AWS})"),
 }
-"""Files that share what is dear to start. Those left out bring up an embedded AWS of their own."""
+"""Files that share what is dear to start."""
 
 SLOWEST_FIRST = (
     "pipeline/",

@@ -239,3 +239,11 @@ def test_a_crash_after_the_send_leaves_the_message_in_both_queues(moto_stack: St
 
     assert len(received(moto_stack, moto_stack.requests_queue)) == 1
     assert [entry.sqs_message_id for entry in entries(moto_stack)] == [entry_id]
+
+
+def test_an_entry_that_the_starter_did_not_read_is_known_by_its_id_all_the_same() -> None:
+    body = json.dumps({"message_id": "m-1", "x": "y" * 300_000})
+    too_large = MessageReader().read(Delivery("first-id", body, {}, {}))
+    assert isinstance(too_large, Refusal)
+    assert too_large.message_id is None
+    assert read(handed_on(body, {}, too_large)).message_id == "m-1"

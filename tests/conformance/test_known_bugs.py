@@ -182,6 +182,7 @@ def test_80_days_of_trust_outlive_a_history_of_30(monkeypatch: pytest.MonkeyPatc
     _assert_in_order(story, "PERFORMS a", "31 d  .*StartExecution a  ->  done", "PERFORMS a")
 
 
+@pytest.mark.long
 def test_a_row_that_does_not_say_whose_it_is_is_believed_by_a_new_state_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -75,6 +75,7 @@ def appointments(stack: Stack) -> int:
     return len(answer["Items"])
 
 
+@pytest.mark.long
 def test_an_effect_that_overruns_while_its_time_out_is_raised_and_lowered_acts_once(
     paths: Paths, folder: Path
 ) -> None:

@@ -3,11 +3,14 @@
 import json
 import uuid
 
+import pytest
+
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from tests.embedded.waiting import wait_for_execution
 
 
+@pytest.mark.long
 def test_a_key_given_later_encrypts_what_is_kept_and_messages_go_on(paths: Paths) -> None:
     _, stack = lifecycle.up(paths, lambda _: None, parameters={})
     key = stack.aws.client("kms").create_key(Description="mine")["KeyMetadata"]["Arn"]

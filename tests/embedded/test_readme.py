@@ -103,6 +103,7 @@ def test_make_test_is_this_suite() -> None:
 
 
 @pytest.mark.usefixtures("stack")
+@pytest.mark.long
 def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
     environment = _environment(
         **EMBEDDED_CREDENTIALS,
