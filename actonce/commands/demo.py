@@ -44,7 +44,10 @@ def demo(
     ] = None,
     faults: Annotated[
         Level | None,
-        typer.Option(help="How much is interrupted; default some, with --input none."),
+        typer.Option(
+            help="How much is interrupted; default some, with --input none. With many an operator "
+            "has every other dead letter tried again.",
+        ),
     ] = None,
     strategy: Annotated[
         Strategy, typer.Option(help="What stands in front of the effect; see docs/strategies.md.")

@@ -7,7 +7,6 @@ Starting a JVM and its session is most of what a small audit takes.
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,8 +17,6 @@ from typing import Any
 
 from actonce.embedded.paths import PROJECT
 from actonce.errors import Failed
-
-_NICENESS = 5  # while messages are acted on, they come first
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,6 @@ def main() -> None:
     from pipeline.errors import CannotAudit  # noqa: PLC0415
     from pipeline.session import spark_session  # noqa: PLC0415
 
-    os.nice(_NICENESS)
     try:
         spark = spark_session("actonce-audit", brief=True)
         if not (line := sys.stdin.readline()):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from actonce import console
 from actonce.aws import Stack
-from actonce.demo import faults, outcome, ready_audit, records, requests, second_count
+from actonce.demo import by_hand, faults, outcome, ready_audit, records, requests, second_count
 from actonce.demo.second_count import Run
 from actonce.demo.timings import Say
 from actonce.deployed import Delivery, MessageReader, Refusal
@@ -105,6 +105,11 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
                 ready = whole_run.enter_context(ready_audit.starting()) if settings.audit else None
                 expected = len({message.execution_name for message in sent} - {None})
                 wait_for_rest(stack, expected=expected)
+                by_operator = Counter[str]()
+                if settings.level is faults.Level.MANY:
+                    say("An operator has every other dead letter tried again")
+                    by_operator["operator retried"] = by_hand.retry_every_other(stack)
+                    wait_for_rest(stack, expected=expected)
                 seconds = time.monotonic() - started
             # An execution goes on by itself: executions that were started in order end in any.
             ordered = stack.is_fifo and stack.ledger_table is not None
@@ -118,7 +123,8 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         if not was_up:
             lifecycle.down(paths)
         raise
-    return Result(counted, faults.injected(paths.faults) if planned else Counter(), second)
+    interruptions = faults.injected(paths.faults) if planned else Counter[str]()
+    return Result(counted, interruptions + by_operator, second)
 
 
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:

@@ -75,7 +75,9 @@ def test_many_faults_and_a_kill_of_all_functions_change_nothing(paths: Paths) ->
     # Every row of the table of errors was reached.
     met = {fault.removeprefix("perform ") for fault in faults.injected(paths.faults)}
     assert {fault for row in faults.PERFORM_FAULTS for fault in row} <= met
+    # An operator had every other dead letter tried again, and nothing was acted on twice by it.
     assert answer["awaiting_decision"] > 0
+    assert "An operator has every other dead letter tried again" in err
 
 
 def _executions(paths: Paths) -> int:
