@@ -1,14 +1,16 @@
 """An audit that is ready when the demo is: its Spark starts while messages come to rest.
 
-    python -m actonce.demo.ready_audit    reads {"records": …, "as_of": …}, prints a summary
+    python -m actonce.demo.ready_audit SENT    reads {"records": …, "as_of": …}, prints a summary
 
-Starting a JVM and its session is most of what a small audit takes.
+Starting a JVM, and having it load and compile what an audit runs, is most of what a small audit
+takes. So it audits what was sent, to get warm, before it is told what to audit.
 """
 
 import contextlib
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,26 +27,38 @@ class ReadyAudit:
 
     process: subprocess.Popen[str]
 
-    def judge(self, records: Path, as_of: datetime) -> dict[str, Any]:
-        """Audit a folder of records; nothing is in flight any more.
+    def begin(self, records: Path, as_of: datetime) -> None:
+        """Have it audit a folder of records; nothing is in flight any more."""
+        asked = json.dumps({"records": str(records), "as_of": as_of.isoformat()})
+        assert self.process.stdin is not None  # noqa: S101 - for the type checker
+        # If it has ended, `summary` says why.
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(asked + "\n")
+            self.process.stdin.flush()
+
+    def summary(self) -> dict[str, Any]:
+        """What the audit found.
 
         Raises:
             Failed: it could not be audited; with the last that was said.
         """
-        asked = json.dumps({"records": str(records), "as_of": as_of.isoformat()})
-        out, said = self.process.communicate(asked + "\n")
+        out, said = self.process.communicate()
         if self.process.returncode != 0 or not out.strip():
             last = (said.strip().splitlines() or ["nothing was said"])[-1]
-            raise Failed(f"The audit of {records} failed: {last}")
+            raise Failed(f"The audit of the demo's records failed: {last}")
         summary: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
         return summary
 
 
 @contextlib.contextmanager
-def starting() -> Iterator[ReadyAudit]:
-    """Begin to start one; it ends with this context, used or not."""
+def starting(sent: Path) -> Iterator[ReadyAudit]:
+    """Begin to start one; it ends with this context, used or not.
+
+    Args:
+        sent: the root of a `sent` stream.
+    """
     with subprocess.Popen(
-        [sys.executable, "-m", "actonce.demo.ready_audit"],
+        [sys.executable, "-m", "actonce.demo.ready_audit", str(sent)],
         cwd=PROJECT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -66,6 +80,8 @@ def main() -> None:
 
     try:
         spark = spark_session("actonce-audit", brief=True)
+        with tempfile.TemporaryDirectory() as nowhere, contextlib.suppress(CannotAudit):
+            audit(spark, requested(sys.argv[1], out=nowhere))
         if not (line := sys.stdin.readline()):
             return  # the demo ended without an audit
         asked = json.loads(line)

@@ -16,7 +16,6 @@ from pathlib import Path
 from actonce import console
 from actonce.aws import Stack
 from actonce.demo import by_hand, faults, outcome, ready_audit, records, requests, second_count
-from actonce.demo.second_count import Run
 from actonce.demo.timings import Say
 from actonce.deployed import Delivery, MessageReader, Refusal
 from actonce.embedded import lifecycle
@@ -102,7 +101,11 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
                 say("Sending, and waiting for rest")
                 started = time.monotonic()
                 sent = _send(stack, reader, source, record)
-                ready = whole_run.enter_context(ready_audit.starting()) if settings.audit else None
+                ready = (
+                    whole_run.enter_context(ready_audit.starting(paths.sent))
+                    if settings.audit
+                    else None
+                )
                 expected = len({message.execution_name for message in sent} - {None})
                 wait_for_rest(stack, expected=expected)
                 by_operator = Counter[str]()
@@ -111,14 +114,17 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
                     by_operator["operator retried"] = by_hand.retry_every_other(stack)
                     wait_for_rest(stack, expected=expected)
                 seconds = time.monotonic() - started
+            if ready is not None:
+                say("Collecting the records")
+                second_count.begin(stack, paths.records, paths.sent, ready)
+            say("Counting")
             # An execution goes on by itself: executions that were started in order end in any.
             ordered = stack.is_fifo and stack.ledger_table is not None
             counted = outcome.judge(sent, records.read(stack), seconds, ordered=ordered)
             second = None
             if ready is not None:
-                second = second_count.count_again(
-                    Run(stack, paths.records, paths.sent, counted), ready, say
-                )
+                say("Auditing the records")
+                second = second_count.finish(paths.records, counted, ready, say)
     except KeyboardInterrupt:
         if not was_up:
             lifecycle.down(paths)

@@ -30,50 +30,41 @@ class SecondCount:
     differences: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run of the demo, after everything has come to rest.
-
-    Attributes:
-        stack: it ran on.
-        records: the folder for its records, and for the results in its folder `audit`.
-        sent: where the `sent` stream was written.
-        outcome: the first count.
-    """
-
-    stack: Stack
-    records: Path
-    sent: Path
-    outcome: Outcome
-
-
-def count_again(run: Run, audit: ReadyAudit, say: Say) -> SecondCount:
-    """Collect the run's records and audit them.
+def begin(stack: Stack, records: Path, sent: Path, audit: ReadyAudit) -> None:
+    """Collect a run's records, and have them audited.
 
     Args:
-        run: what is counted.
+        stack: it ran on; everything has come to rest.
+        records: the folder for its records, and for the results in its folder `audit`.
+        sent: where the `sent` stream was written.
         audit: that judges the records.
-        say: told what is being done.
 
     Raises:
-        Failed: the records could not be collected or judged.
+        Failed: the records could not be collected.
     """
-    say("Collecting the records")
     now = datetime.now(UTC)
-    since = _first_sent(run.sent)
+    since = _first_sent(sent)
     days = [since.date() + timedelta(days=n) for n in range((now.date() - since.date()).days + 1)]
-    collected = collect(run.stack, Wanted(days=days, root=run.records, sent=run.sent))
+    collected = collect(stack, Wanted(days=days, root=records, sent=sent))
     if collected.missing:
         raise Failed(f"The records are not complete: {' '.join(collected.missing)}")
-    say("Auditing them")
-    summary = audit.judge(run.records, now)
-    say("Drawing the page")
-    # Only here: what draws the page takes longer to import than most commands take to run.
+    audit.begin(records, now)
+
+
+def finish(records: Path, outcome: Outcome, audit: ReadyAudit, say: Say) -> SecondCount:
+    """Hold what the audit found against the first count, and draw its page.
+
+    Raises:
+        Failed: the records could not be judged.
+    """
+    # Here, while the audit is at work: it takes longer to import than most commands take to run.
     from actonce import report  # noqa: PLC0415
 
-    page = run.records / "audit" / "report.html"
+    summary = audit.summary()
+    say("Drawing the page")
+    page = records / "audit" / "report.html"
     report.write(summary, page)
-    return SecondCount(page, _differences(run.outcome, summary))
+    return SecondCount(page, _differences(outcome, summary))
 
 
 def _first_sent(folder: Path) -> datetime:

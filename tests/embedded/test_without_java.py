@@ -58,7 +58,7 @@ def test_the_demo_is_audited_and_its_records_again_with_what_make_demo_installs(
     assert answer.returncode == 0, answer.stderr
     assert "The audit of the records agrees" in answer.stderr
     assert "NOT AUDITED" not in answer.stderr
-    assert "s  Auditing them" in answer.stderr
+    assert "s  Auditing the records" in answer.stderr
 
     audit = [*ACTONCE, "audit", str(machine[0].records), "--json"]
     again = run(machine, *audit, PYTHONPATH=str(tmp_path))
