@@ -68,12 +68,14 @@ def validate(template: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_sam_validate_finds_nothing(tmp_path: Path) -> None:
     answer = validate(TEMPLATE, tmp_path)
 
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
+@pytest.mark.long
 def test_sam_validate_finds_a_broken_template(tmp_path: Path) -> None:
     broken = tmp_path / "template.yaml"
     broken.write_text(TEMPLATE.read_text().replace("BillingMode:", "BilingMode:"))

@@ -152,6 +152,7 @@ def test_a_state_machine_that_states_no_time_waits_too_short_for_a_longer_time_o
     assert _trial(STEP_FUNCTIONS, "deployed-between").is_promise_kept
 
 
+@pytest.mark.long
 def test_a_state_machine_that_counts_no_redrives_performs_what_may_have_been_performed() -> None:
     """RedriveExecution goes on in PerformEffect itself."""
     before = _payload_without("operation", operation="perform")

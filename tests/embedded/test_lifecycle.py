@@ -69,6 +69,7 @@ def home(
 
 
 @pytest.mark.nothing_built
+@pytest.mark.long
 def test_up_twice_is_harmless_up_after_half_starts_over_and_down_leaves_no_process(
     home: Path,
 ) -> None:

@@ -82,6 +82,7 @@ def written(folder: Path, archive: dict[str, list[Any]]) -> Path:
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(archives)
+@pytest.mark.long
 def test_each_row_ends_where_plain_python_says(
     make_session: Callable[[], SparkSession],
     tmp_path_factory: pytest.TempPathFactory,

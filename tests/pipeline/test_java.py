@@ -105,6 +105,7 @@ def test_the_packaged_java_takes_arguments_with_blanks(tmp_path: Path) -> None:
     assert answer.stdout.splitlines() == ["<-D a=b>", "<>", "<*>", "<$x>"]
 
 
+@pytest.mark.long
 def test_spark_counts_on_the_packaged_java(tmp_path: Path) -> None:
     program = """
 from pipeline.session import spark_session
