@@ -1,6 +1,6 @@
 """The effect: what must not happen twice, here only counted.
 
-It can be looked up; it may fail, happen unheard, or happen late, after its caller is gone. Late
+It can be looked up; a message may say that it goes wrong every time (`Body`); it may fail, happen unheard, or happen late, after its caller is gone. Late
 means: within the time that the way's page allows for a straggler.
 """
 
@@ -18,6 +18,12 @@ from actonce.conformance.world import World
 
 POISON = "poison"
 """A body with this name in it is rejected by the effect."""
+CLOSED = "closed"
+"""Likewise: its effect proves every time that it did not happen; until somebody mends that."""
+BROKEN = "broken"
+"""Likewise: its effect fails every time, nobody knows how far it came, and it did not happen."""
+UNSEEN = "unseen"
+"""Likewise: its effect happens unheard, and cannot be looked up."""
 
 Lateness = Mapping[Hazard, Sequence[int]]
 
@@ -26,13 +32,24 @@ EFFECTS_TABLE = "effects"
 
 @dataclass(slots=True)
 class Performed:
-    """What has happened: message id and body of each effect, in its order."""
+    """What has happened, and what a person made of it.
+
+    Attributes:
+        effects: message id and body of each effect, in its order.
+        is_mended: what went wrong every time does so no more.
+        unseen: message ids whose effect cannot be looked up.
+        closed: message id and body of each message that a person has closed, with the number of
+            effects until then, and `resolved` or `rejected`.
+    """
 
     effects: list[tuple[str, str]] = field(default_factory=list)
+    is_mended: bool = False
+    unseen: set[str] = field(default_factory=set)
+    closed: list[tuple[str, str, int, str]] = field(default_factory=list)
 
     def state(self) -> Hashable:
         """All of it; the order matters to those who look at groups."""
-        return tuple(self.effects)
+        return tuple(self.effects), self.is_mended, frozenset(self.unseen), tuple(self.closed)
 
 
 class CountingEffect:
@@ -58,6 +75,8 @@ class CountingEffect:
         """See `Effect`."""
 
         def look() -> int:
+            if message_id in self._performed.unseen and not self._performed.is_mended:
+                raise ConnectionError("nobody can look")
             return sum(known == message_id for known, _ in self._performed.effects)
 
         def fails() -> int:
@@ -72,10 +91,19 @@ class CountingEffect:
         message_id, body = request["message_id"], json.dumps(request["body"], sort_keys=True)
         if isinstance(request["body"], dict) and POISON in request["body"]:
             raise Rejected("poison")
+        wrong = () if self._performed.is_mended else (CLOSED, BROKEN, UNSEEN)
+        goes_wrong = [name for name in wrong if name in body]
 
         def happen() -> str:
+            if CLOSED in goes_wrong:
+                raise NotPerformed("the system is closed")
+            if BROKEN in goes_wrong:
+                raise ConnectionError("the system is broken")
             check()
             self._performed.effects.append((message_id, body))
+            if UNSEEN in goes_wrong:
+                self._performed.unseen.add(message_id)
+                raise ConnectionError("no answer")
             return f"effect {len(self._performed.effects)}"
 
         def happen_unheard() -> str:

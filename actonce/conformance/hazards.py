@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from actonce.conformance.deployments import deploy_another_memory
+from actonce.conformance.effects import BROKEN, CLOSED, POISON, UNSEEN
 from actonce.conformance.process import Hazard
 from actonce.conformance.stage import LEASE_VISIBILITY, STRAGGLER_MARGIN, VISIBILITY, Stage
 from actonce.conformance.stepfunctions import SHORTEST_HISTORY
@@ -90,6 +91,10 @@ def _poison(stage: Stage) -> None:
         stage.send_text("no message {")
 
 
+def _given_up(stage: Stage) -> None:
+    stage.send("a", **{stage.world.pick((POISON, CLOSED, BROKEN, UNSEEN)): True})
+
+
 def _group(stage: Stage) -> None:
     stage.send("a")
     stage.send("b")
@@ -139,6 +144,16 @@ _AS_IT_SHIPS = frozenset(
     }
 )
 """The example's effect checks the fence."""
+
+_OURS = frozenset(
+    {"step-functions", "step-functions-fifo"}
+    | {
+        f"{way}{where}"
+        for way in ("ledger", "lease")
+        for where in ("", "-fenced", "-worker", "-worker-fenced", "-fenced-fifo")
+    }
+)
+"""This project's, with the effect that only counts."""
 
 SCENARIOS = (
     Scenario(
@@ -275,6 +290,39 @@ SCENARIOS = (
         "What is no message, and a message that the effect rejects.",
         _poison,
         is_of_effect=True,
+    ),
+    Scenario(
+        "given-up",
+        "given up",
+        "The effect rejects a message, or never happens, provably or not, or can never be looked "
+        "up; while it is given up a process crashes, a service fails, or a deletion is lost.",
+        _given_up,
+        (Hazard.CRASH, *_SERVICE, Hazard.NOT_ACKNOWLEDGED),
+        1,
+        is_of_effect=True,
+        ways=_OURS,
+    ),
+    Scenario(
+        "decided",
+        "given up and decided",
+        "The same, and an operator answers the dead letter: try again, resolved, rejected, or with "
+        "what is no answer, and then once more; what was wrong is mended by then.",
+        _given_up,
+        (Hazard.DECIDED,),
+        1,
+        is_of_effect=True,
+        ways=frozenset({"step-functions"}),
+    ),
+    Scenario(
+        "late-answer",
+        "an answer comes late",
+        "What a process asks for is done at once, and it stands still for 20 s, 40 s, 50 s or 10 "
+        "minutes before it hears that.",
+        _once_or_twice,
+        (Hazard.ANSWER_LATE,),
+        1,
+        (20_000, 40_000, 50_000, LONG_PAUSE),
+        ways=_OURS,
     ),
     Scenario(
         "group-order",

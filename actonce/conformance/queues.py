@@ -43,6 +43,10 @@ class KeptQueues:
         """The bodies of a queue's messages."""
         return self._bodies.get(queue_url, [])
 
+    def remove(self, queue_url: str, body: str) -> None:
+        """Delete a message, as an operator does who has dealt with it."""
+        self._bodies[queue_url].remove(body)
+
     def send_message(self, **request: Any) -> dict[str, Any]:
         """See SendMessage, API reference."""
         unknown = request.keys() - _KNOWN_IN_SEND_MESSAGE

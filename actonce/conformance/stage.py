@@ -20,7 +20,7 @@ from actonce.conformance.effects import (
 from actonce.conformance.process import Ended, Hazard, Process
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
 from actonce.conformance.shipped import Effect, answer
-from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions
+from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
 from actonce.conformance.world import World
 from actonce.embedded.paths import PROJECT
 
@@ -29,6 +29,10 @@ Handler = Callable[[Record], None]
 
 _MISTAKES = (TypeError, NameError, AttributeError, KeyError, AssertionError)
 """No service fails like this: the code under test, or its surroundings here, are wrong."""
+
+CLOSING = {"resolve": "resolved", "reject": "rejected"}
+"""The decisions that close a message, and what it is then."""
+
 
 UNSTARTED = "UnstartedQueue"
 DEAD_LETTERS = "DeadLetterQueue"
@@ -193,8 +197,9 @@ class Stage:
             is_fifo=way.is_fifo,
         )
         self.executions = StepFunctions(
-            world, definition, self._invoke, self.kept, self.deploy_function
+            world, definition, self._invoke, self.kept, self.deploy_function, self._decided
         )
+        self.executions.check = self._check
         self.dynamodb: Any = Client(world, self.tables)
         self.sqs: Any = Client(world, self.kept)
         self.stepfunctions: Any = Client(world, self.executions)
@@ -288,6 +293,37 @@ class Stage:
     def deploy_machine(self) -> None:
         """Deploy the state machine with the other parameters, for executions that start later."""
         self.executions.definition = _other_machine()
+
+    def _decided(self, decision: str, message: Any) -> None:
+        """An operator mends what was wrong and has it tried again, or closes the message."""
+        if decision == "retry":
+            self.performed.is_mended = True
+        elif decision in CLOSING:
+            text = json.dumps(message["body"], sort_keys=True)
+            self.performed.closed.append(
+                (message["message_id"], text, len(self.performed.effects), CLOSING[decision])
+            )
+
+    def _check(self, message: Any, ended: Ended) -> None:
+        """An execution's end has to say what happened."""
+        if ended.error is not None:
+            said = getattr(ended.error, "error", "")
+            is_true = (said == "RejectedByOperator") == self._is_closed(message, "rejected")
+        else:
+            said = ended.value["outcome"] if ended.value else "aborted"
+            effects = [message_id for message_id, _ in self.effects]
+            is_performed = message["message_id"] in effects
+            is_true = (
+                said == "aborted"
+                or (said in ("performed", "found") and is_performed)
+                or (said == "resolved" and self._is_closed(message, said))
+            )
+        if not is_true:
+            raise Untrue(f"{message['message_id']} is said to be {said}")
+
+    def _is_closed(self, message: Any, how: str) -> bool:
+        message_id = message["message_id"]
+        return any(one[0] == message_id and one[3] == how for one in self.performed.closed)
 
     def remaining_milliseconds(self) -> int:
         """How long Lambda lets the running process go on."""

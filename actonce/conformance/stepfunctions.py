@@ -21,8 +21,17 @@ SHORTEST_HISTORY = 30 * 24 * 3_600_000
 """The same where the account's execution history is kept as short as it can be. Source: "Execution
 guarantees in Step Functions workflows", which ties names to the history."""
 
+DECISIONS = (None, "retry", "resolve", "reject", "perhaps", "")
+"""What an operator answers to a dead letter; "perhaps" is no decision, and "" says nothing at all.
+None: nobody answers."""
+MOST_DECISIONS = 2
+"""Dead letters of an execution that are answered."""
+
 REDRIVEN_AFTER = (0, 60_000, None)
 """Milliseconds after which an aborted execution is redriven; None: nobody does."""
+
+Decided = Callable[[str, Any], None]
+"""Told what an operator decides of an execution, by the execution's input."""
 
 Invocation = Callable[[str, Any, Callable[[Ended], None]], None]
 """Starts the effect's function under a name, with a payload; tells how it ended."""
@@ -36,6 +45,7 @@ class _Known:
     status: str = "RUNNING"
     waits_for_decision: bool = False
     redrives: int = 0
+    decisions: int = 0
 
 
 @dataclass(slots=True)
@@ -46,6 +56,8 @@ class StepFunctions:
         definition: of the state machine; each execution keeps the one that it was started with.
         invoke: starts the effect's function.
         deploy: deploys that function with its other time-out.
+        decided: told what an operator decides.
+        check: told how an execution ended, by its input; raises if that is not what happened.
         queues: where dead letters go.
         names_free_after: milliseconds after an execution's end.
     """
@@ -55,6 +67,8 @@ class StepFunctions:
     invoke: Invocation
     queues: KeptQueues
     deploy: Callable[[], None] = lambda: None
+    decided: Decided = lambda _decision, _input: None
+    check: Callable[[Any, Ended], None] = lambda _input, _ended: None
     names_free_after: int = NAMES_FREE_AFTER
     _executions: dict[str, _Known] = field(default_factory=dict)
     _started: int = 0
@@ -72,6 +86,7 @@ class StepFunctions:
                 known.status,
                 known.waits_for_decision,
                 known.redrives,
+                known.decisions,
             )
             for name, known in sorted(self._executions.items())
         )
@@ -126,6 +141,7 @@ class StepFunctions:
             _close(known, "SUCCEEDED" if ended.error is None else "FAILED", self.world.now)
             if ended.error is not None and not isinstance(ended.error, machine.StateFailed):
                 raise ended.error
+            self.check(execution.input, ended)
 
         self.world.spawn(
             Process(f"execution {name}", disturbed=False),
@@ -237,13 +253,13 @@ class _Reached:
         return ended.value
 
     def send_and_wait(self, arguments: Any, timeout: float) -> Any:
-        """Post a dead letter; nobody decides."""
+        """Post a dead letter, and wait for a decision, where anybody makes one."""
+
+        body = json.dumps(arguments["MessageBody"])
 
         def send() -> None:
-            self._service.queues.send_message(
-                QueueUrl=arguments["QueueUrl"],
-                MessageBody=json.dumps(arguments["MessageBody"]),
-            )
+            _check_letter(arguments["MessageBody"], self._name, self._known)
+            self._service.queues.send_message(QueueUrl=arguments["QueueUrl"], MessageBody=body)
             self._known.waits_for_decision = True
 
         def fails() -> None:
@@ -258,9 +274,53 @@ class _Reached:
             send,
             otherwise={Hazard.THROTTLED: fails, Hazard.ABORTED: aborted},
         )
+        decision = self._decision()
+        if decision is not None:
+            self._known.waits_for_decision = False
+            self._service.queues.remove(arguments["QueueUrl"], body)
+            self._service.decided(decision, arguments["MessageBody"]["message"])
+            self._world.tell("operator", f"answers {decision!r}")
+            self._world.observe(decision)
+            return {"decision": decision} if decision else {}
         self._world.wait(lambda: False, timeout, moves_time=False)
         self._known.waits_for_decision = False
         raise machine.StateFailed("States.Timeout", "")
+
+
+    def _decision(self) -> str | None:
+        may_decide = self._world.may_go_wrong(Hazard.DECIDED)
+        if not may_decide or self._known.decisions == MOST_DECISIONS:
+            return None
+        self._known.decisions += 1
+        return self._world.pick(DECISIONS)
+
+
+_REASONS = frozenset({"rejected", "not_performed", "rounds_used_up", "outcome_unknown"})
+
+
+class Untrue(Exception):
+    """What is written down of a message is not what happened to it."""
+
+
+def _check_letter(letter: Any, name: str, known: _Known) -> None:
+    """A dead letter has to say what a person, and the answer to it, need."""
+    execution = name.rpartition(".")[0]
+    sent = json.loads(known.input)
+    is_whole = (
+        letter["message"] == sent
+        and letter["message_id"] == sent["message_id"]
+        and letter["reason"] in _REASONS
+        and bool(letter["error"])
+        and isinstance(letter["cause"], str)
+        and letter["rounds"] >= 0
+        and letter["execution_name"] == execution
+        and letter["execution_arn"] == f"arn:execution:{execution}"
+        and letter["task_token"] == f"token-{execution}"
+        and letter["version"] == 1
+        and bool(letter["posted_at"])
+    )
+    if not is_whole:
+        raise Untrue(f"the dead letter {letter}")
 
 
 def _abort() -> None:
