@@ -1,7 +1,8 @@
 """The effect: what must not happen twice, here only counted.
 
-It can be looked up; a message may say that it goes wrong every time (`Body`); it may fail, happen unheard, or happen late, after its caller is gone. Late
-means: within the time that the way's page allows for a straggler.
+It can be looked up; a message may say that it goes wrong every time; it may fail, happen unheard,
+or happen late, after its caller is gone. Late means: within the time that the way's page allows for
+a straggler.
 """
 
 import json
@@ -87,28 +88,38 @@ class CountingEffect:
         )
         return {"effects": found} if found else None
 
-    def _perform(self, request: dict[str, Any], check: Callable[[], None]) -> dict[str, Any]:
+    def _goes_wrong(self, body: Any) -> list[str]:
+        """What goes wrong with this message every time."""
+        if self._performed.is_mended or not isinstance(body, dict):
+            return []
+        return [name for name in (POISON, CLOSED, BROKEN, UNSEEN) if name in body]
+
+    def _perform(  # noqa: C901 - each way in which it goes wrong
+        self, request: dict[str, Any], check: Callable[[], None]
+    ) -> dict[str, Any]:
         message_id, body = request["message_id"], json.dumps(request["body"], sort_keys=True)
-        if isinstance(request["body"], dict) and POISON in request["body"]:
+        goes_wrong = self._goes_wrong(request["body"])
+        if POISON in goes_wrong:
             raise Rejected("poison")
-        wrong = () if self._performed.is_mended else (CLOSED, BROKEN, UNSEEN)
-        goes_wrong = [name for name in wrong if name in body]
 
         def happen() -> str:
-            if CLOSED in goes_wrong:
-                raise NotPerformed("the system is closed")
-            if BROKEN in goes_wrong:
-                raise ConnectionError("the system is broken")
             check()
             self._performed.effects.append((message_id, body))
-            if UNSEEN in goes_wrong:
-                self._performed.unseen.add(message_id)
-                raise ConnectionError("no answer")
             return f"effect {len(self._performed.effects)}"
 
         def happen_unheard() -> str:
             happen()
             raise ConnectionError("no answer")
+
+        def happen_or_not() -> str:
+            if CLOSED in goes_wrong:
+                raise NotPerformed("the system is closed")
+            if BROKEN in goes_wrong:
+                raise ConnectionError("the system is broken")
+            if UNSEEN in goes_wrong:
+                self._performed.unseen.add(message_id)
+                return happen_unheard()
+            return happen()
 
         def not_performed() -> str:
             raise NotPerformed("the system is closed")
@@ -133,7 +144,7 @@ class CountingEffect:
         what = f"PERFORMS {message_id}"
         number = self._world.step(
             what,
-            happen,
+            happen_or_not,
             otherwise={
                 Hazard.NOT_PERFORMED: not_performed,
                 Hazard.EFFECT_ANSWER_LOST: happen_unheard,

@@ -45,8 +45,8 @@ class Hazard(StrEnum):
     ABORTED = "aborted"
     """An operator aborts the execution here, and redrives it: at once, later, or never."""
 
-    DECIDED = "decided"
-    """An operator answers a dead letter, or nobody does."""
+    UNCLEAR = "unclear"
+    """The effect's function answers what is neither a clear yes nor a clear no."""
     EFFECT_HANGS = "effect hangs"
     """Its caller waits until its time is over, and the effect happens some time after that."""
 

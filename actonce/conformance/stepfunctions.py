@@ -21,12 +21,6 @@ SHORTEST_HISTORY = 30 * 24 * 3_600_000
 """The same where the account's execution history is kept as short as it can be. Source: "Execution
 guarantees in Step Functions workflows", which ties names to the history."""
 
-DECISIONS = (None, "retry", "resolve", "reject", "perhaps", "")
-"""What an operator answers to a dead letter; "perhaps" is no decision, and "" says nothing at all.
-None: nobody answers."""
-MOST_DECISIONS = 2
-"""Dead letters of an execution that are answered."""
-
 REDRIVEN_AFTER = (0, 60_000, None)
 """Milliseconds after which an aborted execution is redriven; None: nobody does."""
 
@@ -45,7 +39,7 @@ class _Known:
     status: str = "RUNNING"
     waits_for_decision: bool = False
     redrives: int = 0
-    decisions: int = 0
+    answered: int = 0
 
 
 @dataclass(slots=True)
@@ -60,6 +54,9 @@ class StepFunctions:
         check: told how an execution ended, by its input; raises if that is not what happened.
         queues: where dead letters go.
         names_free_after: milliseconds after an execution's end.
+        answers: what an operator answers to the dead letters of an execution, one after the other;
+            "" says nothing at all. None: nobody does in time, and then it is redriven.
+        answered_after: milliseconds after a dead letter was posted.
     """
 
     world: World
@@ -70,6 +67,8 @@ class StepFunctions:
     decided: Decided = lambda _decision, _input: None
     check: Callable[[Any, Ended], None] = lambda _input, _ended: None
     names_free_after: int = NAMES_FREE_AFTER
+    answers: tuple[str | None, ...] = ()
+    answered_after: int = 0
     _executions: dict[str, _Known] = field(default_factory=dict)
     _started: int = 0
     _deleted: set[str] = field(default_factory=set)
@@ -86,7 +85,7 @@ class StepFunctions:
                 known.status,
                 known.waits_for_decision,
                 known.redrives,
-                known.decisions,
+                known.answered,
             )
             for name, known in sorted(self._executions.items())
         )
@@ -159,7 +158,12 @@ class StepFunctions:
                 return machine.run(definition, execution, reached, position)
             except machine.Aborted:
                 _close(known, "ABORTED", self.world.now)
-            after = self.world.pick(REDRIVEN_AFTER)
+                after = self.world.pick(REDRIVEN_AFTER)
+            except machine.StateFailed as failure:
+                if failure.error != "States.Timeout" or known.answered >= len(self.answers):
+                    raise
+                _close(known, "FAILED", self.world.now)
+                after = 0
             if after is None:
                 return None
             self.world.sleep(after / 1000)
@@ -250,11 +254,26 @@ class _Reached:
             raise machine.StateFailed(error, ended.killed_by)
         if ended.error is not None:
             raise machine.StateFailed(type(ended.error).__name__, str(ended.error))
-        return ended.value
+        if not self._world.may_go_wrong(Hazard.UNCLEAR):
+            return ended.value
+        return self._world.step(
+            f"hears {name}",
+            lambda: ended.value,
+            otherwise={Hazard.UNCLEAR: lambda: self._unclear(arguments["operation"])},
+        )
+
+    def _unclear(self, operation: str) -> Any:
+        """No clear yes to `perform`, and neither yes nor no to `find`."""
+        said = False if operation == "perform" else None
+        answers: tuple[Any, ...] = (
+            {},
+            {"performed": said, "effect": None},
+            {"performed": "yes", "effect": {}},
+        )
+        return self._world.pick(answers)
 
     def send_and_wait(self, arguments: Any, timeout: float) -> Any:
         """Post a dead letter, and wait for a decision, where anybody makes one."""
-
         body = json.dumps(arguments["MessageBody"])
 
         def send() -> None:
@@ -274,25 +293,26 @@ class _Reached:
             send,
             otherwise={Hazard.THROTTLED: fails, Hazard.ABORTED: aborted},
         )
-        decision = self._decision()
-        if decision is not None:
+        answers = self._service.answers[self._known.answered :]
+        self._known.answered += bool(answers)
+        if answers and answers[0] is not None:
+            decision, after = answers[0], self._service.answered_after
+            if after / 1000 >= timeout:
+                self._world.sleep(timeout)
+                self._known.waits_for_decision = False
+                raise machine.StateFailed("States.Timeout", "")
+            self._world.sleep(after / 1000)
             self._known.waits_for_decision = False
             self._service.queues.remove(arguments["QueueUrl"], body)
             self._service.decided(decision, arguments["MessageBody"]["message"])
             self._world.tell("operator", f"answers {decision!r}")
             self._world.observe(decision)
-            return {"decision": decision} if decision else {}
-        self._world.wait(lambda: False, timeout, moves_time=False)
+            return {"decision": decision, "note": "seen to"} if decision else {}
+        self._world.wait(lambda: False, timeout, moves_time=bool(answers))
         self._known.waits_for_decision = False
+        if answers:  # who redrives it clears away what nobody can answer any more
+            self._service.queues.remove(arguments["QueueUrl"], body)
         raise machine.StateFailed("States.Timeout", "")
-
-
-    def _decision(self) -> str | None:
-        may_decide = self._world.may_go_wrong(Hazard.DECIDED)
-        if not may_decide or self._known.decisions == MOST_DECISIONS:
-            return None
-        self._known.decisions += 1
-        return self._world.pick(DECISIONS)
 
 
 _REASONS = frozenset({"rejected", "not_performed", "rounds_used_up", "outcome_unknown"})

@@ -277,7 +277,7 @@ def test_a_message_that_is_completed_before_its_dead_letter_is_posted_is_lost(
 def test_a_step_that_begins_without_a_last_look_acts_twice(
     way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where Lambda ends an attempt before the next may begin, and behind a fence, none is needed."""
+    """Not needed where Lambda ends an attempt before the next may begin, or behind a fence."""
     assert _worst(way, "late-answer") <= Kind.PARKED
     held = locking_once._found_or_performed
 
