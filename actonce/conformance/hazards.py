@@ -87,7 +87,7 @@ def _conflict(stage: Stage) -> None:
 
 def _poison(stage: Stage) -> None:
     if stage.world.pick((True, False)):
-        stage.send("a", poison=True)
+        stage.send("a", more={POISON: True})
     else:
         stage.send_text("no message {")
 
@@ -96,7 +96,7 @@ _GIVEN_UP = (POISON, CLOSED, BROKEN, UNSEEN)
 
 
 def _given_up(stage: Stage) -> None:
-    stage.send("a", **{stage.world.pick(_GIVEN_UP): True})
+    stage.send("a", more={stage.world.pick(_GIVEN_UP): True})
 
 
 _RETRIED = (("retry",), ("perhaps", "retry"), ("", "retry"), (None, "retry"))
@@ -116,7 +116,7 @@ def _closed(stage: Stage) -> None:
     _given_up(stage)
     decide_behind_locks(stage, CLOSING.get(answers[-1], "resolved"))
     ((_, body),) = stage.sent
-    stage.send("a", after=DAY, **{name: True for name in body if name in _GIVEN_UP})
+    stage.send("a", after=DAY, more={name: True for name in body if name in _GIVEN_UP})
 
 
 def _cold_start(stage: Stage) -> None:
@@ -375,8 +375,8 @@ SCENARIOS = (
     Scenario(
         "cold-start",
         "a slow cold start",
-        "The effect's function takes 5 s or a minute of its time to begin, its time-out having been "
-        "raised meanwhile or not; a process stands still for 40 s, or crashes.",
+        "The effect's function takes 5 s or a minute of its time to begin, its time-out having "
+        "been raised meanwhile or not; a process stands still for 40 s, or crashes.",
         _cold_start,
         (Hazard.PAUSE, Hazard.CRASH),
         1,

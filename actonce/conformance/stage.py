@@ -253,7 +253,7 @@ class Stage:
         after: int = 0,
         deliveries_at_once: int = 1,
         again_after: int | None = None,
-        **more: Any,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         """Send a message.
 
@@ -265,7 +265,7 @@ class Stage:
             again_after: see `RequestsQueue.send`.
             more: in the body.
         """
-        body = {"message_id": message_id, "content": content, **more}
+        body = {"message_id": message_id, "content": content, **(more or {})}
         self.sent.append((message_id, body))
         number = len(self.sent)
 

@@ -40,6 +40,7 @@ class _Known:
     waits_for_decision: bool = False
     redrives: int = 0
     answered: int = 0
+    is_closed: bool = False
 
 
 @dataclass(slots=True)
@@ -277,6 +278,8 @@ class _Reached:
         body = json.dumps(arguments["MessageBody"])
 
         def send() -> None:
+            if self._known.is_closed:
+                raise Untrue(f"{self._name} was closed, and asks again")
             _check_letter(arguments["MessageBody"], self._name, self._known)
             self._service.queues.send_message(QueueUrl=arguments["QueueUrl"], MessageBody=body)
             self._known.waits_for_decision = True
@@ -304,6 +307,7 @@ class _Reached:
             self._world.sleep(after / 1000)
             self._known.waits_for_decision = False
             self._service.queues.remove(arguments["QueueUrl"], body)
+            self._known.is_closed = decision in ("resolve", "reject")
             self._service.decided(decision, arguments["MessageBody"]["message"])
             self._world.tell("operator", f"answers {decision!r}")
             self._world.observe(decision)

@@ -448,7 +448,7 @@ def _tried_again(scene: Scene) -> None:
     body = scene.message("a", perform=["before:Rejected"])
     scene.send(body)
     wait_until(lambda: body["message_id"] in records.waiting(stack), LONGEST_SECONDS)
-    dead_letters.decide(stack, body["message_id"], dead_letters.Decision.RETRY)
+    dead_letters.decide(stack, body["message_id"], "retry")
     scene.wait_until_acted_on(body)
 
 

@@ -97,6 +97,8 @@ _ORDER = (
 )
 """The hazards that a mutant is tried against, short and telling ones first."""
 
+_OF_A_HOST = frozenset({"zombie", "late-answer", "late-takeover"})
+"""Those that a host differs in from Lambda: a worker's ways are tried against these."""
 _OF_THE_STARTER = frozenset({"another-memory"})
 _OF_EXECUTIONS = frozenset({"aborted-redriven", "deployed-between", "unclear", "cold-start"})
 
@@ -150,10 +152,11 @@ def _judge(mutant: Mutant) -> Judged:
 @cache
 def _cells(file: str) -> tuple[Cell, ...]:
     """The cells that a file's mutants are walked in, short walks first."""
-    names, spared = _EXECUTIONS, _OF_THE_STARTER
+    names: Sequence[str] = _EXECUTIONS
+    spared = _OF_THE_STARTER
     if file != FILE:
         module = file.removeprefix("functions/").removesuffix(".py").replace("/", ".")
-        names = tuple(RUN_BY[module])
+        names = RUN_BY[module]
         spared = _OF_EXECUTIONS if module.startswith("deduplication") else frozenset()
     ways = {way.name: way for way in WAYS}
     hazards = {one.name: one for one in SCENARIOS}
@@ -163,6 +166,7 @@ def _cells(file: str) -> tuple[Cell, ...]:
         if hazard not in spared
         for way in names
         if suite.is_published(ways[way], hazards[hazard])
+        and (hazard in _OF_A_HOST or ways[way].ends_at is not None)
     )
 
 

@@ -29,8 +29,8 @@ field of Arguments and Output.
 
 _LIMITS = (
     f"A mutant's walk ends with its first violation, or after {MOST_RUNS} schedules of a cell, "
-    "those with the fewest things out of the ordinary first; `any-two` is left out. So a survivor is one "
-    "that short walks do not notice."
+    "those with the fewest things out of the ordinary first; `any-two` is left out. So a survivor "
+    "is one that short walks do not notice."
 )
 
 
