@@ -6,8 +6,9 @@ What the command line does for `actonce dead-letters`, over the same table.
 import json
 from typing import Any
 
-from actonce.conformance.process import Process
+from actonce.conformance.process import Ended, Process
 from actonce.conformance.stage import DEAD_LETTERS, MEMORY_TABLE, Stage
+from actonce.conformance.stepfunctions import Untrue
 from locking.attempt import Outcome
 from locking.rows import ProcessingTable
 
@@ -26,6 +27,10 @@ def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
     if stage.way.strategy == "step-functions":
         return
 
+    def end(ended: Ended) -> None:
+        if ended.error is not None:
+            raise ended.error
+
     def code() -> None:
         rows = ProcessingTable(stage.dynamodb, MEMORY_TABLE)
         for text in list(stage.kept.bodies(DEAD_LETTERS)):
@@ -35,7 +40,7 @@ def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
     stage.world.at(
         12 * HOUR,
         "operator",
-        lambda: stage.world.spawn(Process("operator", disturbed=False), code),
+        lambda: stage.world.spawn(Process("operator", disturbed=False), code, end),
     )
 
 
@@ -44,9 +49,9 @@ def _decide(stage: Stage, rows: ProcessingTable, letter: Any, outcome: str | Non
     wanted = None if outcome is None else Outcome(outcome)
     is_decided = rows.decide(message_id, wanted, stage.world.wall(), "seen to")
     if not is_decided:
-        return
+        raise Untrue(f"{message_id} is no dead letter any more")
+    if rows.decide(message_id, Outcome.REJECTED, stage.world.wall()):
+        raise Untrue(f"{message_id} was decided twice")
     stage.decided("retry" if outcome is None else _DECISIONS[outcome], message)
     if outcome is None:
         stage.queue.send(json.loads(letter["source"]["body"]), group="group", deduplication_id="2")
-    elif rows.decide(message_id, Outcome.REJECTED, stage.world.wall()):
-        raise AssertionError("decided twice")

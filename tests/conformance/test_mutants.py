@@ -28,9 +28,7 @@ def _judged(mutant: Mutant) -> Judged:
         ("told", "`row['status']['S'] == COMPLETE` negated", "breaks: KeyError"),
     ],
 )
-def test_a_mutant_of_code_is_noticed_and_gone_afterwards(
-    where: str, change: str, how: str
-) -> None:
+def test_a_mutant_of_code_is_noticed_and_gone_afterwards(where: str, change: str, how: str) -> None:
     code = rows.ProcessingTable.claim.__code__, rows.told.__code__
 
     judged = _judged(_named(mutants_of("locking.rows"), where, change))
