@@ -27,13 +27,6 @@ field of Arguments and Output.
 """
 
 
-_LIMITS = (
-    f"A mutant's walk ends with its first violation, or after {MOST_RUNS} schedules of a cell, "
-    "those with the fewest things out of the ordinary first; `any-two` is left out. So a survivor "
-    "is one that short walks do not notice."
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run of the tool.
@@ -42,11 +35,13 @@ class Run:
         date: ISO 8601.
         made: mutants that there are; fewer may have been judged.
         judged: those that were, and what came of them.
+        most_runs: schedules of a cell after which a walk was given up.
     """
 
     date: str
     made: int
     judged: Sequence[Judged]
+    most_runs: int = MOST_RUNS
 
 
 def render(run: Run) -> str:
@@ -60,13 +55,13 @@ def render(run: Run) -> str:
         "| --- | ---: | ---: | ---: |",
         *(_row(name, run.judged) for name in sorted({one.mutant.file for one in run.judged})),
         "",
-        "Again, in a quarter of an hour of one core:",
+        "Again, all of them, in about a quarter of an hour of one core:",
         "",
         "```sh",
         "python -m actonce.conformance.mutants --write",
         "```",
         "",
-        _LIMITS,
+        _limits(run),
         "",
         "## Not noticed",
         "",
@@ -79,6 +74,14 @@ def render(run: Run) -> str:
         *(f"- `{name}`: {why}" for name, why in NOT_TRIED.items()),
     ]
     return "\n".join(lines).strip() + "\n"
+
+
+def _limits(run: Run) -> str:
+    return (
+        f"A mutant's walk ends with its first violation, or after {run.most_runs} schedules of a "
+        "cell, those with the fewest things out of the ordinary first; `any-two` is left out. So a "
+        "survivor is one that short walks do not notice."
+    )
 
 
 def _summary(run: Run) -> str:
