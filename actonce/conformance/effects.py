@@ -1,7 +1,8 @@
 """The effect: what must not happen twice, here only counted.
 
-It can be looked up; it may fail, happen unheard, or happen late, after its caller is gone. Late
-means: within the time that the way's page allows for a straggler.
+It can be looked up; a message may say that it goes wrong every time; it may fail, happen unheard,
+or happen late, after its caller is gone. Late means: within the time that the way's page allows for
+a straggler.
 """
 
 import json
@@ -18,6 +19,12 @@ from actonce.conformance.world import World
 
 POISON = "poison"
 """A body with this name in it is rejected by the effect."""
+CLOSED = "closed"
+"""Likewise: its effect proves every time that it did not happen; until somebody mends that."""
+BROKEN = "broken"
+"""Likewise: its effect fails every time, nobody knows how far it came, and it did not happen."""
+UNSEEN = "unseen"
+"""Likewise: its effect happens unheard, and cannot be looked up."""
 
 Lateness = Mapping[Hazard, Sequence[int]]
 
@@ -26,13 +33,24 @@ EFFECTS_TABLE = "effects"
 
 @dataclass(slots=True)
 class Performed:
-    """What has happened: message id and body of each effect, in its order."""
+    """What has happened, and what a person made of it.
+
+    Attributes:
+        effects: message id and body of each effect, in its order.
+        is_mended: what went wrong every time does so no more.
+        unseen: message ids whose effect cannot be looked up.
+        closed: message id and body of each message that a person has closed, with the number of
+            effects until then, and `resolved` or `rejected`.
+    """
 
     effects: list[tuple[str, str]] = field(default_factory=list)
+    is_mended: bool = False
+    unseen: set[str] = field(default_factory=set)
+    closed: list[tuple[str, str, int, str]] = field(default_factory=list)
 
     def state(self) -> Hashable:
         """All of it; the order matters to those who look at groups."""
-        return tuple(self.effects)
+        return tuple(self.effects), self.is_mended, frozenset(self.unseen), tuple(self.closed)
 
 
 class CountingEffect:
@@ -58,6 +76,8 @@ class CountingEffect:
         """See `Effect`."""
 
         def look() -> int:
+            if message_id in self._performed.unseen and not self._performed.is_mended:
+                raise ConnectionError("nobody can look")
             return sum(known == message_id for known, _ in self._performed.effects)
 
         def fails() -> int:
@@ -68,9 +88,18 @@ class CountingEffect:
         )
         return {"effects": found} if found else None
 
-    def _perform(self, request: dict[str, Any], check: Callable[[], None]) -> dict[str, Any]:
+    def _goes_wrong(self, body: Any) -> list[str]:
+        """What goes wrong with this message every time."""
+        if self._performed.is_mended or not isinstance(body, dict):
+            return []
+        return [name for name in (POISON, CLOSED, BROKEN, UNSEEN) if name in body]
+
+    def _perform(  # noqa: C901 - each way in which it goes wrong
+        self, request: dict[str, Any], check: Callable[[], None]
+    ) -> dict[str, Any]:
         message_id, body = request["message_id"], json.dumps(request["body"], sort_keys=True)
-        if isinstance(request["body"], dict) and POISON in request["body"]:
+        goes_wrong = self._goes_wrong(request["body"])
+        if POISON in goes_wrong:
             raise Rejected("poison")
 
         def happen() -> str:
@@ -81,6 +110,16 @@ class CountingEffect:
         def happen_unheard() -> str:
             happen()
             raise ConnectionError("no answer")
+
+        def happen_or_not() -> str:
+            if CLOSED in goes_wrong:
+                raise NotPerformed("the system is closed")
+            if BROKEN in goes_wrong:
+                raise ConnectionError("the system is broken")
+            if UNSEEN in goes_wrong:
+                self._performed.unseen.add(message_id)
+                return happen_unheard()
+            return happen()
 
         def not_performed() -> str:
             raise NotPerformed("the system is closed")
@@ -105,7 +144,7 @@ class CountingEffect:
         what = f"PERFORMS {message_id}"
         number = self._world.step(
             what,
-            happen,
+            happen_or_not,
             otherwise={
                 Hazard.NOT_PERFORMED: not_performed,
                 Hazard.EFFECT_ANSWER_LOST: happen_unheard,

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from actonce.conformance.deployments import deploy_another_memory
+from actonce.conformance.effects import BROKEN, CLOSED, POISON, UNSEEN
+from actonce.conformance.operators import decide_behind_locks
 from actonce.conformance.process import Hazard
-from actonce.conformance.stage import LEASE_VISIBILITY, STRAGGLER_MARGIN, VISIBILITY, Stage
+from actonce.conformance.stage import CLOSING, LEASE_VISIBILITY, STRAGGLER_MARGIN, VISIBILITY, Stage
 from actonce.conformance.stepfunctions import SHORTEST_HISTORY
 
 MINUTE = 60_000
@@ -83,11 +85,58 @@ def _conflict(stage: Stage) -> None:
     stage.send("a", "other", after=stage.world.pick((0, MINUTE)))
 
 
+_NO_MESSAGES = ("no message {", "[" * 200, f"[{'0,' * 150_000}")
+"""No JSON for anybody; the second is deep, the third large."""
+
+
 def _poison(stage: Stage) -> None:
-    if stage.world.pick((True, False)):
-        stage.send("a", poison=True)
+    text = stage.world.pick((None, *_NO_MESSAGES))
+    if text is None:
+        stage.send("a", more={POISON: True})
     else:
-        stage.send_text("no message {")
+        stage.send_text(text)
+
+
+_GIVEN_UP = (POISON, CLOSED, BROKEN, UNSEEN)
+
+
+def _given_up(stage: Stage) -> None:
+    stage.send("a", more={stage.world.pick(_GIVEN_UP): True})
+
+
+_RETRIED = (("retry",), ("perhaps", "retry"), ("", "retry"), (None, "retry"))
+_CLOSED = (("resolve",), ("reject",), ("perhaps",), ("", "reject"), ("retry ",))
+"""What is answered to dead letters; "retry " is no decision either."""
+
+
+def _tried_again(stage: Stage) -> None:
+    stage.executions.answers = stage.world.pick(_RETRIED)
+    stage.executions.answered_after = stage.world.pick((0, 13 * DAY))
+    _given_up(stage)
+    decide_behind_locks(stage, None)
+
+
+def _closed(stage: Stage) -> None:
+    stage.executions.answers = answers = stage.world.pick(_CLOSED)
+    _given_up(stage)
+    decide_behind_locks(stage, CLOSING.get(answers[-1], "resolved"))
+    ((_, body),) = stage.sent
+    stage.send("a", after=DAY, more={name: True for name in body if name in _GIVEN_UP})
+
+
+def _cold_start(stage: Stage) -> None:
+    stage.tells_time_out = stage.world.pick((True, False))
+    stage.cold_start = stage.world.pick((5_000, 60_000))
+    _deployed_before(stage)
+
+
+def _row_of_before(stage: Stage) -> None:
+    """A row of a starter that did not say whose memory it is, and its execution, or none."""
+    body = {"message_id": "a", "content": ""}
+    stage.remember_as_before(body, is_started=stage.world.pick((True, False)))
+    if stage.world.pick((False, True)):
+        stage.state_machine, stage.former = "arn:another", (stage.state_machine,)
+    stage.send("a")
 
 
 def _group(stage: Stage) -> None:
@@ -139,6 +188,18 @@ _AS_IT_SHIPS = frozenset(
     }
 )
 """The example's effect checks the fence."""
+
+_ANSWERED = frozenset({"step-functions", "ledger", "lease"})
+
+_OURS = frozenset(
+    {"step-functions", "step-functions-fifo"}
+    | {
+        f"{way}{where}"
+        for way in ("ledger", "lease")
+        for where in ("", "-fenced", "-worker", "-worker-fenced", "-fenced-fifo")
+    }
+)
+"""This project's, with the effect that only counts."""
 
 SCENARIOS = (
     Scenario(
@@ -272,9 +333,103 @@ SCENARIOS = (
     Scenario(
         "poison",
         "poison messages",
-        "What is no message, and a message that the effect rejects.",
+        "What is no message, be it small, deep or large, and a message that the effect rejects.",
         _poison,
         is_of_effect=True,
+    ),
+    Scenario(
+        "given-up",
+        "given up",
+        "The effect rejects a message, or never happens, provably or not, or can never be looked "
+        "up; while it is given up a process crashes, a service fails, or a deletion is lost.",
+        _given_up,
+        (Hazard.CRASH, *_SERVICE, Hazard.NOT_ACKNOWLEDGED),
+        1,
+        is_of_effect=True,
+        ways=_OURS,
+    ),
+    Scenario(
+        "tried-again",
+        "given up and tried again",
+        "The same, with nothing else; what was wrong is mended, and an operator has it tried "
+        "again, at once or after 13 days; before that the answer was none, or came too late.",
+        _tried_again,
+        is_of_effect=True,
+        ways=_ANSWERED,
+    ),
+    Scenario(
+        "closed",
+        "given up and closed",
+        "The same, and the operator's answer is that it is done, or is not to be done, or is none; "
+        "then it is sent again.",
+        _closed,
+        is_of_effect=True,
+        ways=_ANSWERED,
+    ),
+    Scenario(
+        "unclear",
+        "an unclear answer",
+        "The effect's function answers what is neither yes nor no, whatever it has done; it may "
+        "crash after its effect.",
+        lambda stage: stage.send("a"),
+        (Hazard.UNCLEAR, Hazard.CRASH_AFTER_EFFECT),
+        2,
+        is_of_effect=True,
+        ways=frozenset({"step-functions"}),
+    ),
+    Scenario(
+        "cold-start",
+        "a slow cold start",
+        "The effect's function takes 5 s or a minute of its time to begin, its time-out having "
+        "been raised meanwhile or not; a process stands still for 40 s, or crashes.",
+        _cold_start,
+        (Hazard.PAUSE, Hazard.CRASH),
+        1,
+        (40_000,),
+        is_of_effect=True,
+        ways=frozenset({"step-functions"}),
+    ),
+    Scenario(
+        "row-of-before",
+        "a row of an older version",
+        "The row of a message does not say whose memory it is; its execution was started, or not.",
+        _row_of_before,
+        (Hazard.CRASH,),
+        1,
+        ways=frozenset({"step-functions"}),
+    ),
+    Scenario(
+        "long-effect",
+        "a service fails when the effect did",
+        "The effect takes as long as the way allows for, or its answer is lost; and a call is "
+        "refused, or its answer lost, too.",
+        lambda stage: stage.send("a"),
+        (Hazard.EFFECT_LATE, Hazard.EFFECT_ANSWER_LOST, Hazard.THROTTLED, Hazard.ANSWER_LOST),
+        2,
+        is_of_effect=True,
+        ways=_ANSWERED,
+    ),
+    Scenario(
+        "late-takeover",
+        "a takeover's answer comes late",
+        "A consumer crashes before its effect; what the next one asks for is done at once, and it "
+        "stands still for 10 minutes before it hears that.",
+        lambda stage: stage.send("a"),
+        (Hazard.CRASH_BEFORE_EFFECT, Hazard.ANSWER_LATE),
+        2,
+        (LONG_PAUSE,),
+        ways=frozenset({"ledger", "ledger-worker", "lease", "lease-worker-fenced"}),
+    ),
+    Scenario(
+        "late-answer",
+        "an answer comes late",
+        "What a process asks for is done at once, and it stands still for 20 s, 40 s, 50 s or 10 "
+        "minutes before it hears that.",
+        _once_or_twice,
+        (Hazard.ANSWER_LATE,),
+        1,
+        (20_000, 40_000, 50_000, LONG_PAUSE),
+        ways=_OURS,
     ),
     Scenario(
         "group-order",

@@ -223,6 +223,8 @@ def _do(state: Definition, states: States, services: Services) -> Any:
     arguments = evaluate(state["Arguments"], states)
     timeout = evaluate(state["TimeoutSeconds"], states)
     if state["Resource"] == _INVOKE:
+        if arguments.keys() != {"FunctionName", "Payload"}:
+            raise NotKnownHere(f"an invocation with {sorted(arguments)}")
         return {"Payload": services.invoke(arguments["Payload"], timeout)}
     if state["Resource"] == _SEND_AND_WAIT:
         return services.send_and_wait(arguments, timeout)

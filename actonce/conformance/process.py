@@ -22,6 +22,8 @@ class Hazard(StrEnum):
     """The process dies before the step, and has not come to the effect."""
     PAUSE = "pause"
     """The whole process stands still before the step, and then goes on."""
+    ANSWER_LATE = "answer late"
+    """The step is done, and the whole process stands still before it hears the answer."""
     THROTTLED = "throttled"
     """The service refuses the call; nothing was done."""
     ANSWER_LOST = "answer lost"
@@ -43,6 +45,8 @@ class Hazard(StrEnum):
     ABORTED = "aborted"
     """An operator aborts the execution here, and redrives it: at once, later, or never."""
 
+    UNCLEAR = "unclear"
+    """The effect's function answers what is neither a clear yes nor a clear no."""
     EFFECT_HANGS = "effect hangs"
     """Its caller waits until its time is over, and the effect happens some time after that."""
 
@@ -116,6 +120,7 @@ class Task:
     awaited: Callable[[], bool] | None = None
     moves_time: bool = True
     way: Hazard | None = None
+    late: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,14 @@ SENT_BASE = 1_767_600_000_000
 
 
 class KeptQueues:
-    """Queues that are only sent to: UnstartedQueue and DeadLetterQueue."""
+    """Queues that are only sent to: UnstartedQueue and DeadLetterQueue.
 
-    def __init__(self, world: World) -> None:
+    `fifo`: URLs of those that are FIFO queues.
+    """
+
+    def __init__(self, world: World, fifo: frozenset[str] = frozenset()) -> None:
         self._world = world
+        self._fifo = fifo
         self._bodies: dict[str, list[str]] = {}
         self._deduplication: dict[tuple[str, str], int] = {}
 
@@ -43,11 +47,21 @@ class KeptQueues:
         """The bodies of a queue's messages."""
         return self._bodies.get(queue_url, [])
 
+    def keep(self, queue_url: str, body: str) -> None:
+        """Take what SQS itself moves here."""
+        self._bodies.setdefault(queue_url, []).append(body)
+
+    def remove(self, queue_url: str, body: str) -> None:
+        """Delete a message, as an operator does who has dealt with it."""
+        self._bodies[queue_url].remove(body)
+
     def send_message(self, **request: Any) -> dict[str, Any]:
         """See SendMessage, API reference."""
         unknown = request.keys() - _KNOWN_IN_SEND_MESSAGE
         if unknown:
             raise NotKnownHere(f"SendMessage: {sorted(unknown)}")
+        if ("MessageGroupId" in request) != (request["QueueUrl"] in self._fifo):
+            raise NotKnownHere("SendMessage: a group on a standard queue, or none on a FIFO queue")
         kept = self._bodies.setdefault(request["QueueUrl"], [])
         deduplication_id = request.get("MessageDeduplicationId")
         if deduplication_id is not None:
@@ -171,7 +185,7 @@ class RequestsQueue:
         if message.receives >= self.most_receives:
             self.world.tell("SQS", f"moves {message.body} to {self.parked_url}")
             del self._messages[message.number]
-            self.parked.send_message(QueueUrl=self.parked_url, MessageBody=message.body)
+            self.parked.keep(self.parked_url, message.body)
             return
         message.in_flight = True
         self.world.at(

@@ -78,6 +78,22 @@ CAUSED = {
     "answer lost, once or until the SDK gives up. What is not real: the services are well, and "
     "what Step Functions itself calls answers.",
     "poison": "What is no JSON, and a message that the effect rejects.",
+    "given-up": "A message that the effect rejects, and another one whose function is killed after "
+    "its batch.",
+    "tried-again": "The effect rejects a message, and then its dead letter is answered: try again.",
+    "closed": "The effect rejects a message that is sent twice. What is not real: nobody answers; "
+    "the tests of `actonce dead-letters` do.",
+    "unclear": "A copy of the state machine goes on with a message whose effect it takes for "
+    "unclear, because it expects another yes.",
+    "cold-start": "The function is killed, so that the next invocation begins cold. What is not "
+    "real: it begins at once.",
+    "row-of-before": "Acted on; then the row forgets whose memory it is, and it is sent again.",
+    "long-effect": "The effect takes two seconds, delivered twice. What is not real: no call fails "
+    "meanwhile.",
+    "late-takeover": "The function is killed before its effect, and the message is given to a "
+    "consumer to which the answer of its first call comes two seconds late.",
+    "late-answer": "Sent, and given to a consumer to which the answer of a call comes two seconds "
+    "late. What is not real: that is no longer than the SDK waits.",
     "group-order": "Two messages of one group; the effect of the first does not happen at first.",
     "deployed-between": "An execution whose definition allows the effect one second, as before a "
     "deployment, is given the function with four, which stands still for three. And by `sam "

@@ -7,7 +7,7 @@ from deduplication.delivery import Delivery
 from deduplication.executions import Executions
 from deduplication.fingerprints import FingerprintTable
 from deduplication.memory import Memories, Names
-from deduplication.message import MessageReader
+from deduplication.message import Message, MessageReader
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
 from effect import Effect, NotPerformed, Rejected, answer
@@ -29,6 +29,7 @@ __all__ = [
     "Lease",
     "Ledger",
     "Memories",
+    "Message",
     "MessageReader",
     "Names",
     "NotPerformed",

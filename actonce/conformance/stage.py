@@ -1,6 +1,7 @@
 """One run's stage: a world with queue, tables, state machine and effect, as the stack has them."""
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -19,8 +20,8 @@ from actonce.conformance.effects import (
 )
 from actonce.conformance.process import Ended, Hazard, Process
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
-from actonce.conformance.shipped import Effect, answer
-from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions
+from actonce.conformance.shipped import Delivery, Effect, Message, MessageReader, answer
+from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
 from actonce.conformance.world import World
 from actonce.embedded.paths import PROJECT
 
@@ -29,6 +30,10 @@ Handler = Callable[[Record], None]
 
 _MISTAKES = (TypeError, NameError, AttributeError, KeyError, AssertionError)
 """No service fails like this: the code under test, or its surroundings here, are wrong."""
+
+CLOSING = {"resolve": "resolved", "reject": "rejected"}
+"""The decisions that close a message, and what it is then."""
+
 
 UNSTARTED = "UnstartedQueue"
 DEAD_LETTERS = "DeadLetterQueue"
@@ -173,6 +178,9 @@ class Stage:
         wall_offsets: how far the wall clocks of the consumers' machines are ahead, in milliseconds;
             the consumers are given them in turn.
         lateness: milliseconds after which a late effect happens.
+        cold_start: milliseconds that the next invocation of the effect's function takes to begin,
+            of its own time.
+        tells_time_out: whether that function is told its time-out, as the template has it.
     """
 
     def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
@@ -181,7 +189,7 @@ class Stage:
         self.state_machine, self.stack = STATE_MACHINE, "a stack"
         self.former: tuple[str, ...] = ()
         self.performed = Performed()
-        self.kept = KeptQueues(world)
+        self.kept = KeptQueues(world, frozenset({UNSTARTED} if way.is_fifo else ()))
         self.tables = DynamoDB(TABLES)
         self.queue = RequestsQueue(
             world,
@@ -193,8 +201,9 @@ class Stage:
             is_fifo=way.is_fifo,
         )
         self.executions = StepFunctions(
-            world, definition, self._invoke, self.kept, self.deploy_function
+            world, definition, self._invoke, self.kept, self.deploy_function, self.decided
         )
+        self.executions.check = self._check
         self.dynamodb: Any = Client(world, self.tables)
         self.sqs: Any = Client(world, self.kept)
         self.stepfunctions: Any = Client(world, self.executions)
@@ -205,6 +214,7 @@ class Stage:
             Hazard.EFFECT_LATE: way.lateness_awaited or way.lateness,
             Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
         }
+        self.cold_start, self.tells_time_out = 0, False
         self._consumers = self.at_work = 0
         self._function = _Function(EFFECT_TIMEOUT)
         world.stores = [
@@ -235,7 +245,7 @@ class Stage:
             return FencedCountingEffect(self.world, self.performed, self.lateness, self.tables)
         return CountingEffect(self.world, self.performed, self.lateness)
 
-    def send(
+    def send(  # noqa: PLR0913 - all but the first two have names
         self,
         message_id: str,
         content: str = "",
@@ -243,7 +253,7 @@ class Stage:
         after: int = 0,
         deliveries_at_once: int = 1,
         again_after: int | None = None,
-        **more: Any,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         """Send a message.
 
@@ -255,7 +265,7 @@ class Stage:
             again_after: see `RequestsQueue.send`.
             more: in the body.
         """
-        body = {"message_id": message_id, "content": content, **more}
+        body = {"message_id": message_id, "content": content, **(more or {})}
         self.sent.append((message_id, body))
         number = len(self.sent)
 
@@ -270,6 +280,31 @@ class Stage:
             )
 
         self.world.at(after, ("send", number), now)
+
+    def remember_as_before(self, body: Any, *, is_started: bool) -> None:
+        """Have a row of a minute ago that does not say whose memory it is, as starters wrote it.
+
+        Args:
+            body: of its message.
+            is_started: whether its execution was, too.
+        """
+        reader = MessageReader()
+        message = reader.read(Delivery("before", json.dumps(body), {}, {}))
+        assert isinstance(message, Message)  # noqa: S101 - it is one
+        self.tables.put_item(
+            TableName=MEMORY_TABLE,
+            Item={
+                "message_id": {"S": message.stored_message_id},
+                "fingerprint": {"S": message.fingerprint},
+                "first_seen": {"S": "2026-01-05T08:59:00.000Z"},
+            },
+        )
+        if is_started:
+            self.executions.start_execution(
+                stateMachineArn=self.state_machine,
+                name=message.execution_name,
+                input=message.execution_input,
+            )
 
     def send_text(self, text: str) -> None:
         """Send what is no message."""
@@ -288,6 +323,41 @@ class Stage:
     def deploy_machine(self) -> None:
         """Deploy the state machine with the other parameters, for executions that start later."""
         self.executions.definition = _other_machine()
+
+    def decided(self, decision: str, message: Any) -> None:
+        """What was wrong is mended; the message is tried again, or not to be acted on any more."""
+        performed = self.performed
+        performed.is_mended = True
+        performed.closed[:] = [one for one in performed.closed if one[0] != message["message_id"]]
+        if decision != "retry":
+            text = json.dumps(message["body"], sort_keys=True)
+            how = CLOSING.get(decision, "undecided")
+            closed = message["message_id"], text, len(performed.effects), how
+            performed.closed.append(closed)
+
+    def _check(self, message: Any, ended: Ended) -> None:
+        """An execution's end has to say what happened."""
+        if ended.error is not None:
+            said = getattr(ended.error, "error", "")
+            # Whatever else it fails with, nobody was told by a dead letter.
+            is_true = said == "States.Timeout" or (
+                said == "RejectedByOperator" and self._is_closed(message, "rejected")
+            )
+        else:
+            said = ended.value["outcome"] if ended.value else "aborted"
+            effects = [message_id for message_id, _ in self.effects]
+            is_performed = message["message_id"] in effects
+            is_true = (
+                said == "aborted"
+                or (said in ("performed", "found") and is_performed and ended.value["effect"])
+                or (said == "resolved" and self._is_closed(message, said) and ended.value["note"])
+            )
+        if not is_true:
+            raise Untrue(f"{message['message_id']} is said to be {said}")
+
+    def _is_closed(self, message: Any, how: str) -> bool:
+        message_id = message["message_id"]
+        return any(one[0] == message_id and one[3] == how for one in self.performed.closed)
 
     def remaining_milliseconds(self) -> int:
         """How long Lambda lets the running process go on."""
@@ -332,7 +402,9 @@ class Stage:
 
     def _invoke(self, name: str, payload: Any, on_end: Callable[[Ended], None]) -> None:
         effect = self.effect
-        deadline = self.world.now + self._function.timeout
+        timeout = self._function.timeout
+        deadline = self.world.now + timeout
+        cold_start, self.cold_start = self.cold_start, 0
 
         def end_in(seconds: float | None) -> None:
             ends = None if seconds is None else round(seconds * 1000)
@@ -341,6 +413,13 @@ class Stage:
         process = Process(name, deadline=deadline)
 
         def handle() -> dict[str, Any]:
+            if cold_start:
+                self.world.sleep(cold_start / 1000)
+            if self.tells_time_out:
+                # As Lambda sets it, with the time-out; it is read before the first step.
+                os.environ["EFFECT_TIMEOUT_SECONDS"] = str(timeout // 1000)
+            else:
+                os.environ.pop("EFFECT_TIMEOUT_SECONDS", None)
             answered = answer(effect, payload, context=_Context(self), end_in=end_in)
             # Between the effect and its answer the function may still crash.
             self.world.step("answers", lambda: None)

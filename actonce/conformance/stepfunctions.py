@@ -24,6 +24,9 @@ guarantees in Step Functions workflows", which ties names to the history."""
 REDRIVEN_AFTER = (0, 60_000, None)
 """Milliseconds after which an aborted execution is redriven; None: nobody does."""
 
+Decided = Callable[[str, Any], None]
+"""Told what an operator decides of an execution, by the execution's input."""
+
 Invocation = Callable[[str, Any, Callable[[Ended], None]], None]
 """Starts the effect's function under a name, with a payload; tells how it ended."""
 
@@ -36,6 +39,8 @@ class _Known:
     status: str = "RUNNING"
     waits_for_decision: bool = False
     redrives: int = 0
+    answered: int = 0
+    is_closed: bool = False
 
 
 @dataclass(slots=True)
@@ -46,8 +51,13 @@ class StepFunctions:
         definition: of the state machine; each execution keeps the one that it was started with.
         invoke: starts the effect's function.
         deploy: deploys that function with its other time-out.
+        decided: told what an operator decides.
+        check: told how an execution ended, by its input; raises if that is not what happened.
         queues: where dead letters go.
         names_free_after: milliseconds after an execution's end.
+        answers: what an operator answers to the dead letters of an execution, one after the other;
+            "" says nothing at all. None: nobody does in time, and then it is redriven.
+        answered_after: milliseconds after a dead letter was posted.
     """
 
     world: World
@@ -55,7 +65,11 @@ class StepFunctions:
     invoke: Invocation
     queues: KeptQueues
     deploy: Callable[[], None] = lambda: None
+    decided: Decided = lambda _decision, _input: None
+    check: Callable[[Any, Ended], None] = lambda _input, _ended: None
     names_free_after: int = NAMES_FREE_AFTER
+    answers: tuple[str | None, ...] = ()
+    answered_after: int = 0
     _executions: dict[str, _Known] = field(default_factory=dict)
     _started: int = 0
     _deleted: set[str] = field(default_factory=set)
@@ -72,6 +86,7 @@ class StepFunctions:
                 known.status,
                 known.waits_for_decision,
                 known.redrives,
+                known.answered,
             )
             for name, known in sorted(self._executions.items())
         )
@@ -126,6 +141,7 @@ class StepFunctions:
             _close(known, "SUCCEEDED" if ended.error is None else "FAILED", self.world.now)
             if ended.error is not None and not isinstance(ended.error, machine.StateFailed):
                 raise ended.error
+            self.check(execution.input, ended)
 
         self.world.spawn(
             Process(f"execution {name}", disturbed=False),
@@ -143,7 +159,12 @@ class StepFunctions:
                 return machine.run(definition, execution, reached, position)
             except machine.Aborted:
                 _close(known, "ABORTED", self.world.now)
-            after = self.world.pick(REDRIVEN_AFTER)
+                after = self.world.pick(REDRIVEN_AFTER)
+            except machine.StateFailed as failure:
+                if failure.error != "States.Timeout" or known.answered >= len(self.answers):
+                    raise
+                _close(known, "FAILED", self.world.now)
+                after = 0
             if after is None:
                 return None
             self.world.sleep(after / 1000)
@@ -234,16 +255,33 @@ class _Reached:
             raise machine.StateFailed(error, ended.killed_by)
         if ended.error is not None:
             raise machine.StateFailed(type(ended.error).__name__, str(ended.error))
-        return ended.value
+        if not self._world.may_go_wrong(Hazard.UNCLEAR):
+            return ended.value
+        return self._world.step(
+            f"hears {name}",
+            lambda: ended.value,
+            otherwise={Hazard.UNCLEAR: lambda: self._unclear(arguments["operation"])},
+        )
+
+    def _unclear(self, operation: str) -> Any:
+        """No clear yes to `perform`, and neither yes nor no to `find`."""
+        said = False if operation == "perform" else None
+        answers: tuple[Any, ...] = (
+            {},
+            {"performed": said, "effect": None},
+            {"performed": "yes", "effect": {}},
+        )
+        return self._world.pick(answers)
 
     def send_and_wait(self, arguments: Any, timeout: float) -> Any:
-        """Post a dead letter; nobody decides."""
+        """Post a dead letter, and wait for a decision, where anybody makes one."""
+        body = json.dumps(arguments["MessageBody"])
 
         def send() -> None:
-            self._service.queues.send_message(
-                QueueUrl=arguments["QueueUrl"],
-                MessageBody=json.dumps(arguments["MessageBody"]),
-            )
+            if self._known.is_closed:
+                raise Untrue(f"{self._name} was closed, and asks again")
+            _check_letter(arguments["MessageBody"], self._name, self._known)
+            self._service.queues.send_message(QueueUrl=arguments["QueueUrl"], MessageBody=body)
             self._known.waits_for_decision = True
 
         def fails() -> None:
@@ -258,9 +296,55 @@ class _Reached:
             send,
             otherwise={Hazard.THROTTLED: fails, Hazard.ABORTED: aborted},
         )
-        self._world.wait(lambda: False, timeout, moves_time=False)
+        answers = self._service.answers[self._known.answered :]
+        self._known.answered += bool(answers)
+        if answers and answers[0] is not None:
+            decision, after = answers[0], self._service.answered_after
+            if after / 1000 >= timeout:
+                self._world.sleep(timeout)
+                self._known.waits_for_decision = False
+                raise machine.StateFailed("States.Timeout", "")
+            self._world.sleep(after / 1000)
+            self._known.waits_for_decision = False
+            self._service.queues.remove(arguments["QueueUrl"], body)
+            self._known.is_closed = decision in ("resolve", "reject")
+            self._service.decided(decision, arguments["MessageBody"]["message"])
+            self._world.tell("operator", f"answers {decision!r}")
+            self._world.observe(decision)
+            return {"decision": decision, "note": "seen to"} if decision else {}
+        self._world.wait(lambda: False, timeout, moves_time=bool(answers))
         self._known.waits_for_decision = False
+        if answers:  # who redrives it clears away what nobody can answer any more
+            self._service.queues.remove(arguments["QueueUrl"], body)
         raise machine.StateFailed("States.Timeout", "")
+
+
+_REASONS = frozenset({"rejected", "not_performed", "rounds_used_up", "outcome_unknown"})
+
+
+class Untrue(Exception):
+    """What is written down of a message is not what happened to it."""
+
+
+def _check_letter(letter: Any, name: str, known: _Known) -> None:
+    """A dead letter has to say what a person, and the answer to it, need."""
+    execution = name.rpartition(".")[0]
+    sent = json.loads(known.input)
+    is_whole = (
+        letter["message"] == sent
+        and letter["message_id"] == sent["message_id"]
+        and letter["reason"] in _REASONS
+        and bool(letter["error"])
+        and isinstance(letter["cause"], str)
+        and letter["rounds"] >= 0
+        and letter["execution_name"] == execution
+        and letter["execution_arn"] == f"arn:execution:{execution}"
+        and letter["task_token"] == f"token-{execution}"
+        and letter["version"] == 1
+        and bool(letter["posted_at"])
+    )
+    if not is_whole:
+        raise Untrue(f"the dead letter {letter}")
 
 
 def _abort() -> None:

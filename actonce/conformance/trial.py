@@ -1,6 +1,6 @@
 """A way against a hazard: every schedule walked, and the worst of them told."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from actonce.conformance.explorer import Script, walk
@@ -47,8 +47,14 @@ class Trial:
         return self.worst.kind in (Kind.SURVIVED, Kind.PARKED)
 
 
-def run_trial(
-    way: Way, scenario: Scenario, *, extra_budget: int = 0, definition: Definition | None = None
+def run_trial(  # noqa: PLR0913 - all but the first two have names
+    way: Way,
+    scenario: Scenario,
+    *,
+    extra_budget: int = 0,
+    definition: Definition | None = None,
+    look: Callable[[Verdict, World], None] = lambda _verdict, _world: None,
+    most_runs: int = MOST_RUNS,
 ) -> Trial:
     """Walk every schedule.
 
@@ -57,6 +63,8 @@ def run_trial(
         scenario: what it is tried against.
         extra_budget: how many more things may go wrong in one run than the scenario says.
         definition: of the state machine; the one that ships.
+        look: is shown each verdict, and the world that it is of; what it raises ends the walk.
+        most_runs: schedules after which the walk is given up.
     """
     machine = definition or process_message()
     budget = scenario.budget + extra_budget if scenario.budget else 0
@@ -79,14 +87,17 @@ def run_trial(
         with way.installed(world):
             world.run()
         verdict = judge(ends(stage))
-        return verdict if scenario.asks_for_order else Verdict(verdict.kind)
+        if not scenario.asks_for_order:
+            verdict = Verdict(verdict.kind)
+        look(verdict, world)
+        return verdict
 
     def told_again(script: Script) -> tuple[Event, ...]:
         world = new_world(script, None, telling=True)
         play(world)
         return tuple(world.story)
 
-    found = walk(new_world, play, MOST_RUNS)
+    found = walk(new_world, play, most_runs)
     return Trial(
         way=way.name,
         scenario=scenario.name,

@@ -22,7 +22,7 @@ class Kind(IntEnum):
     LOST = 2
     """Not acted on, and nowhere."""
     TWICE = 3
-    """Acted on twice, or more often."""
+    """Acted on twice, or more often; or once more when a person had closed it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,6 +41,8 @@ class Ends:
         sent: each message that was sent: its id (None where there is none) and its body.
         effects: message id and body of each effect, in its order.
         waiting: the bodies that wait for a person.
+        closed: message id, body, the number of effects until then, and how, of what a person
+            closed: it is not to be acted on any more.
 
     Bodies of `effects` and `waiting` are in `one_form`.
     """
@@ -48,6 +50,7 @@ class Ends:
     sent: Sequence[tuple[str | None, Any]]
     effects: Sequence[tuple[str, str]]
     waiting: AbstractSet[str]
+    closed: Sequence[tuple[str, str, int, str]] = ()
 
 
 def judge(ends: Ends) -> Verdict:
@@ -59,11 +62,15 @@ def judge(ends: Ends) -> Verdict:
     effects = ends.effects
     if any(count > 1 for count in Counter(message_id for message_id, _ in effects).values()):
         return Verdict(Kind.TWICE)
+    for closed_id, _, until_then, _ in ends.closed:
+        if any(message_id == closed_id for message_id, _ in effects[until_then:]):
+            return Verdict(Kind.TWICE)
+    closed = {text for _, text, *_ in ends.closed}
     performed = set(effects)
     worst = Kind.SURVIVED
     for message_id, body in ends.sent:
         text = one_form(body)
-        if text in ends.waiting:
+        if text in ends.waiting or text in closed:
             worst = max(worst, Kind.PARKED)
         elif (message_id, text) not in performed:
             worst = Kind.LOST
@@ -77,7 +84,7 @@ def ends(stage: Stage) -> Ends:
     messages += [json.loads(text)["message"] for text in stage.kept.bodies(DEAD_LETTERS)]
     waiting = {one_form(body) for body in stage.kept.bodies(UNSTARTED)}
     waiting |= {one_form(message["body"]) for message in messages}
-    return Ends(stage.sent, stage.effects, waiting)
+    return Ends(stage.sent, stage.effects, waiting, stage.performed.closed)
 
 
 def one_form(body: Any) -> str:

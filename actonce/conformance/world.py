@@ -178,11 +178,20 @@ class World:
             self.observe(repr(error))
             if answered is not None:
                 answered(shown(error))
+            self._hear_late(task)
             raise
         self.observe(repr(answer))
         if answered is not None:
             answered(shown(answer))
+        self._hear_late(task)
         return answer
+
+    def _hear_late(self, task: Task) -> None:
+        if task.late:
+            late, task.late = task.late, 0
+            task.process.frozen_until = self.now + late
+            self.tell(task.process.name, f"stands still for {late / 1000:g} s before it hears that")
+            self._block(self.now, None)
 
     def sleep(self, seconds: float) -> None:
         """Sleep, as `time.sleep` does."""
@@ -379,6 +388,8 @@ class World:
             options.append(Option(task, Hazard.CRASH_BEFORE_EFFECT))
         if Hazard.PAUSE in self._hazards:
             options += [Option(task, Hazard.PAUSE, pause) for pause in self._pauses]
+        if Hazard.ANSWER_LATE in self._hazards:
+            options += [Option(task, Hazard.ANSWER_LATE, pause) for pause in self._pauses]
         return options
 
     def _take(self, option: Option) -> None:
@@ -397,6 +408,9 @@ class World:
         elif option.hazard == Hazard.PAUSE:
             task.process.frozen_until = self.now + option.pause
             self.tell(task.process.name, f"stands still for {option.pause / 1000:g} s")
+        elif option.hazard == Hazard.ANSWER_LATE:
+            task.way, task.late = None, option.pause
+            self._resume(task)
         else:
             task.way = option.hazard
             self._resume(task)

@@ -101,6 +101,10 @@ def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
         "another-memory",
         "conflict",
         "poison",
+        "given-up",
+        "closed",
+        "unclear",  # and nothing could be looked up, either
+        "cold-start",  # no invocation begins in its time
         "resend-91-days",
         "short-history",
         "deployed-between",  # two rounds, as what is deployed allows, each with a crash

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,8 +20,11 @@ from deduplication.refusal import Refusal
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
 from locking import lease, ledger, row_locks, rows
+from locking import once as locking_once
 from locking.attempt import Completed, InProgress, LockLost, Outcome
 from locking.consumer import Consumer
+from locking.dead_letters import DeadLetterQueue
+from locking.row_locks import RowLocks
 
 LEDGER_FENCED = LEDGER_WAYS[1]
 LEASE_FENCED = LEASE_WAYS[1]
@@ -230,3 +234,56 @@ def test_a_release_after_an_unknown_outcome_acts_twice(monkeypatch: pytest.Monke
     monkeypatch.setattr(Consumer, "_act", release_whatever_happened)
 
     assert _worst(LEDGER_FENCED, "effect-unheard") == Kind.TWICE
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(LEDGER_FENCED, id="ledger-fenced"),
+        pytest.param(LEASE_FENCED, id="lease-fenced", marks=pytest.mark.long),
+    ],
+)
+def test_a_message_that_is_completed_before_its_dead_letter_is_posted_is_lost(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post, mark = DeadLetterQueue.post, RowLocks.mark_message_processed
+    held: list[Any] = []
+
+    def post_later(_: DeadLetterQueue, letter: Any) -> None:
+        held.append(letter)
+
+    def mark_and_post(self: RowLocks, attempt: Any, outcome: Outcome, effect: Any) -> None:
+        mark(self, attempt, outcome, effect)
+        if outcome == Outcome.DEAD_LETTER:
+            post(queues[-1], held.pop())
+
+    queues: list[DeadLetterQueue] = []
+    make = DeadLetterQueue.__init__
+
+    def remember(self: DeadLetterQueue, *given: Any) -> None:
+        make(self, *given)
+        queues.append(self)
+
+    monkeypatch.setattr(DeadLetterQueue, "__init__", remember)
+    monkeypatch.setattr(DeadLetterQueue, "post", post_later)
+    monkeypatch.setattr(RowLocks, "mark_message_processed", mark_and_post)
+
+    assert _worst(way, "given-up") == Kind.LOST
+
+
+@pytest.mark.parametrize(
+    "way", [LEDGER_WAYS[2], LEASE_WAYS[0], LEASE_WAYS[2]], ids=lambda way: way.name
+)
+def test_a_step_that_begins_without_a_last_look_acts_twice(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not needed where Lambda ends an attempt before the next may begin, or behind a fence."""
+    assert _worst(way, "late-answer") <= Kind.PARKED
+    held = locking_once._found_or_performed
+
+    def never_look(attempt: Any, *given: Any) -> Any:
+        return held(replace(attempt, is_lost=lambda: False), *given)
+
+    monkeypatch.setattr(locking_once, "_found_or_performed", never_look)
+
+    assert _worst(way, "late-answer") == Kind.TWICE

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
+from actonce import dead_letters
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.conformance import page
 from actonce.conformance.real import REAL_WAYS
@@ -435,6 +436,84 @@ def _poison(scene: Scene) -> None:
     scene.request(scene.message("rejected") | {"practice": 7})
 
 
+def _given_up(scene: Scene) -> None:
+    scene.request(scene.message("rejected") | {"practice": 7})
+    scene.send(scene.message("crash", delivery=["after:killed"]) | {"practice": 7})
+
+
+def _tried_again(scene: Scene) -> None:
+    stack = scene.theatre.stack
+    if stack.ledger_table is not None:
+        return  # what is decided behind a lock is sent again, as new
+    body = scene.message("a", perform=["before:Rejected"])
+    scene.send(body)
+    wait_until(lambda: body["message_id"] in records.waiting(stack), LONGEST_SECONDS)
+    dead_letters.decide(stack, body["message_id"], "retry")
+    scene.wait_until_acted_on(body)
+
+
+def _closed(scene: Scene) -> None:
+    body = scene.message("a") | {"practice": 7}
+    scene.send(body)
+    scene.send(body)
+
+
+def _unclear(scene: Scene) -> None:
+    if scene.theatre.stack.ledger_table is not None:
+        return  # behind a lock the effect is no function of its own
+
+    def expect_another_yes(definition: str) -> str:
+        return definition.replace("Payload.performed = true", "Payload.performed = 'yes'", 1)
+
+    body = scene.message("a")
+    scene.sent.append((body["message_id"], body))
+    scene.run_on_copy(body, expect_another_yes)
+
+
+def _cold_start(scene: Scene) -> None:
+    if scene.theatre.stack.ledger_table is None:
+        scene.send(scene.message("a", perform=["before:killed"]))
+
+
+def _row_of_before(scene: Scene) -> None:
+    stack = scene.theatre.stack
+    if stack.ledger_table is not None:
+        return
+    body = scene.message("a")
+    scene.send(body)
+    scene.wait_until_acted_on(body)
+    stack.dynamodb.update_item(
+        TableName=stack.fingerprints_table,
+        Key={"message_id": {"S": body["message_id"]}},
+        UpdateExpression="REMOVE memory, memory_stack",
+    )
+    scene.send(body)
+
+
+def _long_effect(scene: Scene) -> None:
+    scene.send(scene.message("a", perform=["before:stood-still-2"]), times=2)
+
+
+def _late_takeover(scene: Scene) -> None:
+    body = scene.message("a", perform=["before:killed"])
+    scene.send(body)
+    scene.wait_until_met(body, "perform")
+    with lossy_proxy(str(scene.theatre.stack.aws.endpoint_url)) as proxy:
+        handle = scene.theatre.handler_here(endpoint_url=proxy.url)
+        proxy.disturbance = Disturbance("late", 1, 1)
+        scene.consume_here(body, handle)
+
+
+def _late_answer(scene: Scene) -> None:
+    with lossy_proxy(str(scene.theatre.stack.aws.endpoint_url)) as proxy:
+        handle = scene.theatre.handler_here(endpoint_url=proxy.url)
+        for number in (1, 2):
+            proxy.disturbance = Disturbance("late", number, 1)
+            body = scene.message(str(number))
+            scene.send(body)
+            scene.consume_here(body, handle)
+
+
 def _group_order(scene: Scene) -> None:
     scene.request(scene.message("a", perform=["before:NotPerformed"] * 3))
     scene.request(scene.message("b"))
@@ -507,6 +586,15 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "conflict": _conflict,
     "services-fail": _services_fail,
     "poison": _poison,
+    "given-up": _given_up,
+    "tried-again": _tried_again,
+    "closed": _closed,
+    "unclear": _unclear,
+    "cold-start": _cold_start,
+    "row-of-before": _row_of_before,
+    "long-effect": _long_effect,
+    "late-takeover": _late_takeover,
+    "late-answer": _late_answer,
     "group-order": _group_order,
     "deployed-between": _deployed_between,
     "aborted-redriven": _aborted_redriven,

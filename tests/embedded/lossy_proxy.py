@@ -2,6 +2,7 @@
 
 import http.client
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 _THROTTLED = b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
+LATE_SECONDS = 2.0
+"""Less than the functions' SDK waits for an answer."""
 _OF_ONE_CONNECTION = {"connection", "content-length", "transfer-encoding"}
 
 
@@ -18,13 +21,14 @@ class Disturbance:
     """What goes wrong with the requests that come from now on.
 
     Attributes:
-        how: `refused`, nothing is done; `lost`, it is done, and the connection closes unanswered.
+        how: `refused`, nothing is done; `lost`, it is done, and the connection closes unanswered;
+            `late`, it is done, and the answer comes `LATE_SECONDS` later.
         number: of the request, from 1, that it begins with.
         times: requests, one after the other, that it befalls; the SDK's repeats count.
         requests: how many there were.
     """
 
-    how: Literal["refused", "lost"]
+    how: Literal["refused", "lost", "late"]
     number: int
     times: int
     requests: int = 0
@@ -66,9 +70,11 @@ def lossy_proxy(target: str) -> Iterator[LossyProxy]:
             answer = forwarded.getresponse()
             payload = answer.read()
             forwarded.close()
-            if is_disturbed:
+            if is_disturbed and disturbance.how == "lost":
                 self.close_connection = True
                 return
+            if is_disturbed:
+                time.sleep(LATE_SECONDS)
             self._answer(answer.status, dict(answer.getheaders()), payload)
 
         def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:

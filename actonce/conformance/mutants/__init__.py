@@ -1,0 +1,1 @@
+"""How strong the suite is: one decision of what ships changed, and judged by the walk."""

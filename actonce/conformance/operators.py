@@ -1,0 +1,57 @@
+"""An operator behind a ledger or a lease: writes the decision to the row, and sends anew.
+
+What the command line does for `actonce dead-letters`, over the same table.
+"""
+
+import json
+from typing import Any
+
+from actonce.conformance.process import Ended, Process
+from actonce.conformance.stage import DEAD_LETTERS, MEMORY_TABLE, Stage
+from actonce.conformance.stepfunctions import Untrue
+from locking.attempt import Outcome
+from locking.rows import ProcessingTable
+
+HOUR = 3_600_000
+
+_DECISIONS = {"resolved": "resolve", "rejected": "reject"}
+
+
+def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
+    """Twelve hours later, decide every dead letter, twice.
+
+    Args:
+        stage: whose way may be one with executions; then nothing is done.
+        outcome: `resolved` or `rejected`; None: it is to be tried again.
+    """
+    if stage.way.strategy == "step-functions":
+        return
+
+    def end(ended: Ended) -> None:
+        if ended.error is not None:
+            raise ended.error
+
+    def code() -> None:
+        rows = ProcessingTable(stage.dynamodb, MEMORY_TABLE)
+        for text in list(stage.kept.bodies(DEAD_LETTERS)):
+            _decide(stage, rows, json.loads(text), outcome)
+            stage.kept.remove(DEAD_LETTERS, text)
+
+    stage.world.at(
+        12 * HOUR,
+        "operator",
+        lambda: stage.world.spawn(Process("operator", disturbed=False), code, end),
+    )
+
+
+def _decide(stage: Stage, rows: ProcessingTable, letter: Any, outcome: str | None) -> None:
+    message, message_id = letter["message"], letter["ledger_message_id"]
+    wanted = None if outcome is None else Outcome(outcome)
+    is_decided = rows.decide(message_id, wanted, stage.world.wall(), "seen to")
+    if not is_decided:
+        raise Untrue(f"{message_id} is no dead letter any more")
+    if rows.decide(message_id, Outcome.REJECTED, stage.world.wall()):
+        raise Untrue(f"{message_id} was decided twice")
+    stage.decided("retry" if outcome is None else _DECISIONS[outcome], message)
+    if outcome is None:
+        stage.queue.send(json.loads(letter["source"]["body"]), group="group", deduplication_id="2")
