@@ -25,7 +25,7 @@ def _judged(mutant: Mutant) -> Judged:
     ("where", "change", "how"),
     [
         ("ProcessingTable.claim", "`ID_IS_NEW` always holds", "twice"),
-        ("told", "`row['status']['S'] == COMPLETE` negated", "breaks: KeyError"),
+        ("told", "`row['status']['S'] == COMPLETE` negated", "parked"),
     ],
 )
 def test_a_mutant_of_code_is_noticed_and_gone_afterwards(where: str, change: str, how: str) -> None:
@@ -43,7 +43,7 @@ def test_a_mutant_of_code_is_noticed_and_gone_afterwards(where: str, change: str
     [
         ("AwaitStraggler", "leads to PerformEffect instead of FindEffect", "twice"),
         ("PerformEffect, Retry 1", "left out", "parked"),
-        ("Decision, choice 3", "leads to AwaitStraggler instead of Done", "twice"),
+        ("Decision, choice 3", "leads to AwaitStraggler instead of Done", "breaks: Untrue"),
     ],
 )
 def test_a_mutant_of_the_definition_is_noticed(where: str, change: str, how: str) -> None:
