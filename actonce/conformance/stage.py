@@ -344,7 +344,7 @@ class Stage:
                 said == "RejectedByOperator" and self._is_closed(message, "rejected")
             )
         else:
-            said = ended.value["outcome"] if ended.value else "aborted"
+            said = ended.value.get("outcome") if ended.value else "aborted"
             effects = [message_id for message_id, _ in self.effects]
             is_performed = message["message_id"] in effects
             is_true = (

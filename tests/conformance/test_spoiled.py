@@ -10,6 +10,7 @@ import pytest
 import effect
 from actonce.conformance.hazards import scenario
 from actonce.conformance.stage import MEMORY_TABLE, Way, process_message
+from actonce.conformance.stepfunctions import Untrue
 from actonce.conformance.trial import run_trial
 from actonce.conformance.verdict import Kind
 from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
@@ -83,7 +84,6 @@ def _give_up_at_once(states: dict[str, Any]) -> None:
         (_retry_time_outs, "effect-late", Kind.TWICE),
         (_await_nobody, "effect-late", Kind.TWICE),
         (_look_nothing_up, "crash-after-effect", Kind.TWICE),
-        (_give_up_at_once, "crash", Kind.LOST),
         (_perform_when_redriven, "aborted-redriven", Kind.TWICE),
         (_look_up_at_once_when_redriven, "aborted-redriven", Kind.TWICE),
         (_allow_any_time, "deployed-between", Kind.TWICE),
@@ -94,6 +94,11 @@ def test_a_spoiled_state_machine_is_found_out(
 ) -> None:
     assert _worst(STEP_FUNCTIONS, hazard) <= Kind.PARKED
     assert _worst(STEP_FUNCTIONS, hazard, _machine(spoil)) == expected
+
+
+def test_a_state_machine_that_ends_without_saying_what_happened_is_found_out() -> None:
+    with pytest.raises(Untrue, match="a is said to be None"):
+        _worst(STEP_FUNCTIONS, "crash", _machine(_give_up_at_once))
 
 
 def test_an_effect_that_does_not_end_its_process_in_time_is_found_out(
