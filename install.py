@@ -13,7 +13,6 @@ from __future__ import annotations  # older Pythons have to read this file, to b
 
 import contextlib
 import errno
-import fcntl
 import os
 import re
 import shutil
@@ -123,6 +122,8 @@ def _check_room(kind: str) -> None:
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """Hold the clone, so that a second `make` waits for the first and then finds all done."""
+    import fcntl  # noqa: PLC0415 - Windows, which has none, is told before
+
     lock = os.open(PROJECT, os.O_RDONLY)
     try:
         try:

@@ -29,7 +29,7 @@ def _trials(way: Way) -> list[Trial]:
     return [run_trial(way, hazard) for one, hazard in suite.published() if one is way]
 
 
-QUICK = ("ledger", "lease", "naive-ledger")
+QUICK = ("ledger", "naive-ledger")
 """Ways whose schedules are few; the others are walked by the long tests."""
 
 

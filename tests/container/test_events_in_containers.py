@@ -66,10 +66,16 @@ def take_unstarted(stack: Stack, number: int) -> "list[MessageTypeDef]":
 
 # One of each form that an event has; tests/test_events.py gives the handler all of them.
 IN_CONTAINERS = ("one_message", "mixed_batch", "odd_ids", "fifo_groups", "too_large")
+QUICK = IN_CONTAINERS[:2]
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in STARTER_CASES if case.event in IN_CONTAINERS], ids=str
+    "case",
+    [
+        pytest.param(case, id=str(case), marks=() if case.event in QUICK else pytest.mark.long)
+        for case in STARTER_CASES
+        if case.event in IN_CONTAINERS
+    ],
 )
 def test_a_starter_event_ends_as_documented(
     case: StarterCase, invoke: Invoke, stack: Stack

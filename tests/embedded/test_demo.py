@@ -133,6 +133,7 @@ def test_a_second_demo_in_one_folder_is_told_and_disturbs_nothing(paths: Paths) 
     assert lifecycle.running(paths) == before
 
 
+@pytest.mark.long
 def test_an_effect_written_twice_behind_the_systems_back_is_found(paths: Paths) -> None:
     state = lifecycle.running(paths)
     assert state is not None
