@@ -40,8 +40,9 @@ _REPORT = re.compile(r"REPORT RequestId: (\S+)\tDuration: \d+ ms\tBilled Duratio
 _REST_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 
-# As template.yaml has them by default, where the embedded AWS's own are shorter.
-_PARAMETERS = {"EffectTimeoutSeconds": "15", "LeaseSeconds": "12"}
+# As template.yaml has it by default, where the embedded AWS's own is shorter. A lease keeps the
+# local one: the consumer has to have time for a takeover, and is given little here.
+_PARAMETERS = {"EffectTimeoutSeconds": "15"}
 
 Say = Callable[[str], None]
 
