@@ -183,7 +183,7 @@ def _execution_input(message_id: str, written: str, *, is_plain: bool) -> str:
         name = "body"
     else:
         name = "body_json"
-        written = strict_json.canonical(strict_json.without_noncharacters(written))
+        written = strict_json.canonical(strict_json.as_sqs_takes_it(written))
     return f'{{"{name}":{written},"message_id":{strict_json.canonical(message_id)}}}'
 
 

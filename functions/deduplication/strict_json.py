@@ -44,6 +44,7 @@ _NOT_PLAIN = re.compile(rb"[0-9]{16}|[0-9.]{17}|e\+|e-[0-9]{3}|-0\.0(?![0-9])")
 # Outside of what SQS takes (`#x9 | #xA | #xD | #x20-#xD7FF | #xE000-#xFFFD | #x10000-#x10FFFF`),
 # and not always written as an escape, as control characters are.
 _NONCHARACTERS = re.compile("[\ufffe\uffff]")
+_NOT_TAKEN_BY_SQS = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 # What any of the three needs, found without an expression in an outline of digits made 0.
 _DIGITS_AND_DOTS_TO_0 = bytes.maketrans(b".123456789", b"0" * 10)
@@ -139,9 +140,13 @@ def has_noncharacters(text: str) -> bool:
     return _NONCHARACTERS.search(text) is not None
 
 
-def without_noncharacters(written: str) -> str:
-    """The same JSON text with U+FFFE and U+FFFF written as escapes."""
-    return _NONCHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+def as_sqs_takes_it(text: str) -> str:
+    """The same JSON text with what SQS does not take written as escapes.
+
+    JSON may have U+FFFE, U+FFFF and, as Python reads it, lone surrogates raw (`SendMessage`, API
+    reference, names the set that SQS takes).
+    """
+    return _NOT_TAKEN_BY_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def outline_of(text: str) -> bytes:

@@ -1,7 +1,6 @@
 """Posting what a consumer cannot finish by itself to DeadLetterQueue, for a decision."""
 
 import json
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from deduplication.delivery import Delivery
 from deduplication.fingerprints import timestamp
 from deduplication.message import Message
-from deduplication.strict_json import canonical
+from deduplication.strict_json import as_sqs_takes_it, canonical
 from locking.attempt import Attempt
 
 if TYPE_CHECKING:
@@ -20,9 +19,6 @@ MAX_CAUSE_CHARACTERS = 4096
 
 MAX_SQS_BYTES = 1024 * 1024
 """Largest message of SQS ("Amazon SQS message quotas")."""
-
-# What JSON may have raw and SQS rejects: `SendMessage`, API reference.
-_NOT_TAKEN_BY_SQS = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +100,7 @@ def _text_that_fits(letter: dict[str, Any]) -> str:
 
 
 def _as_sqs_takes_it(letter: dict[str, Any]) -> str:
-    text = json.dumps(letter, ensure_ascii=False)
-    return _NOT_TAKEN_BY_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return as_sqs_takes_it(json.dumps(letter, ensure_ascii=False))
 
 
 def _size(text: str) -> int:
