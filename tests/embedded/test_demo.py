@@ -134,17 +134,23 @@ def test_a_second_demo_in_one_folder_is_told_and_disturbs_nothing(paths: Paths) 
 
 
 @pytest.mark.long
-def test_an_effect_written_twice_behind_the_systems_back_is_found(paths: Paths) -> None:
+def test_an_effect_written_twice_behind_the_systems_back_is_found(
+    paths: Paths, tmp_path: Path
+) -> None:
+    file = tmp_path / "once.jsonl"
+    file.write_text('{"message_id": "once", "practice": "main"}\n')
+    before = demo(paths, "--keep", "--input", str(file))
     state = lifecycle.running(paths)
     assert state is not None
     stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
     stack.dynamodb.put_item(
         TableName=stack.appointments_table,
-        Item={"message_id": {"S": "good"}, "appointment_id": {"S": "appointment-by-hand"}},
+        Item={"message_id": {"S": "once"}, "appointment_id": {"S": "appointment-by-hand"}},
     )
     process = start(paths, "--keep", "--messages", "1", "--faults", "none", "--json")
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 1
+    assert before["acted_on_twice"] == 0
     assert json.loads(out)["acted_on_twice"] == 1
     assert json.loads(out)["exactly_once"] is False
 
