@@ -15,7 +15,7 @@ from actonce import audit_package
 from actonce.embedded.paths import PROJECT
 from actonce.errors import WrongUse
 from actonce.s3_uri import bucket_and_prefix
-from tests.embedded.command_line import ACTONCE
+from tests.actonce_server import run_actonce
 
 SHIPPED_WITH_SPARK = {"pyspark", "py4j"}
 ONLY_WHERE_IT_IS_NEEDED = {
@@ -25,15 +25,8 @@ ONLY_WHERE_IT_IS_NEEDED = {
 
 
 def package(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(ACTONCE), "audit", "package", *arguments],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), "ACTONCE_DIR": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "ACTONCE_DIR": str(folder)}
+    return run_actonce(("audit", "package", *arguments), environment, folder=folder)
 
 
 def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:

@@ -10,21 +10,13 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from tests.embedded.command_line import ACTONCE
+from tests.actonce_server import run_actonce
 from tests.report import summaries
 
 
 def draw(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
-    return subprocess.run(
-        [str(ACTONCE), "audit", "page", *arguments],
-        cwd=folder,
-        env=inherited | environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_actonce(("audit", "page", *arguments), inherited | environment, folder=folder)
 
 
 def test_a_folder_of_results_becomes_a_page(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ import typer
 from typer.main import get_command
 
 from actonce import cli
-
-ACTONCE = Path(sysconfig.get_path("scripts")) / "actonce"
+from tests.actonce_server import ACTONCE, run_actonce
 
 
 def run(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -27,16 +25,7 @@ def run(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.Complet
         "AWS_EC2_METADATA_DISABLED": "true",
         "COLUMNS": "80",
     }
-    return subprocess.run(
-        [str(ACTONCE), *arguments],
-        env=environment | variables,
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_actonce(arguments, environment | variables, folder=tmp_path)
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -195,3 +184,12 @@ def test_it_runs_as_a_module_too(tmp_path: Path) -> None:
     )
     assert answer.returncode == 0
     assert "where" in answer.stdout
+
+
+def test_the_installed_script_is_the_same(tmp_path: Path) -> None:
+    by_script = subprocess.run(
+        [str(ACTONCE), "where"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    forked = run(tmp_path, "where")
+    assert by_script.returncode == forked.returncode == 2
+    assert (by_script.stdout, by_script.stderr) == (forked.stdout, forked.stderr)

@@ -3,14 +3,11 @@
 import json
 import os
 import subprocess
-import sysconfig
-from pathlib import Path
 from typing import Any
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
 from actonce.embedded.lifecycle import State
-
-ACTONCE = Path(sysconfig.get_path("scripts")) / "actonce"
+from tests.actonce_server import run_actonce
 
 
 def run(state: State, *arguments: str, input_text: str = "") -> subprocess.CompletedProcess[str]:
@@ -21,15 +18,7 @@ def run(state: State, *arguments: str, input_text: str = "") -> subprocess.Compl
         "PATH": os.environ["PATH"],
         "HOME": "/nonexistent",
     }
-    return subprocess.run(
-        [str(ACTONCE), *arguments],
-        env=environment,
-        input=input_text,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_actonce(arguments, environment, input_text=input_text)
 
 
 def run_json(state: State, *arguments: str, input_text: str = "") -> Any:

@@ -18,7 +18,8 @@ from actonce.embedded.lifecycle import State
 from pipeline.backfill_send import MAX_BATCH
 from pipeline.backfill_work import ConfirmationCount
 from tests import java
-from tests.embedded.command_line import ACTONCE, run, run_json
+from tests.actonce_server import ACTONCE
+from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_until
 
 pytestmark = java.needed

@@ -17,7 +17,8 @@ from actonce.demo import records
 from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
-from tests.embedded.command_line import ACTONCE, run
+from tests.actonce_server import ACTONCE
+from tests.embedded.command_line import run
 from tests.embedded.hazards import (
     Sent,
     disagreement,
