@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
-from aws_lambda_powertools import Logger
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+import log_lines
 from deduplication.fingerprints import timestamp
 from deduplication.identity import stored_message_id
 from effect import NotPerformed, Rejected, answer
@@ -31,7 +31,7 @@ DEFAULT_PRACTICE = "main"
 BOOK_KEY = "#book"
 MAX_PRACTICE_CHARACTERS = 200
 
-logger = Logger()
+logger = log_lines.logger()
 
 
 def book_key(practice: str) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
-from aws_lambda_powertools import Logger
 from botocore.config import Config
 
+import log_lines
 from deduplication.fingerprints import timestamp
 from histories.day_file import added_to, key_of
 from histories.dead_letters import Record, dead_letter_records
@@ -41,7 +41,7 @@ RETRY_FOR_SECONDS: Final = 60.0
 RESERVED_SECONDS: Final = 90.0
 """Kept for the calls in flight and for writing; more than `RETRY_FOR_SECONDS`."""
 
-logger = Logger()
+logger = log_lines.logger()
 
 
 class TooManyExecutions(Exception):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics, single_metric
+from aws_lambda_powertools import Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.batch import (
     AsyncBatchProcessor,
@@ -15,6 +15,7 @@ from aws_lambda_powertools.utilities.batch import (
     async_process_partial_response,
 )
 
+import log_lines
 from deduplication.delivery import Delivery
 from deduplication.delivery_record import delivery_record
 from deduplication.refusal import Refusal
@@ -23,7 +24,7 @@ from deduplication.start import End
 LARGEST_BATCH = 10
 """Records handled side by side; template.yaml allows no larger batch."""
 
-logger = Logger()
+logger = log_lines.logger()
 metrics = Metrics()
 
 

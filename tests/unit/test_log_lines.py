@@ -1,0 +1,28 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import log_lines
+
+
+@given(st.dictionaries(st.text(), st.text() | st.integers() | st.none()))
+def test_a_line_is_its_record_and_a_terminal_can_be_shown_it(record: dict[str, Any]) -> None:
+    line = log_lines.log_line(record)
+    assert json.loads(line) == record
+    assert line.isprintable()
+
+
+def test_letters_stay_legible_and_what_acts_is_escaped() -> None:
+    assert log_lines.log_line({"message_id": "Zoë"}) == '{"message_id":"Zoë"}'
+    line = log_lines.log_line({"message_id": "\x1b[2J\x9b\x7f\u202e\ud800"})
+    assert line == r'{"message_id":"\u001b[2J\u009b\u007f\u202e\ud800"}'
+
+
+def test_the_functions_write_such_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    log_lines.logger().info("delivery", extra={"message_id": "a\u202eb", "error": ValueError("x")})
+    out, _ = capfd.readouterr()
+    assert r"a\u202eb" in out
+    assert json.loads(out)["error"] == "x"
