@@ -38,7 +38,7 @@ class Execution:
     output: dict[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """For machines; without the message."""
+        """For machines; without the message. `effect` is what the effect said of itself."""
         return {
             "arn": self.arn,
             "name": self.name,
@@ -48,6 +48,7 @@ class Execution:
             "error": self.error,
             "cause": self.cause,
             "outcome": self.output.get("outcome"),
+            "effect": self.output.get("effect"),
         }
 
 

@@ -27,6 +27,7 @@ from actonce.commands.send import _Ends
 from actonce.deployed import MessageReader
 from actonce.errors import Failed
 from actonce.sending import NotSent
+from actonce.standing import sentence
 from actonce.story import Story
 from pipeline.visible import Guarded, json_text, visible
 from tests.hostile import ACT_HIDE_OR_REORDER, HOSTILE, HOSTILE_SENT, forbidden, texts, without_own
@@ -425,7 +426,7 @@ def test_where_tells_codes(monkeypatch: pytest.MonkeyPatch, json_: tuple[str, ..
 )
 def test_the_command_that_is_told_can_be_copied(message_id: str, named: str) -> None:
     told = replace(story(message_id), row={"outcome": "dead_letter"})
-    assert where._how_it_stands(told).endswith(f"actonce dead-letters show {named}")
+    assert sentence(told).endswith(f"actonce dead-letters show {named}")
 
 
 # --------------------------------------------------------------------------- the job's own prints

@@ -1,0 +1,91 @@
+"""How a message stands: one sentence that says no more than what was found says.
+
+Whether it was acted on is told by the effects that were found, or else by the word of whoever
+acted: an effect of a team's own leaves nothing in the Appointments table, and "it was not acted on"
+would have it done again.
+"""
+
+import json
+import shlex
+from typing import Any
+
+from actonce.story import Story
+from pipeline.visible import visible
+
+DESCRIPTION_CHARACTERS = 200
+"""As much of an effect's description as is told in the sentence; `--json` has it whole."""
+
+_ACTED = frozenset({"performed", "found"})
+
+
+def sentence(story: Story) -> str:
+    """Where the message is now, and whether it was acted on."""
+    row = story.row or {}
+    if story.dead_letters and not story.dead_letters[-1].over:
+        return (
+            "It is a dead letter and waits for a decision: "
+            f"actonce dead-letters show {message_argument(story)}"
+        )
+    if row.get("outcome") == "dead_letter":
+        return f"It is a dead letter: actonce dead-letters show {message_argument(story)}"
+    if story.row is None and story.execution is None:
+        place = "in UnstartedQueue" if story.unstarted else "nowhere any more"
+        return f"No execution is known; it lies {place}; {acted_on(story)}."
+    outcome = outcome_of(story)
+    status = row["status"] if story.execution is None else story.execution.status
+    suppressed = sum(line["end"] == "suppressed" for line in story.deliveries)
+    return (
+        f"Its {'row' if story.execution is None else 'execution'} is {status}"
+        f"{f' ({outcome})' if outcome else ''}; {acted_on(story)}; "
+        f"{suppressed} of {len(story.deliveries)} deliveries suppressed."
+    )
+
+
+def outcome_of(story: Story) -> str | None:
+    """`performed`, `found`, `resolved`, `rejected` or `dead_letter`; None while it is open."""
+    if story.execution is not None:
+        outcome = story.execution.output.get("outcome")
+    else:
+        outcome = (story.row or {}).get("outcome")
+    return None if outcome is None else str(outcome)
+
+
+def description_of(story: Story) -> Any:
+    """What the effect said of itself: by the execution's output, or by the row; or None."""
+    if story.execution is not None:
+        return story.execution.output.get("effect")
+    text = (story.row or {}).get("effect")
+    return None if text is None else json.loads(text)
+
+
+def acted_on(story: Story) -> str:
+    """Whether it was acted on, and who says so."""
+    if story.effects:
+        times = len(story.effects)
+        return f"it was acted on {'once' if times == 1 else f'{times} times'}"
+    outcome = outcome_of(story)
+    if outcome in _ACTED:
+        who = "row" if story.execution is None else "execution"
+        return f"it was acted on, by the word of its {who}{_described(description_of(story))}"
+    if outcome == "resolved":
+        return "it was acted on, by the word of whoever resolved it"
+    if story.execution is not None and story.execution.status == "RUNNING":
+        return "no effect of it is known so far"
+    return "no effect of it is known"
+
+
+def message_argument(story: Story) -> str:
+    """The message as an argument that can be copied into a shell."""
+    message_id = story.message_id
+    if visible(message_id) != message_id:
+        return story.execution_name
+    return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"
+
+
+def _described(effect: Any) -> str:
+    if effect is None:
+        return ""
+    text = json.dumps(effect, ensure_ascii=False)
+    if len(text) > DESCRIPTION_CHARACTERS:
+        text = text[: DESCRIPTION_CHARACTERS - 1] + "…"
+    return f": {text}"

@@ -1,0 +1,111 @@
+"""The sentence of `where`: nothing is said to be undone only because a table of ours is empty."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from actonce.history import Execution
+from actonce.standing import DESCRIPTION_CHARACTERS, sentence
+from actonce.story import Story
+
+AT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+
+def story(
+    *,
+    status: str | None = None,
+    output: dict[str, Any] | None = None,
+    row: dict[str, Any] | None = None,
+    effects: int = 0,
+    ends: tuple[str, ...] = ("started",),
+) -> Story:
+    execution = (
+        Execution("arn", "m-1", status, AT, None, None, None, {"message_id": "m-1"}, output or {})
+        if status
+        else None
+    )
+    return Story(
+        message_id="m-1",
+        execution_name="m-1",
+        deliveries=[{"end": end} for end in ends],
+        fingerprint=None,
+        row=row,
+        execution=execution,
+        steps=[],
+        dead_letters=[],
+        effects=[{"appointment_id": f"appointment-{n}"} for n in range(effects)],
+        unstarted=[],
+    )
+
+
+CARD = {"order": "o-7"}
+NOTHING = "0 of 1 deliveries suppressed."
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (
+            story(status="SUCCEEDED", output={"outcome": "performed", "effect": CARD}, effects=1),
+            f"Its execution is SUCCEEDED (performed); it was acted on once; {NOTHING}",
+        ),
+        (
+            story(status="SUCCEEDED", output={"outcome": "performed", "effect": CARD}, effects=2),
+            f"Its execution is SUCCEEDED (performed); it was acted on 2 times; {NOTHING}",
+        ),
+        (
+            story(status="SUCCEEDED", output={"outcome": "performed", "effect": CARD}),
+            (
+                "Its execution is SUCCEEDED (performed); it was acted on, by the word of its "
+                f'execution: {{"order": "o-7"}}; {NOTHING}'
+            ),
+        ),
+        (
+            story(status="SUCCEEDED", output={"outcome": "found", "effect": None}),
+            (
+                "Its execution is SUCCEEDED (found); it was acted on, by the word of its execution; "
+                f"{NOTHING}"
+            ),
+        ),
+        (
+            story(status="SUCCEEDED", output={"outcome": "resolved", "note": "by telephone"}),
+            (
+                "Its execution is SUCCEEDED (resolved); it was acted on, by the word of whoever "
+                f"resolved it; {NOTHING}"
+            ),
+        ),
+        (
+            story(status="RUNNING", ends=("started", "suppressed")),
+            (
+                "Its execution is RUNNING; no effect of it is known so far; "
+                "1 of 2 deliveries suppressed."
+            ),
+        ),
+        (
+            story(status="FAILED"),
+            f"Its execution is FAILED; no effect of it is known; {NOTHING}",
+        ),
+        (
+            story(row={"status": "COMPLETE", "outcome": "performed", "effect": '{"order": "o-7"}'}),
+            (
+                "Its row is COMPLETE (performed); it was acted on, by the word of its row: "
+                f'{{"order": "o-7"}}; {NOTHING}'
+            ),
+        ),
+        (
+            story(row={"status": "IN_PROGRESS"}),
+            f"Its row is IN_PROGRESS; no effect of it is known; {NOTHING}",
+        ),
+        (story(), "No execution is known; it lies nowhere any more; no effect of it is known."),
+    ],
+)
+def test_it_says_what_is_known_and_by_whom(told: Story, expected: str) -> None:
+    assert sentence(told) == expected
+
+
+def test_a_long_description_is_cut() -> None:
+    long = story(status="SUCCEEDED", output={"outcome": "performed", "effect": {"x": "y" * 9_999}})
+    told = sentence(long)
+    assert "…; 0 of 1" in told
+    assert len(told) < DESCRIPTION_CHARACTERS + 200
