@@ -154,9 +154,19 @@ class Stack:
         return self.outputs.get("LedgerTableName")
 
     @property
+    def is_example(self) -> bool:
+        """Whether the effect is the example's appointments, and not a team's own function."""
+        return "AppointmentsTableName" in self.outputs
+
+    @property
     def appointments_table(self) -> str:
-        """Name of the Appointments table."""
+        """Name of the Appointments table, which only the example has."""
         return self.outputs["AppointmentsTableName"]
+
+    @property
+    def find_function(self) -> str | None:
+        """What looks up effects, by name or ARN; None where a person does."""
+        return self.outputs.get("FindFunctionArn")
 
     @property
     def state_machine(self) -> str:

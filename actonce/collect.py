@@ -290,6 +290,12 @@ class _Run:
     # ----------------------------------------------------------------- effects
 
     def _effects(self) -> None:
+        if not self.stack.is_example:
+            self.result.missing.append(
+                "effects: this stack's effect is a function of your own; bring its effects as JSON "
+                "Lines (docs/records.md)."
+            )
+            return
         pages = self.stack.dynamodb.get_paginator("scan").paginate(
             TableName=self.stack.appointments_table,
             FilterExpression="begins_with(appointment_id, :appointment)",

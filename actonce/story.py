@@ -68,7 +68,8 @@ class Story:
         deliveries: lines of the starter's log.
         fingerprint: the row, `fingerprint` and `first_seen`.
         row: of the ledger, where a ledger or a lease stands in the state machine's place.
-        effects: items of the Appointments table, without the request.
+        effects: items of the Appointments table, without the request; none where the effect is a
+            team's own, of which the execution or the row tells.
         unstarted: what lies in UnstartedQueue now.
     """
 
@@ -212,6 +213,8 @@ def _row(row: Record | None) -> Record | None:
 
 
 def _effects(stack: Stack, message_id: str) -> list[Record]:
+    if not stack.is_example:
+        return []
     pages = stack.dynamodb.get_paginator("query").paginate(
         TableName=stack.appointments_table,
         KeyConditionExpression="message_id = :id AND begins_with(appointment_id, :appointment)",

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
-from appointments import book_from_environment
 from deduplication.batch import LARGEST_BATCH, Batch, metrics
 from deduplication.message import MessageReader
 from deduplication.unstarted import UnstartedQueue
+from invoked_effect import InvokedEffect, client_config
 from locking.consumer import Consumer
 from locking.dead_letters import DeadLetterQueue
 from locking.lease import Lease, seconds_for_a_takeover
@@ -23,6 +23,7 @@ from locking.ledger import Ledger
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from effect import Effect
     from locking.attempt import ProcessingLocks
 
 
@@ -46,7 +47,7 @@ def consumer_from_environment() -> Consumer:
             os.environ.get("MESSAGE_ID_FROM", "body:message_id"), os.environ.get("CONTENT_FROM", "")
         ),
         locks=locks,
-        effect=book_from_environment(),
+        effect=_effect(),
         unstarted=UnstartedQueue(sqs, os.environ["UNSTARTED_QUEUE_URL"]),
         dead_letters=DeadLetterQueue(sqs, os.environ["DEAD_LETTER_QUEUE_URL"]),
         lock_timeout=lock_timeout,
@@ -54,12 +55,31 @@ def consumer_from_environment() -> Consumer:
     )
 
 
+def _effect() -> "Effect":
+    """The team's own function, or the example."""
+    function = os.environ.get("EFFECT_FUNCTION_ARN", "")
+    if not function:
+        from appointments import book_from_environment  # noqa: PLC0415 - the example's alone
+
+        return book_from_environment()
+    timeout = float(os.environ["EFFECT_TIMEOUT_SECONDS"])
+    return InvokedEffect(
+        boto3.client("lambda", config=client_config(timeout)),
+        function,
+        os.environ.get("FIND_FUNCTION_ARN", ""),
+        timeout,
+    )
+
+
 def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
     """The way that STRATEGY names, and its lock time-out in seconds."""
     strategy, table = os.environ["STRATEGY"], os.environ["LEDGER_TABLE"]
     timeout = float(os.environ["FUNCTION_TIMEOUT_SECONDS"])
-    # Lambda ends the invocation at its time-out; after the margin no straggler can act.
+    # Lambda ends the invocation at its time-out; after the margin no straggler can act. A function
+    # that it had called may be at work for its own time besides.
     straggler = float(os.environ["STRAGGLER_MARGIN_SECONDS"])
+    if os.environ.get("EFFECT_FUNCTION_ARN"):
+        straggler += float(os.environ["EFFECT_TIMEOUT_SECONDS"])
     if strategy == "ledger":
         ledger = Ledger(
             dynamodb,
@@ -73,9 +93,9 @@ def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
         needed = seconds_for_a_takeover(seconds, straggler)
         if needed > timeout:
             raise ValueError(
-                f"A takeover needs {needed:g} s (LeaseSeconds one and a half times, and "
-                f"StragglerMarginSeconds), and the consumer has {timeout:g} s: lower one of the "
-                "two, or raise StarterTimeoutSeconds."
+                f"A takeover needs {needed:g} s (LeaseSeconds one and a half times, "
+                "StragglerMarginSeconds, and with EffectFunctionArn EffectTimeoutSeconds), and the "
+                f"consumer has {timeout:g} s: lower one of them, or raise StarterTimeoutSeconds."
             )
         return Lease(dynamodb, table, straggler_seconds=straggler), seconds
     raise ValueError(f"STRATEGY is {strategy!r}, expected 'ledger' or 'lease'")

@@ -87,7 +87,8 @@ def worker(
         raise WrongUse(
             f"The stack {stack_name!r} has no ledger: deploy it with Strategy={strategy.value}."
         )
-    os.environ.setdefault("APPOINTMENTS_TABLE", stack.appointments_table)
+    if stack.is_example:
+        os.environ.setdefault("APPOINTMENTS_TABLE", stack.appointments_table)
     values = parameters(stack)
     locks: ProcessingLocks
     if strategy is Way.LEDGER:

@@ -24,6 +24,7 @@ from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
 from actonce.embedded import lambda_runtime, local_stack
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.errors import Failed, WrongUse
+from actonce.history import short_cause
 
 STACK_NAME = "actonce"
 _ARTIFACTS_BUCKET = "actonce-artifacts"
@@ -44,6 +45,7 @@ _WARM_STARTERS = 3
 _WARM_EFFECTS = 7
 _WARM_WAVE = 3  # one process, then three more with every wave
 _WARM_TRIES = 3
+WARM_UP_ID = "warm-up"
 
 Say = Callable[[str], None]
 
@@ -380,7 +382,8 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
     _sam(deploy, paths, AWS_ENDPOINT_URL=state.endpoint_url)
     stack = Stack.find(aws, STACK_NAME)
     say("Starting the functions")
-    _call_at_once(stack, 1)
+    if complaint := _call_at_once(stack, 1):
+        say(complaint)
     return stack
 
 
@@ -436,34 +439,56 @@ def _sam(arguments: list[str], paths: Paths, **variables: str) -> None:
         raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {paths.deploy_log}.")
 
 
-def warm(stack: Stack) -> None:
+def warm(stack: Stack, say: Say = lambda _: None) -> None:
     """Start as many processes of the functions as a load keeps busy, by calls that change nothing.
 
     In growing waves: all at once they would overrun Lambda's 10 s init limit and the effect's
     time-out on a machine that is busy.
     """
     for wave in range(1, _WARM_EFFECTS + 1, _WARM_WAVE):
-        _call_at_once(stack, wave)
+        if complaint := _call_at_once(stack, wave):
+            say(complaint)
+            return
 
 
-def _call_at_once(stack: Stack, times: int) -> None:
-    """Call each function; the first call of all writes the bytecode that the others then read."""
-    find = json.dumps({"operation": "find", "message": {"message_id": "warm-up"}})
+def _call_at_once(stack: Stack, times: int) -> str | None:
+    """Call each function; the first call of all writes the bytecode that the others then read.
 
-    def call(function_and_event: tuple[str, str]) -> None:
-        function, event = function_and_event
+    Returns:
+        What is wrong with looking up, if something is: `find` of an id that never was must say so,
+        but a provider may be away, and that is no reason to take a stack down.
+
+    Raises:
+        Failed: what the queue feeds does not start.
+    """
+    find = json.dumps({"operation": "find", "message": {"message_id": WARM_UP_ID}})
+
+    def error_of(function: str, event: str) -> str | None:
         for _ in range(_WARM_TRIES):
             answer = stack.lambda_.invoke(FunctionName=function, Payload=event.encode())
             if "FunctionError" not in answer:
-                return
-        raise Failed(f"{function} does not start: {answer['Payload'].read().decode()}")
+                return None
+        return answer["Payload"].read().decode(errors="replace")
 
-    calls = [(stack.starter_function, json.dumps({"Records": []}))] * min(times, _WARM_STARTERS)
     # Behind a lock the effect is in the consumer, and its own function has nothing to do.
-    if stack.ledger_table is None:
-        calls += [(stack.appointments_function, find)] * times
+    finds = (stack.find_function or "") if stack.ledger_table is None else ""
+    starts = min(times, _WARM_STARTERS)
     try:
-        with ThreadPoolExecutor(len(calls)) as threads:
-            list(threads.map(call, calls))
+        with ThreadPoolExecutor(starts + times) as threads:
+            begun = [
+                threads.submit(error_of, stack.starter_function, json.dumps({"Records": []}))
+                for _ in range(starts)
+            ]
+            looked = [threads.submit(error_of, finds, find) for _ in range(times if finds else 0)]
+        error = next(filter(None, (one.result() for one in begun)), None)
+        if error is not None:
+            raise Failed(f"{stack.starter_function} does not start: {error}")
+        error = next(filter(None, (one.result() for one in looked)), None)
     except (ClientError, BotoCoreError) as error:
         raise Failed(f"The functions could not be called: {error}") from error
+    if error is None:
+        return None
+    return (
+        f"{finds} cannot look up whether {WARM_UP_ID!r} was performed, so an unknown outcome "
+        f"would wait for a person: {short_cause(error)}"
+    )

@@ -64,8 +64,8 @@ NOTHING = "0 of 1 deliveries suppressed."
         (
             story(status="SUCCEEDED", output={"outcome": "found", "effect": None}),
             (
-                "Its execution is SUCCEEDED (found); it was acted on, by the word of its execution; "
-                f"{NOTHING}"
+                "Its execution is SUCCEEDED (found); it was acted on, by the word of its "
+                f"execution; {NOTHING}"
             ),
         ),
         (
