@@ -391,6 +391,9 @@ class Stage:
                 raise ended.error
             if ended.error is not None:
                 self.world.tell(name, "gives the delivery back", type(ended.error).__name__)
+                comes_back_after = getattr(ended.error, "comes_back_after", None)
+                if comes_back_after is not None:
+                    self.queue.come_back(record, comes_back_after)
 
         self.world.spawn(
             Process(

@@ -29,6 +29,7 @@ from actonce.conformance.stage import (
     MAX_ROUNDS,
     MEMORY_TABLE,
     MOST_RECEIVES_BEHIND_LOCKS,
+    PATIENCE,
     STRAGGLER_MARGIN,
     UNSTARTED,
     Handler,
@@ -42,7 +43,7 @@ _READER = MessageReader()
 
 
 def _host(world: World) -> Host:
-    return Host(world.wall, world.monotonic, world.sleep, world.new_id)
+    return Host(world.wall, world.monotonic, world.sleep, world.new_id, lambda: 1.0)
 
 
 def _ledger(stage: Stage) -> Handler:
@@ -94,6 +95,7 @@ def _consume(stage: Stage, locks: ProcessingLocks, lock_timeout: float) -> Handl
         dead_letters=DeadLetterQueue(stage.sqs, DEAD_LETTERS),
         lock_timeout=lock_timeout,
         max_rounds=MAX_ROUNDS,
+        patience=PATIENCE / 1000,
     )
 
     def handle(record: Record) -> None:
