@@ -139,17 +139,20 @@ def _row_of_before(stage: Stage) -> None:
     stage.send("a")
 
 
-def _provider_down(*outages: int) -> Callable[[Stage], None]:
-    def set_up(stage: Stage) -> None:
-        stage.performed.down_until = stage.world.pick(outages)
-        stage.performed.back_after = stage.world.pick((None, 0.0, 60.0, float(DAY)))
-        stage.send("a")
+def _provider_down(stage: Stage) -> None:
+    stage.performed.down_until = stage.world.pick((90_000, 50 * MINUTE))
+    stage.performed.back_after = stage.world.pick((None, 0.0, 60.0, float(DAY)))
+    stage.send("a")
 
-    return set_up
+
+def _provider_gone(stage: Stage) -> None:
+    stage.performed.down_until = 3 * 60 * MINUTE
+    stage.performed.back_after = stage.world.pick((None, 60.0))
+    stage.send("a")
 
 
 def _find_down(stage: Stage) -> None:
-    stage.performed.blind_until = stage.world.pick((10_000, 50 * MINUTE, 3 * 60 * MINUTE))
+    stage.performed.blind_until = stage.world.pick((50 * MINUTE, 3 * 60 * MINUTE))
     stage.send("a")
 
 
@@ -450,7 +453,7 @@ SCENARIOS = (
         "the provider is down",
         "The effect proves for 90 s, or for 50 minutes, that it did not happen, and says when to "
         "come back, or does not.",
-        _provider_down(90_000, 50 * MINUTE),
+        _provider_down,
         is_of_effect=True,
     ),
     Scenario(
@@ -458,7 +461,7 @@ SCENARIOS = (
         "the provider is down for hours",
         "The same for three hours; one more thing goes wrong, or an execution is aborted in any "
         "state, and redriven or not.",
-        _provider_down(3 * 60 * MINUTE),
+        _provider_gone,
         (Hazard.CRASH, Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.ABORTED),
         1,
         is_of_effect=True,
@@ -467,8 +470,9 @@ SCENARIOS = (
     Scenario(
         "find-down",
         "the effect cannot be looked up",
-        "The effect's answer is lost, or a process crashes, and for 10 s, 50 minutes or three "
-        "hours nothing can be looked up.",
+        "The effect's answer is lost, or a process crashes, and for 50 minutes or three hours "
+        "nothing can be looked up; the effect may not happen at first, and the execution be "
+        "aborted.",
         _find_down,
         (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.NOT_PERFORMED, Hazard.ABORTED),
         2,

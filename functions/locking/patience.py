@@ -6,13 +6,17 @@ random moment of the next window, counted from the first time that it failed:
     0 ── 10 ── 30 ──── 90 ──────── 270 ──────────────── 810 ── and every 600 s after that
 
 So many that wait do not come back together, an hour costs ten tries, and what comes back within a
-minute is not kept waiting for ten. The last try is when the patience ends.
+minute is not kept waiting for ten. Where the patience is less than an hour the windows are shorter in
+proportion. The last try is when the patience ends.
 """
 
 from effect import LONGEST_RETRY_AFTER_SECONDS
 
-_GROWING = (10, 30, 90, 270, 810)
-_WIDEST = 600
+_UNIT = 10.0
+_SHARE = 360
+"""The first window is so much of the patience, at most `_UNIT`; the others are multiples of it."""
+_GROWING = (1, 3, 9, 27, 81)
+_WIDEST = 60
 
 
 class TriedLater(Exception):
@@ -46,17 +50,18 @@ def next_wait(
     """
     since = waited or 0.0
     left = max(patience - since, 0.0)
-    begins, ends = _window(waited)
+    unit = max(0.001, min(_UNIT, patience / _SHARE))
+    begins, ends = (unit * edge for edge in _window(None if waited is None else waited / unit))
+    if ends >= patience:
+        return left
     if retry_after is not None:
         soonest = max(begins - since, min(retry_after, LONGEST_RETRY_AFTER_SECONDS))
         return min(soonest * (1 + chance / 10), left)
-    if ends >= patience:
-        return left
     return begins - since + chance * (ends - begins)
 
 
 def _window(waited: float | None) -> tuple[float, float]:
-    """Where the next window begins and ends, in seconds since the first failure."""
+    """Where the next window begins and ends, in units since the first failure."""
     if waited is None:
         return 0, _GROWING[0]
     for begins, ends in zip(_GROWING, _GROWING[1:], strict=False):
