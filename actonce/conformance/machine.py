@@ -25,7 +25,8 @@ _INVOKE = "arn:aws:states:::lambda:invoke"
 _SEND_AND_WAIT = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
 
 _ENTERED = "EnteredTime"
-_LATEST = 1 - 2**-20
+CHANCE = 0.5
+"""What is drawn wherever chance would decide, by executions and consumers."""
 
 _KNOWN = {
     "Task": {"Resource", "Arguments", "TimeoutSeconds", "Output", "Retry", "Catch", "Next", "End"},
@@ -327,8 +328,8 @@ def _parsed(expression: str) -> Jsonata:
 
 
 def _random() -> float:
-    """As late as can be: a wait without its jitter."""
-    return _LATEST
+    """Always the same: when exactly it is tried again is no choice that a walk makes."""
+    return CHANCE
 
 
 def _string(value: Any) -> str:

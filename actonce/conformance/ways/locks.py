@@ -7,6 +7,7 @@ the fence, as the example's does, and with one that cannot.
 from collections.abc import Callable
 from dataclasses import replace
 
+from actonce.conformance.machine import CHANCE
 from actonce.conformance.queues import Record
 from actonce.conformance.shipped import (
     Consumer,
@@ -43,7 +44,7 @@ _READER = MessageReader()
 
 
 def _host(world: World) -> Host:
-    return Host(world.wall, world.monotonic, world.sleep, world.new_id, lambda: 1.0)
+    return Host(world.wall, world.monotonic, world.sleep, world.new_id, lambda: CHANCE)
 
 
 def _ledger(stage: Stage) -> Handler:
