@@ -189,7 +189,7 @@ def _whole(seconds: Any) -> float:
     """What a Wait takes; anything else would fail the execution, and no Catch sees it."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise StateFailed("States.QueryEvaluationError", f"Seconds: {seconds!r}")
-    if seconds != int(seconds) or not 0 <= seconds <= 99_999_999:  # noqa: PLR2004 - AWS's own
+    if seconds != int(seconds) or not 0 <= seconds <= 99_999_999:
         raise StateFailed("States.QueryEvaluationError", f"Seconds: {seconds!r}")
     return float(seconds)
 

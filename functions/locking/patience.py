@@ -6,9 +6,11 @@ random moment of the next window, counted from the first time that it failed:
     0 ── 10 ── 30 ──── 90 ──────── 270 ──────────────── 810 ── and every 600 s after that
 
 So many that wait do not come back together, an hour costs ten tries, and what comes back within a
-minute is not kept waiting for ten. Where the patience is less than an hour the windows are shorter in
-proportion. The last try is when the patience ends.
+minute is not kept waiting for ten. Where the patience is less than an hour the windows are shorter
+in proportion. The last try is when the patience ends.
 """
+
+import itertools
 
 from effect import LONGEST_RETRY_AFTER_SECONDS
 
@@ -64,9 +66,10 @@ def _window(waited: float | None) -> tuple[float, float]:
     """Where the next window begins and ends, in units since the first failure."""
     if waited is None:
         return 0, _GROWING[0]
-    for begins, ends in zip(_GROWING, _GROWING[1:], strict=False):
+    for begins, ends in itertools.pairwise(_GROWING):
         if waited < begins:
             return begins, ends
-    last = _GROWING[-1]
-    begins = last if waited < last else last + _WIDEST * ((waited - last) // _WIDEST + 1)
-    return begins, begins + _WIDEST
+    last = float(_GROWING[-1])
+    if waited >= last:
+        last += _WIDEST * ((waited - last) // _WIDEST + 1)
+    return last, last + _WIDEST

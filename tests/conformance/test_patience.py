@@ -6,7 +6,7 @@ import pytest
 
 from actonce.conformance.hazards import MINUTE, Scenario
 from actonce.conformance.process import Hazard
-from actonce.conformance.stage import DEAD_LETTERS, Stage
+from actonce.conformance.stage import Stage
 from actonce.conformance.trial import Trial, run_trial
 from actonce.conformance.verdict import Kind
 from actonce.conformance.ways.known import way
