@@ -28,28 +28,31 @@ class NotPerformed(Exception):
     """Nothing happened, provably. The step is tried again, with back-off and jitter.
 
     Args:
-        message: for people.
-        retry_after: seconds after which it is worth trying again, where the provider says so. It is
-            written at the end of the message, ` (retry after 30 s)`, because that is all of an
-            error that comes out of a function; one in another language writes the same. Taken for
-            `LONGEST_RETRY_AFTER_SECONDS` at most; what is no such number says nothing.
+        message: for people, as an exception's usual arguments.
+        retry_after: seconds after which it is worth trying again, where the provider says so; or
+            the text of such a number. It is written at the end of the message, ` (retry after
+            30 s)`, because that is all of an error that comes out of a function; one in another
+            language writes the same. Taken for `LONGEST_RETRY_AFTER_SECONDS` at most; what is no
+            number says nothing.
     """
 
     retry_after: float | None = None
 
-    def __init__(self, message: str = "", *, retry_after: float | None = None) -> None:
+    def __init__(self, *message: object, retry_after: float | str | None = None) -> None:
         self.retry_after = _seconds(retry_after)
-        if self.retry_after is not None:
-            said = f"(retry after {self.retry_after:g} s)"
-            message = message if message.endswith(said) else f"{message} {said}".lstrip()
-        super().__init__(message)
+        if self.retry_after is None:
+            super().__init__(*message)
+            return
+        text = str(Exception(*message))
+        said = f"(retry after {self.retry_after:g} s)"
+        super().__init__(text if text.endswith(said) else f"{text} {said}".lstrip())
 
 
 def _seconds(said: Any) -> float | None:
     """Never an error: that nothing happened is worth more than when to come back."""
     try:
         seconds = float(said)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if math.isnan(seconds):
         return None

@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,7 +23,7 @@ Fed = Callable[[str], Stack]
 
 
 @pytest.fixture
-def fed(moto_stack: Stack) -> Iterator[Fed]:
+def fed(moto_stack: Stack) -> Fed:
     """The stack with a function that its queue feeds; the argument is QueueFeeds."""
     client = moto_stack.aws.client
     packed = io.BytesIO()
@@ -60,7 +60,7 @@ def fed(moto_stack: Stack) -> Iterator[Fed]:
         )
         return stack
 
-    yield with_feeds
+    return with_feeds
 
 
 def state_of(stack: Stack) -> str:

@@ -165,6 +165,7 @@ def test_an_event_of_another_form_touches_nothing(event: dict[str, Any]) -> None
         ("120", "closed (retry after 120 s)", 120),
         (float("nan"), "closed", None),
         ("soon", "closed", None),
+        (10**400, "closed", None),
         (None, "closed", None),
     ],
 )
@@ -199,3 +200,9 @@ def test_a_subclass_that_has_its_own_form_may_say_when() -> None:
 
     with pytest.raises(NotPerformed, match=r"^busy \(retry after 7 s\)$"):
         answer(Closed(), {"operation": "perform", "message": {"message_id": "m", "body": {}}})
+
+
+@pytest.mark.parametrize("said", [(), ("closed", 7), (None,)])
+def test_it_is_raised_with_any_arguments_as_other_exceptions(said: tuple[Any, ...]) -> None:
+    assert str(NotPerformed(*said)) == str(Exception(*said))
+    assert str(NotPerformed(*said, retry_after=1)).endswith("(retry after 1 s)")
