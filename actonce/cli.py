@@ -15,6 +15,7 @@ from actonce.commands import (
     dead_letters,
     demo,
     embedded,
+    pausing,
     sam_local,
     send,
     unstarted,
@@ -58,6 +59,9 @@ app.command()(embedded.down)
 app.command()(embedded.env)
 app.command()(sam_local.sam_local)
 app.command()(send.send)
+app.command()(pausing.pause)
+app.command()(pausing.resume)
+app.command()(pausing.status)
 app.command()(where.where)
 app.command()(worker.worker)
 app.add_typer(dead_letters.app, name="dead-letters")

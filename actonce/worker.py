@@ -6,6 +6,7 @@ is tried after the first failure.
 """
 
 import contextlib
+import math
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 LONG_POLL_SECONDS = 10
 HEARTBEATS_PER_VISIBILITY = 3
 AFTER_NO_ANSWER_SECONDS = 1.0
+WHILE_PAUSED_SECONDS = 1.0
+LONGEST_VISIBILITY = 43_200
+"""Source: ChangeMessageVisibility, API reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Worker:
         visibility: seconds for which a delivery is invisible to others after each heartbeat, and
             after a failure.
         report: told of each end, see `delivery_record`.
+        is_paused: whether to leave the messages in the queue for now.
     """
 
     sqs: "SQSClient"
@@ -57,6 +62,7 @@ class Worker:
     batch: int
     visibility: int
     report: Callable[[dict[str, Any]], None]
+    is_paused: Callable[[], bool] = lambda: False
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def stop(self) -> None:
@@ -96,6 +102,9 @@ class Worker:
         is_fifo = self.queue_url.endswith(".fifo")
         attempt = {"ReceiveRequestAttemptId": str(uuid.uuid4())} if is_fifo else {}
         while not self._stopped.is_set():
+            if self.is_paused():
+                self._stopped.wait(WHILE_PAUSED_SECONDS)
+                continue
             try:
                 answer = self.sqs.receive_message(
                     QueueUrl=self.queue_url,
@@ -124,23 +133,26 @@ class Worker:
                 group = one.delivery.message_group_id
                 if self._stopped.is_set() or (group is not None and group in failed_groups):
                     continue
-                if self._done(one.delivery):
+                comes_back_after = self._consume(one.delivery)
+                if comes_back_after is None:
                     self._delete(one)
                 else:
                     failed_groups.add(group)
-                    self._show_again(one, self.visibility)
+                    self._show_again(one, comes_back_after)
                 left.pop(one.receipt_handle)
         for one in left.values():
             self._show_again(one, 0)
 
-    def _done(self, delivery: Delivery) -> bool:
+    def _consume(self, delivery: Delivery) -> int | None:
+        """None if it came to its end; else the seconds after which it is to be delivered again."""
         try:
             end = self.consumer.consume(delivery)
         except Exception as error:  # noqa: BLE001 - whatever it was, the delivery is not deleted
             self.report(delivery_record(delivery, error, datetime.now(UTC)))
-            return False
+            asked: float = getattr(error, "comes_back_after", self.visibility)
+            return min(math.ceil(asked), LONGEST_VISIBILITY)
         self.report(delivery_record(delivery, end, datetime.now(UTC)))
-        return True
+        return None
 
     @contextlib.contextmanager
     def _kept_invisible(self, left: Mapping[str, Received]) -> Iterator[None]:

@@ -21,11 +21,16 @@ Edge = tuple[str, str]
 
 WORDS: dict[Edge, str] = {
     ("PerformEffect", "End"): "performed:\\nthe happy path is one state",
-    ("PerformEffect", "PerformEffect"): "NotPerformed or throttled:\\ntry again, with back-off",
-    ("PerformEffect", "DeadLetter"): "Rejected,\\nor retries used up",
-    ("PerformEffect", "AwaitStraggler"): "anything else, or redriven:\\nit may have happened",
+    ("PerformEffect", "DeadLetter"): "Rejected",
+    ("PerformEffect", "AwaitProvider"): "NotPerformed or throttled:\\nnothing happened",
+    ("PerformEffect", "OutOfPatience?"): "not asked for,\\nor no clear yes",
+    ("PerformEffect", "AwaitStraggler"): "anything else:\\nit may have happened",
+    ("AwaitProvider", "PerformEffect"): "try again, for an hour\\n(PatienceSeconds)",
+    ("OutOfPatience?", "DeadLetter"): "the patience\\nis over",
+    ("OutOfPatience?", "AwaitStraggler"): "redriven, or\\nno clear yes",
     ("AwaitStraggler", "FindEffect"): "nothing can be\\nat work any more",
-    ("FindEffect", "FindEffect"): "try again",
+    ("FindEffect", "AwaitFind"): "cannot be\\nlooked up",
+    ("AwaitFind", "FindEffect"): "try again,\\nas long",
     ("FindEffect", "Performed?"): "looked up",
     ("FindEffect", "DeadLetter"): "cannot be\\nfound out",
     ("Performed?", "Done"): "yes",
@@ -42,7 +47,6 @@ WORDS: dict[Edge, str] = {
 _LOOKS: dict[Edge, str] = {
     ("PerformEffect", "End"): ", penwidth=2.5",
     ("Decision", "PerformEffect"): ", headport=ne",
-    ("PerformEffect", "PerformEffect"): ", headport=nw, tailport=w",
 }
 _SHAPES = {"Choice": "diamond", "Wait": "octagon", "Succeed": "oval", "Fail": "oval"}
 _FILLS = {"Succeed": "#d5f0d8", "Fail": "#f8d4d0", "Task": "#dbe9fb", "Wait": "#fdf0cd"}

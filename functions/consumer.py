@@ -52,6 +52,7 @@ def consumer_from_environment() -> Consumer:
         dead_letters=DeadLetterQueue(sqs, os.environ["DEAD_LETTER_QUEUE_URL"]),
         lock_timeout=lock_timeout,
         max_rounds=int(os.environ["MAX_ROUNDS"]),
+        patience=float(os.environ["PATIENCE_SECONDS"]),
     )
 
 

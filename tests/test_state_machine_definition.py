@@ -174,67 +174,58 @@ def first_match(rules: list[dict[str, Any]], error: str) -> dict[str, Any] | Non
     return None
 
 
-def test_only_what_proves_not_performed_is_ever_retried(states: dict[str, Any]) -> None:
-    retried = {name for rule in states["PerformEffect"]["Retry"] for name in rule["ErrorEquals"]}
+def test_only_what_proves_not_performed_is_ever_repeated_without_a_look(
+    states: dict[str, Any],
+) -> None:
+    (rule,) = (one for one in states["PerformEffect"]["Catch"] if one["Next"] == "AwaitProvider")
 
-    assert retried == PROVES_NOT_PERFORMED
+    assert set(rule["ErrorEquals"]) == PROVES_NOT_PERFORMED
+    assert states["AwaitProvider"]["Next"] == "PerformEffect"
 
 
 @pytest.mark.parametrize("error", UNKNOWN_OUTCOMES)
 def test_unknown_outcome_is_waited_out_and_looked_up(states: dict[str, Any], error: str) -> None:
     perform = states["PerformEffect"]
     catcher = first_match(perform["Catch"], error)
+    # Its own expressions may also have failed because nothing was to be asked for any more.
+    own = error == "States.QueryEvaluationError"
 
-    assert first_match(perform["Retry"], error) is None
+    assert "Retry" not in perform
     assert catcher is not None
-    assert catcher["Next"] == "AwaitStraggler"
+    assert catcher["Next"] == ("OutOfPatience?" if own else "AwaitStraggler")
+    assert states["OutOfPatience?"]["Default"] == "AwaitStraggler"
     assert states["AwaitStraggler"]["Next"] == "FindEffect"
 
 
-@pytest.mark.parametrize("error", sorted(PROVES_NOT_PERFORMED))
-def test_not_performed_is_retried_with_back_off_and_jitter(
-    states: dict[str, Any], error: str
-) -> None:
-    rule = first_match(states["PerformEffect"]["Retry"], error)
-
-    assert rule is not None
-    assert rule["MaxAttempts"] >= 3
-    assert rule["BackoffRate"] > 1
-    assert rule["JitterStrategy"] == "FULL"
-
-
 @pytest.mark.parametrize(
-    ("error", "reason"),
+    ("error", "reason", "following"),
     [
-        ("Rejected", "rejected"),
-        *((error, "not_performed") for error in sorted(PROVES_NOT_PERFORMED)),
+        ("Rejected", "rejected", "DeadLetter"),
+        *((error, "not_performed", "AwaitProvider") for error in sorted(PROVES_NOT_PERFORMED)),
     ],
 )
-def test_what_never_happened_becomes_a_dead_letter(
-    states: dict[str, Any], error: str, reason: str
+def test_what_never_happened_is_never_looked_up(
+    states: dict[str, Any], error: str, reason: str, following: str
 ) -> None:
     catcher = first_match(states["PerformEffect"]["Catch"], error)
 
     assert catcher is not None
-    assert catcher["Next"] == "DeadLetter"
+    assert catcher["Next"] == following
     assert catcher["Output"]["failure"]["reason"] == reason
 
 
-def test_rejected_is_not_retried(states: dict[str, Any]) -> None:
-    assert first_match(states["PerformEffect"]["Retry"], "Rejected") is None
-
-
-def test_looking_up_may_be_retried_after_anything_and_ends_with_a_person(
-    states: dict[str, Any],
-) -> None:
+def test_looking_up_may_be_repeated_after_anything(states: dict[str, Any]) -> None:
     find = states["FindEffect"]
 
     for error in [*UNKNOWN_OUTCOMES, *PROVES_NOT_PERFORMED]:
         catcher = first_match(find["Catch"], error)
-        assert first_match(find["Retry"], error) is not None
         assert catcher is not None
-        assert catcher["Next"] == "DeadLetter"
-        assert catcher["Output"]["failure"]["reason"] == "outcome_unknown"
+        if error == "States.QueryEvaluationError":  # no answer at all, or the patience is over
+            assert catcher["Next"] == "DeadLetter"
+            assert catcher["Output"]["failure"]["reason"] == "outcome_unknown"
+        else:
+            assert catcher["Next"] == "AwaitFind"
+    assert states["AwaitFind"]["Next"] == "FindEffect"
 
 
 # --------------------------------------------------------------------------- redrive
@@ -500,7 +491,15 @@ def test_failed_look_up_keeps_the_first_error_and_adds_its_own(states: dict[str,
 
     after = catch_output(states["FindEffect"], "SomethingNew", before, Cause="no table")
 
-    assert after == {
+    assert after == before | {
+        "since": "",
+        "retry_after": -1,
+        "unseen": "SomethingNew: no table",
+    }
+    waited = asl.evaluate(states["AwaitFind"]["Output"], input=after, context=CONTEXT)
+    assert catch_output(
+        states["FindEffect"], "States.QueryEvaluationError", waited | {"over": True}
+    ) == {
         "rounds": 2,
         "failure": {
             "reason": "outcome_unknown",
@@ -514,11 +513,127 @@ def test_cause_stays_bounded_however_often_a_look_up_fails(states: dict[str, Any
     # Each retry of an operator may fail again; what is told of it must not outgrow the state.
     state_input: dict[str, Any] = {"rounds": 0, "failure": {"error": "E", "cause": "c" * 4096}}
     for _ in range(40):
+        failed = catch_output(states["FindEffect"], "SomethingNew", state_input, Cause="f" * 32_768)
         state_input = catch_output(
-            states["FindEffect"], "SomethingNew", state_input, Cause="f" * 32_768
+            states["FindEffect"], "States.QueryEvaluationError", failed | {"over": True}
         )
 
     assert len(state_input["failure"]["cause"]) < 2 * 4096 + 100
+
+
+# --------------------------------------------------------------------------- patience
+
+SINCE = "2026-01-31T09:00:00.000Z"
+WAITING_FOR_PROVIDER = {
+    "rounds": 2,
+    "redrives": 1,
+    "since": SINCE,
+    "over": False,
+    "failure": {"reason": "not_performed", "error": "NotPerformed", "cause": "closed"},
+}
+OVER = WAITING_FOR_PROVIDER | {"over": True}
+
+
+def test_waiting_carries_rounds_and_redrives_unchanged_and_since_when(
+    states: dict[str, Any],
+) -> None:
+    caught = catch_output(
+        states["PerformEffect"], "NotPerformed", WAITING_FOR_PROVIDER, Cause="shut"
+    )
+    assert caught == {
+        "rounds": 2,
+        "redrives": 1,
+        "since": SINCE,
+        "retry_after": -1,
+        "failure": {"reason": "not_performed", "error": "NotPerformed", "cause": "shut"},
+    }
+
+    waited = asl.evaluate(states["AwaitProvider"]["Output"], input=caught, context=CONTEXT)
+
+    assert waited == WAITING_FOR_PROVIDER | {"failure": caught["failure"]}
+
+
+def test_the_patience_begins_with_the_first_failure(states: dict[str, Any]) -> None:
+    caught = catch_output(states["PerformEffect"], "NotPerformed", MESSAGE)
+    waited = asl.evaluate(states["AwaitProvider"]["Output"], input=caught, context=CONTEXT)
+
+    assert (caught["rounds"], caught["redrives"], caught["since"]) == (0, 0, "")
+    assert waited["since"] == CONTEXT["State"]["EnteredTime"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "seconds"),
+    [
+        ('{"errorMessage": "closed (retry after 30 s)", "errorType": "NotPerformed"}', 30),
+        ("(retry after 0.5 s)", 0.5),
+        ("(retry after 900 s) and (retry after 1 s)", 900),
+        ("retry after 30 s", -1),
+        ("(retry after -1 s)", -1),
+        ("(retry after 1e9 s)", -1),
+        ("(retry after 12345678901 s)", -1),
+        ("(retry after a while)", -1),
+        ("", -1),
+    ],
+)
+def test_what_a_provider_says_of_when_to_come_back_is_read(
+    states: dict[str, Any], cause: str, seconds: float
+) -> None:
+    found = catch_output(states["PerformEffect"], "NotPerformed", MESSAGE, Cause=cause)
+
+    assert found["retry_after"] == seconds
+
+
+def test_throttling_without_a_cause_says_nothing_of_when(states: dict[str, Any]) -> None:
+    found = catch_output(states["PerformEffect"], "Lambda.TooManyRequestsException", MESSAGE)
+
+    assert found["retry_after"] == -1
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_effect_is_not_asked_for_once_the_patience_is_over(
+    states: dict[str, Any], count: int
+) -> None:
+    perform = states["PerformEffect"]
+    with pytest.raises(JException, match="patience is over"):
+        asl.evaluate(
+            perform["Arguments"]["Payload"], input=OVER | {"redrives": 1}, context=in_redrive(count)
+        )
+
+    caught = catch_output(perform, "States.QueryEvaluationError", OVER, Cause="over")
+
+    assert caught == {"over": True, "rounds": 2, "failure": OVER["failure"]}
+    assert choose(states["OutOfPatience?"], caught) == "DeadLetter"
+
+
+@pytest.mark.parametrize("before", [MESSAGE, WAITING_FOR_PROVIDER, {"rounds": 2, "redrives": 0}])
+def test_expression_that_failed_for_another_reason_is_an_unknown_outcome(
+    states: dict[str, Any], before: dict[str, Any]
+) -> None:
+    caught = catch_output(
+        states["PerformEffect"], "States.QueryEvaluationError", before, Cause="no clear yes"
+    )
+
+    assert caught["rounds"] == before.get("rounds", 0) + 1
+    assert caught["failure"] == {
+        "reason": "rounds_used_up",
+        "error": "States.QueryEvaluationError",
+        "cause": "no clear yes",
+    }
+    assert choose(states["OutOfPatience?"], caught) == "AwaitStraggler"
+
+
+def test_it_is_not_looked_up_once_the_patience_is_over(states: dict[str, Any]) -> None:
+    over = {"rounds": 1, "over": True, "failure": {"error": "E", "cause": "C"}, "unseen": "X: y"}
+    with pytest.raises(JException, match="patience is over"):
+        asl.evaluate(states["FindEffect"]["Arguments"], input=over, context=CONTEXT)
+
+    caught = catch_output(states["FindEffect"], "States.QueryEvaluationError", over, Cause="over")
+
+    assert caught["failure"] == {
+        "reason": "outcome_unknown",
+        "error": "E",
+        "cause": "C | FindEffect: X: y",
+    }
 
 
 # --------------------------------------------------------------------------- choices

@@ -341,7 +341,7 @@ def test_alarm_is_raised(
     found = [
         alarm["Properties"]
         for alarm in of_type(template, "AWS::CloudWatch::Alarm").values()
-        if (alarm["Properties"]["Namespace"], alarm["Properties"]["MetricName"])
+        if (alarm["Properties"].get("Namespace"), alarm["Properties"].get("MetricName"))
         == (namespace, metric)
         and source in references(alarm["Properties"]["Dimensions"])
     ]
@@ -355,11 +355,45 @@ def test_every_alarm_tells_the_topic_and_is_quiet_when_nothing_happens(
 ) -> None:
     alarms = of_type(template, "AWS::CloudWatch::Alarm")
 
-    assert len(alarms) == len(ALARMS)
+    assert len(alarms) == len(ALARMS) + 1  # and the one that needs two metrics
     for alarm in alarms.values():
         assert alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
         assert alarm["Properties"]["TreatMissingData"] == "notBreaching"
         assert alarm["Properties"]["AlarmDescription"]
+
+
+def test_requests_that_wait_while_none_is_taken_raise_an_alarm(resources: dict[str, Any]) -> None:
+    alarm = properties(resources, "NothingReceivedAlarm")
+    of_id = {metric["Id"]: metric for metric in alarm["Metrics"]}
+
+    assert of_id["held"]["Expression"] == "IF(waiting > 0 AND FILL(taken, 0) == 0, 1, 0)"
+    assert [one for one, metric in of_id.items() if metric.get("ReturnData", True)] == ["held"]
+    for name, metric, statistic in (
+        ("waiting", "ApproximateNumberOfMessagesVisible", "Minimum"),
+        ("taken", "NumberOfMessagesReceived", "Sum"),
+    ):
+        found = of_id[name]["MetricStat"]
+        assert (found["Metric"]["MetricName"], found["Stat"]) == (metric, statistic)
+        assert set(references(found["Metric"]["Dimensions"])) == {"RequestsQueue"}
+
+
+def test_effects_are_capped_only_where_it_is_asked_for(resources: dict[str, Any]) -> None:
+    assert properties(resources, "AppointmentsFunction")["ReservedConcurrentExecutions"] == {
+        "Fn::If": ["CapsEffects", {"Ref": "EffectConcurrency"}, {"Ref": "AWS::NoValue"}]
+    }
+
+
+def test_the_longest_patience_stays_far_from_the_most_events_of_a_history(
+    template: dict[str, Any],
+) -> None:
+    parameters = template["Parameters"]
+    longest, rounds = parameters["PatienceSeconds"]["MaxValue"], parameters["MaxRounds"]["MaxValue"]
+    waits = longest / 600 + 10
+    events_of_a_wait = 8
+
+    # Every round may wait for the provider, and then for its look-up.
+    assert waits * events_of_a_wait * 2 * 3 < 25_000 / 5
+    assert waits * events_of_a_wait * 2 * rounds < 28_000
 
 
 def test_alarms_may_publish_to_the_encrypted_topic(resources: dict[str, Any]) -> None:

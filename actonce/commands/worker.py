@@ -25,6 +25,7 @@ from actonce.deployed import (
 )
 from actonce.errors import WrongUse
 from actonce.message_ids import DEFAULT, parameters
+from actonce.pausing import Pause, PauseWatch
 from actonce.target import find_stack
 from actonce.worker import Worker
 
@@ -68,13 +69,22 @@ def worker(
         float, typer.Option(min=0, help="Ledger: seconds that hosts' clocks may be apart.")
     ] = 300.0,
     max_rounds: Annotated[int, typer.Option(min=1, help="Attempts before a dead letter.")] = 3,
+    patience: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Seconds that a message waits for its provider before a dead letter  "
+            "[the stack's PatienceSeconds]",
+        ),
+    ] = None,
     stack_name: StackName = "actonce",
 ) -> None:
     """Take messages from the queue and act on each once, until SIGTERM or Ctrl-C.
 
     For a stack with Strategy=ledger or lease and QueueFeeds=worker. Prints one JSON line per
     delivery, as the functions log them. Told to stop, it finishes what it works on and gives the
-    rest back; killed, it loses nothing: SQS brings back what it had.
+    rest back; killed, it loses nothing: SQS brings back what it had. While the stack is paused
+    (`actonce pause`) it takes nothing; it looks about once a minute.
 
     Examples:
 
@@ -115,11 +125,13 @@ def worker(
             dead_letters=DeadLetterQueue(stack.sqs, stack.dead_letter_queue),
             lock_timeout=lock_timeout,
             max_rounds=max_rounds,
+            patience=float(values.get("PatienceSeconds", 3600)) if patience is None else patience,
         ),
         threads=threads,
         batch=batch,
         visibility=visibility,
         report=console.print_json,
+        is_paused=PauseWatch(stack.sqs, queue or stack.requests_queue, tell=_tell).is_paused,
     )
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -129,6 +141,11 @@ def worker(
         signal.signal(one, stop)
     console.say("Working; SIGTERM or Ctrl-C ends it after what is in hand")
     running.run()
+
+
+def _tell(found: Pause | None) -> None:
+    """Say that a worker stands still, or goes on."""
+    console.say(f"Paused since {found.since} by {found.by}" if found else "Not paused any more")
 
 
 def _effect(name: str, stack: Stack) -> Callable[[], Any]:

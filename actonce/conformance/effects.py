@@ -41,12 +41,19 @@ class Performed:
         unseen: message ids whose effect cannot be looked up.
         closed: message id and body of each message that a person has closed, with the number of
             effects until then, and `resolved` or `rejected`.
+        down_until: milliseconds of the world until which every effect proves that it did not
+            happen; set before the world begins, and the same for all of it.
+        back_after: what it says of when it is back, see `NotPerformed`.
+        blind_until: milliseconds until which nothing can be looked up; likewise.
     """
 
     effects: list[tuple[str, str]] = field(default_factory=list)
     is_mended: bool = False
     unseen: set[str] = field(default_factory=set)
     closed: list[tuple[str, str, int, str]] = field(default_factory=list)
+    down_until: int = 0
+    back_after: float | None = None
+    blind_until: int = 0
 
     def state(self) -> Hashable:
         """All of it; the order matters to those who look at groups."""
@@ -78,6 +85,8 @@ class CountingEffect:
         def look() -> int:
             if message_id in self._performed.unseen and not self._performed.is_mended:
                 raise ConnectionError("nobody can look")
+            if self._world.now < self._performed.blind_until:
+                raise ConnectionError("nobody can look by now")
             return sum(known == message_id for known, _ in self._performed.effects)
 
         def fails() -> int:
@@ -112,6 +121,8 @@ class CountingEffect:
             raise ConnectionError("no answer")
 
         def happen_or_not() -> str:
+            if self._world.now < self._performed.down_until:
+                raise NotPerformed("the system is down", retry_after=self._performed.back_after)
             if CLOSED in goes_wrong:
                 raise NotPerformed("the system is closed")
             if BROKEN in goes_wrong:

@@ -139,6 +139,23 @@ def _row_of_before(stage: Stage) -> None:
     stage.send("a")
 
 
+def _provider_down(stage: Stage) -> None:
+    stage.performed.down_until = stage.world.pick((90_000, 50 * MINUTE))
+    stage.performed.back_after = stage.world.pick((None, 0.0, 60.0, float(DAY)))
+    stage.send("a")
+
+
+def _provider_gone(stage: Stage) -> None:
+    stage.performed.down_until = 3 * 60 * MINUTE
+    stage.performed.back_after = stage.world.pick((None, 60.0))
+    stage.send("a")
+
+
+def _find_down(stage: Stage) -> None:
+    stage.performed.blind_until = stage.world.pick((50 * MINUTE, 3 * 60 * MINUTE))
+    stage.send("a")
+
+
 def _group(stage: Stage) -> None:
     stage.send("a")
     stage.send("b")
@@ -430,6 +447,37 @@ SCENARIOS = (
         1,
         (20_000, 40_000, 50_000, LONG_PAUSE),
         ways=_OURS,
+    ),
+    Scenario(
+        "provider-down",
+        "the provider is down",
+        "The effect proves for 90 s, or for 50 minutes, that it did not happen, and says when to "
+        "come back, or does not.",
+        _provider_down,
+        is_of_effect=True,
+    ),
+    Scenario(
+        "provider-gone",
+        "the provider is down for hours",
+        "The same for three hours; one more thing goes wrong, or an execution is aborted in any "
+        "state, and redriven or not.",
+        _provider_gone,
+        (Hazard.CRASH, Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.ABORTED),
+        1,
+        is_of_effect=True,
+        ways=_ANSWERED,
+    ),
+    Scenario(
+        "find-down",
+        "the effect cannot be looked up",
+        "The effect's answer is lost, or a process crashes, and for 50 minutes or three hours "
+        "nothing can be looked up; the effect may not happen at first, and the execution be "
+        "aborted.",
+        _find_down,
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.NOT_PERFORMED, Hazard.ABORTED),
+        2,
+        is_of_effect=True,
+        ways=_ANSWERED,
     ),
     Scenario(
         "group-order",

@@ -6,7 +6,7 @@ the file is a failing test and not a field without effect.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -24,9 +24,13 @@ _SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 _INVOKE = "arn:aws:states:::lambda:invoke"
 _SEND_AND_WAIT = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
 
+_ENTERED = "EnteredTime"
+CHANCE = 0.5
+"""What is drawn wherever chance would decide, by executions and consumers."""
+
 _KNOWN = {
     "Task": {"Resource", "Arguments", "TimeoutSeconds", "Output", "Retry", "Catch", "Next", "End"},
-    "Wait": {"Seconds", "Next"},
+    "Wait": {"Seconds", "Output", "Next"},
     "Choice": {"Choices", "Default"},
     "Succeed": set(),
     "Fail": {"Error", "Cause"},
@@ -68,8 +72,8 @@ class Services(Protocol):
     def wait(self, seconds: float) -> None:
         """Let the time pass."""
 
-    def enter(self, state: str) -> None:
-        """A state is entered."""
+    def enter(self, state: str) -> Callable[[], str]:
+        """A state is entered; who asks is told when, ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +159,12 @@ def run(
     position = position or start(definition, execution)
     while True:
         name, data = position.state, position.input
-        services.enter(name)
+        states = {
+            "input": data,
+            "context": _context(execution),
+            _ENTERED: services.enter(name),
+        }
         state = definition["States"][name]
-        states = {"input": data, "context": _context(execution)}
         kind = state["Type"]
         if kind == "Succeed":
             return data
@@ -166,7 +173,8 @@ def run(
                 evaluate(state.get("Error", ""), states), evaluate(state.get("Cause", ""), states)
             )
         if kind == "Wait":
-            services.wait(evaluate(state["Seconds"], states))
+            services.wait(_whole(evaluate(state["Seconds"], states)))
+            position.input = evaluate(state.get("Output", data), states)
             position.state = state["Next"]
         elif kind == "Choice":
             position.state, position.input = _choose(state, states)
@@ -175,6 +183,15 @@ def run(
             if following is None:
                 return output
             position.state, position.input = following, output
+
+
+def _whole(seconds: Any) -> float:
+    """What a Wait takes; anything else would fail the execution, and no Catch sees it."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise StateFailed("States.QueryEvaluationError", f"Seconds: {seconds!r}")
+    if seconds != int(seconds) or not 0 <= seconds <= 99_999_999:
+        raise StateFailed("States.QueryEvaluationError", f"Seconds: {seconds!r}")
+    return float(seconds)
 
 
 def _context(execution: Execution) -> dict[str, Any]:
@@ -187,7 +204,7 @@ def _context(execution: Execution) -> dict[str, Any]:
         known["RedriveCount"] = execution.redrives
     return {
         "Execution": known,
-        "State": {"EnteredTime": "2026-01-05T09:00:00.000Z"},
+        "State": {},
         "Task": {"Token": f"token-{execution.name}"},
     }
 
@@ -262,17 +279,23 @@ def evaluate(value: Any, states: States) -> Any:
     Raises:
         StateFailed: an expression yields nothing, or fails (`States.QueryEvaluationError`).
     """
-    return _filled_in(value, json.dumps(states, sort_keys=True))
+    known = {name: states[name] for name in states if name != _ENTERED}
+    return _filled_in(value, json.dumps(known, sort_keys=True), states)
 
 
-def _filled_in(value: Any, states: str) -> Any:
+def _filled_in(value: Any, states: str, whole: States) -> Any:
     if isinstance(value, dict):
-        return {key: _filled_in(item, states) for key, item in value.items()}
+        return {key: _filled_in(item, states, whole) for key, item in value.items()}
     if isinstance(value, list):
-        return [_filled_in(item, states) for item in value]
+        return [_filled_in(item, states, whole) for item in value]
     match = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return value
+    if _ENTERED in match[1] and _ENTERED in whole:
+        # Only here, so that what does not look at the clock is the same at any time.
+        known = json.loads(states)
+        known["context"]["State"][_ENTERED] = whole[_ENTERED]()
+        states = json.dumps(known, sort_keys=True)
     try:
         exists, result = _evaluated(match[1].strip(), states)
     except JException as error:
@@ -300,7 +323,13 @@ def _run(expression: str, states: States) -> Any:
 def _parsed(expression: str) -> Jsonata:
     parsed = Jsonata.jsonata(expression)
     parsed.register_lambda("string", _string)
+    parsed.register_lambda("random", _random)
     return parsed
+
+
+def _random() -> float:
+    """Always the same: when exactly it is tried again is no choice that a walk makes."""
+    return CHANCE
 
 
 def _string(value: Any) -> str:

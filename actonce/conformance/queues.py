@@ -172,6 +172,19 @@ class RequestsQueue:
                 lambda: self._hand_out(message, message.receive_round),
             )
 
+    def come_back(self, record: Record, seconds: float) -> None:
+        """Deliver it again in so many seconds, where it is still in flight: as its consumer asks.
+
+        See ChangeMessageVisibility, API reference.
+        """
+        message = self._messages.get(int(record["messageId"].removeprefix("sqs-")))
+        if message is not None and message.in_flight:
+            self.world.at(
+                self.world.now + round(seconds * 1000),
+                ("visible", message.number),
+                lambda: self._visible_again(message),
+            )
+
     def _receive(self) -> None:
         busy: set[str] = set()
         for message in list(self._messages.values()):

@@ -94,6 +94,11 @@ CAUSED = {
     "consumer to which the answer of its first call comes two seconds late.",
     "late-answer": "Sent, and given to a consumer to which the answer of a call comes two seconds "
     "late. What is not real: that is no longer than the SDK waits.",
+    "provider-down": "The effect proves twice that it did not happen.",
+    "provider-gone": "The practice's book stays closed for longer than the patience, which is "
+    "seconds here. What is not real: nothing else goes wrong.",
+    "find-down": "The effect happens and its caller gets an error, and the look-up fails twice. "
+    "What is not real: nothing is aborted.",
     "group-order": "Two messages of one group; the effect of the first does not happen at first.",
     "deployed-between": "An execution whose definition allows the effect one second, as before a "
     "deployment, is given the function with four, which stands still for three. And by `sam "

@@ -51,6 +51,7 @@ LEASE_VISIBILITY = 390_000
 MOST_RECEIVES = 5
 MOST_RECEIVES_BEHIND_LOCKS = 30
 MAX_ROUNDS = 3
+PATIENCE = 3_600_000
 NAMES_REMEMBERED = 25 * 24 * 3_600_000
 
 APPOINTMENTS_TABLE = "appointments"
@@ -72,6 +73,7 @@ _SUBSTITUTIONS = {
     "EffectTimeoutSeconds": str(EFFECT_TIMEOUT // 1000),
     "StragglerMarginSeconds": str(STRAGGLER_MARGIN // 1000),
     "MaxRounds": str(MAX_ROUNDS),
+    "PatienceSeconds": str(PATIENCE // 1000),
     "DecisionTimeoutSeconds": "1209600",
     "DeadLetterQueueUrl": DEAD_LETTERS,
 }
@@ -84,6 +86,7 @@ OTHER_PARAMETERS = {
     "EffectTimeoutSeconds": str(OTHER_EFFECT_TIMEOUT // 1000),
     "StragglerMarginSeconds": "20",
     "MaxRounds": "2",
+    "PatienceSeconds": "600",
 }
 """What such a deployment changes."""
 
@@ -388,6 +391,9 @@ class Stage:
                 raise ended.error
             if ended.error is not None:
                 self.world.tell(name, "gives the delivery back", type(ended.error).__name__)
+                comes_back_after = getattr(ended.error, "comes_back_after", None)
+                if comes_back_after is not None:
+                    self.queue.come_back(record, comes_back_after)
 
         self.world.spawn(
             Process(

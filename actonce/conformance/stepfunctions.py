@@ -198,9 +198,17 @@ class _Reached:
         self._name = name
         self._invocations = 0
 
-    def enter(self, state: str) -> None:
+    def enter(self, state: str) -> Callable[[], str]:
+        now = self._world.now
         self._world.tell(self._world.process.name, f"enters {state}")
         self._may_be_aborted(f"in {state}")
+
+        def entered() -> str:
+            self._world.observe(now)
+            moment = EPOCH + timedelta(milliseconds=now)
+            return f"{moment:%Y-%m-%dT%H:%M:%S}.{now % 1000:03}Z"
+
+        return entered
 
     def wait(self, seconds: float) -> None:
         self._world.sleep(seconds)

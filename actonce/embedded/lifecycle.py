@@ -40,6 +40,7 @@ LOCAL_PARAMETERS = {
     "StragglerMarginSeconds": "1",
     "ClockSkewSeconds": "1",
     "LeaseSeconds": "4",
+    "PatienceSeconds": "15",
 }
 _WARM_STARTERS = 3
 _WARM_EFFECTS = 7

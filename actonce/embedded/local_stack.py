@@ -7,6 +7,7 @@
 - the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery;
   behind a lock a crash is waited out in the queue, so it and the consumer's time-out are shorter;
 - the margin for a straggler may be short, for a cold start takes no 10 s here;
+- alarms of more than one metric are left out, because MiniStack refuses them;
 - the audit's nested stack is rewritten by `local_audit`.
 """
 
@@ -49,9 +50,11 @@ def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, s
         for name, parameter in template["Parameters"].items()
     }
     template["Parameters"]["StragglerMarginSeconds"]["MinValue"] = 1
-    for name, resource in template["Resources"].items():
+    for name, resource in list(template["Resources"].items()):
         properties = resource.get("Properties", {})
-        if resource["Type"] == "AWS::Serverless::Function":
+        if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in properties:
+            del template["Resources"][name]
+        elif resource["Type"] == "AWS::Serverless::Function":
             code = Path(properties["CodeUri"])
             if not (local / code).exists():
                 provide_package(built / code, local / code, bootstrap)

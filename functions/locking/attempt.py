@@ -30,7 +30,7 @@ class Attempt:
     Attributes:
         message_id: as the table keeps it.
         attempt_id: new for every attempt; what is written afterwards is conditional on it.
-        consumption_count: attempts so far, this one included.
+        consumption_count: attempts so far, this one included, but for those that were given back.
         outcome_unknown: an earlier attempt ended without a word, so the effect may have happened:
             look it up before it is performed.
         is_lost: whether others may have taken the message over by now. To be asked right before
@@ -39,6 +39,7 @@ class Attempt:
             it happens only while the attempt holds.
         straggler_seconds: where the outcome is unknown, how long what the earlier attempt called
             may still act. To be waited, while the attempt is kept alive, before it is looked up.
+        waited: seconds that the message has waited for its provider; None: it has not had to.
     """
 
     message_id: str
@@ -48,6 +49,7 @@ class Attempt:
     is_lost: Callable[[], bool] = field(compare=False)
     fence: JsonObject = field(compare=False)
     straggler_seconds: float = 0.0
+    waited: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +130,26 @@ class ProcessingLocks(Protocol):
             LockLost: the attempt does not hold it any more.
         """
 
-    def release_processing_lock(self, attempt: Attempt) -> None:
+    def release_processing_lock(self, attempt: Attempt, *, waited: float | None = None) -> None:
         """Give the message back: *nothing happened*, so that the next attempt need not look.
+
+        Args:
+            attempt: that gives it back.
+            waited: seconds that it will have waited for its provider by the next attempt. Then this
+                one is not counted, because it used up patience, and no round. None: it is counted.
+
+        Raises:
+            LockLost: the attempt does not hold it any more.
+        """
+
+    def give_back_unseen(self, attempt: Attempt, *, waited: float) -> None:
+        """Give back what could not be looked up: the next attempt may come at once, and looks.
+
+        Only for an attempt whose outcome was unknown from its beginning, and that did nothing.
+
+        Args:
+            attempt: that gives it back; it is not counted.
+            waited: see `release_processing_lock`.
 
         Raises:
             LockLost: the attempt does not hold it any more.

@@ -12,6 +12,7 @@ In every other case it raises, and SQS brings the delivery back.
 """
 
 import json
+import math
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from locking.attempt import (
 from locking.dead_letters import DeadLetterQueue, Failure, dead_letter
 from locking.idempotent import StillInProgress
 from locking.once import act_once
+from locking.patience import TriedLater, is_over, next_wait
 
 MAX_MARKS_SIDE_BY_SIDE = 20_000
 """Marks of a body (`,`, `[`, `{`) up to which it is acted on beside others; each value that they
@@ -57,6 +59,8 @@ class Consumer:
     Attributes:
         lock_timeout: see `ProcessingLocks.acquire_processing_lock`.
         max_rounds: attempts after which a message becomes a dead letter.
+        patience: seconds for which a message waits for a provider that proves that nothing
+            happened, or for a look-up, before it does; see `locking.patience`.
     """
 
     reader: MessageReader
@@ -66,6 +70,7 @@ class Consumer:
     dead_letters: DeadLetterQueue
     lock_timeout: float
     max_rounds: int
+    patience: float = 0.0
 
     def consume(self, delivery: Delivery) -> End:
         """Bring one delivery to its end.
@@ -100,7 +105,6 @@ class Consumer:
 
     def _act(self, delivery: Delivery, message: Message, attempt: Attempt) -> None:
         """Act once, or post a dead letter; a dead letter completes the message like an effect."""
-        is_last = attempt.consumption_count >= self.max_rounds
         try:
             act_once(
                 self.locks,
@@ -113,14 +117,24 @@ class Consumer:
         except _RoundsUsedUp as error:
             self._give_up(delivery, message, attempt, Failure("rounds_used_up", error))
         except NotPerformed as error:
-            if not is_last:
-                self.locks.release_processing_lock(attempt)
-                raise
-            self._give_up(delivery, message, attempt, Failure("not_performed", error))
+            if is_over(attempt.waited, self.patience):
+                self._give_up(delivery, message, attempt, Failure("not_performed", error))
+                return
+            wait = self._next_wait(attempt, error.retry_after)
+            self.locks.release_processing_lock(attempt, waited=(attempt.waited or 0) + wait)
+            raise TriedLater(error, wait) from error
         except _CannotFind as error:
-            if not is_last:
-                raise
-            self._give_up(delivery, message, attempt, Failure("outcome_unknown", error))
+            if is_over(attempt.waited, self.patience):
+                self._give_up(delivery, message, attempt, Failure("outcome_unknown", error))
+                return
+            wait = self._next_wait(attempt, None)
+            self.locks.give_back_unseen(attempt, waited=(attempt.waited or 0) + wait)
+            raise TriedLater(error, wait) from error
+
+    def _next_wait(self, attempt: Attempt, retry_after: float | None) -> float:
+        """In whole seconds, because a queue knows no others."""
+        chance = self.locks.host.chance()
+        return math.ceil(next_wait(attempt.waited, self.patience, chance, retry_after))
 
     def _perform(self, message: Message, attempt: Attempt) -> JsonObject:
         if attempt.consumption_count > self.max_rounds:

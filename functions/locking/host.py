@@ -1,5 +1,6 @@
 """What a consumer's own machine gives it."""
 
+import random
 import time
 import uuid
 from collections.abc import Callable
@@ -16,9 +17,11 @@ class Host:
         monotonic: seconds, for durations on this machine.
         sleep: waits so many seconds.
         new_id: an id that nobody else has.
+        chance: a number from 0 to 1, for jitter.
     """
 
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+    chance: Callable[[], float] = random.random

@@ -149,7 +149,8 @@ class Lease(RowLocks):
         return self.host.clock()
 
     def _straggles_for(self, row: Row) -> float:
-        # An operator who has a dead letter tried again says that nobody is at work.
+        # Who gave it back, as an operator who has a dead letter tried again, says that nobody is at
+        # work.
         return self._straggler_seconds if float(row["lock_seconds"]["N"]) else 0.0
 
     def _is_lost(self, bid: Bid, began: float) -> Callable[[], bool]:

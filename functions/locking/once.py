@@ -9,7 +9,8 @@ Perform = Callable[[Attempt], JsonObject]
 Find = Callable[[], JsonObject | None]
 
 RETRY_AFTER_SECONDS = (0.2, 1.0)
-"""Waits before `perform` is tried again within one attempt, after proof that nothing happened."""
+"""Waits before `perform` is tried again within one attempt, after proof that nothing happened, and
+unless the provider says that it will take longer."""
 
 
 def act_once(
@@ -62,8 +63,8 @@ def _found_or_performed(
             raise LockLost("the attempt's time was over before the step began")
         try:
             return Outcome.PERFORMED, perform(attempt)
-        except NotPerformed:
-            if wait is None:
+        except NotPerformed as error:
+            if wait is None or (error.retry_after or 0) > wait:
                 raise
             sleep(wait)
     raise AssertionError  # the last wait is None

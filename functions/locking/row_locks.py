@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from deduplication.memory import Row
 from locking.attempt import Acquired, Attempt, InProgress, JsonObject, Outcome
 from locking.host import Host
-from locking.rows import Bid, ProcessingTable, told
+from locking.rows import Bid, ProcessingTable, Taken, told
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -45,7 +45,7 @@ class RowLocks(ABC):
         began = self.host.monotonic()
         taken = self._table.claim(bid, self.host.clock())
         outcome_unknown, straggler_seconds = False, 0.0
-        if not isinstance(taken, int):
+        if not isinstance(taken, Taken):
             row = told(taken, fingerprint, self.WAY)
             over = self._over(taken) if isinstance(row, InProgress) else None
             if over is None:
@@ -53,16 +53,17 @@ class RowLocks(ABC):
             outcome_unknown, straggler_seconds = True, self._straggles_for(taken)
             began = self.host.monotonic()
             taken = self._table.take_over(bid, over, taken, self.UNCHANGED)
-        if not isinstance(taken, int):
+        if not isinstance(taken, Taken):
             return told(taken, fingerprint, self.WAY)
         return Attempt(
             message_id,
             bid.attempt_id,
-            taken,
+            taken.consumption_count,
             outcome_unknown,
             self._is_lost(bid, began),
             self._table.fence(message_id, bid.attempt_id),
             straggler_seconds,
+            taken.waited,
         )
 
     def mark_message_processed(
@@ -71,9 +72,13 @@ class RowLocks(ABC):
         """See `ProcessingLocks`."""
         self._table.complete(attempt, outcome, effect, self.host.clock())
 
-    def release_processing_lock(self, attempt: Attempt) -> None:
+    def release_processing_lock(self, attempt: Attempt, *, waited: float | None = None) -> None:
         """See `ProcessingLocks`."""
-        self._table.release(attempt, self.host.clock())
+        self._table.release(attempt, self.host.clock(), waited)
+
+    def give_back_unseen(self, attempt: Attempt, *, waited: float) -> None:
+        """See `ProcessingLocks`."""
+        self._table.give_back_unseen(attempt, waited)
 
     @abstractmethod
     def at_work(self, attempt: Attempt) -> AbstractContextManager[None]:

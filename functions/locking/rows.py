@@ -5,7 +5,8 @@ message that the other knows; a row without a status is a starter's.
 
     message_id         the key
     status             IN_PROGRESS or COMPLETE
-    consumption_count  attempts, from 0, one more with each
+    consumption_count  attempts, from 0, one more with each, one less where it was given back
+    waited             seconds that it has waited for its provider; absent: none
     fingerprint        SHA-256 of the content that the id was first seen with
     attempt_id         who holds it, or held it last; absent: released, nothing happened
     lock_seconds       how long the holder may be silent, as the holder said it
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 IN_PROGRESS = "IN_PROGRESS"
 COMPLETE = "COMPLETE"
 
-_LONG_AGO = "1970-01-01T00:00:00.000Z"
+# An attempt that is over for everybody, at once.
+_OVER = {"lock_seconds": {"N": "0"}, "updated": {"S": "1970-01-01T00:00:00.000Z"}}
 
 # The clauses that conditions are made of. `status` is a reserved word in DynamoDB.
 ID_IS_NEW = "attribute_not_exists(message_id)"
@@ -72,6 +74,14 @@ class Bid:
     attempt_id: str
     lock_seconds: float
     own: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A message that was taken: the attempts until now, and see `Attempt.waited`."""
+
+    consumption_count: int
+    waited: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,14 @@ def told(
     return InProgress(row.get("attempt_id", {}).get("S", ""))
 
 
+def _uncounted(attempt: Attempt, waited: float) -> dict[str, Any]:
+    """What an attempt leaves that was given back because of its provider."""
+    return {
+        "consumption_count": {"N": str(attempt.consumption_count - 1)},
+        "waited": {"N": str(round(waited, 3))},
+    }
+
+
 def _held_by(attempt_id: str) -> _Condition:
     return _Condition(
         f"{IS_IN_PROGRESS} AND {IS_HELD_BY_ATTEMPT}",
@@ -121,11 +139,11 @@ class ProcessingTable:
         self._dynamodb = dynamodb
         self._table_name = table_name
 
-    def claim(self, bid: Bid, now: datetime) -> int | Row:
+    def claim(self, bid: Bid, now: datetime) -> Taken | Row:
         """Take a message that is new or was released.
 
         Returns:
-            The consumption count if it was taken; else the row that stands in the way.
+            The row that stands in the way, if it was not taken.
         """
         condition = _Condition(
             f"{ID_IS_NEW} OR ({IS_SAME_CONTENT} AND {IS_IN_PROGRESS} AND {IS_RELEASED})",
@@ -133,7 +151,7 @@ class ProcessingTable:
         )
         return self._take(bid, now, condition)
 
-    def take_over(self, bid: Bid, now: datetime, seen: Row, unchanged: str) -> int | Row:
+    def take_over(self, bid: Bid, now: datetime, seen: Row, unchanged: str) -> Taken | Row:
         """Take a message over from an attempt that is over.
 
         Args:
@@ -174,13 +192,27 @@ class ProcessingTable:
             written["effect"] = {"S": json.dumps(effect, ensure_ascii=False)}
         self._write_as_holder(attempt, written, (), now)
 
-    def release(self, attempt: Attempt, now: datetime) -> None:
+    def release(self, attempt: Attempt, now: datetime, waited: float | None = None) -> None:
         """Give the message back.
+
+        Args:
+            attempt: that holds it.
+            now: for `updated`.
+            waited: see `ProcessingLocks.release_processing_lock`.
 
         Raises:
             LockLost: the attempt is over.
         """
-        self._write_as_holder(attempt, {}, ("attempt_id",), now)
+        written = {} if waited is None else _uncounted(attempt, waited)
+        self._write_as_holder(attempt, written, ("attempt_id",), now)
+
+    def give_back_unseen(self, attempt: Attempt, waited: float) -> None:
+        """Give back what could not be looked up, as an attempt that is over.
+
+        Raises:
+            LockLost: the attempt is over.
+        """
+        self._write_as_holder(attempt, {**_uncounted(attempt, waited), **_OVER}, (), None)
 
     def decide(
         self, message_id: str, outcome: Outcome | None, now: datetime, note: str = ""
@@ -205,10 +237,9 @@ class ProcessingTable:
             written = {
                 "status": {"S": IN_PROGRESS},
                 "consumption_count": {"N": "0"},
-                "lock_seconds": {"N": "0"},
-                "updated": {"S": _LONG_AGO},
+                **_OVER,
             }
-            removed = ("outcome", "effect")
+            removed = ("outcome", "effect", "waited")
         written |= {"note": {"S": note}} if note else {}
         try:
             self._update(
@@ -237,7 +268,7 @@ class ProcessingTable:
             }
         }
 
-    def _take(self, bid: Bid, now: datetime, condition: _Condition) -> int | Row:
+    def _take(self, bid: Bid, now: datetime, condition: _Condition) -> Taken | Row:
         written = {
             "status": {"S": IN_PROGRESS},
             "memory": {"S": bid.way},
@@ -254,15 +285,22 @@ class ProcessingTable:
             # The SDK repeats a write whose answer was lost; then our own row stands in the way.
             if row.get("attempt_id", {}).get("S") != bid.attempt_id:
                 return row
-        return int(row["consumption_count"]["N"])
+        waited = row.get("waited", {}).get("N")
+        return Taken(int(row["consumption_count"]["N"]), float(waited) if waited else None)
 
     def _write_as_holder(
-        self, attempt: Attempt, written: Mapping[str, Any], removed: Iterable[str], now: datetime
+        self,
+        attempt: Attempt,
+        written: Mapping[str, Any],
+        removed: Iterable[str],
+        now: datetime | None,
     ) -> None:
+        """`now`: for `updated`; None: it is among what is written."""
+        updated = {} if now is None else {"updated": {"S": timestamp(now)}}
         try:
             self._update(
                 attempt.message_id,
-                {**written, "updated": {"S": timestamp(now)}},
+                {**written, **updated},
                 removed,
                 _held_by(attempt.attempt_id),
             )

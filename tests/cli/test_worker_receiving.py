@@ -8,6 +8,7 @@ from botocore.stub import Stubber
 from actonce import worker
 from actonce.deployed import Delivery
 from actonce.worker import Worker
+from locking.patience import TriedLater
 
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/requests"
 MESSAGE = {"MessageId": "sqs-1", "ReceiptHandle": "handle-1", "Body": "{}"}
@@ -65,3 +66,41 @@ def test_a_worker_that_may_not_read_its_queue_says_so() -> None:
         one, _ = working(sqs)
         with pytest.raises(ClientError, match="AccessDenied"):
             one.run()
+
+
+def test_a_worker_whose_queue_is_paused_receives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "WHILE_PAUSED_SECONDS", 0)
+    sqs = boto3.client("sqs", region_name="us-east-1")
+    paused = [True, True, False]
+    with Stubber(sqs) as answers:
+        answers.add_response("receive_message", {"Messages": [MESSAGE]})
+        answers.add_response("change_message_visibility", {})
+        one, told = working(sqs)
+        one.is_paused = lambda: paused.pop(0)
+        one.run()
+        answers.assert_no_pending_responses()
+    assert (len(told), paused) == (1, [])
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [(7.2, 8), (0.0, 0), (10**6, 43_200)])
+def test_what_says_when_it_comes_back_is_shown_again_then(asked: float, seconds: int) -> None:
+    class Later(LastDelivery):
+        def consume(self, delivery: Delivery) -> Any:
+            try:
+                super().consume(delivery)
+            except RuntimeError as error:
+                raise TriedLater(error, asked) from error
+
+    sqs = boto3.client("sqs", region_name="us-east-1")
+    with Stubber(sqs) as answers:
+        answers.add_response("receive_message", {"Messages": [MESSAGE]})
+        answers.add_response(
+            "change_message_visibility",
+            {},
+            {"QueueUrl": QUEUE_URL, "ReceiptHandle": "handle-1", "VisibilityTimeout": seconds},
+        )
+        one, _ = working(sqs)
+        consumer: Any = Later()
+        consumer.worker, one.consumer = one, consumer
+        one.run()
+        answers.assert_no_pending_responses()

@@ -42,7 +42,7 @@ def test_a_mutant_of_code_is_noticed_and_gone_afterwards(where: str, change: str
     ("where", "change", "how"),
     [
         ("AwaitStraggler", "leads to PerformEffect instead of FindEffect", "twice"),
-        ("PerformEffect, Retry 1", "left out", "parked"),
+        ("PerformEffect, Catch 2", "leads to DeadLetter instead of AwaitProvider", "parked"),
         ("Decision, choice 3", "leads to AwaitStraggler instead of Done", "breaks: Untrue"),
     ],
 )

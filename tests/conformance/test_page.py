@@ -108,6 +108,8 @@ def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
         "resend-91-days",
         "short-history",
         "deployed-between",  # two rounds, as what is deployed allows, each with a crash
+        "provider-gone",  # for longer than the patience
+        "find-down",  # likewise
         "aborted-redriven",  # or nobody redrives it
         "any-two",  # likewise
     }

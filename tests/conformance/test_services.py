@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from actonce.conformance import machine, stage
 from actonce.conformance.process import NotKnownHere
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
 from actonce.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
-from actonce.conformance.world import World
+from actonce.conformance.world import EPOCH, World
 from actonce.embedded.paths import PROJECT
 
 MINUTE = 60_000
@@ -34,6 +36,7 @@ def test_time_outs_are_the_templates() -> None:
         "StragglerMarginSeconds": stage.STRAGGLER_MARGIN,
         "ClockSkewSeconds": stage.CLOCK_SKEW,
         "LeaseSeconds": stage.LEASE,
+        "PatienceSeconds": stage.PATIENCE,
     }
 
     assert {name: _default(name) * 1000 for name in seconds} == seconds
@@ -173,14 +176,18 @@ class _Effect:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
+        self.entered: list[str] = []
         self.waited: list[float] = []
         self.letters: list[Any] = []
         self.aborted_in = ""
 
-    def enter(self, state: str) -> None:
+    def enter(self, state: str) -> Callable[[], str]:
+        self.entered.append(state)
         if state == self.aborted_in:
             self.aborted_in = ""
             raise machine.Aborted
+        moment = EPOCH + timedelta(seconds=sum(self.waited))
+        return lambda: f"{moment:%Y-%m-%dT%H:%M:%S.000Z}"
 
     def wait(self, seconds: float) -> None:
         self.waited.append(seconds)
@@ -216,12 +223,85 @@ def test_the_machine_that_ships_performs_and_ends() -> None:
     assert services.asked == ["perform"]
 
 
-def test_it_retries_only_what_proves_that_nothing_happened() -> None:
+def test_it_repeats_only_what_proves_that_nothing_happened() -> None:
     services = _Effect("NotPerformed", "Lambda.TooManyRequestsException", _PERFORMED)
 
     assert _run(services)["outcome"] == "performed"
     assert services.asked == ["perform"] * 3
-    assert services.waited == [1, 2]
+    assert services.waited == [5, 15]
+
+
+def test_an_hour_of_waiting_costs_at_most_20_transitions_and_then_a_person_is_asked() -> None:
+    services = _Effect(*["NotPerformed"] * 11, {"decision": "retry"}, "NotPerformed", _PERFORMED)
+
+    assert _run(services)["outcome"] == "performed"
+    asked_at = services.entered.index("DeadLetter")
+    # Ten waits and the tries that follow them; the eleventh wait takes no time, and no try follows.
+    assert services.entered[: asked_at + 1] == [
+        *["PerformEffect", "AwaitProvider"] * 11,
+        *("PerformEffect", "OutOfPatience?", "DeadLetter"),
+    ]
+    assert sum(services.waited[:11]) == 3600
+    (letter,) = services.letters
+    assert (letter["reason"], letter["error"]) == ("not_performed", "NotPerformed")
+    # A person's retry begins a new patience.
+    assert services.entered[asked_at + 1 :] == [
+        *("Decision", "PerformEffect", "AwaitProvider", "PerformEffect")
+    ]
+
+
+def test_what_cannot_be_looked_up_is_looked_up_for_as_long_and_then_a_person_is_asked() -> None:
+    services = _Effect(
+        "OutcomeUnknown", *["SomethingNew"] * 11, {"decision": "retry"}, "SomethingNew", _PERFORMED
+    )
+
+    assert _run(services)["outcome"] == "found"
+    assert services.asked == ["perform", *["find"] * 13]
+    assert sum(services.waited[:12]) == 45 + 3600
+    (letter,) = services.letters
+    assert letter["reason"] == "outcome_unknown"
+    assert letter["error"] == "OutcomeUnknown"
+    assert letter["cause"] == "cause | FindEffect: SomethingNew: cause"
+    assert letter["rounds"] == 1
+
+
+def test_the_rounds_are_kept_while_it_waits_for_the_provider() -> None:
+    services = _Effect(
+        *("OutcomeUnknown", _NOTHING, "NotPerformed"),
+        *("OutcomeUnknown", "SomethingNew", _NOTHING, "NotPerformed"),
+        *("OutcomeUnknown", _NOTHING, {"decision": "resolve"}),
+    )
+
+    assert _run(services)["outcome"] == "resolved"
+    (letter,) = services.letters
+    assert (letter["reason"], letter["rounds"]) == ("rounds_used_up", 3)
+
+
+@pytest.mark.parametrize("state", ["AwaitProvider", "AwaitFind", "OutOfPatience?"])
+def test_aborted_while_it_waits_a_redriven_execution_looks_before_it_performs(state: str) -> None:
+    answers: dict[str, list[Any]] = {
+        "AwaitProvider": ["NotPerformed", _NOTHING, _PERFORMED],
+        "AwaitFind": ["OutcomeUnknown", "SomethingNew", _NOTHING, _PERFORMED],
+        "OutOfPatience?": [*["NotPerformed"] * 11, {"decision": "retry"}, _PERFORMED],
+    }
+    services = _Effect(*answers[state])
+    services.aborted_in = state
+    execution = machine.Execution("a", "arn:a", {"message_id": "a"})
+    position = machine.start(stage.process_message(), execution)
+    with pytest.raises(machine.Aborted):
+        machine.run(stage.process_message(), execution, services, position)
+    assert position.state == state
+    before = len(services.asked)
+
+    redriven = replace(execution, redrives=1)
+    output = machine.run(stage.process_message(), redriven, services, position)
+
+    assert output["outcome"] == "performed"
+    if state == "OutOfPatience?":  # nothing was asked for since it was known that nothing happened
+        after = services.entered[services.entered.index("OutOfPatience?") + 1 :]
+        assert after == ["OutOfPatience?", "DeadLetter", "Decision", "PerformEffect"]
+    else:
+        assert services.asked[before:] == ["find", "perform"]
 
 
 def test_after_anything_else_it_waits_and_looks_the_effect_up() -> None:
@@ -256,10 +336,7 @@ def test_what_is_no_clear_yes_is_looked_up(answer: Any) -> None:
 
 @pytest.mark.parametrize("answer", [{"performed": None, "effect": None}, {"performed": "no"}, {}])
 def test_what_is_neither_found_nor_not_is_a_dead_letter_with_that_reason(answer: Any) -> None:
-    finds = [answer] * 4  # it is asked again where its answer is not one at all
-    services = _Effect("OutcomeUnknown", *finds, {"decision": "resolve"})
-    if "effect" in answer:
-        services = _Effect("OutcomeUnknown", answer, {"decision": "resolve"})
+    services = _Effect("OutcomeUnknown", answer, {"decision": "resolve"})
 
     assert _run(services)["outcome"] == "resolved"
     (letter,) = services.letters

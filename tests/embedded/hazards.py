@@ -34,6 +34,7 @@ from actonce.demo.injected import fault_injection
 from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.queue_peek import QueueReader
+from appointments import book_key
 from consumer import consumer_from_environment
 from deduplication.delivery import Delivery
 from deduplication.start import End
@@ -41,6 +42,7 @@ from effect import NotPerformed, OutcomeUnknown
 from locking.attempt import LockLost
 from locking.host import Host
 from locking.idempotent import StillInProgress
+from locking.patience import TriedLater
 from locking.row_locks import RowLocks
 from starter import starter_from_environment
 from tests.embedded.lossy_proxy import Disturbance, lossy_proxy
@@ -57,6 +59,7 @@ GIVEN_BACK = (
     NotPerformed,
     OutcomeUnknown,
     StillInProgress,
+    TriedLater,
 )
 """How a consumer says that a delivery is not to be acknowledged."""
 
@@ -162,6 +165,7 @@ class Theatre:
             "CLOCK_SKEW_SECONDS": "1",
             "FUNCTION_TIMEOUT_SECONDS": "20",
             "MAX_ROUNDS": "3",
+            "PATIENCE_SECONDS": "15",
         }
         with self._environment(variables):
             if locks_are_other:
@@ -514,6 +518,27 @@ def _late_answer(scene: Scene) -> None:
             scene.consume_here(body, handle)
 
 
+def _provider_down(scene: Scene) -> None:
+    scene.send(scene.message("a", perform=["before:NotPerformed"] * 2))
+
+
+def _provider_gone(scene: Scene) -> None:
+    stack = scene.theatre.stack
+    stack.dynamodb.put_item(
+        TableName=stack.appointments_table,
+        Item=book_key(scene.prefix) | {"closed": {"BOOL": True}},
+    )
+    scene.request(scene.message("a"))
+
+
+def _find_down(scene: Scene) -> None:
+    scene.send(
+        scene.message(
+            "a", perform=["after:Lambda.Unknown"], find=["before:Lambda.ServiceException"] * 2
+        )
+    )
+
+
 def _group_order(scene: Scene) -> None:
     scene.request(scene.message("a", perform=["before:NotPerformed"] * 3))
     scene.request(scene.message("b"))
@@ -595,6 +620,9 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "long-effect": _long_effect,
     "late-takeover": _late_takeover,
     "late-answer": _late_answer,
+    "provider-down": _provider_down,
+    "provider-gone": _provider_gone,
+    "find-down": _find_down,
     "group-order": _group_order,
     "deployed-between": _deployed_between,
     "aborted-redriven": _aborted_redriven,

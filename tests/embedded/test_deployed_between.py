@@ -1,16 +1,18 @@
-"""The effect's time-out is raised by `sam deploy`, and lowered, while an execution is open."""
+"""Deployments by `sam deploy` while an execution is open, and while a stack is paused."""
 
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from actonce import dead_letters
+from actonce import dead_letters, pausing
 from actonce.aws import Stack
 from actonce.embedded import lambda_runtime, lifecycle
 from actonce.embedded.paths import Paths
 from actonce.queue_peek import QueueReader
+from actonce.status import status
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 HELD_UP = Path(__file__).with_name("held_up")
@@ -104,3 +106,27 @@ def test_an_effect_that_overruns_while_its_time_out_is_raised_and_lowered_acts_o
     assert ended["status"] == "SUCCEEDED"
     assert not any(map(is_alive, {overran, *before}))
     assert appointments(stack) == 1
+
+
+@pytest.mark.long
+def test_what_is_sent_while_a_stack_is_paused_waits_through_a_deployment(paths: Paths) -> None:
+    stack = deploy(paths, SHORT)
+    pausing.pause(stack, by="a test", note="", now=datetime.now(UTC))
+    stack.sqs.send_message(
+        QueueUrl=stack.requests_queue, MessageBody=json.dumps({"message_id": "held"})
+    )
+
+    stack = deploy(paths, SHORT | {"MaxRounds": "2"})
+
+    found = status(stack, datetime.now(UTC))
+    assert found.pause is not None
+    assert [feed.state for feed in found.feeds] == ["Disabled"]
+    assert found.queues["requests"].waiting == 1
+    with pytest.raises(stack.stepfunctions.exceptions.ExecutionDoesNotExist):
+        stack.stepfunctions.describe_execution(executionArn=stack.execution_arn("held"))
+
+    pausing.resume(stack)
+
+    ended = wait_for_execution(stack, stack.execution_arn("held"))
+    assert ended["status"] == "SUCCEEDED"
+    assert status(stack, datetime.now(UTC)).pause is None

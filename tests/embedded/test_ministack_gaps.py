@@ -336,6 +336,39 @@ def test_concurrency_of_an_event_source_mapping_stays_text_when_it_is_a_paramete
         cloudformation.delete_stack(StackName=name)
 
 
+def test_alarm_of_two_metrics_is_refused(stack: Stack) -> None:
+    cloudformation = stack.aws.client("cloudformation")
+    name = f"gap-{uuid.uuid4()}"
+    metric = {"Metric": {"Namespace": "AWS/SQS", "MetricName": "m"}, "Period": 60, "Stat": "Sum"}
+    alarm = {
+        "Metrics": [
+            {"Id": "a", "MetricStat": metric, "ReturnData": False},
+            {"Id": "b", "Expression": "a > 0"},
+        ],
+        "EvaluationPeriods": 1,
+        "Threshold": 0,
+        "ComparisonOperator": "GreaterThanThreshold",
+    }
+    template = {"Resources": {"Alarm": {"Type": "AWS::CloudWatch::Alarm", "Properties": alarm}}}
+    cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(template))
+    try:
+        status = wait_until(
+            lambda: (
+                found
+                if (
+                    found := cloudformation.describe_stacks(StackName=name)["Stacks"][0][
+                        "StackStatus"
+                    ]
+                ).endswith("COMPLETE")
+                else ""
+            )
+        )
+        with open_gap("CloudFormation makes alarms of several metrics; local_stack may keep them"):
+            assert status == "ROLLBACK_COMPLETE"
+    finally:
+        cloudformation.delete_stack(StackName=name)
+
+
 def test_reading_a_log_gives_no_token_for_more(
     stack: Stack, send: Callable[[Any], None], message_id: str
 ) -> None:

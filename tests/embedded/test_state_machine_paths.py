@@ -1,6 +1,7 @@
 """Every way through ProcessMessage, run for real, and the effects counted at the end of each."""
 
 import io
+import itertools
 import json
 import uuid
 import zipfile
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from actonce.aws import Stack
+from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from tests.embedded.waiting import wait_for_execution, wait_until
 
@@ -23,6 +25,8 @@ Appointments = Callable[[str], list[dict[str, Any]]]
 Send = Callable[[Any], None]
 
 EFFECT_TIMEOUT_SECONDS = 4
+PATIENCE_SECONDS = 4
+"""Of copies."""
 
 # --------------------------------------------------------------------------- tools
 
@@ -107,7 +111,8 @@ class Machines:
 
         `is_redriven`: its executions take themselves for redriven once, from their beginning.
         """
-        text = self._deployed["definition"]
+        patience = f"$number('{lifecycle.LOCAL_PARAMETERS['PatienceSeconds']}')"
+        text = self._deployed["definition"].replace(patience, f"$number('{PATIENCE_SECONDS}')")
         if is_redriven:
             count = "$states.context.Execution.RedriveCount"
             text = text.replace(f"$exists({count}) ? {count} : 0", "true ? 1 : 0")
@@ -115,8 +120,6 @@ class Machines:
         for name in ("PerformEffect", "FindEffect"):
             state = states["States"][name]
             state["Arguments"]["FunctionName"] = effect_arn or self._effect_arn
-            for rule in state["Retry"]:
-                rule.update(IntervalSeconds=0, MaxAttempts=2)
         states["States"]["PerformEffect"]["TimeoutSeconds"] = state_timeout_seconds
         states["States"]["AwaitStraggler"]["Seconds"] = straggler_seconds
         states["States"]["DeadLetter"]["TimeoutSeconds"] = decision_seconds
@@ -338,7 +341,9 @@ def test_closed_book_is_tried_again_until_it_opens(
     book.switch(closed=False)
 
     assert output_of(wait_for_execution(stack, arn))["outcome"] == "performed"
-    assert states_of(stack, arn) == ["PerformEffect"]
+    states = states_of(stack, arn)
+    waits = states.count("AwaitProvider")
+    assert states == [*["PerformEffect", "AwaitProvider"] * waits, "PerformEffect"]
     assert len(appointments(message_id)) == 1
 
 
@@ -369,7 +374,15 @@ def test_book_that_stays_closed_becomes_a_dead_letter_and_is_performed_once_when
     dead_letter = operator.dead_letter(message_id)
 
     assert (dead_letter["reason"], dead_letter["error"]) == ("not_performed", "NotPerformed")
-    assert attempts_of(stack, arn) == 1 + 2 + 1  # the first, two retries, the dead letter
+    assert dead_letter["rounds"] == 0
+    states = states_of(stack, arn)
+    waits = states.count("AwaitProvider")
+    assert 2 <= waits <= 11
+    assert states == [
+        *["PerformEffect", "AwaitProvider"] * waits,
+        *("PerformEffect", "OutOfPatience?", "DeadLetter"),
+    ]
+    assert attempts_of(stack, arn) == waits + 1  # no try after the last wait, but the dead letter
     assert appointments(message_id) == []
 
     book.switch(closed=False)
@@ -377,19 +390,22 @@ def test_book_that_stays_closed_becomes_a_dead_letter_and_is_performed_once_when
 
     assert output_of(wait_for_execution(stack, arn))["outcome"] == "performed"
     # It is certain that nothing happened, so nothing is looked up.
-    assert states_of(stack, arn) == ["PerformEffect", "DeadLetter", "Decision", "PerformEffect"]
+    assert states_of(stack, arn)[len(states) :] == ["Decision", "PerformEffect"]
     assert len(appointments(message_id)) == 1
 
 
 @pytest.mark.parametrize("error", ["NotPerformed", "Lambda.TooManyRequestsException"])
-def test_error_that_proves_not_performed_is_retried_in_place(
+def test_error_that_proves_not_performed_is_repeated_without_a_look(
     stack: Stack, machines: Machines, message_id: str, appointments: Appointments, error: str
 ) -> None:
     faults = [f"before:{error}", f"before:{error}"]
     arn = machines.start(machines.copy(), message_id, faults=faults)
 
     assert output_of(wait_for_execution(stack, arn))["outcome"] == "performed"
-    assert states_of(stack, arn) == ["PerformEffect"]
+    assert states_of(stack, arn) == [
+        *("PerformEffect", "AwaitProvider") * 2,
+        "PerformEffect",
+    ]
     assert len(appointments(message_id)) == 1
 
 
@@ -411,6 +427,12 @@ UNKNOWN_OUTCOMES = [
 ]
 
 
+def unknown(fault: str) -> list[str]:
+    """The states up to the wait; an answer that is not clear is told from a patience that ends."""
+    between = ["OutOfPatience?"] if fault == "answers-no" else []
+    return ["PerformEffect", *between, "AwaitStraggler"]
+
+
 @pytest.mark.parametrize("fault", UNKNOWN_OUTCOMES)
 def test_unknown_outcome_that_was_performed_is_found_and_not_repeated(
     stack: Stack, machines: Machines, message_id: str, appointments: Appointments, fault: str
@@ -422,9 +444,7 @@ def test_unknown_outcome_that_was_performed_is_found_and_not_repeated(
     (appointment,) = appointments(message_id)
     assert output["outcome"] == "found"
     assert output["effect"]["appointment_id"] == appointment["appointment_id"]["S"]
-    assert states_of(stack, arn) == [
-        *("PerformEffect", "AwaitStraggler", "FindEffect", "Performed?", "Done")
-    ]
+    assert states_of(stack, arn) == [*unknown(fault), "FindEffect", "Performed?", "Done"]
 
 
 @pytest.mark.parametrize("fault", UNKNOWN_OUTCOMES)
@@ -436,9 +456,7 @@ def test_unknown_outcome_that_was_not_performed_is_performed_again(
     output = output_of(wait_for_execution(stack, arn))
 
     assert output["outcome"] == "performed"
-    assert states_of(stack, arn) == [
-        *("PerformEffect", "AwaitStraggler", "FindEffect", "Performed?", "PerformEffect")
-    ]
+    assert states_of(stack, arn) == [*unknown(fault), "FindEffect", "Performed?", "PerformEffect"]
     assert len(appointments(message_id)) == 1
 
 
@@ -473,7 +491,7 @@ def test_redriven_execution_waits_and_looks_before_it_performs(
     appointments: Appointments,
     performed_before: bool,
 ) -> None:
-    looks = ["PerformEffect", "AwaitStraggler", "FindEffect", "Performed?"]
+    looks = ["PerformEffect", "OutOfPatience?", "AwaitStraggler", "FindEffect", "Performed?"]
     if performed_before:
         before = machines.start(machines.copy(), message_id)
         wait_for_execution(stack, before)
@@ -531,15 +549,20 @@ def test_outcome_that_cannot_be_found_out_asks_a_person_and_is_never_guessed(
 
     operator.decide(dead_letter, {"decision": "retry"})
     still_unknown = operator.dead_letter(message_id)
-    stack.dynamodb.delete_item(TableName=stack.appointments_table, Key=switch)
     operator.decide(still_unknown, {"decision": "retry"})
+    before = len(states_of(stack, arn))
+    wait_until(lambda: "AwaitFind" in states_of(stack, arn)[before:])
+    stack.dynamodb.delete_item(TableName=stack.appointments_table, Key=switch)
 
     assert output_of(wait_for_execution(stack, arn))["outcome"] == "found"
-    assert states_of(stack, arn) == [
-        *("PerformEffect", "AwaitStraggler", "FindEffect", "DeadLetter", "Decision"),
-        *("FindEffect", "DeadLetter", "Decision"),
-        *("FindEffect", "Performed?", "Done"),
+    states = states_of(stack, arn)
+    assert [state for state in states if state not in ("FindEffect", "AwaitFind")] == [
+        *("PerformEffect", "AwaitStraggler", "DeadLetter", "Decision"),
+        *("DeadLetter", "Decision", "Performed?", "Done"),
     ]
+    after = {(one, next_) for one, next_ in itertools.pairwise(states) if one == "FindEffect"}
+    assert after == {(one, n) for one, n in after if n in ("AwaitFind", "DeadLetter", "Performed?")}
+    assert states.count("AwaitFind") >= 2 * 2
     assert len(appointments(message_id)) == 1
 
 

@@ -6,6 +6,7 @@ does not go through the JSONata of a state; tests/test_state_machine_definition.
 """
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -73,8 +74,9 @@ def states(stack: Stack) -> States:
 @pytest.mark.parametrize(
     ("error", "following"),
     [
-        ("NotPerformed", "DeadLetter"),
-        ("Lambda.TooManyRequestsException", "DeadLetter"),
+        ("NotPerformed", "AwaitProvider"),
+        ("Lambda.TooManyRequestsException", "AwaitProvider"),
+        ("States.QueryEvaluationError", "OutOfPatience?"),
         ("Rejected", "DeadLetter"),
         ("OutcomeUnknown", "AwaitStraggler"),
         ("Lambda.ServiceException", "AwaitStraggler"),
@@ -89,10 +91,8 @@ def states(stack: Stack) -> States:
         ("SomethingNew", "AwaitStraggler"),
     ],
 )
-def test_where_an_error_of_the_effect_leads_once_retries_are_used_up(
-    states: States, error: str, following: str
-) -> None:
-    answer = states.run("PerformEffect", MESSAGE, error=error, retries=5)
+def test_where_an_error_of_the_effect_leads(states: States, error: str, following: str) -> None:
+    answer = states.run("PerformEffect", MESSAGE, error=error)
 
     assert answer["status"] == "CAUGHT_ERROR"
     assert answer["nextState"] == following
@@ -123,11 +123,46 @@ def test_look_up_leads_to_its_judgement(states: States) -> None:
     assert (answer["status"], answer["nextState"]) == ("SUCCEEDED", "Performed?")
 
 
-@pytest.mark.parametrize("error", ["States.Timeout", "Lambda.ServiceException", "SomethingNew"])
-def test_look_up_that_fails_for_good_asks_a_person(states: States, error: str) -> None:
-    answer = states.run("FindEffect", WAITING, error=error, retries=3)
+@pytest.mark.parametrize(
+    ("error", "following"),
+    [
+        ("States.Timeout", "AwaitFind"),
+        ("Lambda.ServiceException", "AwaitFind"),
+        ("SomethingNew", "AwaitFind"),
+        ("States.QueryEvaluationError", "DeadLetter"),
+    ],
+)
+def test_where_a_look_up_that_fails_leads(states: States, error: str, following: str) -> None:
+    answer = states.run("FindEffect", WAITING, error=error)
 
-    assert (answer["status"], answer["nextState"]) == ("CAUGHT_ERROR", "DeadLetter")
+    assert (answer["status"], answer["nextState"]) == ("CAUGHT_ERROR", following)
+
+
+@pytest.mark.parametrize(
+    ("name", "following"), [("AwaitProvider", "PerformEffect"), ("AwaitFind", "FindEffect")]
+)
+def test_patience_is_measured_by_when_a_wait_is_entered(
+    states: States, name: str, following: str
+) -> None:
+    first = WAITING | {"redrives": 0, "since": "", "retry_after": -1, "unseen": "E: C"}
+    waited = json.loads(states.run(name, first)["output"])
+    assert waited["over"] is False
+
+    # A minute is longer than the patience of this stack.
+    a_minute_ago = datetime.now(UTC) - timedelta(minutes=1)
+    again = first | {"since": f"{a_minute_ago:%Y-%m-%dT%H:%M:%S}.000Z"}
+    answer = states.run(name, again)
+
+    assert answer["nextState"] == following
+    assert json.loads(answer["output"])["over"] is True
+    assert abs(datetime.fromisoformat(waited["since"]) - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("over", "following"), [(True, "DeadLetter"), (False, "AwaitStraggler")])
+def test_what_follows_when_the_effect_was_not_asked_for(
+    states: States, over: bool, following: str
+) -> None:
+    assert states.run("OutOfPatience?", WAITING | {"over": over})["nextState"] == following
 
 
 @pytest.mark.parametrize(

@@ -151,3 +151,58 @@ def test_an_event_of_another_form_touches_nothing(event: dict[str, Any]) -> None
     with pytest.raises(ValueError, match="event: "):
         answer(effect, event)
     assert effect.asked == []
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "said", "seconds"),
+    [
+        (30, "closed (retry after 30 s)", 30),
+        (0.5, "closed (retry after 0.5 s)", 0.5),
+        (0, "closed (retry after 0 s)", 0),
+        (-3, "closed (retry after 0 s)", 0),
+        (86_400, "closed (retry after 900 s)", 900),
+        (float("inf"), "closed (retry after 900 s)", 900),
+        ("120", "closed (retry after 120 s)", 120),
+        (float("nan"), "closed", None),
+        ("soon", "closed", None),
+        (10**400, "closed", None),
+        (None, "closed", None),
+    ],
+)
+def test_when_to_come_back_goes_with_the_error(
+    retry_after: Any, said: str, seconds: float | None
+) -> None:
+    class Closed:
+        def perform(self, _request: dict[str, Any]) -> dict[str, Any]:
+            raise NotPerformed("closed", retry_after=retry_after)
+
+        def find(self, _message_id: str) -> None:
+            return None
+
+    with pytest.raises(NotPerformed) as caught:
+        answer(Closed(), {"operation": "perform", "message": {"message_id": "m", "body": {}}})
+
+    assert (str(caught.value), caught.value.retry_after) == (said, seconds)
+
+
+def test_a_subclass_that_has_its_own_form_may_say_when() -> None:
+    class Busy(NotPerformed):
+        def __init__(self) -> None:
+            Exception.__init__(self, "busy")
+            self.retry_after = 7
+
+    class Closed:
+        def perform(self, _request: dict[str, Any]) -> dict[str, Any]:
+            raise Busy
+
+        def find(self, _message_id: str) -> None:
+            return None
+
+    with pytest.raises(NotPerformed, match=r"^busy \(retry after 7 s\)$"):
+        answer(Closed(), {"operation": "perform", "message": {"message_id": "m", "body": {}}})
+
+
+@pytest.mark.parametrize("said", [(), ("closed", 7), (None,)])
+def test_it_is_raised_with_any_arguments_as_other_exceptions(said: tuple[Any, ...]) -> None:
+    assert str(NotPerformed(*said)) == str(Exception(*said))
+    assert str(NotPerformed(*said, retry_after=1)).endswith("(retry after 1 s)")

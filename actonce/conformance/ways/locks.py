@@ -7,6 +7,7 @@ the fence, as the example's does, and with one that cannot.
 from collections.abc import Callable
 from dataclasses import replace
 
+from actonce.conformance.machine import CHANCE
 from actonce.conformance.queues import Record
 from actonce.conformance.shipped import (
     Consumer,
@@ -29,6 +30,7 @@ from actonce.conformance.stage import (
     MAX_ROUNDS,
     MEMORY_TABLE,
     MOST_RECEIVES_BEHIND_LOCKS,
+    PATIENCE,
     STRAGGLER_MARGIN,
     UNSTARTED,
     Handler,
@@ -42,7 +44,7 @@ _READER = MessageReader()
 
 
 def _host(world: World) -> Host:
-    return Host(world.wall, world.monotonic, world.sleep, world.new_id)
+    return Host(world.wall, world.monotonic, world.sleep, world.new_id, lambda: CHANCE)
 
 
 def _ledger(stage: Stage) -> Handler:
@@ -94,6 +96,7 @@ def _consume(stage: Stage, locks: ProcessingLocks, lock_timeout: float) -> Handl
         dead_letters=DeadLetterQueue(stage.sqs, DEAD_LETTERS),
         lock_timeout=lock_timeout,
         max_rounds=MAX_ROUNDS,
+        patience=PATIENCE / 1000,
     )
 
     def handle(record: Record) -> None:

@@ -21,6 +21,7 @@ from locking.attempt import Outcome
 from locking.consumer import Consumer
 from locking.dead_letters import DeadLetterQueue
 from locking.idempotent import StillInProgress
+from locking.patience import TriedLater
 from locking.rows import ProcessingTable
 from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
 from tests.unit.moto_aws import MotoAws
@@ -51,7 +52,9 @@ class Failing:
         return self.book.find(message_id)
 
 
-def _consumer(way: str, aws: MotoAws, effect: Effect, at: float = 0.0) -> Consumer:
+def _consumer(
+    way: str, aws: MotoAws, effect: Effect, at: float = 0.0, patience: float = 0.0
+) -> Consumer:
     return Consumer(
         reader=MessageReader(),
         locks=Machine(now=at).locks(way, aws),
@@ -60,6 +63,7 @@ def _consumer(way: str, aws: MotoAws, effect: Effect, at: float = 0.0) -> Consum
         dead_letters=DeadLetterQueue(aws.sqs, aws.dead_letter_queue),
         lock_timeout=LOCK_TIMEOUT,
         max_rounds=MAX_ROUNDS,
+        patience=patience,
     )
 
 
@@ -162,14 +166,63 @@ def test_a_message_that_is_never_performed_becomes_a_dead_letter(way: str, aws: 
         TableName=aws.appointments_table, Item=book_key("main") | {"closed": {"BOOL": True}}
     )
     book = AppointmentBook(aws.dynamodb, aws.appointments_table)
-    for number in range(MAX_ROUNDS - 1):
-        with pytest.raises(NotPerformed):
-            _consume(way, aws, book, number)
-    _consume(way, aws, book, MAX_ROUNDS)
-    (letter,) = aws.dead_letters()
+    waited = 0.0
+    while not (letters := aws.dead_letters()):
+        later = _tried_later(way, aws, book, waited, patience=60)
+        waited += later
+    assert 60 <= waited < 62
+    (letter,) = letters
     assert letter["reason"] == "not_performed"
     assert letter["error"] == "NotPerformed"
-    assert letter["rounds"] == MAX_ROUNDS
+    assert letter["rounds"] == 1
+    # A decision to try again begins a new patience.
+    assert ProcessingTable(aws.dynamodb, aws.ledger_table).decide("m", None, BEGIN)
+    assert _tried_later(way, aws, book, waited, patience=60) == 1
+
+
+def _tried_later(
+    way: str, aws: MotoAws, effect: Effect, at: float, *, patience: float = 3600.0
+) -> float:
+    """Seconds after which the delivery is to come back; 0: it came to its end."""
+    try:
+        _consumer(way, aws, effect, at, patience).consume(delivery(MESSAGE))
+    except TriedLater as error:
+        return error.comes_back_after
+    return 0
+
+
+@ways
+def test_a_provider_that_is_down_uses_up_no_rounds_and_delays_nobody_after_it(
+    way: str, aws: MotoAws
+) -> None:
+    effect = Failing(aws, *[NotPerformed("down")] * 3 * 2 * MAX_ROUNDS)
+    waits = [_tried_later(way, aws, effect, 0) for _ in range(2 * MAX_ROUNDS)]
+    assert all(1 <= wait <= 1200 for wait in waits)
+    row = aws.ledger_row("m")
+    assert (row["consumption_count"], float(row["waited"])) == ("0", sum(waits))
+    # Released: the next one need not look, and may be another machine.
+    assert _consume(way, aws, effect).outcome is Start.STARTED
+    assert _appointments(aws) == 1
+    assert aws.ledger_row("m")["consumption_count"] == "1"
+
+
+@ways
+def test_a_provider_that_says_when_is_believed(way: str, aws: MotoAws) -> None:
+    effect = Failing(aws, *[NotPerformed("down", retry_after=300)] * 3)
+    assert 300 <= _tried_later(way, aws, effect, 0) <= 331
+    assert len(effect.failures) == 2  # it was not asked again meanwhile
+
+
+@ways
+def test_a_crash_while_it_waits_for_its_provider_is_still_looked_up(way: str, aws: MotoAws) -> None:
+    effect = Failing(aws, *[NotPerformed("down")] * 3, ConnectionError("lost answer"))
+    _tried_later(way, aws, effect, 0)
+    with pytest.raises(OutcomeUnknown, match="lost answer"):
+        _consume(way, aws, effect)
+    effect.book.perform({"message_id": "m", "body": MESSAGE})  # it had happened
+    assert _consume(way, aws, effect, 1).outcome is Start.STARTED
+    assert _appointments(aws) == 1
+    assert aws.ledger_row("m")["outcome"] == "found"
 
 
 @ways
@@ -188,14 +241,42 @@ def test_a_message_that_crashes_every_time_becomes_a_dead_letter(way: str, aws: 
 def test_what_can_never_be_looked_up_becomes_a_dead_letter(way: str, aws: MotoAws) -> None:
     effect = Failing(aws, RuntimeError("crashed"))
     effect.find_fails = True
-    for number in range(MAX_ROUNDS - 1):
-        with pytest.raises(Exception, match=r"crashed|does not answer"):
-            _consume(way, aws, effect, number)
-    _consume(way, aws, effect, MAX_ROUNDS)
-    (letter,) = aws.dead_letters()
+    with pytest.raises(OutcomeUnknown, match="crashed"):
+        _consume(way, aws, effect)
+    at, waited = LOCK_TIMEOUT + SKEW + 1, 0.0
+    while not (letters := aws.dead_letters()):
+        later = _tried_later(way, aws, effect, at + waited, patience=60)
+        waited += later
+    assert 60 <= waited < 62
+    (letter,) = letters
     assert letter["reason"] == "outcome_unknown"
     assert "the book does not answer" in letter["cause"]
     assert _appointments(aws) == 0
+
+
+@ways
+@pytest.mark.parametrize("performed", [True, False])
+def test_what_cannot_be_looked_up_for_a_while_is_looked_up_later_and_uses_up_no_round(
+    way: str, aws: MotoAws, performed: bool
+) -> None:
+    effect = Failing(aws, RuntimeError("crashed"))
+    with pytest.raises(OutcomeUnknown, match="crashed"):
+        _consume(way, aws, effect)
+    if performed:
+        effect.book.perform({"message_id": "m", "body": MESSAGE})
+    effect.find_fails = True
+    at = LOCK_TIMEOUT + SKEW + 1
+    for _ in range(2 * MAX_ROUNDS):  # at once, one after the other: nobody waits for a lock again
+        assert _tried_later(way, aws, effect, at) > 0
+    effect.find_fails = False
+    assert _consumer(way, aws, effect, at, 3600).consume(delivery(MESSAGE)).outcome is Start.STARTED
+    assert aws.dead_letters() == []
+    assert _appointments(aws) == 1
+    row = aws.ledger_row("m")
+    assert (row["outcome"], row["consumption_count"]) == (
+        "found" if performed else "performed",
+        "2",
+    )
 
 
 @ways

@@ -1,0 +1,215 @@
+"""Pause, resume and status, on moto in this process."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
+
+from actonce.aws import Stack
+from actonce.pausing import Pause, PauseWatch, find_pause, pause, resume
+from actonce.status import status
+
+NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+BY = "arn:aws:iam::123456789012:user/somebody"
+
+Fed = Callable[[str], Stack]
+
+
+@pytest.fixture
+def fed(moto_stack: Stack) -> Fed:
+    """The stack with a function that its queue feeds; the argument is QueueFeeds."""
+    client = moto_stack.aws.client
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as package:
+        package.writestr("starter.py", "")
+
+    def with_feeds(queue_feeds: str) -> Stack:
+        client("cloudformation").create_stack(
+            StackName="actonce",
+            TemplateBody=json.dumps(
+                {
+                    "Parameters": {"QueueFeeds": {"Type": "String"}},
+                    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+                }
+            ),
+            Parameters=[{"ParameterKey": "QueueFeeds", "ParameterValue": queue_feeds}],
+        )
+        role = client("iam").create_role(RoleName="starter", AssumeRolePolicyDocument="{}")
+        client("lambda").create_function(
+            FunctionName="starter",
+            Runtime="python3.13",
+            Role=role["Role"]["Arn"],
+            Handler="starter.handler",
+            Code={"ZipFile": packed.getvalue()},
+        )
+        stack = Stack(
+            moto_stack.aws, "actonce", moto_stack.outputs | {"StarterFunctionName": "starter"}
+        )
+        arn = stack.sqs.get_queue_attributes(
+            QueueUrl=stack.requests_queue, AttributeNames=["QueueArn"]
+        )["Attributes"]["QueueArn"]
+        client("lambda").create_event_source_mapping(
+            FunctionName="starter", EventSourceArn=arn, Enabled=queue_feeds == "function"
+        )
+        return stack
+
+    return with_feeds
+
+
+def state_of(stack: Stack) -> str:
+    (feed,) = status(stack, NOW).feeds
+    return feed.state
+
+
+def test_a_paused_stack_says_since_when_by_whom_and_why_and_takes_nothing(fed: Fed) -> None:
+    stack = fed("function")
+    assert (status(stack, NOW).pause, state_of(stack)) == (None, "Enabled")
+
+    paused = pause(stack, by=BY, note="down, ticket #4711 (é)", now=NOW)
+
+    assert paused == Pause("2026-01-31T09:30:00.000Z", BY, "down- ticket -4711 ---")
+    assert find_pause(stack.sqs, stack.requests_queue) == paused
+    assert state_of(stack) == "Disabled"
+
+
+def test_a_stack_that_is_paused_again_stays_paused_as_it_was(fed: Fed) -> None:
+    stack = fed("function")
+    first = pause(stack, by=BY, note="", now=NOW)
+
+    assert pause(stack, by="another", note="other", now=NOW + timedelta(hours=1)) == first
+    assert status(stack, NOW).pause == first
+
+
+def test_resumed_it_takes_messages_and_is_not_paused_any_more(fed: Fed) -> None:
+    stack = fed("function")
+    paused = pause(stack, by=BY, note="", now=NOW)
+
+    assert resume(stack) == paused
+    assert (status(stack, NOW).pause, state_of(stack)) == (None, "Enabled")
+    assert resume(stack) is None
+
+
+def test_where_workers_feed_on_the_queue_the_function_stays_disabled(fed: Fed) -> None:
+    stack = fed("worker")
+    pause(stack, by=BY, note="", now=NOW)
+    assert status(stack, NOW).pause is not None
+
+    resume(stack)
+
+    assert (status(stack, NOW).pause, state_of(stack)) == (None, "Disabled")
+
+
+def test_what_was_paused_in_part_is_paused_by_the_next_time(fed: Fed) -> None:
+    stack = fed("function")
+    with Stubber(stack.lambda_) as answers:
+        answers.add_client_error("list_event_source_mappings", "ServiceException")
+        with pytest.raises(ClientError):
+            pause(stack, by=BY, note="", now=NOW)
+    assert status(stack, NOW).pause is not None
+
+    pause(stack, by=BY, note="", now=NOW)
+
+    assert state_of(stack) == "Disabled"
+
+
+def test_what_was_resumed_in_part_is_still_said_to_be_paused(fed: Fed) -> None:
+    stack = fed("function")
+    paused = pause(stack, by=BY, note="", now=NOW)
+    with Stubber(stack.lambda_) as answers:
+        answers.add_client_error("list_event_source_mappings", "ServiceException")
+        with pytest.raises(ClientError):
+            resume(stack)
+
+    assert status(stack, NOW).pause == paused
+
+
+def test_status_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
+    stack = fed("function")
+    for number in range(3):
+        stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=str(number))
+    stack.sqs.receive_message(QueueUrl=stack.dead_letter_queue)
+    stack.aws.client("cloudwatch").put_metric_data(
+        Namespace="AWS/SQS",
+        MetricData=[
+            {
+                "MetricName": "ApproximateAgeOfOldestMessage",
+                "Dimensions": [{"Name": "QueueName", "Value": "DeadLetterQueue"}],
+                "Timestamp": NOW - timedelta(minutes=minutes),
+                "Value": value,
+            }
+            for minutes, value in ((3, 50.0), (2, 110.0))
+        ],
+    )
+
+    found = status(stack, NOW).as_json()
+
+    empty = {"waiting": 0, "in_flight": 0, "delayed": 0, "oldest_seconds": None}
+    assert found == {
+        "stack": "actonce",
+        "paused": None,
+        "feeds": [{"function": "starter", "state": "Enabled"}],
+        "queues": {
+            "requests": empty,
+            "unstarted": empty,
+            "dead_letters": {"waiting": 2, "in_flight": 1, "delayed": 0, "oldest_seconds": 110},
+        },
+    }
+
+
+def test_without_leave_to_ask_cloudwatch_no_age_is_told(fed: Fed) -> None:
+    stack = fed("function")
+    stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="a")
+    with Stubber(stack.aws.client("cloudwatch")) as answers:
+        answers.add_client_error("get_metric_statistics", "AccessDenied")
+
+        assert status(stack, NOW).queues["dead_letters"].oldest_seconds is None
+
+
+class Watched:
+    """A queue whose tags a test sets, and how often they were read."""
+
+    def __init__(self, *answers: dict[str, str] | str) -> None:
+        self.sqs: Any = boto3.client("sqs", region_name="us-east-1")
+        self.told: list[Pause | None] = []
+        self.now = 0.0
+        self._stub = Stubber(self.sqs)
+        for answer in answers:
+            if isinstance(answer, str):
+                self._stub.add_client_error("list_queue_tags", answer)
+            else:
+                self._stub.add_response("list_queue_tags", {"Tags": answer})
+        self._stub.activate()
+        self.watch = PauseWatch(
+            self.sqs, "https://queue", monotonic=lambda: self.now, tell=self.told.append
+        )
+
+
+PAUSED = {"actonce-paused-since": "2026-01-31T09:30:00.000Z", "actonce-paused-by": BY}
+
+
+def test_a_worker_looks_about_once_a_minute_and_tells_each_change_once() -> None:
+    one = Watched({}, PAUSED, PAUSED, {"other": "tag"})
+    seen = []
+    for now in (0, 1, 59, 60, 119, 120, 180, 200):
+        one.now = now
+        seen.append(one.watch.is_paused())
+
+    assert seen == [False, False, False, True, True, True, False, False]
+    assert one.told == [Pause(PAUSED["actonce-paused-since"], BY, ""), None]
+
+
+def test_where_a_worker_cannot_look_what_it_saw_last_holds() -> None:
+    one = Watched("AccessDenied", PAUSED, "ServiceUnavailable")
+    seen = []
+    for now in (0, 60, 120):
+        one.now = now
+        seen.append(one.watch.is_paused())
+
+    assert seen == [False, True, True]

@@ -1,0 +1,89 @@
+"""Weather, walked: what passes by itself asks nobody."""
+
+from collections.abc import Callable
+
+import pytest
+
+from actonce.conformance.hazards import MINUTE, Scenario
+from actonce.conformance.process import Hazard
+from actonce.conformance.stage import Stage
+from actonce.conformance.trial import Trial, run_trial
+from actonce.conformance.verdict import Kind
+from actonce.conformance.ways.known import way
+
+HOUR = 60 * MINUTE
+WAYS = ("step-functions", "ledger-fenced", "lease-fenced", "ledger-worker", "lease-fenced-fifo")
+
+
+def walked(name: str, set_up: Callable[[Stage], None], *hazards: Hazard) -> Trial:
+    """What came of every schedule; each of the hazards may come once."""
+    found = way(name)
+    assert found is not None
+    trial = run_trial(found, Scenario("weather", "", "", set_up, hazards, min(len(hazards), 1)))
+    assert trial.is_complete
+    return trial
+
+
+def asked(trial: Trial) -> bool:
+    """Whether anything waits for a person in any run."""
+    return any(verdict.kind is not Kind.SURVIVED for verdict in trial.counts)
+
+
+def provider_down(milliseconds: int, back_after: float | None = None) -> Callable[[Stage], None]:
+    def set_up(stage: Stage) -> None:
+        stage.performed.down_until, stage.performed.back_after = milliseconds, back_after
+        stage.send("a")
+
+    return set_up
+
+
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("outage", [90_000, 59 * MINUTE])
+def test_a_provider_that_is_down_within_the_patience_costs_no_decision(
+    name: str, outage: int
+) -> None:
+    trial = walked(name, provider_down(outage))
+
+    assert not asked(trial)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_provider_that_is_down_for_longer_is_a_persons_business(name: str) -> None:
+    trial = walked(name, provider_down(24 * HOUR))
+
+    assert {verdict.kind for verdict in trial.counts} == {Kind.PARKED}
+
+
+def acted_at(trial: Trial) -> float:
+    """Seconds after which the effect happened in the shortest story."""
+    (at,) = (one.at for one in trial.story if one.answer.startswith("effect "))
+    return at / 1000
+
+
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize(("outage", "back_off"), [(90, 120), (3000, 690)])
+def test_it_is_acted_on_within_two_back_offs_of_the_outage(
+    name: str, outage: int, back_off: int
+) -> None:
+    trial = walked(name, provider_down(outage * 1000))
+
+    assert outage <= acted_at(trial) <= outage + 2 * back_off
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_provider_that_says_when_is_not_kept_waiting(name: str) -> None:
+    trial = walked(name, provider_down(60_000, back_after=61.0))
+
+    assert 61 <= acted_at(trial) <= 61 * 1.1 + 1
+
+
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("blind", [10_000, 50 * MINUTE])
+def test_a_look_up_that_fails_within_the_patience_costs_no_decision(name: str, blind: int) -> None:
+    def set_up(stage: Stage) -> None:
+        stage.performed.blind_until = blind
+        stage.send("a")
+
+    trial = walked(name, set_up, Hazard.EFFECT_ANSWER_LOST)
+
+    assert not asked(trial)
