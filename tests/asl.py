@@ -18,6 +18,7 @@ EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
 EXAMPLE_SUBSTITUTIONS = {
     "Partition": "aws",
     "EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:effect",
+    "FindFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:effect",
     "EffectTimeoutSeconds": "15",
     "StragglerMarginSeconds": "30",
     "MaxRounds": "3",

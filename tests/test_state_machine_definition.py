@@ -192,8 +192,8 @@ def test_unknown_outcome_is_waited_out_and_looked_up(states: dict[str, Any], err
 
     assert "Retry" not in perform
     assert catcher is not None
-    assert catcher["Next"] == ("OutOfPatience?" if own else "AwaitStraggler")
-    assert states["OutOfPatience?"]["Default"] == "AwaitStraggler"
+    assert catcher["Next"] == ("Answer?" if own else "AwaitStraggler")
+    assert states["Answer?"]["Default"] == "AwaitStraggler"
     assert states["AwaitStraggler"]["Next"] == "FindEffect"
 
 
@@ -341,7 +341,10 @@ def catch_output(
     catcher = first_match(state["Catch"], error)
     assert catcher is not None
     output: dict[str, Any] = asl.evaluate(
-        catcher["Output"], input=state_input, errorOutput={"Error": error, **error_output}
+        catcher["Output"],
+        input=state_input,
+        errorOutput={"Error": error, **error_output},
+        context=CONTEXT,
     )
     return output
 
@@ -601,8 +604,8 @@ def test_effect_is_not_asked_for_once_the_patience_is_over(
 
     caught = catch_output(perform, "States.QueryEvaluationError", OVER, Cause="over")
 
-    assert caught == {"over": True, "rounds": 2, "failure": OVER["failure"]}
-    assert choose(states["OutOfPatience?"], caught) == "DeadLetter"
+    assert caught == {"answer": "none", "rounds": 2, "failure": OVER["failure"]}
+    assert choose(states["Answer?"], caught) == "DeadLetter"
 
 
 @pytest.mark.parametrize("before", [MESSAGE, WAITING_FOR_PROVIDER, {"rounds": 2, "redrives": 0}])
@@ -619,7 +622,109 @@ def test_expression_that_failed_for_another_reason_is_an_unknown_outcome(
         "error": "States.QueryEvaluationError",
         "cause": "no clear yes",
     }
-    assert choose(states["OutOfPatience?"], caught) == "AwaitStraggler"
+    assert choose(states["Answer?"], caught) == "AwaitStraggler"
+
+
+REASONS = ["closed for an hour", "", None, 7, {"kind": "x"}, "a (retry after 30 s) b"]
+
+
+def by_value(states: dict[str, Any], answer: Any, before: Any = MESSAGE) -> dict[str, Any]:
+    """What follows from an effect's answer without `performed: true`."""
+    perform = states["PerformEffect"]
+    with pytest.raises(JException) as raised:
+        asl.evaluate(perform["Output"], result={"Payload": answer}, context=CONTEXT)
+    cause = f"The JSONata expression {perform['Output']['effect']!r} failed: {raised.value}"
+    return catch_output(perform, "States.QueryEvaluationError", before, Cause=cause)
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_answer_by_value_that_it_was_not_performed_is_waited_for(
+    states: dict[str, Any], reason: Any
+) -> None:
+    answer = {"not_performed": True} | ({} if reason is None else {"reason": reason})
+    before = WAITING_FOR_PROVIDER
+    caught = by_value(states, answer, before)
+    by_name = catch_output(states["PerformEffect"], "NotPerformed", before, Cause="")
+
+    assert choose(states["Answer?"], caught) == "AwaitProvider"
+    for name in ("rounds", "redrives", "since"):
+        assert caught[name] == by_name[name]
+    assert (caught["failure"]["reason"], caught["failure"]["error"]) == (
+        "not_performed",
+        "NotPerformed",
+    )
+    assert caught["retry_after"] == (30 if "30" in str(reason) else -1)
+
+
+def test_answer_by_value_may_say_when_to_come_back(states: dict[str, Any]) -> None:
+    caught = by_value(states, {"not_performed": True, "reason": "busy", "retry_after": 12.5})
+    assert caught["retry_after"] == 12.5
+    assert caught["failure"]["cause"].startswith("busy (retry after 12.5 s)")
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_answer_by_value_that_it_is_rejected_is_a_dead_letter(
+    states: dict[str, Any], reason: Any
+) -> None:
+    caught = by_value(states, {"rejected": True, "not_performed": True, "reason": reason})
+    assert choose(states["Answer?"], caught) == "DeadLetter"
+    assert (caught["failure"]["reason"], caught["failure"]["error"]) == ("rejected", "Rejected")
+    assert caught["rounds"] == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"not_performed": "true"},
+        {"not_performed": 1},
+        {"rejected": "yes"},
+        {"performed": False, "reason": "m-1 at 2026-01-31T09:30:00Z was not performed: "},
+        {"performed": "true"},
+        "not_performed",
+        ["not_performed"],
+        None,
+    ],
+)
+def test_answer_that_is_not_clear_is_an_unknown_outcome(
+    states: dict[str, Any], answer: Any
+) -> None:
+    caught = by_value(states, answer)
+    assert choose(states["Answer?"], caught) == "AwaitStraggler"
+    assert "since" not in caught
+
+
+@pytest.mark.parametrize("at", ["", "2026-11-22T10:00:00.000Z", "2000-01-01T00:00:00Z"])
+@pytest.mark.parametrize("word", ["rejected", "not performed"])
+def test_no_text_of_a_message_passes_for_an_answer(
+    states: dict[str, Any], word: str, at: str
+) -> None:
+    name = CONTEXT["Execution"]["Name"]
+    assert at != CONTEXT["State"]["EnteredTime"]
+    caught = catch_output(
+        states["PerformEffect"],
+        "States.QueryEvaluationError",
+        MESSAGE,
+        Cause=f"cannot evaluate '{name} at {at} was {word}: '",
+    )
+    assert caught["answer"] == "unclear"
+
+
+def test_without_a_function_to_look_up_a_person_decides(states: dict[str, Any]) -> None:
+    without = asl.definition(asl.EXAMPLE_SUBSTITUTIONS | {"FindFunctionArn": ""})["States"]
+    arguments = without["FindEffect"]["Arguments"]
+    with pytest.raises(JException, match="No function is named to look it up"):
+        asl.evaluate(arguments, input={"rounds": 1}, context=CONTEXT)
+    before = {"rounds": 1, "failure": {"error": "E", "cause": "C"}}
+    caught = catch_output(
+        states["FindEffect"], "States.QueryEvaluationError", before, Cause="No function"
+    )
+    catcher = first_match(states["FindEffect"]["Catch"], "States.QueryEvaluationError")
+    assert catcher is not None
+    assert catcher["Next"] == "DeadLetter"
+    assert caught["failure"]["reason"] == "outcome_unknown"
+    assert caught["failure"]["cause"].endswith(
+        "FindEffect: States.QueryEvaluationError: No function"
+    )
 
 
 def test_it_is_not_looked_up_once_the_patience_is_over(states: dict[str, Any]) -> None:

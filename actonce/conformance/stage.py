@@ -70,6 +70,7 @@ TABLES = {
 _SUBSTITUTIONS = {
     "Partition": "aws",
     "EffectFunctionArn": "effect",
+    "FindFunctionArn": "effect",
     "EffectTimeoutSeconds": str(EFFECT_TIMEOUT // 1000),
     "StragglerMarginSeconds": str(STRAGGLER_MARGIN // 1000),
     "MaxRounds": str(MAX_ROUNDS),

@@ -239,7 +239,7 @@ def test_an_hour_of_waiting_costs_at_most_20_transitions_and_then_a_person_is_as
     # Ten waits and the tries that follow them; the eleventh wait takes no time, and no try follows.
     assert services.entered[: asked_at + 1] == [
         *["PerformEffect", "AwaitProvider"] * 11,
-        *("PerformEffect", "OutOfPatience?", "DeadLetter"),
+        *("PerformEffect", "Answer?", "DeadLetter"),
     ]
     assert sum(services.waited[:11]) == 3600
     (letter,) = services.letters
@@ -277,12 +277,12 @@ def test_the_rounds_are_kept_while_it_waits_for_the_provider() -> None:
     assert (letter["reason"], letter["rounds"]) == ("rounds_used_up", 3)
 
 
-@pytest.mark.parametrize("state", ["AwaitProvider", "AwaitFind", "OutOfPatience?"])
+@pytest.mark.parametrize("state", ["AwaitProvider", "AwaitFind", "Answer?"])
 def test_aborted_while_it_waits_a_redriven_execution_looks_before_it_performs(state: str) -> None:
     answers: dict[str, list[Any]] = {
         "AwaitProvider": ["NotPerformed", _NOTHING, _PERFORMED],
         "AwaitFind": ["OutcomeUnknown", "SomethingNew", _NOTHING, _PERFORMED],
-        "OutOfPatience?": [*["NotPerformed"] * 11, {"decision": "retry"}, _PERFORMED],
+        "Answer?": [*["NotPerformed"] * 11, {"decision": "retry"}, _PERFORMED],
     }
     services = _Effect(*answers[state])
     services.aborted_in = state
@@ -297,9 +297,9 @@ def test_aborted_while_it_waits_a_redriven_execution_looks_before_it_performs(st
     output = machine.run(stage.process_message(), redriven, services, position)
 
     assert output["outcome"] == "performed"
-    if state == "OutOfPatience?":  # nothing was asked for since it was known that nothing happened
-        after = services.entered[services.entered.index("OutOfPatience?") + 1 :]
-        assert after == ["OutOfPatience?", "DeadLetter", "Decision", "PerformEffect"]
+    if state == "Answer?":  # nothing was asked for since it was known that nothing happened
+        after = services.entered[services.entered.index("Answer?") + 1 :]
+        assert after == ["Answer?", "DeadLetter", "Decision", "PerformEffect"]
     else:
         assert services.asked[before:] == ["find", "perform"]
 

@@ -380,7 +380,7 @@ def test_book_that_stays_closed_becomes_a_dead_letter_and_is_performed_once_when
     assert 2 <= waits <= 11
     assert states == [
         *["PerformEffect", "AwaitProvider"] * waits,
-        *("PerformEffect", "OutOfPatience?", "DeadLetter"),
+        *("PerformEffect", "Answer?", "DeadLetter"),
     ]
     assert attempts_of(stack, arn) == waits + 1  # no try after the last wait, but the dead letter
     assert appointments(message_id) == []
@@ -429,7 +429,7 @@ UNKNOWN_OUTCOMES = [
 
 def unknown(fault: str) -> list[str]:
     """The states up to the wait; an answer that is not clear is told from a patience that ends."""
-    between = ["OutOfPatience?"] if fault == "answers-no" else []
+    between = ["Answer?"] if fault == "answers-no" else []
     return ["PerformEffect", *between, "AwaitStraggler"]
 
 
@@ -491,7 +491,7 @@ def test_redriven_execution_waits_and_looks_before_it_performs(
     appointments: Appointments,
     performed_before: bool,
 ) -> None:
-    looks = ["PerformEffect", "OutOfPatience?", "AwaitStraggler", "FindEffect", "Performed?"]
+    looks = ["PerformEffect", "Answer?", "AwaitStraggler", "FindEffect", "Performed?"]
     if performed_before:
         before = machines.start(machines.copy(), message_id)
         wait_for_execution(stack, before)

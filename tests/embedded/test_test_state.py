@@ -76,7 +76,7 @@ def states(stack: Stack) -> States:
     [
         ("NotPerformed", "AwaitProvider"),
         ("Lambda.TooManyRequestsException", "AwaitProvider"),
-        ("States.QueryEvaluationError", "OutOfPatience?"),
+        ("States.QueryEvaluationError", "Answer?"),
         ("Rejected", "DeadLetter"),
         ("OutcomeUnknown", "AwaitStraggler"),
         ("Lambda.ServiceException", "AwaitStraggler"),
@@ -162,7 +162,7 @@ def test_patience_is_measured_by_when_a_wait_is_entered(
 def test_what_follows_when_the_effect_was_not_asked_for(
     states: States, over: bool, following: str
 ) -> None:
-    assert states.run("OutOfPatience?", WAITING | {"over": over})["nextState"] == following
+    assert states.run("Answer?", WAITING | {"over": over})["nextState"] == following
 
 
 @pytest.mark.parametrize(
