@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 
 from actonce.errors import Failed
 
-ROOT = PurePosixPath()
 _PART = ".actonce-part"
 """What a file is called until it is whole; left behind by a crash, it is written anew."""
 
@@ -43,10 +42,8 @@ class Folder:
                 raise _failed(file, "read", error) from error
         return found
 
-    def others(
-        self, known: Iterable[PurePosixPath], below: PurePosixPath = ROOT
-    ) -> list[PurePosixPath]:
-        """What a folder below this one holds at its top that does not belong to known files.
+    def others(self, known: Iterable[PurePosixPath], below: PurePosixPath) -> list[PurePosixPath]:
+        """What this folder, or one below it, holds at its top that does not belong to known files.
 
         Raises:
             Failed: it cannot be read.
@@ -122,8 +119,9 @@ class Folder:
                 )
             if part != path and here.exists() and not here.is_dir():
                 raise Failed(f"{here} is no folder, and has to be one.")
-        if (self.root / path).is_dir():
-            raise Failed(f"{self.root / path} is a folder, and has to be a file.")
+        file = self.root / path
+        if file.exists() and not file.is_file():
+            raise Failed(f"{file} is no file, and has to be one.")
 
 
 def _failed(file: Path, what: str, error: OSError) -> Failed:

@@ -20,9 +20,6 @@ from actonce.sources import MANIFEST
 from actonce.versions import numbers
 
 _BESIDE = ".new"
-_OURS = {Kind.PROJECT: PurePosixPath(), Kind.STACK: STACK}
-"""What may hold nothing but ours when it is made."""
-
 _MANIFEST = PurePosixPath(MANIFEST)
 
 
@@ -48,7 +45,10 @@ def place(folder: Folder, wanted: Plan) -> list[PurePosixPath]:
     others = [
         path for path, content in found.items() if digest(content) != digest(everything[path])
     ]
-    others += folder.others([*everything, _MANIFEST], _OURS[wanted.kind])
+    ours = [*everything, _MANIFEST]
+    for below in sorted({parent for path in ours for parent in path.parents}):
+        if wanted.kind is Kind.PROJECT or below.is_relative_to(STACK):
+            others += folder.others(ours, below)
     if others:
         raise Failed(_in_the_way(folder, others, wanted.kind))
     missing = [path for path in everything if path not in found]
