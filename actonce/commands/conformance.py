@@ -9,6 +9,7 @@ from actonce import console, extras
 from actonce.commands.options import Json
 from actonce.commands.tables import print_rows
 from actonce.errors import Failed, WrongUse
+from actonce.sources import in_clone
 
 if TYPE_CHECKING:
     from actonce.conformance.suite import Cell
@@ -42,6 +43,8 @@ def conformance(
 
         actonce conformance --write
     """
+    if write and not in_clone():
+        raise WrongUse("--write writes docs/conformance.md of a clone, and this is none.")
     # Here, for the rivals take longer to import than all else of the command line.
     try:
         from actonce.conformance import page, suite  # noqa: PLC0415

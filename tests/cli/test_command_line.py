@@ -18,9 +18,11 @@ import typer
 from typer.main import get_command
 
 from actonce import cli, extras
+from actonce.aws import Aws, Stack
 from actonce.embedded.paths import PROJECT
 from actonce.errors import WrongUse
 from actonce.sources import version
+from actonce.target import find_stack
 
 ACTONCE = Path(sysconfig.get_path("scripts")) / "actonce"
 
@@ -144,6 +146,32 @@ def test_the_list_fits_the_screen(tmp_path: Path) -> None:
 def test_version_is_said(tmp_path: Path) -> None:
     answer = run(tmp_path, "--version")
     assert (answer.returncode, answer.stdout) == (0, f"actonce {version()}\n")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ({"ActOnceVersion": "0.0.9"}, "of version 0.0.9, older than this actonce"),
+        ({"ActOnceVersion": "99.0.0"}, "newer than this actonce"),
+        ({}, "does not say its version"),
+        ({"ActOnceVersion": version()}, ""),
+    ],
+)
+def test_a_stack_of_another_version_is_worked_with_and_told_of_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    outputs: dict[str, str],
+    said: str,
+) -> None:
+    found = Stack(Aws(), "orders", outputs)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # not this machine's embedded AWS
+    monkeypatch.setattr(Stack, "find", lambda *_: found)
+    monkeypatch.setenv("COLUMNS", "300")
+    assert find_stack("orders") is found
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert said in err
+    assert len(err.splitlines()) == (1 if said else 0)
 
 
 # --------------------------------------------------------------------------- extras
@@ -318,3 +346,12 @@ def test_it_runs_as_a_module_too(tmp_path: Path) -> None:
     )
     assert answer.returncode == 0
     assert "where" in answer.stdout
+
+
+def test_the_published_tables_are_written_in_a_clone_only(
+    here: Callable[..., subprocess.CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actonce.commands.conformance.in_clone", lambda: False)
+    answer = here("conformance", "--write")
+    assert answer.returncode == 2
+    assert "of a clone, and this is none" in in_one_sentence(answer)
