@@ -16,7 +16,7 @@ from actonce.demo.outcome import Outcome
 from actonce.demo.run import Settings, run
 from actonce.demo.second_count import SecondCount
 from actonce.demo.timings import Timings
-from actonce.embedded.paths import Paths
+from actonce.embedded.paths import PROJECT, Paths
 from actonce.errors import WrongUse
 from pipeline.java import NONE_FOUND, use_java
 
@@ -99,7 +99,7 @@ def demo(
     audit = audit and _can_audit()
     settings = Settings(messages, seed, level, file, keep, parameters, audit)
     watch = Timings(console.say)
-    result = run(settings, Paths.default(), watch.say)
+    result = run(settings, _paths(), watch.say)
     phases = watch.done()
     if json_:
         console.print_json(result.outcome.as_json())
@@ -113,6 +113,16 @@ def demo(
     good = result.outcome.exactly_once and not result.outcome.out_of_order
     if not good or (result.second and result.second.differences):
         raise typer.Exit(1)
+
+
+def _paths() -> Paths:
+    paths = Paths.default()
+    if paths.stack != PROJECT:
+        raise WrongUse(
+            f"The demo counts what the example did, and {paths.stack} has an effect of its own: "
+            "run it in another folder."
+        )
+    return paths
 
 
 def _can_audit() -> bool:

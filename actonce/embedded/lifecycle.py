@@ -82,7 +82,7 @@ def up(
         WrongUse: something is missing, or the port is taken.
     """
     _check_python()
-    paths.home.mkdir(parents=True, exist_ok=True)
+    _make_home(paths)
     with _locked(paths):
         state = running(paths)
         if state is not None and port not in (0, state.port):
@@ -170,6 +170,16 @@ def _check_python() -> None:
             f"Lambda has no runtime for Python {sys.version_info.major}.{sys.version_info.minor}; "
             "use 3.11 to 3.14."
         )
+
+
+def _make_home(paths: Paths) -> None:
+    try:
+        paths.home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongUse(
+            f"{paths.home} cannot be made ({error.strerror or error}): go to a folder that you may "
+            "write to, or name one with the variable ACTONCE_DIR."
+        ) from error
 
 
 @contextlib.contextmanager

@@ -8,8 +8,11 @@ from pathlib import Path, PurePosixPath
 import pytest
 import yaml
 
+from actonce.commands import demo as demo_command
+from actonce.embedded import lifecycle
 from actonce.embedded.local_stack import code_folders
 from actonce.embedded.paths import PROJECT, Paths
+from actonce.errors import WrongUse
 from actonce.project.folder import Folder
 from actonce.project.placing import place
 from actonce.project.plan import Kind, plan, stack_name, with_your_effect
@@ -111,6 +114,18 @@ def test_a_folder_that_is_gone_is_no_project(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert Paths.default() == Paths(PROJECT / ".actonce", PROJECT)
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WrongUse, match=r"cannot be made \(Not a directory\).*ACTONCE_DIR"):
+        lifecycle.up(Paths(tmp_path / "file" / ".actonce"), lambda _: None)
+
+
+def test_the_demo_is_of_the_example_alone(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shop)
+    with pytest.raises(WrongUse, match="The demo counts what the example did"):
+        demo_command._paths()
 
 
 @pytest.mark.parametrize(
