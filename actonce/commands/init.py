@@ -89,7 +89,8 @@ def _init(folder: Folder, typed: Path, kind: Kind) -> None:
     where = folder.root if kind is Kind.PROJECT else folder.root / STACK
     console.out.print(f"ActOnce {wanted.version} is in {where}: {len(written)} files written.")
     if kind is Kind.STACK:
-        console.print_lines(_TO_ADD)
+        for line in _TO_ADD.splitlines():
+            console.out.print(line)
         return
     console.out.print("Next:")
     if typed != Path():

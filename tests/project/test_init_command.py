@@ -55,7 +55,8 @@ def test_a_project_is_made_and_says_what_to_type_next(run: Run, tmp_path: Path) 
 def test_the_stack_is_put_there_and_the_lines_to_add_are_printed(run: Run, tmp_path: Path) -> None:
     status, out, _ = run()
     assert status == 0
-    assert "sam build --template-file actonce/template.yaml" in out
+    assert "\n\nInto .gitignore:\n\n    .actonce/\n" in f"\n{out}".replace("written.", "written.\n")
+    assert "\n    sam build --template-file actonce/template.yaml\n" in out
     assert [one.name for one in tmp_path.iterdir()] == ["actonce"]
     status, _, err = run(".")
     assert status == 1
