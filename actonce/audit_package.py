@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from actonce.embedded.paths import PROJECT
+import pipeline
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 ENTRY_POINT: Final = "audit.py"
 MODULES: Final = "pipeline.zip"
-_SOURCES: Final = PROJECT / "pipeline"
+_SOURCES: Final = Path(pipeline.__file__).parent
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 _UNIX: Final = 3
 _READABLE_FILE: Final = 0o100644

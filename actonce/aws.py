@@ -188,6 +188,11 @@ class Stack:
         """Name of the starter's log group."""
         return self.outputs["StarterLogGroupName"]
 
+    @property
+    def version(self) -> str | None:
+        """Of the release that it was deployed from; None: one that did not say it yet."""
+        return self.outputs.get("ActOnceVersion")
+
     def execution_arn(self, name: str) -> str:
         """ARN of ProcessMessage's execution of that name."""
         return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"

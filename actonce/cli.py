@@ -1,71 +1,213 @@
-"""`actonce`: the command line. Each command is a module in `actonce.commands`."""
+"""`actonce`: the command line. Each command is a module in `actonce.commands`.
 
+A command's module is imported when the command is run, or its help is read: the list of all
+commands, and whatever does not need AWS, is there at once.
+"""
+
+import importlib
 import sys
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
-from botocore.exceptions import BotoCoreError, ClientError
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from actonce import console
-from actonce.commands import (
-    audit,
-    backfill,
-    collect,
-    conformance,
-    dead_letters,
-    demo,
-    embedded,
-    pausing,
-    sam_local,
-    send,
-    unstarted,
-    where,
-    worker,
-)
+from actonce import extras
 from actonce.errors import Failed
+from actonce.sources import version
 from pipeline.visible import guard_standard_streams
 
 
-class _Commands(typer.core.TyperGroup):
-    """Knows commands of two words beside a command that takes arguments: `audit package`."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A command as the list of all of them shows it.
+
+    Attributes:
+        place: `module:name` of its function, or of its `Typer`, below `actonce.commands`.
+        help: the first sentence of its help.
+        extra: what has to be installed besides.
+    """
+
+    place: str
+    help: str
+    extra: str | None = None
 
     # Any: the types are of a copy of Click that Typer keeps to itself.
+    def load(self, name: str) -> Any:
+        """The command.
+
+        Raises:
+            WrongUse: its extra is not installed.
+        """
+        if self.extra is not None:
+            extras.require(self.extra, f"actonce {name}")
+        module, _, attribute = self.place.partition(":")
+        found = getattr(importlib.import_module(f"actonce.commands.{module}"), attribute)
+        group = typer.Typer(add_completion=False, rich_markup_mode=None)
+        group.callback()(lambda: None)  # else one command alone would stand for the group
+        if isinstance(found, typer.Typer):
+            group.add_typer(found, name=name)
+        else:
+            group.command(name)(found)
+        loaded: Any = get_command(group)
+        return loaded.commands[name]
+
+
+COMMANDS = {
+    "init": Listed(
+        "init:init",
+        "Put the stack into a repository of yours, or make a project around it.",
+    ),
+    "audit": Listed(
+        "audit:audit",
+        "Say of each message whether it was acted on once, again, or lost.",
+        extra="audit",
+    ),
+    "audit package": Listed(
+        "audit:package",
+        "Pack the audit for spark-submit, such as EMR Serverless' (release emr-spark-8.0.0).",
+    ),
+    "audit page": Listed(
+        "audit:page",
+        "Draw the page of an audit that ran elsewhere, such as the night's on EMR Serverless.",
+        extra="audit",
+    ),
+    "collect": Listed(
+        "collect:collect",
+        "Write a day's records as each part of the stack has them, for actonce audit.",
+    ),
+    "backfill": Listed(
+        "backfill:backfill",
+        "Send each distinct message of an archive once; go on where it was killed.",
+        extra="pipeline",
+    ),
+    "demo": Listed(
+        "demo:demo",
+        "Send requests more than once, interrupt some, and show that each was acted on once.",
+        extra="embedded",
+    ),
+    "conformance": Listed(
+        "conformance:conformance",
+        "Walk every schedule of every way to deduplicate against every hazard.",
+    ),
+    "up": Listed(
+        "embedded:up",
+        "Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.",
+        extra="embedded",
+    ),
+    "down": Listed("embedded:down", "Stop the embedded AWS.", extra="embedded"),
+    "env": Listed(
+        "embedded:env",
+        "Print the variables that point the AWS CLI, SAM and boto3 at the embedded AWS.",
+        extra="embedded",
+    ),
+    "sam-local": Listed(
+        "sam_local:sam_local",
+        "Run a function in a container by sam local invoke, on the embedded AWS.",
+        extra="embedded",
+    ),
+    "send": Listed("send:send", "Send each line that is not blank as one message, verbatim."),
+    "pause": Listed(
+        "pausing:pause",
+        "Take no more messages: they wait in RequestsQueue, for 14 days at most, free of charge.",
+    ),
+    "resume": Listed("pausing:resume", "Take messages again."),
+    "status": Listed(
+        "pausing:status", "Show whether the stack takes messages, and how many wait where."
+    ),
+    "where": Listed("where:where", "Tell the whole story of one message, in order of time."),
+    "worker": Listed(
+        "worker:worker",
+        "Take messages from the queue and act on each once, until SIGTERM or Ctrl-C.",
+    ),
+    "dead-letters": Listed(
+        "dead_letters:app", "Look at messages that wait for a decision, and decide."
+    ),
+    "unstarted": Listed(
+        "unstarted:app", "Look at deliveries that could not be started, and send them back."
+    ),
+}
+
+
+class _Loaded(Mapping[str, Any]):
+    """The commands by name; looked up, one is imported."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = COMMANDS[name].load(name)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Commands(TyperGroup):
+    """Knows commands of two words beside a command that takes arguments: `audit package`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = _Loaded()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Click's
+        return self.commands[cmd_name] if cmd_name in COMMANDS else None
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         two_words = " ".join(args[:2])
-        if len(args) > 1 and two_words in self.commands:
+        if len(args) > 1 and two_words in COMMANDS:
             return two_words, self.commands[two_words], args[2:]
         return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Click's
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, _in(room, listed.help)) for name, listed in COMMANDS.items()]
+            )
+
+
+def _in(room: int, text: str) -> str:
+    """As much of a sentence as a line has room for, in whole words."""
+    if len(text) <= room:
+        return text
+    return text[: room - 2].rpartition(" ")[0] + "..."
 
 
 app = typer.Typer(
     cls=_Commands,
     name="actonce",
-    help="Every Amazon SQS message acted on once, and the proof that it was.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(audit.audit)
-app.command("audit package")(audit.package)
-app.command("audit page")(audit.page)
-app.command()(collect.collect)
-app.command()(backfill.backfill)
-app.command()(demo.demo)
-app.command()(conformance.conformance)
-app.command()(embedded.up)
-app.command()(embedded.down)
-app.command()(embedded.env)
-app.command()(sam_local.sam_local)
-app.command()(send.send)
-app.command()(pausing.pause)
-app.command()(pausing.resume)
-app.command()(pausing.status)
-app.command()(where.where)
-app.command()(worker.worker)
-app.add_typer(dead_letters.app, name="dead-letters")
-app.add_typer(unstarted.app, name="unstarted")
+
+
+def _say_version(asked: bool) -> None:  # noqa: FBT001 - Typer's
+    if asked:
+        typer.echo(f"actonce {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def actonce(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Every Amazon SQS message acted on once, and the proof that it was."""
 
 
 def main() -> None:
@@ -74,13 +216,27 @@ def main() -> None:
     try:
         app(prog_name="actonce")
     except Failed as error:
-        console.say_failed(str(error))
+        _say_failed(str(error))
         sys.exit(error.exit_status)
-    except (ClientError, BotoCoreError) as error:
-        console.say_failed(f"AWS: {error}")
-        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        if not _is_of_aws(error):
+            raise
+        _say_failed(f"AWS: {error}")
+        sys.exit(1)
+
+
+def _say_failed(text: str) -> None:
+    # Here, as botocore below: most of the time that a list of commands would take.
+    from actonce import console  # noqa: PLC0415
+
+    console.say_failed(text)
+
+
+def _is_of_aws(error: Exception) -> bool:
+    known = sys.modules.get("botocore.exceptions")  # not there: nobody called AWS
+    return known is not None and isinstance(error, (known.ClientError, known.BotoCoreError))
 
 
 if __name__ == "__main__":

@@ -62,6 +62,11 @@ def say(text: str) -> None:
     err.print(text, style="dim")
 
 
+def say_warning(text: str) -> None:
+    """Tell a person what may be wrong while the command goes on."""
+    err.print(f"actonce: {text}", style="yellow")
+
+
 def say_failed(text: str) -> None:
     """Tell a person what failed."""
     for line in _set_in(f"actonce: {text}"):

@@ -1,16 +1,18 @@
 """What the command line shares with the functions that are deployed.
 
-The only place that knows where they lie: `functions/` of this clone, which is no package itself.
+The only place that makes them known to Python. Lambda finds a function's modules because their
+folder is on its path, so they have no package of their own, neither there nor here. They stand in
+front of what else is installed, whose `effect` or `locking` would be another one.
 Ids, names and reasons are read here by the very code that reads them in Lambda.
 """
 
 import sys
 
-from actonce.embedded.paths import PROJECT
+from actonce.sources import sources
 
-_FUNCTIONS = str(PROJECT / "functions")
+_FUNCTIONS = str(sources() / "functions")
 if _FUNCTIONS not in sys.path:
-    sys.path.append(_FUNCTIONS)
+    sys.path.insert(0, _FUNCTIONS)
 
 from deduplication.delivery import (  # noqa: E402
     SOURCE_DEDUPLICATION_ID,

@@ -280,5 +280,7 @@ def _cause(detail: Record) -> str:
 
 
 def _effect_moment(effect: Record) -> Moment:
-    more = f"practice {effect['practice']}, slot {effect['slot']}, {effect['appointment_id']}"
+    # The example's practice and slot; what another effect has written there has neither.
+    known = [f"{name} {effect[name]}" for name in ("practice", "slot") if name in effect]
+    more = ", ".join([*known, effect["appointment_id"]])
     return Moment(datetime.fromisoformat(effect["booked_at"]), "Appointments", "booked", more)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from actonce import console
+from actonce import console, extras
 from actonce.commands.options import Json
 from actonce.commands.tables import print_rows
 from actonce.errors import Failed, WrongUse
+from actonce.sources import in_clone
 
 if TYPE_CHECKING:
     from actonce.conformance.suite import Cell
@@ -42,13 +43,14 @@ def conformance(
 
         actonce conformance --write
     """
+    if write and not in_clone():
+        raise WrongUse("--write writes docs/conformance.md of a clone, and this is none.")
     # Here, for the rivals take longer to import than all else of the command line.
     try:
         from actonce.conformance import page, suite  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise WrongUse(
-            f"The conformance suite needs {error.name}: install actonce with its extra 'dev'."
-        ) from error
+        missing = error.name or "more"
+        raise WrongUse(extras.told("dev", "actonce conformance", missing)) from error
 
     if write and (way or hazard or deep):
         raise WrongUse("--write writes the whole page: leave out --way, --hazard and --deep.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from actonce import console
+from actonce import console, extras
 from actonce.commands.embedded import Parameters, parsed_parameters
 from actonce.commands.options import Json
 from actonce.demo.faults import Level
@@ -16,7 +16,7 @@ from actonce.demo.outcome import Outcome
 from actonce.demo.run import Settings, run
 from actonce.demo.second_count import SecondCount
 from actonce.demo.timings import Timings
-from actonce.embedded.paths import Paths
+from actonce.embedded.paths import PROJECT, Paths
 from actonce.errors import WrongUse
 from pipeline.java import NONE_FOUND, use_java
 
@@ -96,14 +96,10 @@ def demo(
                 style="yellow",
             )
         audit = False
-    if audit and not use_java(console.say):
-        console.err.print(
-            f"NOT AUDITED: {NONE_FOUND} What follows is the demo's own count.", style="yellow"
-        )
-        audit = False
+    audit = audit and _can_audit()
     settings = Settings(messages, seed, level, file, keep, parameters, audit)
     watch = Timings(console.say)
-    result = run(settings, Paths.default(), watch.say)
+    result = run(settings, _paths(), watch.say)
     phases = watch.done()
     if json_:
         console.print_json(result.outcome.as_json())
@@ -117,6 +113,26 @@ def demo(
     good = result.outcome.exactly_once and not result.outcome.out_of_order
     if not good or (result.second and result.second.differences):
         raise typer.Exit(1)
+
+
+def _paths() -> Paths:
+    paths = Paths.default()
+    if paths.stack != PROJECT:
+        raise WrongUse(
+            f"The demo counts what the example did, and {paths.stack} has an effect of its own: "
+            "run it in another folder."
+        )
+    return paths
+
+
+def _can_audit() -> bool:
+    extras.require("audit", "actonce demo (without --no-audit)")
+    if use_java(console.say):
+        return True
+    console.err.print(
+        f"NOT AUDITED: {NONE_FOUND} What follows is the demo's own count.", style="yellow"
+    )
+    return False
 
 
 def _show_second(second: SecondCount) -> None:

@@ -23,7 +23,7 @@ from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
 from actonce.conformance.shipped import Delivery, Effect, Message, MessageReader, answer
 from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
 from actonce.conformance.world import World
-from actonce.embedded.paths import PROJECT
+from actonce.sources import sources
 
 Handler = Callable[[Record], None]
 """What a way makes of a delivery: returns and it is acknowledged, raises and it comes back."""
@@ -94,7 +94,7 @@ OTHER_PARAMETERS = {
 
 def process_message(**parameters: str) -> machine.Definition:
     """The state machine that ships; `parameters` that are not the template's defaults."""
-    text = (PROJECT / "statemachine" / "process_message.asl.json").read_text()
+    text = (sources() / "statemachine" / "process_message.asl.json").read_text()
     return machine.load(text, {**_SUBSTITUTIONS, **parameters})
 
 

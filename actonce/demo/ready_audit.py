@@ -17,7 +17,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from actonce.embedded.paths import PROJECT
 from actonce.errors import Failed
 
 
@@ -58,8 +57,8 @@ def starting(sent: Path) -> Iterator[ReadyAudit]:
         sent: the root of a `sent` stream.
     """
     with subprocess.Popen(
-        [sys.executable, "-m", "actonce.demo.ready_audit", str(sent)],
-        cwd=PROJECT,
+        # -P: the folder that a person is in may have a `pipeline` of its own.
+        [sys.executable, "-P", "-m", "actonce.demo.ready_audit", str(sent)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -11,11 +11,9 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -23,8 +21,22 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
 from actonce.embedded import lambda_runtime, local_stack
 from actonce.embedded.paths import PROJECT, Paths
+from actonce.embedded.running import State, answers, is_server, running
 from actonce.errors import Failed, WrongUse
 from actonce.history import short_cause
+from actonce.sources import TEMPLATES
+
+__all__ = [
+    "LOCAL_PARAMETERS",
+    "STACK_NAME",
+    "State",
+    "build",
+    "down",
+    "kill_functions",
+    "running",
+    "up",
+    "warm",
+]
 
 STACK_NAME = "actonce"
 _ARTIFACTS_BUCKET = "actonce-artifacts"
@@ -51,30 +63,6 @@ WARM_UP_ID = "warm-up"
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """What `embedded.json` says; written when the server runs, `deployed` when the stack does."""
-
-    pid: int
-    port: int
-    parameters: dict[str, str]
-    deployed: str = ""
-
-    @property
-    def endpoint_url(self) -> str:
-        """Where the embedded AWS listens, on loopback only."""
-        return f"http://127.0.0.1:{self.port}"
-
-
-def running(paths: Paths) -> State | None:
-    """The embedded AWS of this folder, if its server runs."""
-    try:
-        state = State(**json.loads(paths.state.read_text()))
-    except (OSError, ValueError, TypeError):
-        return None
-    return state if _is_server(state.pid) and _answers(state) else None
-
-
 def up(
     paths: Paths,
     say: Say,
@@ -97,7 +85,7 @@ def up(
         WrongUse: something is missing, or the port is taken.
     """
     _check_python()
-    paths.home.mkdir(parents=True, exist_ok=True)
+    _make_home(paths)
     with _locked(paths):
         state = running(paths)
         if state is not None and port not in (0, state.port):
@@ -105,7 +93,7 @@ def up(
                 f"The embedded AWS runs on port {state.port} already; actonce down stops it."
             )
         wanted = dict(parameters) if parameters is not None else state.parameters if state else {}
-        digest = _digest(wanted)
+        digest = _digest(paths.stack, wanted)
         if state is not None and (fresh or not state.deployed):
             say(
                 "Starting afresh"
@@ -137,14 +125,14 @@ def build(paths: Paths, say: Say) -> None:
         Failed: it did not succeed.
     """
     overrides = {"PythonRuntime": _python_runtime()}
-    digest = _digest(overrides)
+    digest = _digest(paths.stack, overrides)
     if paths.built_of.exists() and paths.built_of.read_text() == digest:
         return
     say("sam build")
-    arguments = ["build", "--template-file", str(PROJECT / "template.yaml")]
+    arguments = ["build", "--template-file", str(paths.stack / "template.yaml")]
     arguments += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
     arguments += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
-    arguments += ["--base-dir", str(PROJECT), *_overriding(overrides)]
+    arguments += ["--base-dir", str(paths.stack), *_overriding(overrides)]
     _sam(arguments, paths)
     paths.built_of.write_text(digest)
 
@@ -158,7 +146,7 @@ def down(paths: Paths) -> bool:
             pid = int(json.loads(paths.state.read_text())["pid"])
         except (OSError, ValueError, KeyError, TypeError):
             return False
-        was_running = _is_server(pid)
+        was_running = is_server(pid)
         _stop(paths, pid)
         return was_running
 
@@ -187,6 +175,16 @@ def _check_python() -> None:
         )
 
 
+def _make_home(paths: Paths) -> None:
+    try:
+        paths.home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongUse(
+            f"{paths.home} cannot be made ({error.strerror or error}): go to a folder that you may "
+            "write to, or name one with the variable ACTONCE_DIR."
+        ) from error
+
+
 @contextlib.contextmanager
 def _locked(paths: Paths) -> Iterator[None]:
     with paths.lock.open("w") as lock:
@@ -194,16 +192,20 @@ def _locked(paths: Paths) -> Iterator[None]:
         yield
 
 
-def _digest(parameters: Mapping[str, str]) -> str:
+def _digest(stack: Path, parameters: Mapping[str, str]) -> str:
     """Of everything that is deployed: a stack with the same digest is the same stack."""
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode())
-    sources = [PROJECT / name for name in ("template.yaml", "records.yaml", "audit.yaml")]
-    sources += sorted((PROJECT / "statemachine").glob("*.json"))
-    sources += sorted((PROJECT / "functions").rglob("*.py"))
-    sources += [PROJECT / "functions" / "requirements.txt"]
-    sources += sorted((PROJECT / "actonce" / "embedded").rglob("*.py"))
-    for source in sources:
-        digest.update(str(source.relative_to(PROJECT)).encode() + b"\0" + source.read_bytes())
+    deployed = [stack / name for name in TEMPLATES]
+    deployed += sorted((stack / "statemachine").glob("*.json"))
+    for code in sorted(local_stack.code_folders(stack / "template.yaml")):
+        files = (one for one in (stack / code).rglob("*") if one.is_file())
+        deployed += sorted(one for one in files if "__pycache__" not in one.parts)
+    here = Path(__file__).parent
+    # By their way from the stack, wherever it lies.
+    named = [(os.path.relpath(one, stack), one) for one in deployed]
+    named += [(one.name, one) for one in sorted(here.rglob("*.py"))]
+    for name, file in named:
+        digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 
@@ -254,7 +256,7 @@ def _start_once(paths: Paths, port: int, parameters: dict[str, str]) -> State | 
         while time.monotonic() < deadline:
             if process.poll() is not None:
                 return None
-            if _answers(state):
+            if answers(state):
                 return state
             time.sleep(0.05)
     except BaseException:
@@ -316,39 +318,13 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _answers(state: State) -> bool:
-    try:
-        with urllib.request.urlopen(  # noqa: S310 - loopback
-            f"{state.endpoint_url}/_ministack/health", timeout=5
-        ) as answer:
-            return bool(answer.status == 200)
-    except (OSError, urllib.error.URLError):
-        return False
-
-
-def _is_server(pid: int) -> bool:
-    """Whether the process is our server, and not another that got its number."""
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    answer = subprocess.run(
-        ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    status, _, command = answer.stdout.strip().partition(" ")
-    return not status.startswith("Z") and "actonce.embedded.server" in command
-
-
 def _stop(paths: Paths, pid: int) -> None:
     """End the server and every process of its group."""
-    if _is_server(pid):
+    if is_server(pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + 5
-        while _is_server(pid) and time.monotonic() < deadline:
+        while is_server(pid) and time.monotonic() < deadline:
             time.sleep(0.05)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
@@ -362,7 +338,7 @@ def _stop(paths: Paths, pid: int) -> None:
 
 def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
     values = {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **parameters}
-    _check_parameters(values)
+    _check_parameters(paths.stack, values)
     paths.deploy_log.unlink(missing_ok=True)
     build(paths, say)
     template = local_stack.rewrite(
@@ -388,8 +364,8 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
     return stack
 
 
-def _check_parameters(values: Mapping[str, str]) -> None:
-    known = local_stack.parameter_names(PROJECT / "template.yaml")
+def _check_parameters(stack: Path, values: Mapping[str, str]) -> None:
+    known = local_stack.parameter_names(stack / "template.yaml")
     for name in values:
         if name not in known:
             raise WrongUse(

@@ -14,7 +14,7 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,23 @@ def parameter_names(template: Path) -> frozenset[str]:
         if key.value == "Parameters":
             return frozenset(name.value for name, _ in value.value)
     return frozenset()
+
+
+def code_folders(template: Path) -> frozenset[str]:
+    """The folders of the functions' code, as the template names them."""
+    root = yaml.compose(template.read_text(), Loader=yaml.SafeLoader)
+    return frozenset(_scalars(root, "CodeUri"))
+
+
+def _scalars(node: yaml.Node | None, key: str) -> Iterator[str]:
+    if isinstance(node, yaml.MappingNode):
+        for name, value in node.value:
+            if name.value == key and isinstance(value, yaml.ScalarNode):
+                yield value.value
+            yield from _scalars(value, key)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _scalars(value, key)
 
 
 def _evaluate_timeouts(

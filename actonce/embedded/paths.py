@@ -1,23 +1,46 @@
-"""Where the embedded AWS keeps its things."""
+"""Where the embedded AWS keeps its things, and which stack it deploys."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
-"""The clone this code runs from: template.yaml is here."""
+from actonce.sources import in_clone, project_above, sources
+
+PROJECT = sources()
+"""Where template.yaml is: the clone this code runs from, or what the wheel brought."""
+
+_HOME = ".actonce"
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Everything lies under one folder: `.actonce/` of the clone, or `$ACTONCE_DIR`."""
+    """Everything lies under one folder.
+
+    Attributes:
+        home: the folder.
+        stack: where the template.yaml is that is built and deployed.
+    """
 
     home: Path
+    stack: Path = PROJECT
 
     @classmethod
     def default(cls) -> "Paths":
-        """The folder of this clone, unless the environment names another."""
-        return cls(Path(os.environ.get("ACTONCE_DIR") or PROJECT / ".actonce").resolve())
+        """Of the project that this is run in, made by `actonce init`; else of this package.
+
+        `.actonce/` lies in the project, or in the clone. What a wheel brought has no folder to
+        write to: there it is the nearest that is above the current folder, or a new one in it. The
+        variable `ACTONCE_DIR` names another.
+        """
+        here = _here()
+        project = project_above(here)
+        named = os.environ.get("ACTONCE_DIR")
+        stack = project / "actonce" if project else PROJECT
+        if named:
+            return cls(Path(named).resolve(), stack)
+        if project is None and in_clone():
+            return cls(PROJECT / _HOME, stack)
+        return cls((project or _nearest(here)) / _HOME, stack)
 
     @property
     def state(self) -> Path:
@@ -88,3 +111,15 @@ class Paths:
     def records(self) -> Path:
         """The streams of the demo's run, and their audit."""
         return self.home / "records"
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # it was removed under the shell
+        return PROJECT
+
+
+def _nearest(here: Path) -> Path:
+    folders = (here, *here.parents)
+    return next((folder for folder in folders if (folder / _HOME).is_dir()), here)

@@ -21,8 +21,8 @@ import yaml
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.embedded.forwarder import reachable_from_containers
-from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import PROJECT, Paths
+from actonce.embedded.running import State
 from actonce.errors import Failed, WrongUse
 
 Say = Callable[[str], None]
@@ -100,7 +100,7 @@ class SamLocal:
             run = subprocess.run(
                 [sys.executable, "-m", "samcli", *arguments],
                 env=_environment(self.state),
-                cwd=PROJECT,
+                cwd=self.paths.stack,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 check=False,

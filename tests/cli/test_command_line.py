@@ -1,10 +1,14 @@
 """The commands as a person runs them, where no stack is needed or none can be found."""
 
+import io
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib.metadata import packages_distributions
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +16,51 @@ import pytest
 import typer
 from typer.main import get_command
 
-from actonce import cli
+from actonce import cli, extras
+from actonce.aws import Aws, Stack
+from actonce.embedded.paths import PROJECT
+from actonce.errors import WrongUse
+from actonce.sources import version
+from actonce.target import find_stack
 from tests.actonce_server import ACTONCE, run_actonce
 
 
-def run(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in an environment that names no account and no Region."""
-    environment = {
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
         "ACTONCE_DIR": str(tmp_path / "actonce"),
         "AWS_EC2_METADATA_DISABLED": "true",
         "COLUMNS": "80",
     }
-    return run_actonce(arguments, environment | variables, folder=tmp_path)
+
+
+def run(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in an environment that names no account and no Region."""
+    return run_actonce(arguments, environment(tmp_path) | variables, folder=tmp_path)
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """As `run`, in this process: most of a command's time is that of importing boto3."""
+
+    def run_here(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            monkeypatch.delenv(name)
+        for name, value in (environment(tmp_path) | variables).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
+        monkeypatch.setattr(sys, "argv", ["actonce", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out, err)
+
+    return run_here
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -48,13 +83,127 @@ def as_seen(path: tuple[str, ...]) -> str:
 ALL_COMMANDS = list(commands(get_command(cli.app)))
 
 
-def test_no_command_waits_for_what_only_some_need() -> None:
-    slow = ("matplotlib", "numpy", "pyarrow", "pyspark", "samcli")
-    code = f"import sys, actonce.cli; print([name for name in {slow} if name in sys.modules])"
+ONLY_SOME_NEED = (
+    "aws_lambda_powertools",
+    "awslambdaric",
+    "jinja2",
+    "matplotlib",
+    "ministack",
+    "numpy",
+    "packaging",
+    "pyarrow",
+    "pyspark",
+    "samcli",
+    "samtranslator",
+    "yaml",
+)
+"""What the extras bring; `boto3` and `rich` are everybody's, and half a second to import."""
+
+
+def imported(code: str, names: tuple[str, ...]) -> str:
+    code = f"import sys\n{code}\nsys.stdout.write(' '.join(set({names}) & set(sys.modules)))"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert answer.stdout == "[]\n"
+    return answer.stdout.rpartition("\n")[2]
+
+
+def test_list_of_all_commands_waits_for_none_of_them() -> None:
+    code = "from actonce import cli\ntry: cli.app(['--help'])\nexcept SystemExit: pass"
+    slow = ("boto3", "botocore", "rich", "urllib3", "actonce.console", "actonce.deployed")
+    assert imported(code, slow + ONLY_SOME_NEED) == ""
+
+
+def test_no_command_waits_for_what_only_some_need() -> None:
+    names = ("send", "where", "dead-letters", "unstarted", "worker", "collect", "init")
+    code = f"from actonce import cli\nfor name in {names}: cli.COMMANDS[name].load(name)"
+    assert imported(code, ONLY_SOME_NEED) == ""
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_list_says_of_a_command_what_the_command_says(name: str) -> None:
+    command: Any = get_command(cli.app)
+    assert command.commands[name].get_short_help_str(500) == cli.COMMANDS[name].help
+
+
+def test_the_list_fits_the_screen(tmp_path: Path) -> None:
+    lines = run(tmp_path, "--help", COLUMNS="60").stdout.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert any(line.endswith("...") for line in lines)
+
+
+def test_version_is_said(tmp_path: Path) -> None:
+    answer = run(tmp_path, "--version")
+    assert (answer.returncode, answer.stdout) == (0, f"actonce {version()}\n")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ({"ActOnceVersion": "0.0.9"}, "of version 0.0.9, older than this actonce"),
+        ({"ActOnceVersion": "99.0.0"}, "newer than this actonce"),
+        ({}, "does not say its version"),
+        ({"ActOnceVersion": version()}, ""),
+    ],
+)
+def test_a_stack_of_another_version_is_worked_with_and_told_of_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    outputs: dict[str, str],
+    said: str,
+) -> None:
+    found = Stack(Aws(), "orders", outputs)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # not this machine's embedded AWS
+    monkeypatch.setattr(Stack, "find", lambda *_: found)
+    monkeypatch.setenv("COLUMNS", "300")
+    assert find_stack("orders") is found
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert said in err
+    assert len(err.splitlines()) == (1 if said else 0)
+
+
+# --------------------------------------------------------------------------- extras
+
+
+NOT_THERE = {"embedded": "samcli", "audit": "jinja2", "pipeline": "pyspark"}
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [(name, one.extra) for name, one in cli.COMMANDS.items() if one.extra]
+)
+def test_command_without_its_extra_says_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, name: str, extra: str
+) -> None:
+    missing = NOT_THERE[extra]
+    monkeypatch.setattr(
+        extras, "find_spec", lambda module: None if module == missing else find_spec(module)
+    )
+    command: Any = get_command(cli.app)
+    with pytest.raises(WrongUse) as raised:
+        command.commands[name]
+    assert str(raised.value) == (
+        f"actonce {name} needs {missing}, which is not installed: pip install 'actonce[{extra}]'"
+    )
+
+
+def test_extras_are_those_of_the_package() -> None:
+    declared = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    optional = declared["optional-dependencies"]
+    of_distribution = packages_distributions()
+    for extra, modules in extras.MODULES.items():
+        named = {
+            re.split(r"[\[<>=~ ]", requirement)[0].lower()
+            for one in (extra, *INCLUDED.get(extra, ()))
+            for requirement in optional[one]
+        }
+        brought = {name.lower() for module in modules for name in of_distribution[module]}
+        assert brought <= named
+        if extra != "pipeline":
+            assert brought == named
+
+
+INCLUDED = {"pipeline": ("audit",)}
 
 
 def test_these_are_the_commands() -> None:
@@ -112,9 +261,9 @@ NEED_A_STACK = [
 
 @pytest.mark.parametrize("arguments", NEED_A_STACK, ids=" ".join)
 def test_without_credentials_it_fails_in_one_sentence(
-    tmp_path: Path, arguments: tuple[str, ...]
+    here: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]
 ) -> None:
-    answer = run(tmp_path, *arguments, AWS_DEFAULT_REGION="us-east-1")
+    answer = here(*arguments, AWS_DEFAULT_REGION="us-east-1")
     assert answer.returncode == 1
     assert "credentials" in in_one_sentence(answer)
 
@@ -148,8 +297,10 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_what_cannot_be_asked_for_is_wrong_use(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    answer = run(tmp_path, *arguments)
+def test_what_cannot_be_asked_for_is_wrong_use(
+    here: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]
+) -> None:
+    answer = here(*arguments)
     assert answer.returncode == 2
     in_one_sentence(answer)
 
@@ -167,9 +318,9 @@ def test_what_cannot_be_asked_for_is_wrong_use(tmp_path: Path, arguments: tuple[
     ids=" ".join,
 )
 def test_missing_and_unknown_arguments_are_wrong_use(
-    tmp_path: Path, arguments: tuple[str, ...]
+    here: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]
 ) -> None:
-    answer = run(tmp_path, *arguments)
+    answer = here(*arguments)
     assert answer.returncode == 2
     assert "Traceback" not in answer.stderr
 
@@ -193,3 +344,12 @@ def test_the_installed_script_is_the_same(tmp_path: Path) -> None:
     forked = run(tmp_path, "where")
     assert by_script.returncode == forked.returncode == 2
     assert (by_script.stdout, by_script.stderr) == (forked.stdout, forked.stderr)
+
+
+def test_the_published_tables_are_written_in_a_clone_only(
+    here: Callable[..., subprocess.CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actonce.commands.conformance.in_clone", lambda: False)
+    answer = here("conformance", "--write")
+    assert answer.returncode == 2
+    assert "of a clone, and this is none" in in_one_sentence(answer)

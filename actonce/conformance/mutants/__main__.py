@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from actonce.conformance.mutants import page
 from actonce.conformance.mutants.judging import all_mutants, judge
+from actonce.sources import in_clone
 
 
 def main() -> int:
@@ -16,6 +17,8 @@ def main() -> int:
     parser.add_argument("--most", type=int, help="so many, drawn by lot")
     parser.add_argument("--write", action="store_true", help="write docs/conformance-mutants.md")
     options = parser.parse_args()
+    if not in_clone():
+        parser.error("the mutants are judged by the pages of docs/, so this needs a clone")
     if options.write and options.only:
         parser.error("--write writes the whole page: leave out --only")
     everything = all_mutants()

@@ -20,7 +20,7 @@ from typing import Any
 
 import actonce.deployed  # noqa: F401 - puts functions/ on the path
 from actonce.conformance.mutants.mutant import Mutant
-from actonce.embedded.paths import PROJECT
+from actonce.sources import sources
 
 Change = Callable[[ast.AST], None]
 """Changes a copy of the function's tree; given the node that stands where the original's does."""
@@ -55,7 +55,7 @@ _Function = ast.FunctionDef
 def mutants_of(module_name: str) -> list[Mutant]:
     """The mutants of a module of `functions/`, in the order of its lines."""
     file = f"functions/{module_name.replace('.', '/')}.py"
-    tree = ast.parse((PROJECT / file).read_text())
+    tree = ast.parse((sources() / file).read_text())
     module = importlib.import_module(module_name)
     found = list(_of_constants(tree, module, file))
     for where, function in _functions(tree):

@@ -1,0 +1,132 @@
+"""`actonce init` as a person runs it."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from actonce import cli
+from actonce.project.plan import Kind, Plan
+from actonce.project.plan import plan as plan_of
+
+Run = Callable[..., tuple[int, str, str]]
+TEMPLATE = PurePosixPath("actonce/template.yaml")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+
+    def run_here(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["actonce", "init", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capfd.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return run_here
+
+
+@pytest.fixture
+def newer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on this command line is of version 9.9.9, whose template has another line."""
+
+    def plan(kind: Kind, name: str) -> Plan:
+        made = plan_of(kind, name)
+        made.managed[TEMPLATE] = b"# of 9.9.9\n" + made.managed[TEMPLATE]
+        return Plan(made.kind, "9.9.9", made.managed, made.seeds)
+
+    monkeypatch.setattr("actonce.commands.init.plan", plan)
+
+
+def test_a_project_is_made_and_says_what_to_type_next(run: Run, tmp_path: Path) -> None:
+    status, out, err = run("--new", "my shop")
+    assert (status, err) == (0, "")
+    lines = [line.strip() for line in out.splitlines()]
+    assert lines[2:5] == ["cd 'my shop'", "actonce up", "actonce send events/requests.jsonl"]
+    assert "--stack-name my-shop" in out
+    assert (tmp_path / "my shop" / "functions" / "your_effect.py").is_file()
+    assert run("--new", "my shop")[0] == 1
+
+
+def test_the_stack_is_put_there_and_the_lines_to_add_are_printed(run: Run, tmp_path: Path) -> None:
+    status, out, _ = run()
+    assert status == 0
+    assert "\n\nInto .gitignore:\n\n    .actonce/\n" in f"\n{out}".replace("written.", "written.\n")
+    assert "\n    sam build --template-file actonce/template.yaml\n" in out
+    assert [one.name for one in tmp_path.iterdir()] == ["actonce"]
+    status, _, err = run(".")
+    assert status == 1
+    assert "has ActOnce" in err
+
+
+def test_an_upgrade_shows_what_changed(run: Run, request: pytest.FixtureRequest) -> None:
+    run("--new", "shop")
+    assert run("--upgrade", "shop")[1].endswith(" already.\n")
+    request.getfixturevalue("newer")
+    status, out, _ = run("--upgrade", "shop", "--dry-run", "--diff")
+    assert status == 0
+    assert "actonce/template.yaml: changed, +1 -0" in out
+    assert "+# of 9.9.9" in out
+    assert "Nothing was written" in out
+    status, out, _ = run("--upgrade", "shop")
+    assert (status, out.splitlines()[0]) == (0, "actonce/template.yaml: changed, +1 -0")
+    assert "to 9.9.9." in out
+    assert run("--upgrade", "shop")[1] == "It is of version 9.9.9 already.\n"
+
+
+def test_an_upgrade_that_leaves_work_says_so(
+    run: Run, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    run()
+    template = tmp_path / TEMPLATE
+    template.write_text("mine\n")
+    (tmp_path / "actonce" / "audit.yaml").unlink()
+    request.getfixturevalue("newer")
+    status, out, _ = run("--upgrade")
+    assert status == 1
+    assert "this version's" in out
+    assert "template.yaml.new, bring them together" in out
+    assert "actonce/audit.yaml: you removed it" in out
+    assert template.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("--new", "--upgrade"), 2, "say one of them"),
+        (("--diff",), 2, "belong to --upgrade"),
+        (("--new", "x", "--dry-run"), 2, "belong to --upgrade"),
+        (("nowhere",), 2, "actonce init --new makes one"),
+        (("file",), 2, "file is no folder"),
+        (("--new", "file/below"), 1, "cannot be"),
+        (("--upgrade",), 1, "actonce init has put nothing there"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_one_sentence(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], status: int, said: str
+) -> None:
+    (tmp_path / "file").touch()
+    ended, out, err = run(*arguments)
+    assert (ended, out) == (status, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_it_does_not_write_into_the_package_itself(run: Run) -> None:
+    clone = Path(cli.__file__).parents[1]
+    status, _, err = run(str(clone))
+    assert status == 1
+    assert "holds something else already" in err
+    changed = subprocess.run(
+        ["git", "status", "--porcelain", "actonce/actonce.json"],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert changed.stdout == ""

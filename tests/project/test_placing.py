@@ -1,0 +1,369 @@
+"""Files in a folder of a team's own: put there, upgraded, never written over in silence."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from actonce.errors import Failed, WrongUse
+from actonce.project import manifest
+from actonce.project.changes import What
+from actonce.project.folder import Folder
+from actonce.project.placing import Upgrade, place, upgrade_of
+from actonce.project.plan import Kind, Plan
+from actonce.sources import MANIFEST
+
+FILES = {"actonce/template.yaml": "one\n", "actonce/functions/starter.py": "pass\n"}
+SEEDS = {"functions/your_effect.py": "yours\n"}
+
+
+def made(files: dict[str, str]) -> dict[PurePosixPath, bytes]:
+    return {PurePosixPath(path): text.encode() for path, text in files.items()}
+
+
+def plan(
+    version: str = "1.0.0", files: dict[str, str] | None = None, kind: Kind = Kind.PROJECT
+) -> Plan:
+    seeds = SEEDS if kind is Kind.PROJECT else {}
+    return Plan(kind, version, made(FILES if files is None else files), made(seeds))
+
+
+def tree(root: Path) -> dict[str, str]:
+    """Every file but the manifest."""
+    files = (one for one in sorted(root.rglob("*")) if one.is_file())
+    return {
+        str(one.relative_to(root)): one.read_text()
+        for one in files
+        if one.relative_to(root) != MANIFEST
+    }
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Folder:
+    """A folder with version 1.0.0 in it."""
+    folder = Folder(tmp_path / "a shop")
+    place(folder, plan())
+    return folder
+
+
+def upgraded(folder: Folder, wanted: Plan) -> Upgrade:
+    there = manifest.read(folder.root)
+    assert there is not None
+    upgrade = upgrade_of(folder, there, wanted)
+    upgrade.apply()
+    return upgrade
+
+
+# --------------------------------------------------------------------------- placing
+
+
+def test_everything_is_put_there_and_remembered(shop: Folder) -> None:
+    assert tree(shop.root) == FILES | SEEDS
+    there = manifest.read(shop.root)
+    assert there is not None
+    assert (there.kind, there.version) == (Kind.PROJECT, "1.0.0")
+    assert set(map(str, there.files)) == set(FILES)  # the seeds are the team's
+
+
+def test_twice_is_refused_with_what_to_do(shop: Folder) -> None:
+    with pytest.raises(Failed, match=r"has ActOnce 1\.0\.0 already; actonce init --upgrade"):
+        place(shop, plan())
+
+
+def test_what_was_cut_short_goes_on(shop: Folder) -> None:
+    (shop.root / MANIFEST).unlink()
+    (shop.root / "actonce/template.yaml").unlink()
+    (shop.root / "actonce/template.yaml.actonce-part").write_text("on")
+    assert place(shop, plan()) == [PurePosixPath("actonce/template.yaml")]
+    assert tree(shop.root) == FILES | SEEDS
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("path", ["actonce/template.yaml", "actonce/__init__.py"])
+def test_a_folder_that_holds_something_else_is_left_alone(
+    tmp_path: Path, kind: Kind, path: str
+) -> None:
+    (tmp_path / "actonce").mkdir()
+    (tmp_path / path).write_text("theirs\n")
+    with pytest.raises(Failed, match="holds something else already"):
+        place(Folder(tmp_path), plan(kind=kind))
+    assert tree(tmp_path) == {path: "theirs\n"}
+
+
+def test_a_project_is_made_in_a_new_folder_only_but_git_may_be_there(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "setup.py").write_text("")
+    with pytest.raises(Failed, match=r"holds something else already \(setup\.py\)"):
+        place(Folder(tmp_path), plan())
+    (tmp_path / "setup.py").unlink()
+    place(Folder(tmp_path), plan())
+
+
+def test_the_stack_goes_into_a_repository_and_leaves_the_rest_alone(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text("theirs\n")
+    place(Folder(tmp_path), plan(kind=Kind.STACK))
+    assert tree(tmp_path) == FILES | {"template.yaml": "theirs\n"}
+
+
+# --------------------------------------------------------------------------- what is in the way
+
+
+def link_to(target: str) -> Callable[[Path], None]:
+    def link(path: Path) -> None:
+        path.symlink_to(target)
+
+    return link
+
+
+def folder_with_a_file(path: Path) -> None:
+    path.mkdir()
+    (path / "x").write_text("")
+
+
+@pytest.mark.parametrize(
+    ("path", "what", "said"),
+    [
+        ("actonce", link_to("elsewhere"), "actonce is a symbolic link"),
+        ("actonce", link_to("nowhere"), "actonce is a symbolic link"),
+        ("actonce/template.yaml", link_to("../elsewhere/x"), "template.yaml is a symbolic link"),
+        ("actonce/actonce.json", link_to("nowhere"), "actonce.json is a symbolic link"),
+        ("actonce/functions", link_to("../elsewhere"), "functions is a symbolic link"),
+        ("actonce/functions", Path.touch, "functions is no folder"),
+        ("actonce/template.yaml", folder_with_a_file, "template.yaml is no file"),
+        ("actonce/template.yaml", os.mkfifo, "template.yaml is no file"),
+    ],
+)
+def test_what_is_in_the_way_is_named_and_nothing_is_written(
+    tmp_path: Path, path: str, what: Callable[[Path], None], said: str
+) -> None:
+    root = tmp_path / "root"
+    (root / path).parent.mkdir(parents=True)
+    (root / "elsewhere").mkdir()
+    what(root / path)
+    before = tree(root)
+    with pytest.raises(Failed, match=said):
+        place(Folder(root), plan(kind=Kind.STACK))
+    assert tree(root) == before
+
+
+def test_a_link_put_in_the_place_of_a_file_is_not_written_through(
+    shop: Folder, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("one\n")
+    (shop.root / "actonce/template.yaml").unlink()
+    (shop.root / "actonce/template.yaml").symlink_to(other)
+    with pytest.raises(Failed, match="symbolic link"):
+        upgraded(shop, plan("1.1.0", FILES | {"actonce/template.yaml": "two\n"}))
+    assert other.read_text() == "one\n"
+
+
+def test_the_team_s_folder_may_itself_be_reached_by_a_link(shop: Folder, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(shop.root)
+    upgraded(Folder((tmp_path / "link").resolve()), plan("1.1.0"))
+
+
+def test_read_only_is_said_before_anything_is_written(
+    shop: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Who runs the tests may be allowed everything, so the answer is given in the place of a right.
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path).name != "functions")
+    newer = {path: text + "more\n" for path, text in FILES.items()}
+    with pytest.raises(Failed, match=r"functions is read-only: nothing was written"):
+        upgraded(shop, plan("1.1.0", newer))
+    assert tree(shop.root) == FILES | SEEDS
+
+
+def test_what_cannot_be_written_is_one_sentence(shop: Folder) -> None:
+    folder_with_a_file(shop.root / "actonce/template.yaml.actonce-part")
+    with pytest.raises(Failed, match=r"template\.yaml cannot be written: "):
+        upgraded(shop, plan("1.1.0", FILES | {"actonce/template.yaml": "two\n"}))
+    assert (shop.root / "actonce/template.yaml").read_text() == "one\n"
+
+
+# --------------------------------------------------------------------------- upgrading
+
+
+def test_what_nobody_changed_is_replaced_added_and_removed(shop: Folder) -> None:
+    newer = {"actonce/template.yaml": "one\ntwo\n", "actonce/functions/sub/new.py": "new\n"}
+    upgrade = upgraded(shop, plan("1.1.0", newer))
+    assert tree(shop.root) == newer | SEEDS
+    assert {str(one.path): one.what for one in upgrade.changes} == {
+        "actonce/template.yaml": What.REPLACE,
+        "actonce/functions/starter.py": What.REMOVE,
+        "actonce/functions/sub/new.py": What.ADD,
+    }
+    assert upgrade.lines(PurePosixPath("actonce/template.yaml")) == (1, 0)
+    there = manifest.read(shop.root)
+    assert there is not None
+    assert there.version == "1.1.0"
+
+
+def test_folders_that_are_empty_then_go_as_well(shop: Folder) -> None:
+    upgraded(shop, plan("1.1.0", {"actonce/template.yaml": "one\n"}))
+    assert not (shop.root / "actonce/functions").exists()
+    assert (shop.root / "functions").exists()
+
+
+def test_the_seeds_are_never_looked_at_again(shop: Folder) -> None:
+    (shop.root / "functions/your_effect.py").write_text("my own\n")
+    newer = plan("1.1.0")
+    newer.seeds[PurePosixPath("functions/your_effect.py")] = b"another\n"
+    upgraded(shop, newer)
+    assert (shop.root / "functions/your_effect.py").read_text() == "my own\n"
+
+
+def test_what_the_team_changed_stays_and_the_new_one_lies_beside_it(shop: Folder) -> None:
+    (shop.root / "actonce/template.yaml").write_text("one\nmine\n")
+    newer = FILES | {"actonce/template.yaml": "one\ntwo\n"}
+    upgrade = upgraded(shop, plan("1.1.0", newer))
+    assert upgrade.of(What.BESIDE) == [PurePosixPath("actonce/template.yaml")]
+    assert upgrade.diff(PurePosixPath("actonce/template.yaml")).splitlines()[3:] == [
+        " one",
+        "-mine",
+        "+two",
+    ]
+    assert tree(shop.root) == newer | SEEDS | {
+        "actonce/template.yaml": "one\nmine\n",
+        "actonce/template.yaml.new": "one\ntwo\n",
+    }
+    # Once more changes nothing: theirs is theirs until a newer version changes it again.
+    again = upgraded(shop, plan("1.1.0", newer))
+    assert again.of(What.KEEP) == [PurePosixPath("actonce/template.yaml")]
+    # And the one beside it is still this program's, to be replaced by a newer one.
+    upgraded(shop, plan("1.2.0", FILES | {"actonce/template.yaml": "three\n"}))
+    assert (shop.root / "actonce/template.yaml.new").read_text() == "three\n"
+    assert (shop.root / "actonce/template.yaml").read_text() == "one\nmine\n"
+
+
+def test_work_on_the_one_beside_is_not_written_over(shop: Folder) -> None:
+    (shop.root / "actonce/template.yaml").write_text("mine\n")
+    (shop.root / "actonce/template.yaml.new").write_text("half merged\n")
+    newer = {path: f"{text}two\n" for path, text in FILES.items()}
+    with pytest.raises(Failed, match=r"template\.yaml\.new has been changed.*Nothing was written"):
+        upgraded(shop, plan("1.1.0", newer))
+    there = manifest.read(shop.root)
+    assert there is not None
+    assert there.version == "1.0.0"
+    assert (shop.root / "actonce/functions/starter.py").read_text() == "pass\n"
+
+
+def test_what_the_team_changed_and_no_version_did_is_kept(shop: Folder) -> None:
+    (shop.root / "actonce/template.yaml").write_text("mine\n")
+    upgrade = upgraded(shop, plan("1.1.0"))
+    assert upgrade.of(What.KEEP) == [PurePosixPath("actonce/template.yaml")]
+    assert (shop.root / "actonce/template.yaml").read_text() == "mine\n"
+
+
+def test_what_the_team_changed_and_no_version_has_any_more_is_kept(shop: Folder) -> None:
+    (shop.root / "actonce/functions/starter.py").write_text("mine\n")
+    upgraded(shop, plan("1.1.0", {"actonce/template.yaml": "one\n"}))
+    assert (shop.root / "actonce/functions/starter.py").read_text() == "mine\n"
+
+
+def test_what_the_team_took_away_is_not_put_back_in_silence(shop: Folder) -> None:
+    (shop.root / "actonce/template.yaml").unlink()
+    upgraded(shop, plan("1.0.1"))
+    assert not (shop.root / "actonce/template.yaml").exists()
+    upgraded(shop, plan("1.1.0", FILES | {"actonce/template.yaml": "two\n"}))
+    assert not (shop.root / "actonce/template.yaml").exists()
+    assert (shop.root / "actonce/template.yaml.new").read_text() == "two\n"
+
+
+def test_a_file_of_theirs_where_a_newer_version_has_one_stays(shop: Folder) -> None:
+    (shop.root / "actonce/audit.yaml").write_text("mine\n")
+    upgraded(shop, plan("1.1.0", FILES | {"actonce/audit.yaml": "ours\n"}))
+    assert (shop.root / "actonce/audit.yaml").read_text() == "mine\n"
+    assert (shop.root / "actonce/audit.yaml.new").read_text() == "ours\n"
+
+
+def test_line_ends_that_git_has_rewritten_are_no_change(shop: Folder) -> None:
+    (shop.root / "actonce/template.yaml").write_bytes(b"one\r\n")
+    upgraded(shop, plan("1.1.0", FILES | {"actonce/template.yaml": "two\n"}))
+    assert (shop.root / "actonce/template.yaml").read_text() == "two\n"
+
+
+@pytest.mark.parametrize("writes", range(4))
+def test_an_upgrade_that_ended_half_way_goes_on(
+    shop: Folder, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    """At whichever write it ends, the next try ends as if nothing had been."""
+    newer = plan(
+        "1.1.0", {path: f"{text}two\n" for path, text in FILES.items()} | {"actonce/new.py": "\n"}
+    )
+    (shop.root / "actonce/functions/starter.py").write_text("mine\n")
+    write, left = Folder.write, [writes]
+
+    def interrupted(self: Folder, path: PurePosixPath, content: bytes) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        write(self, path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            upgraded(shop, newer)
+    there = manifest.read(shop.root)
+    assert there is not None
+    assert there.version == "1.0.0"
+    upgraded(shop, newer)
+    there = manifest.read(shop.root)
+    assert there is not None
+    assert there.version == "1.1.0"
+    assert tree(shop.root) == SEEDS | {
+        "actonce/template.yaml": "one\ntwo\n",
+        "actonce/new.py": "\n",
+        "actonce/functions/starter.py": "mine\n",
+        "actonce/functions/starter.py.new": "pass\ntwo\n",
+    }
+
+
+def test_an_older_version_does_not_take_a_newer_one_back(shop: Folder) -> None:
+    upgraded(shop, plan("1.10.0"))
+    with pytest.raises(WrongUse, match=r"has ActOnce 1\.10\.0, and this is the older 1\.9\.0"):
+        upgraded(shop, plan("1.9.0"))
+
+
+# --------------------------------------------------------------------------- the manifest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<<<<<<< HEAD\n{}",
+        "[]",
+        "{}",
+        '{"version": "1.0.0", "kind": "other", "files": {}}',
+        '{"version": 1, "kind": "stack", "files": {}}',
+        '{"version": "1.0.0", "kind": "stack", "files": ["a"]}',
+        '{"version": "1.0.0", "kind": "stack", "files": {"a": null}}',
+        '{"version": "1.0.0", "kind": "stack", "files": {"../a": "0"}}',
+        '{"version": "1.0.0", "kind": "stack", "files": {"/etc/passwd": "0"}}',
+        '{"version": "1.0.0", "kind": "stack", "files": {"": "0"}}',
+    ],
+)
+def test_a_manifest_that_was_not_written_here_is_not_believed(shop: Folder, text: str) -> None:
+    (shop.root / MANIFEST).write_text(text)
+    with pytest.raises(Failed, match=r"actonce\.json is not as actonce init wrote it"):
+        manifest.read(shop.root)
+
+
+def test_a_manifest_that_is_no_text_or_no_file_is_told(shop: Folder) -> None:
+    (shop.root / MANIFEST).write_bytes(b"\xff\xfe{")
+    with pytest.raises(Failed, match="it is no text"):
+        manifest.read(shop.root)
+    (shop.root / MANIFEST).unlink()
+    (shop.root / MANIFEST).mkdir()
+    with pytest.raises(Failed, match="cannot be read: Is a directory"):
+        manifest.read(shop.root)
+
+
+def test_the_manifest_is_the_same_for_the_same_files(shop: Folder) -> None:
+    text = (shop.root / MANIFEST).read_text()
+    upgraded(shop, plan())
+    assert (shop.root / MANIFEST).read_text() == text
+    assert list(json.loads(text)) == ["version", "kind", "files", "beside"]

@@ -1,0 +1,154 @@
+"""What this version puts into a folder, and the project that it makes."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+
+import pytest
+import yaml
+
+from actonce.commands import demo as demo_command
+from actonce.embedded import lifecycle
+from actonce.embedded.local_stack import code_folders
+from actonce.embedded.paths import PROJECT, Paths
+from actonce.errors import WrongUse
+from actonce.project.folder import Folder
+from actonce.project.placing import place
+from actonce.project.plan import Kind, plan, stack_name, with_your_effect
+from actonce.sources import MANIFEST, project_above
+from tests import template
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    place(Folder(tmp_path / "my shop"), plan(Kind.PROJECT, "my shop"))
+    return tmp_path / "my shop"
+
+
+def test_the_stack_is_all_that_it_is_deployed_from() -> None:
+    managed = plan(Kind.STACK, "x").managed
+    texts = "".join(
+        managed[PurePosixPath("actonce", name)].decode()
+        for name in ("template.yaml", "records.yaml", "audit.yaml")
+    )
+    named = re.findall(
+        r"(?:CodeUri|DefinitionUri|TemplateURL|Code|DefinitionS3Location): (\S+)", texts
+    )
+    assert len(named) > 5
+    for name in named:
+        path = PurePosixPath("actonce", name)
+        assert any(one.is_relative_to(path) for one in managed), name
+    for path, content in managed.items():
+        assert content == (PROJECT / path.relative_to("actonce")).read_bytes()
+    assert not any("demo" in path.parts or "__pycache__" in path.parts for path in managed)
+
+
+def test_a_project_s_stack_differs_in_the_effect_alone(shop: Path) -> None:
+    own = template.load(shop / "actonce" / "template.yaml")
+    ours = template.load()
+    function = own["Resources"]["AppointmentsFunction"]["Properties"]
+    assert (function["CodeUri"], function["Handler"]) == ("../functions/", "your_effect.handler")
+    for name in ("CodeUri", "Handler", "Description"):
+        function[name] = ours["Resources"]["AppointmentsFunction"]["Properties"][name]
+    assert own == ours
+
+
+def test_a_template_without_the_example_is_not_guessed_at() -> None:
+    with pytest.raises(ValueError, match="is not as actonce init knows it"):
+        with_your_effect("Resources: {}")
+
+
+def test_the_effect_has_its_contract_beside_it(shop: Path) -> None:
+    for name in ("effect.py", "time_allowed.py"):
+        assert (shop / "functions" / name).read_bytes() == (
+            PROJECT / "functions" / name
+        ).read_bytes()
+
+
+def test_a_project_s_own_tests_pass(shop: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "unittest", "discover", "-s", "tests"],
+        cwd=shop,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "Ran 6 tests" in answer.stderr
+
+
+def test_whoever_is_in_a_project_means_its_stack(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ACTONCE_DIR", raising=False)
+    monkeypatch.chdir(shop / "functions")
+    assert project_above(Path.cwd()) == shop
+    assert Paths.default() == Paths(shop / ".actonce", shop / "actonce")
+    assert code_folders(shop / "actonce" / "template.yaml") == {"functions/", "../functions/"}
+    monkeypatch.setenv("ACTONCE_DIR", str(shop / "elsewhere"))
+    assert Paths.default() == Paths(shop / "elsewhere", shop / "actonce")
+    (shop / MANIFEST).unlink()
+    assert Paths.default().stack == PROJECT
+
+
+def test_what_a_wheel_brought_keeps_its_things_where_the_person_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actonce.embedded.paths.in_clone", lambda: False)
+    monkeypatch.delenv("ACTONCE_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert Paths.default().home == tmp_path / ".actonce"
+    (tmp_path / ".actonce").mkdir()
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "deep" / "er")
+    assert Paths.default().home == tmp_path / ".actonce"
+
+
+def test_a_folder_that_is_gone_is_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ACTONCE_DIR", raising=False)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert Paths.default() == Paths(PROJECT / ".actonce", PROJECT)
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WrongUse, match=r"cannot be made \(Not a directory\).*ACTONCE_DIR"):
+        lifecycle.up(Paths(tmp_path / "file" / ".actonce"), lambda _: None)
+
+
+def test_the_demo_is_of_the_example_alone(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shop)
+    with pytest.raises(WrongUse, match="The demo counts what the example did"):
+        demo_command._paths()
+
+
+@pytest.mark.parametrize(
+    ("name", "stack"),
+    [
+        ("shop", "shop"),
+        ("my shop", "my-shop"),
+        ("Gift_Cards.v2", "Gift-Cards-v2"),
+        ("2024", "actonce-2024"),
+        ("Läden", "L-den"),
+        ("ÄÖ", "actonce"),
+        ("x" * 300, "x" * 128),
+    ],
+)
+def test_a_stack_is_named_as_cloudformation_wants_it(name: str, stack: str) -> None:
+    assert stack_name(name) == stack
+    assert re.fullmatch("[a-zA-Z][-a-zA-Z0-9]*", stack)
+
+
+def test_the_project_s_name_stands_where_it_is_deployed(shop: Path) -> None:
+    assert 'stack_name = "my-shop"' in (shop / "samconfig.toml").read_text()
+    assert (shop / "README.md").read_text().startswith("# my-shop\n")
+    assert ".actonce/" in (shop / ".gitignore").read_text().splitlines()
+    for name in ("README.md", "samconfig.toml"):
+        assert "{name}" not in (shop / name).read_text()
+    assert yaml.safe_load((shop / "events" / "find.json").read_text())["operation"] == "find"

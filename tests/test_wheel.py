@@ -1,0 +1,239 @@
+"""The wheel, installed into an empty environment outside the clone, and what it does there."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from email.parser import HeaderParser
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import install
+from actonce.cli import COMMANDS
+from actonce.embedded.paths import PROJECT
+from actonce.sources import version
+
+pytestmark = [pytest.mark.long, pytest.mark.embedded]
+
+
+class Installed:
+    """An environment with the wheel in it, and a folder that holds nothing."""
+
+    def __init__(self, wheel: Path, root: Path) -> None:
+        self.wheel, self.root = wheel, root
+        self.venv, self.here = root / "venv", root / "here"
+        self.here.mkdir()
+        self._uv = _uv(root)
+        self._run_uv("venv", "--python", sys.executable, str(self.venv))
+
+    def add(self, *extras: str) -> None:
+        """Install the wheel with these extras, as locked, hashes checked."""
+        wanted = _closure(self.wheel, frozenset(extras))
+        locked = install.requirements((PROJECT / "requirements-dev.lock").read_text())
+        file = self.root / "wanted.txt"
+        file.write_text("".join(text for name, text in locked if canonicalize_name(name) in wanted))
+        into = ["pip", "install", "--no-deps", "--index-strategy", "unsafe-best-match"]
+        into += ["--python", str(self.venv / "bin" / "python")]
+        self._run_uv(*into, "--require-hashes", "-r", str(file))
+        self._run_uv(*into, str(self.wheel))
+        self._run_uv("pip", "check", "--python", str(self.venv / "bin" / "python"))
+
+    def run(self, *command: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(_OF_THE_CLONE)}
+        return subprocess.run(
+            [str(self.venv / "bin" / command[0]), *command[1:]],
+            cwd=folder or self.here,
+            env=kept | {"AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    def succeeds(self, *command: str, folder: Path | None = None) -> str:
+        answer = self.run(*command, folder=folder)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        assert str(PROJECT) not in answer.stdout + answer.stderr
+        return answer.stdout
+
+    def _run_uv(self, *arguments: str) -> None:
+        environment = os.environ | install._told_to_pip()
+        answer = subprocess.run(
+            [str(self._uv), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert answer.returncode == 0, answer.stderr
+
+
+_OF_THE_CLONE = ("AWS_", "ACTONCE_", "PYTHON", "PYTEST_", "VIRTUAL_ENV", "SPARK_")
+
+
+def _uv(root: Path) -> Path:
+    here = shutil.which("uv", path=str(install.BIN)) or shutil.which("uv")
+    if here:
+        return Path(here)
+    locked = install.requirements((PROJECT / "requirements.lock").read_text())
+    found = install._uv("".join(text for name, text in locked if name == install.UV), root)
+    if found is None:
+        pytest.skip("the wheel was not installed: uv has no file for this platform")
+    return found
+
+
+def _closure(wheel: Path, extras: frozenset[str]) -> set[str]:
+    """What the wheel needs and what that needs, by what is installed here."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
+        declared = HeaderParser().parsestr(archive.read(name).decode()).get_all("Requires-Dist", [])
+    wanted: set[str] = set()
+    to_do = [(declared, extra) for extra in ("", *extras)]
+    while to_do:
+        lines, extra = to_do.pop()
+        for requirement in map(Requirement, lines):
+            if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+                continue
+            name = canonicalize_name(requirement.name)
+            own = name == "actonce"
+            brought = declared if own else distribution(name).requires or []
+            if not own and name not in wanted:
+                wanted.add(name)
+                to_do.append((brought, ""))
+            to_do += [(brought, one) for one in requirement.extras]
+    return wanted
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel with no extra; the last test adds one."""
+    made = Installed(wheel, tmp_path_factory.mktemp("outside"))
+    made.add()
+    return made
+
+
+def test_the_wheel_is_of_the_stacks_version_and_holds_what_is_committed(wheel: Path) -> None:
+    assert wheel.name == f"actonce-{version()}-py3-none-any.whl"
+    listed = subprocess.run(
+        ["git", "ls-files", "functions", "statemachine", "events", "*.yaml", "samconfig.toml"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("what the wheel holds was not compared: this is no git repository")
+    committed = {one for one in listed.stdout.splitlines() if not one.startswith((".", "tests/"))}
+    with zipfile.ZipFile(wheel) as archive:
+        stack = "actonce/stack/"
+        names = {one.removeprefix(stack) for one in archive.namelist() if one.startswith(stack)}
+        assert names == committed
+        for name in names:
+            assert archive.read(stack + name) == (PROJECT / name).read_bytes()
+
+
+def test_without_an_extra_it_is_the_operators_and_producers_command_line(
+    installed: Installed,
+) -> None:
+    assert installed.succeeds("actonce", "--version") == f"actonce {version()}\n"
+    listed = installed.succeeds("actonce", "--help")
+    assert re.findall(r"^  ([a-z][a-z-]*(?: [a-z]+)?)  ", listed, re.M) == list(COMMANDS)
+    for_all = [name for name, one in COMMANDS.items() if one.extra is None]
+    code = f"from actonce import cli; [cli.COMMANDS[name].load(name) for name in {for_all}]"
+    installed.succeeds("python", "-c", code)
+    size = sum(one.stat().st_size for one in installed.venv.rglob("*") if one.is_file())
+    assert size < 80e6, "boto3 is most of it; something large has come along"
+
+    answer = installed.run("actonce", "where", "m-1")
+    assert answer.returncode == 1
+    assert answer.stderr == "actonce: AWS cannot be reached: You must specify a region.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        (["up"], "embedded"),
+        (["demo"], "embedded"),
+        (["audit", "records/"], "audit"),
+        (["backfill", "archive.csv"], "pipeline"),
+        (["conformance"], "dev"),
+    ],
+    ids=str,
+)
+def test_a_command_without_its_extra_is_one_sentence_with_the_line_to_type(
+    installed: Installed, command: list[str], extra: str
+) -> None:
+    answer = installed.run("actonce", *command)
+    assert answer.returncode == 2
+    assert answer.stdout == ""
+    assert len(answer.stderr.splitlines()) == 1
+    assert answer.stderr.startswith(f"actonce: actonce {command[0]} needs ")
+    assert answer.stderr.endswith(f"is not installed: pip install 'actonce[{extra}]'\n")
+
+
+def test_the_audits_package_is_the_clones(installed: Installed, tmp_path: Path) -> None:
+    digests = installed.succeeds("actonce", "audit", "package", "--to", str(tmp_path), "--json")
+    from actonce.audit_package import pack  # noqa: PLC0415
+
+    assert {name: one["sha256"] for name, one in json.loads(digests).items()} == {
+        file.name: file.sha256 for file in pack()
+    }
+
+
+def _comes_to(
+    installed: Installed, folder: Path, message_id: str, sentence: str, seconds: float = 60
+) -> None:
+    deadline = time.monotonic() + seconds
+    while (
+        sentence
+        not in (answer := installed.run("actonce", "where", message_id, folder=folder)).stdout
+    ):
+        assert time.monotonic() < deadline, answer.stdout + answer.stderr
+        time.sleep(0.2)
+    assert "version" not in answer.stderr
+
+
+def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Installed) -> None:
+    installed.add("embedded")
+    made = installed.here / "my shop"
+    assert "cd 'my shop'" in installed.succeeds("actonce", "init", "--new", "my shop")
+    assert (
+        "Ran 6 tests"
+        in installed.run("python", "-m", "unittest", "discover", "-s", "tests", folder=made).stderr
+    )
+    try:
+        # What the wheel brought, from a folder that is nothing to it.
+        assert "stack actonce" in installed.succeeds("actonce", "up")
+        (installed.here / "one.jsonl").write_text('{"message_id": "m-1", "practice": "north"}\n')
+        installed.succeeds("actonce", "send", "one.jsonl")
+        _comes_to(installed, installed.here, "m-1", "it was acted on once; 0 of 1 deliveries")
+        assert "Stopped" in installed.succeeds("actonce", "down")
+        # And the project: its own effect, of which one message is sent twice.
+        installed.succeeds("actonce", "up", folder=made)
+        installed.succeeds("actonce", "send", "events/requests.jsonl", folder=made)
+        _comes_to(
+            installed, made, "request-1", "it was acted on once; 1 of 2 deliveries suppressed"
+        )
+    finally:
+        for folder in (installed.here, made):
+            installed.run("actonce", "down", folder=folder)
+    assert (made / ".actonce").is_dir()
+    assert not (made / "actonce" / ".actonce").exists()

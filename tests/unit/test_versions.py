@@ -1,0 +1,68 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from actonce import versions
+from actonce.sources import in_clone, version, version_of
+from actonce.sources import sources as stack
+from actonce.versions import misfit
+from tests import template
+
+
+@pytest.mark.parametrize("stack_version", ["1.4.0", "1.4.2", "1.4.9", "1.4.2rc1"])
+def test_versions_fit_where_only_the_third_number_differs(stack_version: str) -> None:
+    assert misfit("s", stack_version, "1.4.2") is None
+
+
+@pytest.mark.parametrize(
+    ("stack_version", "told"),
+    [
+        ("1.3.9", "older than this actonce 1.4.2: deploy it anew, or pip install 'actonce==1.3.*'"),
+        ("0.4.2", "older than this actonce 1.4.2"),
+        ("1.10.0", "newer than this actonce 1.4.2: pip install 'actonce==1.10.*'"),
+        ("2.0.0", "newer than this actonce 1.4.2"),
+        (None, "does not say its version, so it is older than this actonce 1.4.2"),
+        ("main", "says that its version is 'main', and this is actonce 1.4.2"),
+        ("1.4.0; rm", None),
+    ],
+)
+def test_versions_that_do_not_fit_are_told_with_what_to_do(
+    stack_version: str | None, told: str | None
+) -> None:
+    said = misfit("orders", stack_version, "1.4.2")
+    if told is None:
+        assert said is None
+    else:
+        assert said is not None
+        assert said.startswith("The stack 'orders'")
+        assert told in said
+
+
+def test_template_is_the_one_place_that_says_the_version() -> None:
+    project = tomllib.loads((stack() / "pyproject.toml").read_text())["project"]
+    assert "version" not in project
+    assert project["dynamic"] == ["version"]
+    said = template.load()["Mappings"]["ActOnce"]["Release"]["Version"]
+    assert version() == said
+    assert versions.numbers(said)
+
+
+def test_stack_says_its_version() -> None:
+    output = template.load()["Outputs"]["ActOnceVersion"]["Value"]
+    assert output == {"Fn::FindInMap": ["ActOnce", "Release", "Version"]}
+
+
+def test_template_without_a_version_is_an_error() -> None:
+    with pytest.raises(ValueError, match="has no ActOnce"):
+        version_of("Mappings:\n")
+
+
+def test_where_the_package_lies_decides_where_the_stack_is(tmp_path: Path) -> None:
+    package = tmp_path / "site-packages" / "actonce"
+    package.mkdir(parents=True)
+    assert stack(package) == tmp_path / "site-packages"
+    assert in_clone(package)
+    (package / "stack").mkdir()
+    assert stack(package) == package / "stack"
+    assert not in_clone(package)
