@@ -1,18 +1,12 @@
 """The code and the names in docs/ are true."""
 
 import doctest
-import http.server
-import json
 import re
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.client import HTTPConnection
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -20,6 +14,7 @@ from actonce.embedded.paths import PROJECT
 from deduplication.refusal import Reason
 from effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
 from tests import template
+from tests.gift_card_provider import Provider, running
 
 DOCS = PROJECT / "docs"
 PAGES = [*DOCS.rglob("*.md"), *PROJECT.glob("*.md"), PROJECT / "events" / "README.md"]
@@ -33,61 +28,10 @@ def python_blocks(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", read(page), re.DOTALL | re.MULTILINE)
 
 
-@dataclass
-class Provider:
-    """A provider of gift cards, on loopback; `fault` is what it does to the next order."""
-
-    port: int = 0
-    fault: str = ""
-    orders: list[dict[str, Any]] = field(default_factory=list)
-
-    def connect(self) -> HTTPConnection:
-        return HTTPConnection("127.0.0.1", self.port, timeout=10)
-
-
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    provider = Provider()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            order = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            fault, provider.fault = provider.fault, ""
-            if fault == "busy":
-                self.reply(429, {})
-                return
-            provider.orders.append(order | {"id": len(provider.orders) + 1})
-            if fault == "answer lost":
-                self.close_connection = True
-            elif fault == "error after the order":
-                self.reply(500, {})
-            else:
-                self.reply(201, provider.orders[-1])
-
-        def do_GET(self) -> None:
-            if provider.fault == "cannot look":
-                self.reply(503, {})
-                return
-            reference = parse_qs(urlsplit(self.path).query)["reference"][0]
-            self.reply(200, [order for order in provider.orders if order["reference"] == reference])
-
-        def reply(self, status: int, value: Any) -> None:
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        provider.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with running() as provider:
         yield provider
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -548,3 +548,11 @@ def test_outputs_that_the_command_line_reads_exist(template: dict[str, Any]) -> 
 
     assert read
     assert read <= template["Outputs"].keys()
+
+
+def test_the_example_is_only_made_where_no_other_effect_is_named(template: dict[str, Any]) -> None:
+    example = {name for name in template["Resources"] if name.startswith("Appointments")}
+    assert len(example) == 4
+    assert {template["Resources"][name].get("Condition") for name in example} == {"IsExample"}
+    always = {name for name, output in template["Outputs"].items() if "Condition" not in output}
+    assert not always & {"AppointmentsTableName", "AppointmentsFunctionName", "FindFunctionArn"}

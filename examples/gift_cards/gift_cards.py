@@ -1,0 +1,59 @@
+"""A function of a team's own behind ActOnce, without a line of ActOnce in it.
+
+It keeps the contract (docs/your-own-effect.md) by value: what it answers is all that it says. Its
+gift cards are rows of its own table; another provider's interface would be called in their place.
+"""
+
+import json
+import os
+import uuid
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnectionError
+
+# The call that cannot be repeated is made once: the SDK would repeat it after a lost answer.
+_table = boto3.client("dynamodb", config=Config(retries={"total_max_attempts": 1}))
+_TABLE = os.environ["GIFT_CARDS_TABLE"]
+
+
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """Lambda's entry point: `{"operation": "perform" | "find", "message": {...}}`."""
+    message_id = event["message"]["message_id"]
+    if event["operation"] == "find":
+        return _find(message_id)
+    if event["operation"] != "perform":
+        raise ValueError("operation: expected perform or find")
+    message = event["message"]
+    # Numbers that doubles would change come as a text.
+    body = json.loads(message["body_json"]) if "body_json" in message else message["body"]
+    return _perform(message_id, body)
+
+
+def _perform(message_id: str, body: Any) -> dict[str, Any]:
+    amount = body.get("amount") if isinstance(body, dict) else None
+    if not isinstance(amount, int) or not 1 <= amount <= 500:
+        return {"rejected": True, "reason": "amount must be an integer from 1 to 500"}
+    card = f"card-{uuid.uuid4()}"
+    row = {"message_id": {"S": message_id}, "card": {"S": card}, "amount": {"N": str(amount)}}
+    try:
+        _table.put_item(
+            TableName=_TABLE, Item=row, ConditionExpression="attribute_not_exists(message_id)"
+        )
+    except (ConnectTimeoutError, EndpointConnectionError):  # no byte of the request has left
+        return {"not_performed": True, "reason": "the table cannot be reached"}
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ProvisionedThroughputExceededException":
+            return {"not_performed": True, "reason": "too many at once", "retry_after": 5}
+        raise  # who knows: ActOnce waits, and asks `find`
+    return {"performed": True, "effect": {"card": card}}
+
+
+def _find(message_id: str) -> dict[str, Any]:
+    answer = _table.get_item(
+        TableName=_TABLE, Key={"message_id": {"S": message_id}}, ConsistentRead=True
+    )
+    if "Item" not in answer:
+        return {"performed": False}
+    return {"performed": True, "effect": {"card": answer["Item"]["card"]["S"]}}

@@ -1,0 +1,147 @@
+"""A function that knows nothing of ActOnce, behind it by its ARN."""
+
+import io
+import json
+import shutil
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.aws import Aws, Stack
+from actonce.embedded import lambda_runtime, lifecycle
+from actonce.embedded.lifecycle import State
+from actonce.embedded.paths import PROJECT, Paths
+from tests.embedded.command_line import run, run_json
+from tests.embedded.waiting import wait_for_execution, wait_until
+
+pytestmark = [pytest.mark.embedded, pytest.mark.long]
+
+GIFT_CARDS = PROJECT / "examples" / "gift_cards" / "gift_cards.py"
+
+# What a person does to a copy of the example to see the hazards: the answer is lost the first time.
+LOST_ANSWER = """
+
+_answered = handler
+
+
+def handler(event, context):
+    answer = _answered(event, context)
+    if event["operation"] == "perform" and event["message"]["body"].get("lose_the_answer"):
+        raise RuntimeError("the answer is lost")
+    if event["operation"] == "find" and "cannot-look" in event["message"]["message_id"]:
+        raise RuntimeError("the table cannot be read")
+    return answer
+"""
+
+
+def zipped(paths: Paths, folder: Path) -> bytes:
+    """The example as a package that the embedded AWS runs."""
+    source = folder / "source"
+    source.mkdir()
+    (source / "gift_cards.py").write_text(GIFT_CARDS.read_text() + LOST_ANSWER)
+    package = folder / "package"
+    start = lambda_runtime.bootstrap(paths.runtime, paths.bytecode)
+    lambda_runtime.provide_package(source, package, start)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as opened:
+        for file in package.iterdir():
+            opened.write(file, file.name)
+    shutil.rmtree(package)
+    return archive.getvalue()
+
+
+@pytest.fixture(scope="module")
+def gift_cards(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The ARN of the team's function, which is there before ActOnce stands in front of it."""
+    state, _ = lifecycle.up(paths, lambda _: None, parameters={})
+    aws = Aws(state.endpoint_url)
+    aws.client("dynamodb").create_table(
+        TableName="gift-cards",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
+    )
+    made = aws.client("lambda").create_function(
+        FunctionName="gift-cards",
+        Runtime="provided.al2023",
+        Role="arn:aws:iam::000000000000:role/gift-cards",
+        Handler="gift_cards.handler",
+        Code={"ZipFile": zipped(paths, tmp_path_factory.mktemp("gift-cards"))},
+        Timeout=4,
+        Environment={"Variables": {"GIFT_CARDS_TABLE": "gift-cards"}},
+    )
+    return str(made["FunctionArn"])
+
+
+@pytest.fixture(scope="module")
+def deployed(paths: Paths, gift_cards: str) -> tuple[State, Stack]:
+    own = {"EffectFunctionArn": gift_cards, "FindFunctionArn": gift_cards}
+    return lifecycle.up(paths, lambda _: None, parameters=own)
+
+
+def send(stack: Stack, body: dict[str, Any]) -> None:
+    stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=json.dumps(body))
+
+
+def cards(stack: Stack) -> dict[str, int]:
+    rows = stack.dynamodb.scan(TableName="gift-cards", ConsistentRead=True)["Items"]
+    return {row["message_id"]["S"]: int(row["amount"]["N"]) for row in rows}
+
+
+def test_it_stands_in_front_of_a_function_that_knows_nothing_of_it(
+    deployed: tuple[State, Stack], tmp_path: Path
+) -> None:
+    state, stack = deployed
+    assert not stack.is_example
+    for body in (
+        {"message_id": "twice", "amount": 20},
+        {"message_id": "twice", "amount": 20},
+        {"message_id": "lost", "amount": 30, "lose_the_answer": True},
+        {"message_id": "never", "amount": "20"},
+        {"message_id": "cannot-look", "amount": 40, "lose_the_answer": True},
+    ):
+        send(stack, body)
+
+    twice = wait_for_execution(stack, stack.execution_arn("twice"), 60)
+    lost = wait_for_execution(stack, stack.execution_arn("lost"), 60)
+    assert json.loads(twice["output"])["outcome"] == "performed"
+    assert json.loads(lost["output"])["outcome"] == "found"
+
+    def letters() -> Any:
+        found = run_json(state, "dead-letters", "list")
+        return found if len(found["dead_letters"]) == 2 else None
+
+    listed = wait_until(letters, 90)["dead_letters"]
+    assert {(one["message_id"], one["reason"], one["error"]) for one in listed} == {
+        ("never", "rejected", "Rejected"),
+        ("cannot-look", "outcome_unknown", "RuntimeError"),
+    }
+    assert cards(stack) == {"twice": 20, "lost": 30, "cannot-look": 40}
+
+    told = run(state, "where", "twice").stdout
+    assert 'it was acted on, by the word of its execution: {"card": "card-' in told
+    assert "not acted on" not in run(state, "where", "lost").stdout
+    today = datetime.now(UTC).date().isoformat()
+    collected = run(state, "collect", "--to", str(tmp_path), "--day", today, "--json")
+    missing = json.loads(collected.stdout)["missing"]
+    assert any("effect is a function of your own" in sentence for sentence in missing)
+
+
+def test_without_a_function_to_look_up_an_unknown_outcome_is_a_person_s(
+    paths: Paths, gift_cards: str
+) -> None:
+    own = {"EffectFunctionArn": gift_cards, "FindFunctionArn": ""}
+    state, stack = lifecycle.up(paths, lambda _: None, parameters=own)
+    send(stack, {"message_id": "unseen", "amount": 50, "lose_the_answer": True})
+
+    def letter() -> Any:
+        found = run_json(state, "dead-letters", "list")["dead_letters"]
+        return [one for one in found if one["message_id"] == "unseen"]
+
+    (one,) = wait_until(letter, 60)
+    assert one["reason"] == "outcome_unknown"
+    assert "No function is named to look it up" in one["cause"]
+    assert cards(stack)["unseen"] == 50
