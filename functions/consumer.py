@@ -13,6 +13,7 @@ from botocore.config import Config
 
 from appointments import book_from_environment
 from deduplication.batch import LARGEST_BATCH, Batch, metrics
+from deduplication.from_environment import batch_from_environment
 from deduplication.message import MessageReader
 from deduplication.unstarted import UnstartedQueue
 from locking.consumer import Consumer
@@ -84,7 +85,13 @@ def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
 @functools.cache
 def _batch() -> Batch:
     """One per process: its clients and threads serve every invocation."""
-    return Batch(consumer_from_environment().consume)
+    consumer = consumer_from_environment()
+    return batch_from_environment(
+        consumer.consume,
+        consumer.unstarted,
+        "consumer:consumer_from_environment:consume",
+        may_have_acted=True,
+    )
 
 
 @metrics.log_metrics
