@@ -6,6 +6,8 @@ is tried after the first failure.
 """
 
 import contextlib
+import math
+import random
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.deployed import Consumer, Delivery, delivery_record
+from actonce.deployed import Consumer, Delivery, delivery_record, seconds_until_back
 from actonce.queue_peek import event_form
 from pipeline.sqs_errors import is_busy
 
@@ -45,8 +47,7 @@ class Worker:
         consumer: brings one delivery to its end.
         threads: deliveries that are worked on side by side.
         batch: deliveries that a thread receives at once, and works through in their order.
-        visibility: seconds for which a delivery is invisible to others after each heartbeat, and
-            after a failure.
+        visibility: seconds for which a delivery is invisible to others after each heartbeat.
         report: told of each end, see `delivery_record`.
     """
 
@@ -124,23 +125,26 @@ class Worker:
                 group = one.delivery.message_group_id
                 if self._stopped.is_set() or (group is not None and group in failed_groups):
                     continue
-                if self._done(one.delivery):
+                error = self._failure(one.delivery)
+                if error is None:
                     self._delete(one)
                 else:
                     failed_groups.add(group)
-                    self._show_again(one, self.visibility)
+                    # The rest of its group waits for it: SQS hands nothing else of it out.
+                    self._show_again(one, _seconds_until_back(error, one.delivery))
                 left.pop(one.receipt_handle)
         for one in left.values():
             self._show_again(one, 0)
 
-    def _done(self, delivery: Delivery) -> bool:
+    def _failure(self, delivery: Delivery) -> Exception | None:
+        """What kept the delivery from its end; None: nothing did."""
         try:
             end = self.consumer.consume(delivery)
         except Exception as error:  # noqa: BLE001 - whatever it was, the delivery is not deleted
             self.report(delivery_record(delivery, error, datetime.now(UTC)))
-            return False
+            return error
         self.report(delivery_record(delivery, end, datetime.now(UTC)))
-        return True
+        return None
 
     @contextlib.contextmanager
     def _kept_invisible(self, left: Mapping[str, Received]) -> Iterator[None]:
@@ -173,6 +177,11 @@ class Worker:
                 ReceiptHandle=one.receipt_handle,
                 VisibilityTimeout=seconds,
             )
+
+
+def _seconds_until_back(error: Exception, delivery: Delivery) -> int:
+    chance = random.random()  # noqa: S311 - not for secrets
+    return math.ceil(seconds_until_back(error, delivery.receive_count, chance))
 
 
 def received(message: Mapping[str, Any]) -> Received:

@@ -14,6 +14,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from deduplication import from_environment  # noqa: F401 - so that it can be put back
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import sqs_record
 
