@@ -103,6 +103,9 @@ def _limit_memory() -> None:
         whole = int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", FUNCTION_MB)) * 1024**2
         allowed = whole // 2 - _LESS_THAN_HALF_MB * 1024**2
         most = mapped - used + max(allowed, used + _AT_LEAST_MB * 1024**2)
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
