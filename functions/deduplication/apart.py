@@ -46,6 +46,9 @@ SUSPECT_AFTER = 3
 _HANDING_ON_SECONDS = CALL_SECONDS + ANSWER_SECONDS + 1
 """Kept at an invocation's end, so that what the child was killed for can be handed on."""
 
+_SHORTEST_SECONDS = 15.0
+"""An invocation of fewer has no time for another process; template.yaml allows none below 20."""
+
 _LONG_TO_READ_SECONDS = 5.0
 """What is read for so long, when the child's time is over, is why. A hostile one takes one or two,
 on the smallest share of a CPU."""
@@ -237,6 +240,9 @@ class Apart:
         Raises:
             Exception: its end is open; it is not to be acknowledged.
         """
+        length = self._invocation.length
+        if length is not None and length < _SHORTEST_SECONDS:
+            return self._handle_here(delivery)
         if self._hold is not None:
             self._hold()
         try:
@@ -246,8 +252,14 @@ class Apart:
             # As if there were nothing of all this; what it ends then, the queue has an end for.
             return self._handle_here(delivery)
         except _Ended as ended:
-            if ended.was_late:
-                return self._late(delivery, ended)
+            return self._late(delivery, ended) if ended.was_late else self._alone(delivery)
+
+    def close(self) -> None:
+        """End the child, if there is one."""
+        if self._child is not None:
+            self._child.close()
+
+    def _alone(self, delivery: Delivery) -> End:
         try:
             with self._gate.alone():
                 return self._tried(delivery)
@@ -259,11 +271,6 @@ class Apart:
             return self._set_apart(
                 delivery, ended, f"Alone in a process of its own, it ended that: {ended.how}."
             )
-
-    def close(self) -> None:
-        """End the child, if there is one."""
-        if self._child is not None:
-            self._child.close()
 
     def _tried(self, delivery: Delivery) -> End:
         left = self._invocation.seconds_left()

@@ -87,6 +87,8 @@ class Invocation:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._ends_at: float | None = None
+        self.length: float | None = None
+        """Seconds that it had when it began; None where nobody says."""
 
     def begin(self, context: Any) -> None:
         """An invocation begins; `context` is Lambda's, or None where nothing ends it."""
@@ -94,6 +96,7 @@ class Invocation:
 
     def ends_in(self, seconds: float | None) -> None:
         """It ends in so many seconds; None: nobody says."""
+        self.length = seconds
         self._ends_at = None if seconds is None else self._monotonic() + seconds
 
     def seconds_left(self) -> float | None:

@@ -176,6 +176,7 @@ def test_what_takes_all_the_time_to_read_is_set_apart_and_the_others_come_back(
     made = way.apart()
     side_by_side(made, neighbours(1))  # the child is up
     way.invocation.ends_in(11.0)
+    way.invocation.length = 30  # of which so much is left
     poison = delivery({"message_id": "poison", "reading": "endless"}, sqs_message_id="poison")
     begun = time.monotonic()
     ends = side_by_side(made, [poison, *neighbours(3)])
@@ -192,6 +193,7 @@ def test_what_hangs_after_it_was_read_comes_back(way: Way) -> None:
     made = way.apart()
     side_by_side(made, neighbours(1))
     way.invocation.ends_in(apart._HANDING_ON_SECONDS + 0.5)
+    way.invocation.length = 30
     (end,) = side_by_side(made, [delivery({"message_id": "a", "then": "endless"})])
     assert isinstance(end, OutOfTime)
     assert way.unstarted.kept == {}
@@ -199,6 +201,7 @@ def test_what_hangs_after_it_was_read_comes_back(way: Way) -> None:
 
 def test_without_time_nothing_is_begun(way: Way) -> None:
     way.invocation.ends_in(apart._HANDING_ON_SECONDS - 1)
+    way.invocation.length = 30
     (end,) = side_by_side(way.apart(), neighbours(1))
     assert isinstance(end, OutOfTime)
     assert way.started() == []
@@ -215,6 +218,13 @@ def test_what_may_have_acted_is_left_to_its_lock(way: Way) -> None:
 
 def test_where_no_child_can_be_had_it_is_handled_here(way: Way) -> None:
     (end,) = side_by_side(way.apart(f"{HANDLERS}:broken:handle"), neighbours(1))
+    assert isinstance(end, End)
+    assert [one.sqs_message_id for one in way.here] == ["n-0"]
+
+
+def test_an_invocation_too_short_for_another_process_handles_it_itself(way: Way) -> None:
+    way.invocation.ends_in(8)  # as the embedded AWS's consumer has it
+    (end,) = side_by_side(way.apart(), neighbours(1))
     assert isinstance(end, End)
     assert [one.sqs_message_id for one in way.here] == ["n-0"]
 
@@ -237,6 +247,7 @@ def test_the_child_ends_with_its_input_whatever_it_is_doing(
         assert made._child is not None
         child, way.invocation = made._child, Invocation()
         made._invocation.ends_in(0)  # so that nobody begins anew
+        made._invocation.length = 30
         child.close()
         assert isinstance(end.result()[0], OutOfTime)
     assert not Path(f"/proc/{pid}").exists()
