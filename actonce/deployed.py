@@ -14,6 +14,7 @@ _FUNCTIONS = str(sources() / "functions")
 if _FUNCTIONS not in sys.path:
     sys.path.insert(0, _FUNCTIONS)
 
+from deduplication.coming_back import seconds_until_back  # noqa: E402
 from deduplication.delivery import (  # noqa: E402
     SOURCE_DEDUPLICATION_ID,
     SOURCE_GROUP_ID,
@@ -91,6 +92,7 @@ __all__ = [
     "json_object",
     "message_id_of",
     "read_events",
+    "seconds_until_back",
     "stored_message_id",
     "tell",
     "timestamp",

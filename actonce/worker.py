@@ -7,6 +7,7 @@ is tried after the first failure.
 
 import contextlib
 import math
+import random
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.deployed import Consumer, Delivery, delivery_record
+from actonce.deployed import Consumer, Delivery, delivery_record, seconds_until_back
 from actonce.queue_peek import event_form
 from pipeline.sqs_errors import is_busy
 
@@ -27,8 +28,6 @@ LONG_POLL_SECONDS = 10
 HEARTBEATS_PER_VISIBILITY = 3
 AFTER_NO_ANSWER_SECONDS = 1.0
 WHILE_PAUSED_SECONDS = 1.0
-LONGEST_VISIBILITY = 43_200
-"""Source: ChangeMessageVisibility, API reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,7 @@ class Worker:
         consumer: brings one delivery to its end.
         threads: deliveries that are worked on side by side.
         batch: deliveries that a thread receives at once, and works through in their order.
-        visibility: seconds for which a delivery is invisible to others after each heartbeat, and
-            after a failure.
+        visibility: seconds for which a delivery is invisible to others after each heartbeat.
         report: told of each end, see `delivery_record`.
         is_paused: whether to leave the messages in the queue for now.
     """
@@ -133,24 +131,24 @@ class Worker:
                 group = one.delivery.message_group_id
                 if self._stopped.is_set() or (group is not None and group in failed_groups):
                     continue
-                comes_back_after = self._consume(one.delivery)
-                if comes_back_after is None:
+                error = self._failure(one.delivery)
+                if error is None:
                     self._delete(one)
                 else:
                     failed_groups.add(group)
-                    self._show_again(one, comes_back_after)
+                    # The rest of its group waits for it: SQS hands nothing else of it out.
+                    self._show_again(one, _seconds_until_back(error, one.delivery))
                 left.pop(one.receipt_handle)
         for one in left.values():
             self._show_again(one, 0)
 
-    def _consume(self, delivery: Delivery) -> int | None:
-        """None if it came to its end; else the seconds after which it is to be delivered again."""
+    def _failure(self, delivery: Delivery) -> Exception | None:
+        """What kept the delivery from its end; None: nothing did."""
         try:
             end = self.consumer.consume(delivery)
         except Exception as error:  # noqa: BLE001 - whatever it was, the delivery is not deleted
             self.report(delivery_record(delivery, error, datetime.now(UTC)))
-            asked: float = getattr(error, "comes_back_after", self.visibility)
-            return min(math.ceil(asked), LONGEST_VISIBILITY)
+            return error
         self.report(delivery_record(delivery, end, datetime.now(UTC)))
         return None
 
@@ -185,6 +183,11 @@ class Worker:
                 ReceiptHandle=one.receipt_handle,
                 VisibilityTimeout=seconds,
             )
+
+
+def _seconds_until_back(error: Exception, delivery: Delivery) -> int:
+    chance = random.random()  # noqa: S311 - not for secrets
+    return math.ceil(seconds_until_back(error, delivery.receive_count, chance))
 
 
 def received(message: Mapping[str, Any]) -> Received:

@@ -12,6 +12,7 @@ import boto3
 from botocore.config import Config
 
 from deduplication.batch import LARGEST_BATCH, Batch, metrics
+from deduplication.from_environment import batch_from_environment
 from deduplication.message import MessageReader
 from deduplication.unstarted import UnstartedQueue
 from invoked_effect import InvokedEffect, client_config
@@ -105,7 +106,13 @@ def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
 @functools.cache
 def _batch() -> Batch:
     """One per process: its clients and threads serve every invocation."""
-    return Batch(consumer_from_environment().consume)
+    consumer = consumer_from_environment()
+    return batch_from_environment(
+        consumer.consume,
+        consumer.unstarted,
+        "consumer:consumer_from_environment:consume",
+        may_have_acted=True,
+    )
 
 
 @metrics.log_metrics

@@ -14,21 +14,23 @@ from botocore.config import Config
 from deduplication.batch import LARGEST_BATCH, Batch, metrics
 from deduplication.executions import Executions
 from deduplication.fingerprints import FingerprintTable
+from deduplication.from_environment import batch_from_environment
 from deduplication.memory import Memories, Names
 from deduplication.message import MessageReader
+from deduplication.pace import Pace
+from deduplication.patience import CONNECT_SECONDS, READ_SECONDS, THIS_INVOCATION, Patience
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
 
 
 def starter_from_environment() -> Starter:
     """Build the starter from the variables that template.yaml sets."""
-    # A delivery makes two calls. Two attempts each, of 1 s to connect and 3 s to read, stay inside
-    # the function's shortest time-out, so that one slow answer does not fail the whole batch.
+    # One attempt a call: `patience` makes the others, as long as there is time.
     config = Config(
-        connect_timeout=1,
-        read_timeout=3,
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
         max_pool_connections=LARGEST_BATCH,
-        retries={"mode": "standard", "total_max_attempts": 2},
+        retries={"mode": "standard", "total_max_attempts": 1},
     )
     own = Names(os.environ["STATE_MACHINE_ARN"], os.environ.get("STACK_ID", ""))
     former = os.environ.get("FORMER_STATE_MACHINES", "").split(",")
@@ -48,13 +50,30 @@ def starter_from_environment() -> Starter:
             former=tuple(arn.strip() for arn in former if arn.strip()),
             names_remembered=timedelta(days=int(os.environ.get("NAMES_REMEMBERED_DAYS", "25"))),
         ),
+        patience=Patience(THIS_INVOCATION.seconds_left),
+        pace=pace_from_environment(),
     )
+
+
+def pace_from_environment() -> Pace | None:
+    """This starter's share of StartsPerSecond; None: there is no such bound."""
+    per_second = float(os.environ.get("STARTS_PER_SECOND", "0"))
+    if not per_second:
+        return None
+    starters = int(os.environ["MAXIMUM_CONCURRENCY"])
+    return Pace(per_second / starters, THIS_INVOCATION.seconds_left)
 
 
 @functools.cache
 def _batch() -> Batch:
     """One per process: its clients and threads serve every invocation."""
-    return Batch(starter_from_environment().start_message)
+    starter = starter_from_environment()
+    return batch_from_environment(
+        starter.start_message,
+        starter.unstarted,
+        "starter:starter_from_environment:start_message",
+        pace=starter.pace,
+    )
 
 
 @metrics.log_metrics

@@ -31,6 +31,7 @@ REFUSALS: Final = (
     "too_old_to_tell",
     "not_startable",
     "other_memory",
+    "ended_the_starter",
 )
 """The reasons for which the starter refuses a delivery."""
 
@@ -52,18 +53,19 @@ class Code(IntEnum):
     REFUSED_TOO_OLD_TO_TELL = 7
     REFUSED_NOT_STARTABLE = 8
     REFUSED_OTHER_MEMORY = 9
-    FAILED = 10
-    RUNNING = 11
-    CLOSED_FAILED = 12
-    CLOSED_REJECTED = 13
-    CLOSED_RESOLVED = 14
-    CLOSED_PERFORMED = 15
-    EFFECT = 16
-    POSTED = 17
-    DECIDED_RETRY = 18
-    DECIDED_RESOLVE = 19
-    DECIDED_REJECT = 20
-    QUARANTINED = 21
+    REFUSED_ENDED_THE_STARTER = 10
+    FAILED = 11
+    RUNNING = 12
+    CLOSED_FAILED = 13
+    CLOSED_REJECTED = 14
+    CLOSED_RESOLVED = 15
+    CLOSED_PERFORMED = 16
+    EFFECT = 17
+    POSTED = 18
+    DECIDED_RETRY = 19
+    DECIDED_RESOLVE = 20
+    DECIDED_REJECT = 21
+    QUARANTINED = 22
 
 
 REFUSED: Final = {reason: Code.REFUSED_CONFLICT + index for index, reason in enumerate(REFUSALS)}

@@ -81,7 +81,7 @@ def per_message(rows: DataFrame, newest_in: tuple[int, int]) -> DataFrame:
     since, until = newest_in
     execution, dead_letter = _codes(*STREAM_OF["executions"]), _codes(*STREAM_OF["dead_letters"])
     effect, sent = _codes(Code.EFFECT), _codes(Code.SENT)
-    delivered = _codes(Code.STARTED, Code.REFUSED_OTHER_MEMORY)
+    delivered = _codes(Code.STARTED, Code.REFUSED_ENDED_THE_STARTER)
     accepted = _codes(Code.STARTED, Code.SUPPRESSED)
     state = f"at * {_STATES} + code"
     numbers = {

@@ -129,13 +129,10 @@ def test_delivery_comes_back_only_after_six_time_outs_of_the_starter(
         assert by_time_out[str(seconds)] >= 6 * seconds
 
 
-def test_delivery_that_fails_five_times_goes_to_the_unstarted_queue(
-    resources: dict[str, Any],
-) -> None:
-    # Behind a lock, where it waits in the queue while an attempt may be at work, after thirty.
+def test_no_outage_of_a_day_is_received_away(resources: dict[str, Any]) -> None:
     assert properties(resources, "RequestsQueue")["RedrivePolicy"] == {
         "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
-        "maxReceiveCount": {"Fn::If": ["TakesLocks", 30, 5]},
+        "maxReceiveCount": {"Fn::If": ["FeedsWorker", 150, 1000]},
     }
 
 
@@ -216,7 +213,7 @@ def test_functions_and_state_machine_are_traced(
 @pytest.mark.parametrize(
     ("function", "modules"),
     [
-        ("StarterFunction", ["starter.py"]),
+        ("StarterFunction", ["starter.py", "deduplication/from_environment.py"]),
         ("AppointmentsFunction", ["appointments.py", "time_allowed.py"]),
     ],
 )

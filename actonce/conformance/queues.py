@@ -172,19 +172,6 @@ class RequestsQueue:
                 lambda: self._hand_out(message, message.receive_round),
             )
 
-    def come_back(self, record: Record, seconds: float) -> None:
-        """Deliver it again in so many seconds, where it is still in flight: as its consumer asks.
-
-        See ChangeMessageVisibility, API reference.
-        """
-        message = self._messages.get(int(record["messageId"].removeprefix("sqs-")))
-        if message is not None and message.in_flight:
-            self.world.at(
-                self.world.now + round(seconds * 1000),
-                ("visible", message.number),
-                lambda: self._visible_again(message),
-            )
-
     def _receive(self) -> None:
         busy: set[str] = set()
         for message in list(self._messages.values()):
@@ -201,11 +188,7 @@ class RequestsQueue:
             self.parked.keep(self.parked_url, message.body)
             return
         message.in_flight = True
-        self.world.at(
-            self.world.now + self.visibility,
-            ("visible", message.number),
-            lambda: self._visible_again(message),
-        )
+        self._visible_in(message, self.visibility)
         message.receive_round += 1
         this_round = message.receive_round
         for _ in range(message.deliveries_at_once):
@@ -217,6 +200,22 @@ class RequestsQueue:
         name = f"consumer {message.number}.{message.receives}"
         self.world.tell("SQS", f"delivers {message.body} to {name}")
         self.deliver(self._record(message), name, lambda: self._acknowledge(message, receive_round))
+
+    def change_message_visibility_batch(self, **request: Any) -> dict[str, Any]:
+        """See ChangeMessageVisibilityBatch, API reference; a handle of before does nothing."""
+        for entry in request["Entries"]:
+            number, receive_round, _ = map(int, entry["ReceiptHandle"].split("-"))
+            message = self._messages.get(number)
+            if message is not None and message.in_flight and message.receive_round == receive_round:
+                self._visible_in(message, entry["VisibilityTimeout"] * 1000)
+        return {"Successful": [{"Id": entry["Id"]} for entry in request["Entries"]], "Failed": []}
+
+    def _visible_in(self, message: _Queued, milliseconds: int) -> None:
+        self.world.at(
+            self.world.now + milliseconds,
+            ("visible", message.number),
+            lambda: self._visible_again(message),
+        )
 
     def _visible_again(self, message: _Queued) -> None:
         if message.number in self._messages:
@@ -233,7 +232,7 @@ class RequestsQueue:
     def _record(message: _Queued) -> Record:
         return {
             "messageId": f"sqs-{message.number}",
-            "receiptHandle": f"{message.number}-{message.receives}",
+            "receiptHandle": f"{message.number}-{message.receive_round}-{message.receives}",
             "body": message.body,
             "attributes": {
                 "ApproximateReceiveCount": str(message.receives),

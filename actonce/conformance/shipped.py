@@ -3,11 +3,13 @@
 import actonce.deployed  # noqa: F401 - puts functions/ on the path
 import appointments
 from deduplication import executions
+from deduplication.coming_back import RequestsQueue, seconds_until_back
 from deduplication.delivery import Delivery
 from deduplication.executions import Executions
 from deduplication.fingerprints import FingerprintTable
 from deduplication.memory import Memories, Names
 from deduplication.message import Message, MessageReader
+from deduplication.patience import Patience
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
 from effect import Effect, NotPerformed, Rejected, answer
@@ -33,11 +35,14 @@ __all__ = [
     "MessageReader",
     "Names",
     "NotPerformed",
+    "Patience",
     "ProcessingLocks",
     "Rejected",
+    "RequestsQueue",
     "Starter",
     "UnstartedQueue",
     "answer",
     "appointments",
     "executions",
+    "seconds_until_back",
 ]

@@ -20,7 +20,16 @@ from actonce.conformance.effects import (
 )
 from actonce.conformance.process import Ended, Hazard, Process
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
-from actonce.conformance.shipped import Delivery, Effect, Message, MessageReader, answer
+from actonce.conformance.shipped import (
+    Delivery,
+    Effect,
+    Message,
+    MessageReader,
+    Patience,
+    answer,
+    seconds_until_back,
+)
+from actonce.conformance.shipped import RequestsQueue as ShippedRequestsQueue
 from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
 from actonce.conformance.world import World
 from actonce.sources import sources
@@ -35,6 +44,7 @@ CLOSING = {"resolve": "resolved", "reject": "rejected"}
 """The decisions that close a message, and what it is then."""
 
 
+REQUESTS = "RequestsQueue"
 UNSTARTED = "UnstartedQueue"
 DEAD_LETTERS = "DeadLetterQueue"
 
@@ -48,10 +58,14 @@ VISIBILITY = 210_000
 # What a lease needs, so that a takeover has the time to wait for the margin.
 LEASE_CONSUMER_TIMEOUT = 60_000
 LEASE_VISIBILITY = 390_000
-MOST_RECEIVES = 5
-MOST_RECEIVES_BEHIND_LOCKS = 30
+MOST_RECEIVES = 1000
+MOST_RECEIVES_OF_A_WORKER = 150
+MOST_RECEIVES_ELSEWHERE = 5
+"""What SQS's own advice comes to; the rivals' queues have it."""
 MAX_ROUNDS = 3
 PATIENCE = 3_600_000
+JITTER = 1.0
+"""Waits are as long as they may be: what goes wrong by their order is tried by pauses."""
 NAMES_REMEMBERED = 25 * 24 * 3_600_000
 
 APPOINTMENTS_TABLE = "appointments"
@@ -138,7 +152,7 @@ class Way:
     is_fenced: bool = False
     effect: "Callable[[Stage], Effect] | None" = None
     installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
-    most_receives: int = MOST_RECEIVES
+    most_receives: int = MOST_RECEIVES_ELSEWHERE
     visibility: int = VISIBILITY
     is_ours: bool = False
     strategy: str = ""
@@ -210,6 +224,7 @@ class Stage:
         self.executions.check = self._check
         self.dynamodb: Any = Client(world, self.tables)
         self.sqs: Any = Client(world, self.kept)
+        self.requests: Any = Client(world, self.queue)
         self.stepfunctions: Any = Client(world, self.executions)
         self.sent: list[tuple[str | None, Any]] = []
         self.wall_offsets: tuple[int, ...] = (0,)
@@ -368,6 +383,18 @@ class Stage:
         deadline = self.world.process.deadline
         return 0 if deadline is None else deadline - self.world.now
 
+    def patience(self) -> Patience:
+        """Of the process that is running; its jitter is always the same."""
+        return Patience(
+            lambda: self.remaining_milliseconds() / 1000, self.world.sleep, lambda: JITTER
+        )
+
+    def _show_again(self, record: Record, error: Exception) -> None:
+        """What `Batch` does with a delivery that failed."""
+        delivery = Delivery.from_record(record)
+        after = seconds_until_back(error, delivery.receive_count, JITTER)
+        ShippedRequestsQueue(self.requests, REQUESTS).show_again({delivery.receipt_handle: after})
+
     def _deliver(self, record: Record, name: str, acknowledge: Callable[[], None]) -> None:
         offset = self.wall_offsets[self._consumers % len(self.wall_offsets)]
         self._consumers += 1
@@ -375,7 +402,12 @@ class Stage:
         way = self.deployed
 
         def consume() -> None:
-            way.build(self)(record)
+            try:
+                way.build(self)(record)
+            except Exception as error:
+                if way.is_ours and not isinstance(error, _MISTAKES):
+                    self._show_again(record, error)
+                raise
 
             def not_acknowledged() -> None:
                 pass
@@ -392,9 +424,6 @@ class Stage:
                 raise ended.error
             if ended.error is not None:
                 self.world.tell(name, "gives the delivery back", type(ended.error).__name__)
-                comes_back_after = getattr(ended.error, "comes_back_after", None)
-                if comes_back_after is not None:
-                    self.queue.come_back(record, comes_back_after)
 
         self.world.spawn(
             Process(

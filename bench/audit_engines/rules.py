@@ -17,6 +17,7 @@ REASONS: Final = (
     "too_old_to_tell",
     "not_startable",
     "other_memory",
+    "ended_the_starter",
 )
 
 EXECUTION_RANK: Final = (

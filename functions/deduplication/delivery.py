@@ -26,12 +26,14 @@ class Delivery:
             in milliseconds since the epoch, as text).
         message_attributes: the producer's attributes, in the event's form
             (`{name: {"dataType": ..., "stringValue": ...}}`).
+        receipt_handle: what SQS knows this delivery by; empty where it does not matter.
     """
 
     sqs_message_id: str
     body: str
     attributes: Mapping[str, str]
     message_attributes: Mapping[str, Mapping[str, Any]]
+    receipt_handle: str = ""
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Delivery":
@@ -41,7 +43,18 @@ class Delivery:
             body=record["body"],
             attributes=record.get("attributes") or {},
             message_attributes=record.get("messageAttributes") or {},
+            receipt_handle=record.get("receiptHandle", ""),
         )
+
+    def as_record(self) -> dict[str, Any]:
+        """What `from_record` reads."""
+        return {
+            "messageId": self.sqs_message_id,
+            "body": self.body,
+            "attributes": self.attributes,
+            "messageAttributes": self.message_attributes,
+            "receiptHandle": self.receipt_handle,
+        }
 
     @property
     def receive_count(self) -> int:

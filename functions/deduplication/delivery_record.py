@@ -31,7 +31,7 @@ def delivery_record(delivery: Delivery, end: End | Exception, at: datetime) -> d
         "first_received_at": _sqs_time(delivery, "ApproximateFirstReceiveTimestamp"),
     }
     if isinstance(end, Exception):
-        return record | {"end": "failed", "error": _name(end)}
+        return record | {"end": "failed", "error": error_name(end)}
     if end.message is not None:
         record |= {
             "message_id": end.message.stored_message_id,
@@ -50,8 +50,14 @@ def delivery_record(delivery: Delivery, end: End | Exception, at: datetime) -> d
     return record | {"end": str(end.outcome)}
 
 
-def _name(error: Exception) -> str:
-    """The exception's type, and AWS's error code; not its message, which may quote the body."""
+def error_name(error: Exception) -> str:
+    """The exception's type, and AWS's error code; not its message, which may quote the body.
+
+    One that was raised in another process brings that name along (`told`).
+    """
+    told = getattr(error, "told", None)
+    if isinstance(told, str):
+        return told
     response = getattr(error, "response", None)
     code = response.get("Error", {}).get("Code") if isinstance(response, dict) else None
     return f"{type(error).__name__}: {code}" if code else type(error).__name__

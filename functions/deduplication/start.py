@@ -20,6 +20,8 @@ from deduplication.executions import Executions, Start
 from deduplication.fingerprints import FingerprintTable, refusal_of
 from deduplication.memory import Lock, Memories
 from deduplication.message import Message, MessageReader
+from deduplication.pace import Pace
+from deduplication.patience import ONCE, Patience
 from deduplication.refusal import Refusal
 from deduplication.unstarted import UnstartedQueue
 
@@ -36,7 +38,10 @@ class End:
 class Starter:
     """The starter and the four things it talks to.
 
-    `memories`: whom it may ask about a message id that is known; see `refusal_of`.
+    Attributes:
+        memories: whom it may ask about a message id that is known; see `refusal_of`.
+        patience: repeats each call that fails like weather.
+        pace: what every start waits for; None for nothing.
     """
 
     reader: MessageReader
@@ -45,6 +50,8 @@ class Starter:
     unstarted: UnstartedQueue
     memories: Memories
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    patience: Patience = ONCE
+    pace: Pace | None = None
 
     def start_message(self, delivery: Delivery) -> End:
         """Bring one delivery to its end.
@@ -54,18 +61,23 @@ class Starter:
         """
         message = self.reader.read(delivery)
         if isinstance(message, Refusal):
-            self.unstarted.hand_on(delivery, message)
+            self._hand_on(delivery, message)
             return End(message, None)
         outcome = self._start(message)
         if isinstance(outcome, Refusal):
-            self.unstarted.hand_on(delivery, outcome)
+            self._hand_on(delivery, outcome)
         return End(outcome, message)
 
+    def _hand_on(self, delivery: Delivery, refusal: Refusal) -> None:
+        self.patience(lambda: self.unstarted.hand_on(delivery, refusal))
+
     def _start(self, message: Message) -> Start | Refusal:
+        if self.pace is not None:
+            self.pace.hold()
         now = self.clock()
-        known = self.fingerprints.remember(message, now)
+        known = self.patience(lambda: self.fingerprints.remember(message, now))
         if known is None:
-            return self.executions.start(message, first_seen_now=True)
+            return self.patience(lambda: self.executions.start(message, first_seen_now=True))
         refusal = refusal_of(message, known, now, self.memories)
         if refusal is not None:
             return refusal
@@ -73,5 +85,5 @@ class Starter:
             return Start.SUPPRESSED
         asked = self.memories.to_ask(known.memory)
         if asked is not None and asked != self.memories.own.state_machine:
-            return self.executions.start_in(asked, message)
-        return self.executions.start(message, first_seen_now=False)
+            return self.patience(lambda: self.executions.start_in(asked, message))
+        return self.patience(lambda: self.executions.start(message, first_seen_now=False))

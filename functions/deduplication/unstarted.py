@@ -1,6 +1,7 @@
 """Handing a refused delivery on to UnstartedQueue, whole and with its reason."""
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from deduplication.delivery import (
@@ -13,6 +14,10 @@ from deduplication.refusal import Refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+LARGEST_MESSAGE = 1024 * 1024
+"""Bytes of the largest message that SQS takes: its body, its attributes' names, types and values.
+Source: "Amazon SQS message quotas", SQS Developer Guide."""
 
 SOURCE_ATTRIBUTES = "source_attributes"
 """Message attribute with the producer's own attributes as one JSON text: SQS takes ten, and the
@@ -84,23 +89,42 @@ def _fifo(delivery: Delivery) -> _Fifo:
     }
 
 
+class NoRoomForAReason(Exception):
+    """Beside so large a body there is no room for why it is refused.
+
+    Then only SQS itself can move the message, whole and without a reason, after `maxReceiveCount`
+    receives; so it comes back at once, until that many are over.
+    """
+
+    comes_back_after = 0.0
+
+
+def _check_room(body: str, attributes: Mapping[str, Mapping[str, str]]) -> None:
+    texts = [text for name, value in attributes.items() for text in (name, *value.values())]
+    if sum(len(text.encode("utf-8", "surrogatepass")) for text in (body, *texts)) > LARGEST_MESSAGE:
+        raise NoRoomForAReason
+
+
 class UnstartedQueue:
     """The queue's edge."""
 
     def __init__(self, sqs: "SQSClient", queue_url: str) -> None:
-        self._sqs = sqs
+        self.sqs = sqs
         self._queue_url = queue_url
 
     def hand_on(self, delivery: Delivery, refusal: Refusal) -> None:
         """Send the delivery there, body verbatim.
 
         Raises:
-            ClientError: it could not be sent. The delivery must then not be acknowledged; after
-                `maxReceiveCount` receives SQS itself moves it to the same queue.
+            ClientError: it could not be sent. The delivery must then not be acknowledged.
+            NoRoomForAReason: nor can it ever be; after `maxReceiveCount` receives SQS itself moves
+                it to the same queue.
         """
-        self._sqs.send_message(
+        attributes = unstarted_attributes(delivery, refusal)
+        _check_room(delivery.body, attributes)
+        self.sqs.send_message(
             QueueUrl=self._queue_url,
             MessageBody=delivery.body,
-            MessageAttributes=unstarted_attributes(delivery, refusal),
+            MessageAttributes=attributes,
             **_fifo(delivery),
         )

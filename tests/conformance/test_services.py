@@ -44,7 +44,7 @@ def test_time_outs_are_the_templates() -> None:
     assert _default("NamesRememberedDays") * 24 * 60 * MINUTE == stage.NAMES_REMEMBERED
     assert f'"{stage.CONSUMER_TIMEOUT // 1000}": {stage.VISIBILITY // 1000}\n' in text
     assert f'"{stage.LEASE_CONSUMER_TIMEOUT // 1000}": {stage.LEASE_VISIBILITY // 1000}\n' in text
-    receives = f"[TakesLocks, {stage.MOST_RECEIVES_BEHIND_LOCKS}, {stage.MOST_RECEIVES}]"
+    receives = f"[FeedsWorker, {stage.MOST_RECEIVES_OF_A_WORKER}, {stage.MOST_RECEIVES}]"
     assert f"maxReceiveCount: !If {receives}\n" in text
 
 

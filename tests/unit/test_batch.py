@@ -18,6 +18,26 @@ from tests.unit.samples import sqs_record
 DONE = End(Start.STARTED, None)
 
 
+class Requests:
+    """RequestsQueue's edge; keeps what is to be visible again, and when."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, float]] = []
+
+    def show_again(self, seconds: dict[str, float]) -> None:
+        self.calls.append(seconds)
+
+
+class Context:
+    """Lambda's, with so many seconds left."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return int(self._seconds * 1000)
+
+
 @pytest.fixture(autouse=True)
 def _silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "_log", lambda *_: None)
@@ -88,3 +108,105 @@ def test_on_a_standard_queue_a_group_id_orders_nothing() -> None:
         for number in range(2)
     ]
     assert _answer(handle, records) == []
+
+
+def _received(number: int, receives: int, **more: Any) -> dict[str, Any]:
+    attributes = {"ApproximateReceiveCount": str(receives), **more.pop("attributes", {})}
+    record = sqs_record({}, sqs_message_id=str(number), attributes=attributes)
+    return record | {"receiptHandle": f"handle-{number}"}
+
+
+def _failing(delivery: Delivery) -> End:
+    raise RuntimeError(f"injected into {delivery.sqs_message_id}")
+
+
+def test_what_failed_comes_back_soon_by_one_call_for_the_batch() -> None:
+    requests: Any = Requests()
+
+    def handle(delivery: Delivery) -> End:
+        return DONE if delivery.sqs_message_id == "1" else _failing(delivery)
+
+    whole = Batch(handle, requests=requests, chance=lambda: 1.0)
+    records = [_received(0, 1), _received(1, 1), _received(2, 4)]
+    answer = whole.handle({"Records": records}, Context(30))
+    assert [one["itemIdentifier"] for one in answer["batchItemFailures"]] == ["0", "2"]
+    assert requests.calls == [{"handle-0": 4.0, "handle-2": 32.0}]
+
+
+def test_a_batch_without_a_failure_calls_nobody() -> None:
+    requests: Any = Requests()
+    Batch(lambda _: DONE, requests=requests).handle({"Records": [_received(0, 1)]}, Context(30))
+    assert requests.calls == []
+
+
+def test_what_failed_with_no_time_left_comes_back_by_its_visibility_timeout() -> None:
+    requests: Any = Requests()
+    answer = Batch(_failing, requests=requests).handle({"Records": [_received(0, 1)]}, Context(3))
+    assert len(answer["batchItemFailures"]) == 1
+    assert requests.calls == []
+
+
+def test_the_rest_of_a_group_comes_back_with_its_first_failure() -> None:
+    requests: Any = Requests()
+
+    def handle(delivery: Delivery) -> End:
+        if delivery.sqs_message_id == "1":
+            error: Any = RuntimeError("injected")
+            error.comes_back_after = 7.5
+            raise error
+        return DONE
+
+    group = {"MessageGroupId": "a", "SequenceNumber": "1"}
+    records = [_received(n, 1 + 3 * (n == 2), attributes=group) for n in range(4)]
+    Batch(handle, requests=requests).handle({"Records": records}, Context(30))
+    assert requests.calls == [{"handle-1": 7.5, "handle-2": 7.5, "handle-3": 7.5}]
+
+
+def test_what_was_received_more_than_three_times_is_handled_apart_and_the_rest_here() -> None:
+    here: list[str] = []
+    there: list[str] = []
+
+    class Apart:
+        def handle(self, delivery: Delivery) -> End:
+            there.append(delivery.sqs_message_id)
+            return DONE
+
+    def handle(delivery: Delivery) -> End:
+        here.append(delivery.sqs_message_id)
+        return DONE
+
+    apart: Any = Apart()
+    records = [_received(n, receives) for n, receives in enumerate((1, 3, 4, 900))]
+    Batch(handle, apart=apart).handle({"Records": records}, Context(30))
+    assert (sorted(here), sorted(there)) == (["0", "1"], ["2", "3"])
+
+
+def test_a_group_keeps_its_order_wherever_its_deliveries_are_handled() -> None:
+    handled: list[str] = []
+
+    class Apart:
+        def handle(self, delivery: Delivery) -> End:
+            return handle(delivery)
+
+    def handle(delivery: Delivery) -> End:
+        handled.append(delivery.sqs_message_id)
+        return DONE
+
+    apart: Any = Apart()
+    group = {"MessageGroupId": "a", "SequenceNumber": "1"}
+    records = [_received(n, 5 if n % 2 else 1, attributes=group) for n in range(6)]
+    Batch(handle, apart=apart).handle({"Records": records}, Context(30))
+    assert handled == [str(n) for n in range(6)]
+
+
+def test_the_pace_learns_how_many_there_are() -> None:
+    begun: list[int] = []
+
+    class Pace:
+        def begin(self, deliveries: int) -> None:
+            begun.append(deliveries)
+
+    pace: Any = Pace()
+    records = [_received(n, 1) for n in range(3)]
+    Batch(lambda _: DONE, pace=pace).handle({"Records": records}, Context(30))
+    assert begun == [3]

@@ -12,7 +12,9 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
+from deduplication import from_environment  # noqa: F401 - so that it can be put back
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import sqs_record
 
@@ -74,17 +76,24 @@ def starter(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, stdout: io.StringIO) 
     monkeypatch.setenv("UNSTARTED_QUEUE_URL", aws.unstarted_queue)
     # Powertools keeps one logger per service and process, with the output of its first use.
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"stack-{uuid.uuid4()}")
-    for module in ("starter", "deduplication.batch"):
+    for module in ("starter", "deduplication.from_environment", "deduplication.batch"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     with redirect_stdout(stdout):
         return importlib.import_module("starter")
 
 
+class Context:
+    """Lambda's, with half a minute left."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
+
+
 @pytest.fixture
 def handle(starter: ModuleType, stdout: io.StringIO) -> Handle:
-    def handle_records(*records: dict[str, Any]) -> dict[str, Any]:
+    def handle_records(*records: dict[str, Any], context: Any = None) -> dict[str, Any]:
         with redirect_stdout(stdout):
-            answer = starter.handler({"Records": list(records)}, None)
+            answer = starter.handler({"Records": list(records)}, context)
         assert isinstance(answer, dict)
         return answer
 
@@ -280,3 +289,63 @@ def test_parameters_that_cannot_be_understood_stop_the_function_and_lose_nothing
     with pytest.raises(ValueError, match="MessageIdFrom 'somewhere'"):
         handle(record(0, GOOD))
     assert not aws.executions()
+
+
+def throttle_starts(monkeypatch: pytest.MonkeyPatch, times: int) -> list[str]:
+    """Throttle the first calls of StartExecution; the names of all that were called."""
+    called: list[str] = []
+
+    def throttle(params: dict[str, Any], **_: Any) -> None:
+        called.append(json.loads(params["body"])["name"])
+        if len(called) <= times:
+            raise ClientError({"Error": {"Code": "ThrottlingException"}}, "StartExecution")
+
+    make: Any = boto3.client
+
+    def make_throttled(service: str, **options: Any) -> Any:
+        client = make(service, **options)
+        client.meta.events.register("before-call.stepfunctions.StartExecution", throttle)
+        return client
+
+    monkeypatch.setattr(boto3, "client", make_throttled)
+    return called
+
+
+def test_a_throttled_start_is_tried_again_in_the_same_invocation(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch, output: Callable[[], Output]
+) -> None:
+    called = throttle_starts(monkeypatch, 2)
+    assert handle(record(0, GOOD), context=Context()) == {"batchItemFailures": []}
+    assert called == ["good"] * 3
+    assert aws.executions() == {"good": 1}
+    assert output().per_stack() == {"Started": 1}
+
+
+def test_what_could_not_be_started_is_visible_again_before_its_time(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = aws.sqs.create_queue(QueueName="requests", Attributes={"VisibilityTimeout": "210"})
+    url = queue["QueueUrl"]
+    monkeypatch.setenv("REQUESTS_QUEUE_URL", url)
+    aws.sqs.send_message(QueueUrl=url, MessageBody=json.dumps(GOOD))
+    (received,) = aws.sqs.receive_message(QueueUrl=url)["Messages"]
+    changed: list[dict[str, Any]] = []
+    lose_starts(monkeypatch, lambda _: True)
+    make: Any = boto3.client
+
+    def watched(service: str, **options: Any) -> Any:
+        client = make(service, **options)
+        client.meta.events.register(
+            "provide-client-params.sqs.ChangeMessageVisibilityBatch",
+            lambda params, **_: changed.append(params),
+        )
+        return client
+
+    monkeypatch.setattr(boto3, "client", watched)
+    answer = handle(
+        record(0, GOOD) | {"receiptHandle": received["ReceiptHandle"]}, context=Context()
+    )
+    assert failed(answer) == ["sqs-0"]
+    ((entry,),) = [params["Entries"] for params in changed]
+    assert entry["VisibilityTimeout"] in range(2, 5)
+    assert changed[0]["QueueUrl"] == url

@@ -54,6 +54,9 @@ NOT_TRIED = {
     "the walk sends a handful of bodies, and property tests try the rest.",
     "deduplication/batch.py, delivery_record.py": "a walk's consumer has one delivery at a time, "
     "and what is logged decides nothing.",
+    "deduplication/patience.py, coming_back.py, pace.py": "they decide when, and not what.",
+    "deduplication/apart.py, apart_process.py, from_environment.py": "a process beside the "
+    "starter's, which runs what is tried here; tests kill it.",
     "locking/idempotent.py": "no way of the table goes through it; it calls what is tried here.",
     "locking/host.py, attempt.py, deduplication/refusal.py": "they decide nothing.",
     "time_allowed.py end_process_in, lease.py heartbeats_in_a_thread": "timers and threads; a "

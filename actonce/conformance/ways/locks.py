@@ -29,7 +29,8 @@ from actonce.conformance.stage import (
     LEASE_VISIBILITY,
     MAX_ROUNDS,
     MEMORY_TABLE,
-    MOST_RECEIVES_BEHIND_LOCKS,
+    MOST_RECEIVES,
+    MOST_RECEIVES_OF_A_WORKER,
     PATIENCE,
     STRAGGLER_MARGIN,
     UNSTARTED,
@@ -119,7 +120,13 @@ def _variants(way: Way, *, ends_in_time: bool) -> tuple[Way, ...]:
         ends_in_time: Lambda ends every invocation before another attempt can begin.
     """
     zombie = {"zombie": _NO_FENCE}
-    worker = replace(way, name=f"{way.name}-worker", title=f"{way.title}, worker", ends_at=None)
+    worker = replace(
+        way,
+        name=f"{way.name}-worker",
+        title=f"{way.title}, worker",
+        ends_at=None,
+        most_receives=MOST_RECEIVES_OF_A_WORKER,
+    )
     return (
         replace(way, cannot={} if ends_in_time else zombie),
         _fenced(way),
@@ -140,7 +147,7 @@ LEDGER_WAYS = _variants(
         _ledger,
         strategy="ledger",
         installed=installed,  # a starter may take its place
-        most_receives=MOST_RECEIVES_BEHIND_LOCKS,
+        most_receives=MOST_RECEIVES,
         is_ours=True,
         lateness=(2_000, STRAGGLER_MARGIN - 1_000),
     ),
@@ -153,7 +160,7 @@ LEASE_WAYS = _variants(
         _lease,
         strategy="lease",
         installed=installed,
-        most_receives=MOST_RECEIVES_BEHIND_LOCKS,
+        most_receives=MOST_RECEIVES,
         is_ours=True,
         ends_at=LEASE_CONSUMER_TIMEOUT,
         visibility=LEASE_VISIBILITY,

@@ -20,6 +20,7 @@ from actonce.conformance.shipped import (
 from actonce.conformance.stage import (
     EFFECT_TIMEOUT,
     MEMORY_TABLE,
+    MOST_RECEIVES,
     NAMES_REMEMBERED,
     STRAGGLER_MARGIN,
     UNSTARTED,
@@ -41,6 +42,7 @@ def _starter(stage: Stage) -> Handler:
         unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
         memories=Memories(own, stage.former, timedelta(milliseconds=NAMES_REMEMBERED)),
         clock=stage.world.wall,
+        patience=stage.patience(),
     )
 
     def handle(record: Record) -> None:
@@ -63,5 +65,6 @@ STEP_FUNCTIONS = Way(
     installed=installed,
     is_ours=True,
     strategy="step-functions",
+    most_receives=MOST_RECEIVES,
     lateness=(2_000, EFFECT_TIMEOUT + 5_000, EFFECT_TIMEOUT + STRAGGLER_MARGIN - 1_000),
 )
