@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from actonce.queue_peek import HOLD_SECONDS, Queued, counts, give_back, hold_for, receive
+from actonce.throttling import through_throttling
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -17,7 +18,9 @@ T = TypeVar("T")
 WORKERS = 8
 """Most messages of a pass that are ended at a time."""
 
-_LOOK_SECONDS = 0.2  # how often a pass tells how far it is
+LOOK_SECONDS = 0.2
+"""How often a pass tells how far it is."""
+
 _IDLE_ROUNDS = 2  # without anything new, and nobody holds any: what is missing is gone
 
 
@@ -91,7 +94,7 @@ class QueuePass(Generic[T]):
         self._wait_for_others = wait_for_others
         self.ended: list[Handled[T]] = []
         self.stopping = threading.Event()
-        """Set when the pass is to end early."""
+        """Set when the pass ends early; a handler looks at it where it waits."""
         self.held_elsewhere = 0
         """Afterwards: how many others hold, some of the missing ones perhaps."""
         self.left_behind = 0
@@ -132,7 +135,6 @@ class QueuePass(Generic[T]):
                 if self._missing:
                     self._give_back()  # of a FIFO queue they may stand in the way of others
         finally:
-            self.stopping.set()
             self._give_back()
             tell(len(self.ended))
 
@@ -142,7 +144,7 @@ class QueuePass(Generic[T]):
         with ThreadPoolExecutor(self._workers, thread_name_prefix="pass") as threads:
             work = [threads.submit(self._work, handle, seen) for _ in range(self._workers)]
             try:
-                while wait(work, _LOOK_SECONDS).not_done:
+                while wait(work, LOOK_SECONDS).not_done:
                     tell(len(self.ended))
             except BaseException:
                 self.stopping.set()
@@ -152,7 +154,10 @@ class QueuePass(Generic[T]):
 
     def _work(self, handle: Handle[T], seen: set[str]) -> None:
         while self._missing and not self.stopping.is_set():
-            messages = receive(self._sqs, self._queue_url, self._hold, most=self._most)
+            messages = through_throttling(
+                lambda: receive(self._sqs, self._queue_url, self._hold, most=self._most),
+                self.stopping,
+            )
             with self._lock:
                 new = {message.sqs_message_id for message in messages} - seen
                 seen |= new
@@ -185,12 +190,17 @@ class QueuePass(Generic[T]):
     def _delete(self, messages: Sequence[Queued]) -> None:
         if not messages:
             return
-        answer = self._sqs.delete_message_batch(
-            QueueUrl=self._queue_url,
-            Entries=[
-                {"Id": str(number), "ReceiptHandle": self._held[message.sqs_message_id]}
-                for number, message in enumerate(messages)
-            ],
+        with self._lock:
+            handles = [self._held[message.sqs_message_id] for message in messages]
+        answer = through_throttling(
+            lambda: self._sqs.delete_message_batch(
+                QueueUrl=self._queue_url,
+                Entries=[
+                    {"Id": str(number), "ReceiptHandle": handle}
+                    for number, handle in enumerate(handles)
+                ],
+            ),
+            self.stopping,
         )
         kept = {int(failed["Id"]) for failed in answer.get("Failed", [])}
         with self._lock:
