@@ -122,13 +122,13 @@ def read_before(text: str, now: datetime) -> datetime:
     Raises:
         WrongUse: it is neither.
     """
-    aged = re.fullmatch(r"(\d{1,9})([smhd])", text)
-    if aged:
-        return now - timedelta(seconds=int(aged[1]) * _UNITS[aged[2]])
+    aged = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
     try:
+        if aged:
+            return now - timedelta(seconds=int(aged[1]) * _UNITS[aged[2]])
         at = datetime.fromisoformat(text)
-    except ValueError:
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise WrongUse(
             f"{text!r} is no time: say 2026-01-31T09:30, or how old at least: 90s, 30m, 2h, 3d."
         ) from None
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
