@@ -5,8 +5,8 @@
 Runs on an embedded AWS of its own, taken down at the end. N executions wait for a decision, as
 after a long outage; the command line lists them and resolves all of them, and takes N entries out
 of UnstartedQueue, as a person would have it do. A second reader looks meanwhile: how long the
-letters were hidden from it in one piece is told, too. Exit status 1 if one was not decided, if something
-was left, or if listing took more than a minute or deciding more than five.
+letters were hidden from it in one piece is told, too. Exit status 1 if one was not decided, if
+something was left, or if listing took more than a minute or deciding more than five.
 """
 
 import json

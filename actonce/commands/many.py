@@ -15,7 +15,9 @@ from actonce.queue_peek import QueueReader
 GROUPED_FROM = 50
 """As many entries are listed one by one; more by their groups."""
 
-_MOST_GROUPS = 25
+MOST_GROUPS = 25
+"""As many groups are shown; the others are counted."""
+
 _SHORT = 60  # characters of what others wrote, in a table
 _BAR_FROM = 100  # entries; fewer are read and done before a bar is seen
 
@@ -114,12 +116,12 @@ def print_groups(entries: Sequence[Waiting]) -> None:
             age(group.newest, now),
             _short(group.example),
         )
-        for group in groups[:_MOST_GROUPS]
+        for group in groups[:MOST_GROUPS]
     ]
     kinds = [name.capitalize() for name in groups[0].kind] if groups else []
     tables.print_rows(("Number", *kinds, "Oldest", "Newest", "For example"), rows)
-    if len(groups) > _MOST_GROUPS:
-        rest = groups[_MOST_GROUPS:]
+    if len(groups) > MOST_GROUPS:
+        rest = groups[MOST_GROUPS:]
         console.out.print(f"and {sum(group.count for group in rest):,} of {len(rest):,} more kinds")
 
 

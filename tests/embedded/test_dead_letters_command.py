@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -207,7 +207,7 @@ def named_like(stack: Stack, prefix: str) -> list[dead_letters.DeadLetter]:
         return [one for one in dead_letters.waiting(queue) if one.message_id.startswith(prefix)]
 
 
-def ended(waits: Stack, prefix: str, status: str) -> int:
+def ended(waits: Stack, prefix: str, status: Literal["FAILED", "SUCCEEDED"]) -> int:
     """How many of them ended so."""
     answer = waits.stepfunctions.list_executions(
         stateMachineArn=waits.state_machine, statusFilter=status, maxResults=1000
@@ -278,12 +278,12 @@ def test_interrupted_killed_and_said_again_it_decides_on_each_once(
     with begin(state, "dead-letters", "resolve", *narrowed) as killed:
         wait_until(lambda: decided() >= before + 3)
         killed.kill()
-    after = decided()
-    assert after < 40
+    after = decided()  # one more may just be coming to its end
+    assert after < 39
 
     answer = run_json(state, "dead-letters", "resolve", *narrowed[:-1], "1000")
     assert answer["shown"] == sum(answer["ends"].values())
-    assert answer["ends"]["decided"] == 40 - after
+    assert 39 - after <= answer["ends"]["decided"] <= 40 - after
     assert set(answer["ends"]) <= {"decided", "already_decided"}
     assert named_like(stack, message_id) == []
-    assert decided() == 40
+    wait_until(lambda: decided() == 40)
