@@ -192,20 +192,30 @@ def dead_letter(queued: Queued) -> DeadLetter | None:
         posted = json.loads(queued.body)
         return DeadLetter(
             queued=queued,
-            message_id=posted["message_id"],
-            execution_name=posted["execution_name"],
-            execution_arn=posted.get("execution_arn"),
-            reason=posted["reason"],
-            error=posted["error"],
-            cause=posted["cause"],
+            message_id=_text(posted["message_id"]),
+            execution_name=_text(posted["execution_name"]),
+            execution_arn=_text_or_none(posted.get("execution_arn")),
+            reason=_text(posted["reason"]),
+            error=_text(posted["error"]),
+            cause=_text(posted["cause"]),
             rounds=int(posted["rounds"]),
-            posted_at=posted["posted_at"],
-            task_token=posted.get("task_token"),
+            posted_at=_text(posted["posted_at"]),
+            task_token=_text_or_none(posted.get("task_token")),
             source=posted.get("source"),
             message=posted.get("message"),
         )
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError):
         return None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _text(value)
 
 
 def letters_of(queue: QueueReader) -> list[DeadLetter]:

@@ -65,7 +65,7 @@ class QueuePass(Generic[T]):
     """Takes every message of a queue, has the chosen ones ended, and gives back the others.
 
     Each is held for about as long as its own end takes, and the ones that were not chosen until the
-    pass is over, a minute or two at most: a second reader finds them again soon, also after a kill.
+    pass is over, some minutes at most: a second reader finds them again soon, also after a kill.
     What comes meanwhile was not chosen. A chosen message is handled once, however often it comes.
 
     First handled, then deleted: a crash in between leaves it in the queue.
@@ -117,6 +117,7 @@ class QueuePass(Generic[T]):
             tell: is told now and then how many have been ended.
         """
         visible, in_flight = counts(self._sqs, self._queue_url)
+        self._hold = max(self._hold, hold_for(visible + in_flight))
         patience = float(hold_for(visible + in_flight) + 5)
         if self._wait_for_others is not None:
             patience = self._wait_for_others
@@ -139,7 +140,7 @@ class QueuePass(Generic[T]):
             tell(len(self.ended))
 
     def _round(self, handle: Handle[T], tell: Callable[[int], None]) -> None:
-        """Until a receive brings nothing that has not been seen in this round."""
+        """Until there is nothing more to receive."""
         seen: set[str] = set()
         with ThreadPoolExecutor(self._workers, thread_name_prefix="pass") as threads:
             work = [threads.submit(self._work, handle, seen) for _ in range(self._workers)]
@@ -153,20 +154,23 @@ class QueuePass(Generic[T]):
             one.result()
 
     def _work(self, handle: Handle[T], seen: set[str]) -> None:
+        again = 0
         while self._missing and not self.stopping.is_set():
             messages = through_throttling(
                 lambda: receive(self._sqs, self._queue_url, self._hold, most=self._most),
                 self.stopping,
             )
             with self._lock:
-                new = {message.sqs_message_id for message in messages} - seen
-                seen |= new
+                is_new = any(message.sqs_message_id not in seen for message in messages)
+                seen |= {message.sqs_message_id for message in messages}
                 mine = [message for message in messages if message.sqs_message_id in self._missing]
                 self._missing -= {message.sqs_message_id for message in mine}
                 self._held |= {m.sqs_message_id: m.receipt_handle for m in messages}
             if mine:
                 self._end(handle, mine)
-            if not new:
+            # What comes again was held for too long; what is missing may lie behind it.
+            again = 0 if is_new else again + len(messages)
+            if not messages or again > len(seen):
                 return
 
     def _end(self, handle: Handle[T], mine: Sequence[Queued]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -29,7 +30,7 @@ READERS = 8
 """Most receives of one reader at a time."""
 
 _LONGEST_HOLD = 43_200  # seconds, SQS: visibility timeout
-_READ_PER_SECOND = 300  # a cautious guess, for how long a long queue is held
+_READ_PER_SECOND = 50  # a cautious guess, for how long a long queue is held
 _LONG = 100  # messages; a queue of more is asked for all of them at once
 
 
@@ -176,7 +177,7 @@ class QueueReader:
         self.expected, self.held_elsewhere = counts(self._sqs, self._queue_url)
         hold = hold_for(self.expected)
         patience = hold + 5 if self._wait_for_others is None else self._wait_for_others
-        deadline = time.monotonic() + patience
+        deadline: float | None = None
         seen: set[str] = set()
         everywhere = self.expected > _LONG
         while True:
@@ -185,6 +186,8 @@ class QueueReader:
                 if message.sqs_message_id not in seen:
                     seen.add(message.sqs_message_id)
                     yield message
+            # What reading takes is nobody's fault; what others hold is waited for from here on.
+            deadline = deadline or time.monotonic() + patience
             visible, in_flight = counts(self._sqs, self._queue_url)
             self.held_elsewhere = max(0, in_flight - len(self._handles))
             # What others held before this round they may have given back after its last look.
@@ -209,18 +212,26 @@ class QueueReader:
 
     def _round(self, hold: int, *, everywhere: bool) -> Iterator[Queued]:
         """Receive until there is nothing more to receive."""
+        began = time.monotonic()
+        again = 0
         while True:
-            left = self.expected - len(self._handles)
-            at_once = range(min(READERS, max(1, left // 10)))
             known = set(self._handles)
-            answers = _side_by_side(lambda _: self._take(hold, everywhere=everywhere), at_once)
+            left = max(0, self.expected - len(known))
+            if known:  # who reads slowly holds for longer, or the first come back before the last
+                needed = 1.5 * left * (time.monotonic() - began) / len(known)
+                hold = min(max(hold, HOLD_SECONDS + int(needed)), _LONGEST_HOLD)
+            take = partial(self._take, hold=hold, everywhere=everywhere)
+            answers = _side_by_side(take, range(min(READERS, max(1, left // 10))))
             messages = [message for answer in answers for message in answer]
             yield from messages
-            # What is held already and comes again has been held for too long: the round is over.
-            if all(message.sqs_message_id in known for message in messages):
+            # What is held already and comes again was held for too long; what has not come yet may
+            # lie behind it, until all of it has come again.
+            is_new = any(message.sqs_message_id not in known for message in messages)
+            again = 0 if is_new else again + len(messages)
+            if not messages or again > len(known):
                 return
 
-    def _take(self, hold: int, *, everywhere: bool) -> list[Queued]:
+    def _take(self, _: int, *, hold: int, everywhere: bool) -> list[Queued]:
         """Noted at once, so that whatever comes between gives these back as well."""
         messages = receive(self._sqs, self._queue_url, hold, long_poll=everywhere)
         self._handles |= {m.sqs_message_id: m.receipt_handle for m in messages}

@@ -110,14 +110,9 @@ class Unstarted:
 
 def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
     """Read an entry, whoever put it there."""
-    handed_on = queued.message_attributes.keys() >= _SET_BY_THE_STARTER
-    if handed_on:
-        own = json.loads(queued.text_attribute(SOURCE_ATTRIBUTES) or "{}")
-        if SOURCE_DEDUPLICATION_ID in queued.message_attributes:
-            own[SOURCE_DEDUPLICATION_ID] = event_form(
-                queued.message_attributes[SOURCE_DEDUPLICATION_ID]
-            )
-        receive_count = int(queued.text_attribute("receive_count") or 0)
+    handed_on = _handed_on(queued)
+    if handed_on is not None:
+        own, receive_count = handed_on
         reason = queued.text_attribute("reason") or ""
         detail = queued.text_attribute("detail") or ""
     else:
@@ -150,6 +145,27 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
         # SQS puts the message's id in its place when it moves a message (FIFO).
         id_is_lost=reader.id_is_deduplication_id and SOURCE_DEDUPLICATION_ID not in own,
     )
+
+
+def _handed_on(queued: Queued) -> tuple[Attributes, int] | None:
+    """The producer's attributes and the receives, where the starter wrote them; else None.
+
+    A producer may set attributes of these names itself, to whatever it likes.
+    """
+    if not queued.message_attributes.keys() >= _SET_BY_THE_STARTER:
+        return None
+    try:
+        own = json.loads(queued.text_attribute(SOURCE_ATTRIBUTES) or "{}")
+        receive_count = int(queued.text_attribute("receive_count") or 0)
+        if not all(isinstance(value["dataType"], str) for value in own.values()):
+            return None
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return None
+    if SOURCE_DEDUPLICATION_ID in queued.message_attributes:
+        own[SOURCE_DEDUPLICATION_ID] = event_form(
+            queued.message_attributes[SOURCE_DEDUPLICATION_ID]
+        )
+    return own, receive_count
 
 
 def entries(queue: QueueReader, reader: MessageReader) -> list[Unstarted]:

@@ -119,8 +119,6 @@ NEED_A_STACK = [
     ("unstarted", "list"),
     ("unstarted", "show", "m-1"),
     ("unstarted", "redrive", "--all", "--yes"),
-    ("unstarted", "discard", "--all", "--yes", "--note", "x"),
-    ("dead-letters", "retry", "--all", "--dry-run"),
 ]
 
 
@@ -159,17 +157,6 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
         ("unstarted", "redrive", "--all", "some-id"),
         ("unstarted", "redrive", "--all", "--reason", "conflicts"),
         ("unstarted", "list", "--reason", "conflicts"),
-        ("unstarted", "redrive", "--all"),  # nobody can be asked
-        ("unstarted", "discard", "some-id", "--note", " "),
-        ("dead-letters", "retry"),
-        ("dead-letters", "retry", "--all"),
-        ("dead-letters", "retry", "--all", "--json"),
-        ("dead-letters", "retry", "--all", "m-1", "--yes"),
-        ("dead-letters", "retry", "m-1", "--reason", "rejected"),
-        ("dead-letters", "retry", "m-1", "--rate", "5"),
-        ("dead-letters", "resolve", "m-1", "--note", ""),
-        ("dead-letters", "list", "--reason", "refused"),
-        ("dead-letters", "list", "--before", "yesterday"),
     ],
     ids=" ".join,
 )

@@ -262,11 +262,13 @@ def test_hostile_texts_are_letters_like_others(ledger: Stack) -> None:
 
 def test_what_is_no_letter_is_left_alone(ledger: Stack) -> None:
     dead(ledger, "m-1")
-    for body in ("", "{}", "[]", '{"message_id": 7}'):
-        ledger.sqs.send_message(QueueUrl=ledger.dead_letter_queue, MessageBody=body or " ")
-    work = decide_on(ledger, shown(ledger), "resolve")
+    for body in (" ", "{}", "[]", "[" * 100_000):
+        ledger.sqs.send_message(QueueUrl=ledger.dead_letter_queue, MessageBody=body)
+    for wrong in ({"error": None}, {"cause": 7}, {"rounds": "x"}, {"execution_name": ["m-1"]}):
+        post(ledger, "m-1", **wrong)
+    work = decide_on(ledger, shown(ledger, Narrowing({}, match="m")), "resolve")
     assert counted(work.decided) == {End.DECIDED: 1}
-    assert len(received(ledger, ledger.dead_letter_queue)) == 4
+    assert len(received(ledger, ledger.dead_letter_queue)) == 8
 
 
 # ------------------------------------------------------------------- with executions

@@ -192,6 +192,31 @@ def test_ctrl_c_is_130_and_says_how_to_go_on() -> None:
     assert "3 of 10 were seen to, the other 7 wait as before" in str(error)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "unstarted redrive --all",  # nobody can be asked
+        "unstarted discard some-id --note ",
+        "unstarted discard --all --note x",
+        "dead-letters retry",
+        "dead-letters retry --all",
+        "dead-letters retry --all --json",
+        "dead-letters retry --all m-1 --yes",
+        "dead-letters retry --all --yes --reason refused",
+        "dead-letters retry m-1 --reason rejected",
+        "dead-letters retry m-1 --rate 5",
+        "dead-letters retry m-1 --dry-run",
+        "dead-letters resolve m-1 --note ",
+        "dead-letters reject --all --yes --note ",
+        "dead-letters list --reason refused",
+        "dead-letters list --before yesterday",
+    ],
+)
+def test_what_cannot_be_asked_for_is_wrong_use_before_anything_is_read(line: str) -> None:
+    with pytest.raises(WrongUse):
+        app(line.split(" "), standalone_mode=False)
+
+
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     everything: dict[str, Any] = {"before": None, "match": None, "limit": None}
     how = many.Many.asked_for({}, **everything)
