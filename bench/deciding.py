@@ -12,6 +12,7 @@ something was left, or if listing took more than a minute or deciding more than 
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import sysconfig
@@ -42,6 +43,7 @@ class Result:
     """What was measured; seconds.
 
     Attributes:
+        list_cpu_seconds, decide_cpu_seconds: of the command itself.
         list_hidden, decide_hidden: the longest time for which a second reader saw nothing.
         decided: how many of the letters.
         open_executions: how many of all are still open afterwards.
@@ -49,8 +51,10 @@ class Result:
 
     letters: int
     list_seconds: float
+    list_cpu_seconds: float
     list_hidden: float
     decide_seconds: float
+    decide_cpu_seconds: float
     decide_hidden: float
     decided: int
     left_in_queue: int
@@ -75,16 +79,18 @@ def measure(letters: int) -> Result:
             waits = _machine_that_waits(stack)
             _begin(stack, waits, letters)
             with _second_reader(stack) as hidden:
-                began = time.perf_counter()
+                began, cpu = time.perf_counter(), _cpu()
                 listed = _actonce(state.endpoint_url, "dead-letters", "list")
+                list_cpu = _cpu() - cpu
                 list_seconds, list_hidden = time.perf_counter() - began, hidden()
             if len(listed["dead_letters"]) != letters:
                 raise RuntimeError(f"{len(listed['dead_letters'])} of {letters} were listed")
             with _second_reader(stack) as hidden:
-                began = time.perf_counter()
+                began, cpu = time.perf_counter(), _cpu()
                 decided = _actonce(
                     state.endpoint_url, "dead-letters", "resolve", "--all", "--note", _NOTE, "--yes"
                 )
+                decide_cpu = _cpu() - cpu
                 decide_seconds, decide_hidden = time.perf_counter() - began, hidden()
             left, held = counts(stack.sqs, stack.dead_letter_queue)
             _fill(stack, letters)
@@ -97,8 +103,10 @@ def measure(letters: int) -> Result:
             return Result(
                 letters=letters,
                 list_seconds=list_seconds,
+                list_cpu_seconds=list_cpu,
                 list_hidden=list_hidden,
                 decide_seconds=decide_seconds,
+                decide_cpu_seconds=decide_cpu,
                 decide_hidden=decide_hidden,
                 decided=decided["ends"].get("decided", 0),
                 left_in_queue=left + held,
@@ -187,6 +195,12 @@ def _open(stack: Stack, machine: str) -> int:
         stateMachineArn=machine, statusFilter="RUNNING"
     )
     return sum(len(page["executions"]) for page in pages)
+
+
+def _cpu() -> float:
+    """CPU seconds of the commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _actonce(endpoint_url: str, *arguments: str) -> Any:

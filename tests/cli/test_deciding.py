@@ -97,10 +97,10 @@ def ids_left(stack: Stack) -> list[str]:
 
 
 def test_all_that_were_shown_are_decided_and_none_that_came_later(ledger: Stack) -> None:
-    for number in range(23):
+    for number in range(12):
         dead(ledger, f"m-{number}", number)
     work = decide_on(ledger, shown(ledger), "resolve", lambda: dead(ledger, "later"))
-    assert counted(work.decided) == {End.DECIDED: 23}
+    assert counted(work.decided) == {End.DECIDED: 12}
     assert work.undecided == 0
     assert row(ledger, "m-7")["outcome"] == "resolved"
     assert row(ledger, "later")["outcome"] == "dead_letter"
@@ -202,9 +202,9 @@ def test_a_letter_that_another_reader_holds_is_not_decided(ledger: Stack) -> Non
 
 
 def test_interrupted_and_begun_again_it_goes_on(ledger: Stack) -> None:
-    for number in range(30):
+    for number in range(15):
         dead(ledger, f"m-{number}", number)
-    work = Deciding(ledger, shown(ledger), rate=60, wait_for_others=0)
+    work = Deciding(ledger, shown(ledger), rate=30, wait_for_others=0)
 
     def ctrl_c(done: int) -> None:
         if done:
@@ -214,7 +214,7 @@ def test_interrupted_and_begun_again_it_goes_on(ledger: Stack) -> None:
         work.run("reject", "no", ctrl_c)
     first = counted(work.decided)
     assert set(first) == {End.DECIDED}
-    assert work.undecided == 30 - first[End.DECIDED] > 0
+    assert work.undecided == 15 - first[End.DECIDED] > 0
     again = decide_on(ledger, shown(ledger), "reject")
     assert counted(again.decided) == {End.DECIDED: work.undecided}
     assert ids_left(ledger) == []

@@ -95,14 +95,14 @@ def test_an_error_ends_the_pass_and_what_was_ended_before_it_is_kept(
 
 
 def test_ctrl_c_in_the_middle_lets_what_is_handled_come_to_its_end(moto_stack: Stack) -> None:
-    chosen = fill(moto_stack, 60)
+    chosen = fill(moto_stack, 24)
 
     def interrupted(number: int) -> None:
         if number:
             raise KeyboardInterrupt
 
     once = over(moto_stack, chosen)
-    pace = Pace(50, once.stopping)
+    pace = Pace(20, once.stopping)
 
     def paced(batch: Sequence[Queued]) -> Iterator[Handled[str]]:
         for queued in batch:
@@ -113,8 +113,8 @@ def test_ctrl_c_in_the_middle_lets_what_is_handled_come_to_its_end(moto_stack: S
     with pytest.raises(KeyboardInterrupt):
         once.run(paced, interrupted)
     ended = {one.value for one in once.ended}
-    assert 0 < len(ended) < 60
-    assert bodies_left(moto_stack) == sorted({f"body {n}" for n in range(60)} - ended)
+    assert 0 < len(ended) < 24
+    assert bodies_left(moto_stack) == sorted({f"body {n}" for n in range(24)} - ended)
 
 
 def test_a_pace_is_kept_and_ends_with_what_it_is_for() -> None:
