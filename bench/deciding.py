@@ -44,6 +44,7 @@ class Result:
 
     Attributes:
         list_cpu_seconds, decide_cpu_seconds: of the command itself.
+        list_server_seconds, decide_server_seconds: of CPU, of the embedded AWS meanwhile.
         list_hidden, decide_hidden: the longest time for which a second reader saw nothing.
         decided: how many of the letters.
         open_executions: how many of all are still open afterwards.
@@ -52,9 +53,11 @@ class Result:
     letters: int
     list_seconds: float
     list_cpu_seconds: float
+    list_server_seconds: float
     list_hidden: float
     decide_seconds: float
     decide_cpu_seconds: float
+    decide_server_seconds: float
     decide_hidden: float
     decided: int
     left_in_queue: int
@@ -79,18 +82,18 @@ def measure(letters: int) -> Result:
             waits = _machine_that_waits(stack)
             _begin(stack, waits, letters)
             with _second_reader(stack) as hidden:
-                began, cpu = time.perf_counter(), _cpu()
+                began, cpu, server = time.perf_counter(), _cpu(), _cpu_of(state.pid)
                 listed = _actonce(state.endpoint_url, "dead-letters", "list")
-                list_cpu = _cpu() - cpu
+                list_cpu, list_server = _cpu() - cpu, _cpu_of(state.pid) - server
                 list_seconds, list_hidden = time.perf_counter() - began, hidden()
             if len(listed["dead_letters"]) != letters:
                 raise RuntimeError(f"{len(listed['dead_letters'])} of {letters} were listed")
             with _second_reader(stack) as hidden:
-                began, cpu = time.perf_counter(), _cpu()
+                began, cpu, server = time.perf_counter(), _cpu(), _cpu_of(state.pid)
                 decided = _actonce(
                     state.endpoint_url, "dead-letters", "resolve", "--all", "--note", _NOTE, "--yes"
                 )
-                decide_cpu = _cpu() - cpu
+                decide_cpu, decide_server = _cpu() - cpu, _cpu_of(state.pid) - server
                 decide_seconds, decide_hidden = time.perf_counter() - began, hidden()
             left, held = counts(stack.sqs, stack.dead_letter_queue)
             _fill(stack, letters)
@@ -104,9 +107,11 @@ def measure(letters: int) -> Result:
                 letters=letters,
                 list_seconds=list_seconds,
                 list_cpu_seconds=list_cpu,
+                list_server_seconds=list_server,
                 list_hidden=list_hidden,
                 decide_seconds=decide_seconds,
                 decide_cpu_seconds=decide_cpu,
+                decide_server_seconds=decide_server,
                 decide_hidden=decide_hidden,
                 decided=decided["ends"].get("decided", 0),
                 left_in_queue=left + held,
@@ -201,6 +206,15 @@ def _cpu() -> float:
     """CPU seconds of the commands that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _cpu_of(pid: int) -> float:
+    """CPU seconds of a running process, its threads included; 0 where there is no /proc."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _actonce(endpoint_url: str, *arguments: str) -> Any:
