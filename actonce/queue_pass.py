@@ -99,7 +99,8 @@ class QueuePass(Generic[T]):
         """Afterwards: how many others hold, some of the missing ones perhaps."""
         self.left_behind = 0
         """Afterwards: how many could not be deleted, though they are ended."""
-        self._workers, self._most, self._hold = _shape(rate)
+        self._workers, self._most, self._turn = _shape(rate)
+        self._hold = HOLD_SECONDS
 
     @property
     def missing(self) -> frozenset[str]:
@@ -117,7 +118,8 @@ class QueuePass(Generic[T]):
             tell: is told now and then how many have been ended.
         """
         visible, in_flight = counts(self._sqs, self._queue_url)
-        self._hold = max(self._hold, hold_for(visible + in_flight))
+        # Not for longer than a reader: that is how long the next one waits for what a dead one held.
+        self._hold = hold_for(visible + in_flight) + self._turn
         patience = float(hold_for(visible + in_flight) + 5)
         if self._wait_for_others is not None:
             patience = self._wait_for_others
@@ -226,10 +228,10 @@ class QueuePass(Generic[T]):
 
 
 def _shape(rate: float | None) -> tuple[int, int, int]:
-    """Workers, messages of a receive, and seconds for which they are held."""
+    """Workers, messages of a receive, and how long one of them may wait for its turn, in seconds."""
     if rate is None or rate >= 100:
-        return WORKERS, 10, 2 * HOLD_SECONDS
+        return WORKERS, 10, 0
     # No more in hand than what is due within about ten seconds, and one at least.
     workers = max(1, min(WORKERS, int(rate)))
     most = max(1, min(10, int(rate * 10 / workers)))
-    return workers, most, 2 * HOLD_SECONDS + int(workers * most / rate)
+    return workers, most, 0 if rate >= 1 else int(1 / rate)

@@ -270,20 +270,20 @@ def test_interrupted_killed_and_said_again_it_decides_on_each_once(
         interrupted.send_signal(signal.SIGINT)
         out, err = interrupted.communicate(timeout=60)
     assert interrupted.returncode == 130
-    before = decided()
-    assert f"Decided: {before}\n" in out
+    (number,) = re.findall(r"^Decided: (\d+)$", out, re.MULTILINE)
+    before = int(number)
+    assert 0 < before < 40
     assert f"Interrupted: {before} of 40" in err
     assert len(named_like(stack, message_id)) == 40 - before
+    wait_until(lambda: decided() == before)
 
     with begin(state, "dead-letters", "resolve", *narrowed) as killed:
         wait_until(lambda: decided() >= before + 3)
         killed.kill()
-    after = decided()  # one more may just be coming to its end
-    assert after < 39
 
     answer = run_json(state, "dead-letters", "resolve", *narrowed[:-1], "1000")
-    assert answer["shown"] == sum(answer["ends"].values())
-    assert 39 - after <= answer["ends"]["decided"] <= 40 - after
+    # What was decided when it was killed may have been deleted, or is found to be decided.
+    assert answer["shown"] == sum(answer["ends"].values()) <= 40 - before
     assert set(answer["ends"]) <= {"decided", "already_decided"}
     assert named_like(stack, message_id) == []
     wait_until(lambda: decided() == 40)
