@@ -26,6 +26,9 @@ from actonce.queue_pass import LOOK_SECONDS, WORKERS, Handled, Pace, QueuePass
 from actonce.queue_peek import Queued, QueueReader
 from actonce.throttling import is_forbidden, through_throttling
 
+_LOOKS = 5
+"""Looks at an execution whose task was answered, and which waits all the same, a second apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -185,8 +188,14 @@ class Deciding:
             yield Handled(queued, goes=self._newest_one(by, letter), value=None)
 
     def _newest_one(self, by: Decider, letter: DeadLetter) -> bool:
+        stopping = self._pass.stopping
         try:
-            answer = through_throttling(lambda: by.answer([letter]), self._pass.stopping)
+            answer = through_throttling(lambda: by.answer([letter]), stopping)
+            for _ in range(_LOOKS):
+                # Answered a moment ago, and its history does not say so yet.
+                if answer.end is not End.FAILED or stopping.wait(1):
+                    break
+                answer = through_throttling(lambda: by.answer([letter]), stopping)
         except (ClientError, Failed) as error:
             if isinstance(error, ClientError) and is_forbidden(error):
                 raise

@@ -118,7 +118,7 @@ class QueuePass(Generic[T]):
             tell: is told now and then how many have been ended.
         """
         visible, in_flight = counts(self._sqs, self._queue_url)
-        # Not for longer than a reader: that is how long the next one waits for what a dead one held.
+        # Not for longer than a reader: so long the next one waits for what a dead one held.
         self._hold = hold_for(visible + in_flight) + self._turn
         patience = float(hold_for(visible + in_flight) + 5)
         if self._wait_for_others is not None:
@@ -228,7 +228,7 @@ class QueuePass(Generic[T]):
 
 
 def _shape(rate: float | None) -> tuple[int, int, int]:
-    """Workers, messages of a receive, and how long one of them may wait for its turn, in seconds."""
+    """Workers, messages of a receive, and seconds for which one of them may wait for its turn."""
     if rate is None or rate >= 100:
         return WORKERS, 10, 0
     # No more in hand than what is due within about ten seconds, and one at least.

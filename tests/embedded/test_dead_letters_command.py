@@ -281,9 +281,8 @@ def test_interrupted_killed_and_said_again_it_decides_on_each_once(
         wait_until(lambda: decided() >= before + 3)
         killed.kill()
 
-    answer = run_json(state, "dead-letters", "resolve", *narrowed[:-1], "1000")
-    # What was decided when it was killed may have been deleted, or is found to be decided.
-    assert answer["shown"] == sum(answer["ends"].values()) <= 40 - before
-    assert set(answer["ends"]) <= {"decided", "already_decided"}
+    # What was decided when it was killed has been deleted, or is found to be decided.
+    again = ("dead-letters", "resolve", *narrowed[:-1], "1000")
+    wait_until(lambda: run(state, *again).returncode == 0)
     assert named_like(stack, message_id) == []
     wait_until(lambda: decided() == 40)
