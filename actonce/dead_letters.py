@@ -294,7 +294,8 @@ class _ByToken:
         # An execution has one open task; once that is answered, its older entries have none.
         if any(self._send(letter.task_token) for letter in letters):
             return self._accepted()
-        execution = history.find_execution(self._stack, letters[0].execution_name)
+        newest = letters[0]
+        execution = history.find_execution(self._stack, newest.execution_name, newest.execution_arn)
         if execution is None:
             return Answer(
                 End.NOT_DECIDED,

@@ -283,6 +283,6 @@ def test_interrupted_killed_and_said_again_it_decides_on_each_once(
 
     # What was decided when it was killed has been deleted, or is found to be decided.
     again = ("dead-letters", "resolve", *narrowed[:-1], "1000")
-    wait_until(lambda: run(state, *again).returncode == 0)
+    wait_until(lambda: run(state, *again).returncode == 0, 120)
     assert named_like(stack, message_id) == []
     wait_until(lambda: decided() == 40)
