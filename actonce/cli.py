@@ -126,7 +126,8 @@ COMMANDS = {
         "dead_letters:app", "Look at messages that wait for a decision, and decide."
     ),
     "unstarted": Listed(
-        "unstarted:app", "Look at deliveries that could not be started, and send them back."
+        "unstarted:app",
+        "Look at deliveries that could not be started, send them back, or take them away.",
     ),
 }
 

@@ -99,6 +99,17 @@ def print_json_in_lines(value: Any) -> None:
     out.print(text)
 
 
+def can_ask() -> bool:
+    """Whether somebody sits there who can be asked."""
+    return sys.stdin is not None and sys.stdin.isatty() and err.is_terminal
+
+
+def ask(question: str) -> bool:
+    """Ask a person; True only for a yes."""
+    err.print(f"{question} [y/N] ", end="")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 class Bar(Protocol):
     """A progress bar, or what stands in for it."""
 
@@ -107,10 +118,13 @@ class Bar(Protocol):
 
 
 @contextmanager
-def progress(text: str, total: int | None = None) -> Iterator[Bar]:
-    """A progress bar on a terminal; elsewhere a plain line at every tenth of the way."""
+def progress(text: str, total: int | None = None, *, quiet_until: int = 0) -> Iterator[Bar]:
+    """A progress bar on a terminal; elsewhere a plain line at every tenth of the way.
+
+    `quiet_until`: a total that is not worth one.
+    """
     if not err.is_terminal:
-        yield _Lines(text, total)
+        yield _Lines(text, total, quiet_until)
         return
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -135,11 +149,14 @@ class _Rich:
 
 
 class _Lines:
-    def __init__(self, text: str, total: int | None) -> None:
+    def __init__(self, text: str, total: int | None, quiet_until: int) -> None:
         self._text, self._total, self._tenth = text, total, -1
+        self._quiet_until = quiet_until
 
     def update(self, done: int, total: int | None = None, text: str | None = None) -> None:
         self._text, self._total = text or self._text, total or self._total
+        if self._quiet_until and (self._total or 0) < self._quiet_until:
+            return
         tenth = done * 10 // self._total if self._total else done // 100
         if tenth > self._tenth:
             self._tenth = tenth

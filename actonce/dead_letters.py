@@ -2,16 +2,18 @@
 
 import contextlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any, Literal, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce import history
 from actonce.aws import Stack
 from actonce.deployed import (
+    COMPLETE,
     DEAD_LETTER,
     SOURCE_DEDUPLICATION_ID,
     SOURCE_MESSAGE_ID,
@@ -31,6 +33,9 @@ from actonce.sending import for_fifo
 from actonce.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
 
 Decision = Literal["retry", "resolve", "reject"]
+
+REASONS = ("rejected", "not_performed", "rounds_used_up", "outcome_unknown")
+"""Why a message waits for a decision."""
 
 _ENDS_OF_DEAD_LETTERS = frozenset({DEAD_LETTER, "Failed"})
 _PERFORM_EFFECT = "PerformEffect"
@@ -67,6 +72,30 @@ class DeadLetter:
     source: dict[str, Any] | None
     message: dict[str, Any] | None
 
+    @property
+    def kind(self) -> Mapping[str, str]:
+        """What letters are grouped by."""
+        return {"reason": self.reason, "error": self.error}
+
+    @property
+    def since(self) -> datetime:
+        """When SQS took it (UTC)."""
+        return self.queued.sent_at
+
+    @property
+    def called(self) -> str:
+        """The message's id."""
+        return self.message_id
+
+    def texts(self) -> list[str]:
+        """What can be looked for in it: id, execution, error, cause and the message."""
+        message = json.dumps(self.message, ensure_ascii=False) if self.message else ""
+        return [self.message_id, self.execution_name, self.error, self.cause, message]
+
+    def without_message(self) -> "DeadLetter":
+        """As much of it as can be kept of 10,000 letters."""
+        return replace(self, queued=replace(self.queued, body=""), message=None, source=None)
+
     def is_named(self, name: str) -> bool:
         """Whether `name` is the message's id, or its execution's name."""
         return self.execution_name in (execution_name(name), name)
@@ -85,21 +114,76 @@ class DeadLetter:
         }
 
 
+class End(StrEnum):
+    """How a decision ended."""
+
+    DECIDED = "decided"
+    """It was accepted."""
+    ALREADY = "already_decided"
+    """The same decision had been accepted before."""
+    POSTED_AGAIN = "posted_again"
+    """The execution was redriven, and posts its dead letter again."""
+    CONTINUED = "continued"
+    """The execution was redriven, in the middle of something else."""
+    NOT_DECIDED = "not_decided"
+    """Nothing was decided: nobody waits for it, or what waits cannot be decided so."""
+    FAILED = "failed"
+    """It could not be asked; nothing was changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What became of a decision.
 
     Attributes:
-        decided: Step Functions accepted it.
-        posted_again: the execution was redriven, and posts its dead letter again.
-        continued: the execution was redriven, in the middle of something else.
         said: one sentence for the person who asked.
+        entry_goes: the entries that told of it are of no more use. Where nothing was decided they
+            stay to be seen, unless another decision has been made.
     """
 
-    decided: bool
+    end: End
     said: str
-    posted_again: bool = False
-    continued: bool = False
+    entry_goes: bool
+
+    @property
+    def decided(self) -> bool:
+        """This decision was accepted, just now."""
+        return self.end is End.DECIDED
+
+    @property
+    def posted_again(self) -> bool:
+        """See `End.POSTED_AGAIN`."""
+        return self.end is End.POSTED_AGAIN
+
+    @property
+    def continued(self) -> bool:
+        """See `End.CONTINUED`."""
+        return self.end is End.CONTINUED
+
+    @property
+    def happened(self) -> bool:
+        """What was asked for is so, or comes to be so by itself or by the next decision."""
+        return self.end not in (End.NOT_DECIDED, End.FAILED)
+
+
+class Decider(Protocol):
+    """Makes one decision, of any number of messages; may be called in threads."""
+
+    def answer(self, letters: Sequence[DeadLetter]) -> Answer:
+        """Decide on a message by its letters, one at least, the newest first. Deletes nothing.
+
+        Made twice it changes nothing.
+
+        Raises:
+            Failed: it cannot be done.
+            ClientError: AWS could not be asked; nothing is known to be changed.
+        """
+
+    def answer_older(self, letter: DeadLetter) -> bool:
+        """Decide by a letter that is not its message's newest; whether that was accepted.
+
+        It is of no more use then, whatever the answer is.
+        """
 
 
 def dead_letter(queued: Queued) -> DeadLetter | None:
@@ -108,89 +192,240 @@ def dead_letter(queued: Queued) -> DeadLetter | None:
         posted = json.loads(queued.body)
         return DeadLetter(
             queued=queued,
-            message_id=posted["message_id"],
-            execution_name=posted["execution_name"],
-            execution_arn=posted.get("execution_arn"),
-            reason=posted["reason"],
-            error=posted["error"],
-            cause=posted["cause"],
+            message_id=_text(posted["message_id"]),
+            execution_name=_text(posted["execution_name"]),
+            execution_arn=_text_or_none(posted.get("execution_arn")),
+            reason=_text(posted["reason"]),
+            error=_text(posted["error"]),
+            cause=_text(posted["cause"]),
             rounds=int(posted["rounds"]),
-            posted_at=posted["posted_at"],
-            task_token=posted.get("task_token"),
+            posted_at=_text(posted["posted_at"]),
+            task_token=_text_or_none(posted.get("task_token")),
             source=posted.get("source"),
             message=posted.get("message"),
         )
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError):
         return None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def letters_of(queue: QueueReader) -> list[DeadLetter]:
+    """Every letter of the queue, older ones of the same messages too, in no order."""
+    return [letter for queued in queue.messages() if (letter := dead_letter(queued)) is not None]
+
+
+def newest_first(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
+    """By the time at which they were posted."""
+    return sorted(letters, key=lambda letter: (letter.posted_at, letter.since), reverse=True)
+
+
+def newest_of_each(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
+    """The newest letter of each message, the longest waiting first."""
+    newest: dict[str, DeadLetter] = {}
+    for letter in newest_first(letters):
+        newest.setdefault(letter.execution_name, letter)
+    return list(reversed(newest.values()))
 
 
 def waiting(queue: QueueReader) -> list[DeadLetter]:
     """The newest dead letter of each message, the longest waiting first."""
-    newest: dict[str, DeadLetter] = {}
-    for letter in _newest_first(_letters(queue)):
-        newest.setdefault(letter.execution_name, letter)
-    return list(reversed(newest.values()))
+    return newest_of_each(letters_of(queue))
+
+
+def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
+    """Who decides on this stack by the letters given: Step Functions, or the table's rows."""
+    if stack.ledger_table is not None:
+        return _ByRow(stack, stack.ledger_table, decision, note)
+    return _ByToken(stack, decision, note, only_by_letters=True)
 
 
 def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") -> Answer:
     """Answer a message's dead letter.
 
     First the decision, then the entry is deleted: never is one deleted whose execution still waits.
-    Made twice, or for an execution that waits no more, it changes nothing, and entries that nobody
-    can answer any more are removed.
+    Made twice, or for an execution that waits no more, it changes nothing, and entries whose task
+    was answered before are removed. Where nothing was decided the entry stays to be seen.
 
     `message_id` is the message's id, or its execution's name.
 
     Raises:
         Failed: there is no such message, or its dead letter cannot be found now.
     """
+    by: Decider
     if stack.ledger_table is not None:
-        return _decide_in_ledger(stack, stack.ledger_table, message_id, decision, note)
-    return _decide_by_token(stack, message_id, decision, note)
-
-
-def _decide_by_token(stack: Stack, message_id: str, decision: Decision, note: str) -> Answer:
+        by = _ByRow(stack, stack.ledger_table, decision, note)
+    else:
+        by = _ByToken(stack, decision, note, only_by_letters=False)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        letters = [letter for letter in _letters(queue) if letter.is_named(message_id)]
-        output = json.dumps(_answer(stack, decision, note), ensure_ascii=False)
-        accepted = False
-        for letter in _newest_first(letters):
-            # An execution has one open task; once that is answered, its older entries have none.
-            accepted = accepted or _send(stack, letter.task_token, output)
-            queue.delete(letter.queued)
-        held_elsewhere = queue.held_elsewhere
-    if accepted:
-        return Answer(decided=True, said=f"Decided: {decision}.")
-
-    name = letters[0].execution_name if letters else None
-    execution = _execution(stack, name, message_id)
-    if execution is None:
+        letters = newest_first(one for one in letters_of(queue) if one.is_named(message_id))
         if letters:
+            answer = by.answer(letters)
+            if answer.entry_goes:
+                for letter in letters:
+                    queue.delete(letter.queued)
+            return answer
+        held_elsewhere = queue.held_elsewhere
+    if isinstance(by, _ByToken):
+        return by.answer_without_letter(message_id, held_elsewhere)
+    raise Failed(f"There is no dead letter of {message_id!r} in the queue.")
+
+
+class _ByToken:
+    """Answers the task that waits, by its token; Step Functions takes the first answer only."""
+
+    def __init__(
+        self, stack: Stack, decision: Decision, note: str, *, only_by_letters: bool
+    ) -> None:
+        self._stack = stack
+        self._decision = decision
+        self._only_by_letters = only_by_letters
+        self._output = json.dumps(_answer(stack, decision, note), ensure_ascii=False)
+
+    def answer(self, letters: Sequence[DeadLetter]) -> Answer:
+        # An execution has one open task; once that is answered, its older entries have none.
+        if any(self._send(letter.task_token) for letter in letters):
+            return self._accepted()
+        newest = letters[0]
+        execution = history.find_execution(self._stack, newest.execution_name, newest.execution_arn)
+        if execution is None:
             return Answer(
-                decided=False, said="Its execution is gone: nothing waits for a decision."
+                End.NOT_DECIDED,
+                "Its execution is gone, so nobody waits for a decision: find out by hand whether "
+                "it was acted on. SQS drops its dead letter 14 days after it was posted.",
+                entry_goes=False,
             )
-        raise Failed(f"There is no dead letter and no execution of a message {message_id!r}.")
-    events = read_events(stack.stepfunctions, execution.arn)
-    stays = dead_letter_stays(events)
-    if execution.status != "RUNNING":
-        return _over(stack, execution, stays, history.last_state(events), decision)
-    if not stays or stays[-1].over:
-        return Answer(decided=False, said=f"It waits for no decision: {_how_it_stands(stays)}.")
-    # It waits, and its entry cannot be seen: another reader holds it, or it outlived the queue's
-    # retention. On AWS the history tells the token, too.
-    token = stays[-1].task_token
-    if token is not None and _send(stack, token, output):
-        return Answer(decided=True, said=f"Decided: {decision}.")
-    if held_elsewhere:
+        return self._unanswered(execution, letters)
+
+    def answer_older(self, letter: DeadLetter) -> bool:
+        return self._send(letter.task_token)
+
+    def answer_without_letter(self, message_id: str, held_elsewhere: int) -> Answer:
+        """Decide on a message whose letter cannot be seen.
+
+        Another reader holds it, or it outlived the queue's retention, or there is none.
+        """
+        execution = history.find_execution_of(self._stack, message_id)
+        if execution is None:
+            raise Failed(f"There is no dead letter and no execution of a message {message_id!r}.")
+        answer = self._unanswered(execution, ())
+        if answer.end is not End.FAILED:
+            return answer
+        if held_elsewhere:
+            raise Failed(
+                f"Another reader holds the dead letter of {message_id!r} now; try again in a "
+                "minute."
+            )
         raise Failed(
-            f"Another reader holds the dead letter of {message_id!r} now; try again in a minute."
+            f"{message_id!r} waits for a decision, but its dead letter is gone from the queue: "
+            f"stop its execution ({execution.arn}), and retry will have it posted again."
         )
-    if letters:
-        return Answer(decided=False, said="It was decided already, this very moment.")
-    raise Failed(
-        f"{message_id!r} waits for a decision, but its dead letter is gone from the queue: stop "
-        f"its execution ({execution.arn}), and retry will have it posted again."
-    )
+
+    def _accepted(self) -> Answer:
+        return Answer(End.DECIDED, f"Decided: {self._decision}.", entry_goes=True)
+
+    def _unanswered(self, execution: Execution, letters: Sequence[DeadLetter]) -> Answer:
+        """What to do where no token was accepted: the execution tells why."""
+        events = read_events(self._stack.stepfunctions, execution.arn)
+        stays = dead_letter_stays(events)
+        if execution.status != "RUNNING":
+            return self._over(execution, stays, history.last_state(events))
+        if not stays or stays[-1].over:
+            return self._decided_before(stays, "")
+        newest = stays[-1]
+        if letters and self._only_by_letters:
+            if _is_newer(newest, letters[0]):
+                return self._decided_before(stays[:-1], " Its dead letter was posted again since.")
+        # On AWS the history tells the token, too.
+        elif self._send(newest.task_token):
+            return self._accepted()
+        elif letters:
+            return Answer(End.ALREADY, "It was decided already, this very moment.", entry_goes=True)
+        return Answer(
+            End.FAILED,
+            "It waits for a decision, but not for this dead letter's: say the same again.",
+            entry_goes=False,
+        )
+
+    def _decided_before(self, stays: Sequence[Stay], since: str) -> Answer:
+        made = _last_decision(stays)
+        if made is not None and made["decision"] == self._decision:
+            said = f"It was decided already: {_how_it_stands(stays)}.{since}"
+            return Answer(End.ALREADY, said, entry_goes=True)
+        return Answer(
+            End.NOT_DECIDED,
+            f"It waits for no decision: {_how_it_stands(stays)}.{since}",
+            entry_goes=made is not None,
+        )
+
+    def _over(self, execution: Execution, stays: list[Stay], state: str | None) -> Answer:
+        """What to do with an execution that has ended; `state` is the one that it entered last."""
+        if execution.status != "SUCCEEDED" and state not in _ENDS_OF_DEAD_LETTERS:
+            return self._interrupted(execution, state)
+        end = f"its execution ended {execution.status}"
+        if execution.error:
+            end += f" ({execution.error})"
+        if not stays or stays[-1].decision:
+            decided = self._decided_before(stays, "")
+            return replace(decided, said=f"{decided.said[:-1]}; {end}.")
+        if self._decision == "retry":
+            return self._redrive(execution, end)
+        return Answer(
+            End.NOT_DECIDED,
+            f"Nobody had decided when {end}; retry posts the dead letter again.",
+            entry_goes=False,
+        )
+
+    def _interrupted(self, execution: Execution, state: str | None) -> Answer:
+        """Continue what was aborted, or broke, in the state in which it was; never on a guess."""
+        end = f"Its execution ended {execution.status} in {state or 'its first state'}"
+        if self._decision != "retry":
+            return Answer(
+                End.NOT_DECIDED,
+                f"{end}, and waits for no decision; retry continues it.",
+                entry_goes=False,
+            )
+        if state not in _MAY_GO_ON and not _looks_when_redriven(self._stack, execution):
+            raise Failed(
+                f"{end}, and its state machine is one that performs again when it is redriven. "
+                "Find out by hand whether it was acted on; do not redrive it in the console either."
+            )
+        _redrive_execution(self._stack, execution, end)
+        return Answer(
+            End.CONTINUED,
+            f"{end}; it goes on now, and looks the effect up before it performs it.",
+            entry_goes=True,
+        )
+
+    def _redrive(self, execution: Execution, end: str) -> Answer:
+        """Have the dead letter posted again: a redrive goes on in the state that failed."""
+        _redrive_execution(self._stack, execution, f"Nobody had decided when {end}")
+        return Answer(
+            End.POSTED_AGAIN,
+            f"Nobody had decided when {end}; it goes on now and posts the dead letter again, for "
+            "you to decide.",
+            entry_goes=True,
+        )
+
+    def _send(self, task_token: str | None) -> bool:
+        """Answer the task; False if it is open no more, or there was none."""
+        if task_token is None:
+            return False
+        try:
+            self._stack.stepfunctions.send_task_success(taskToken=task_token, output=self._output)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NO_OPEN_TASK:
+                return False
+            raise
+        return True
 
 
 _OUTCOMES: dict[Decision, Outcome | None] = {
@@ -200,29 +435,66 @@ _OUTCOMES: dict[Decision, Outcome | None] = {
 }
 
 
-def _decide_in_ledger(
-    stack: Stack, table: str, message_id: str, decision: Decision, note: str
-) -> Answer:
-    """The same where a row stands in an execution's place: the decision is written to the row.
+class _ByRow:
+    """Writes the decision to the row that stands in an execution's place.
 
     A message that is to be tried again is sent anew after that, and the dead letter deleted last:
     a crash in between sends it again, and its row makes a duplicate of one of them.
     """
-    rows = ProcessingTable(stack.dynamodb, table)
-    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        letters = [letter for letter in _letters(queue) if letter.is_named(message_id)]
-        decided = False
-        for letter in _newest_first(letters):
-            now = datetime.now(UTC)
-            decided = rows.decide(letter.message_id, _OUTCOMES[decision], now, note) or decided
-            if decision == "retry" and letter.source is not None:
-                _send_anew(stack, letter.source, letter.queued.sqs_message_id)
-            queue.delete(letter.queued)
-    if not letters:
-        raise Failed(f"There is no dead letter of {message_id!r} in the queue.")
-    if decided:
-        return Answer(decided=True, said=f"Decided: {decision}.")
-    return Answer(decided=False, said="It waits for no decision: its row says that it is done.")
+
+    def __init__(self, stack: Stack, table: str, decision: Decision, note: str) -> None:
+        self._stack = stack
+        self._table = table
+        self._rows = ProcessingTable(stack.dynamodb, table)
+        self._decision = decision
+        self._note = note
+
+    def answer(self, letters: Sequence[DeadLetter]) -> Answer:
+        letter = letters[0]
+        if self._decision == "retry" and letter.source is None:
+            said = "It cannot be sent again: its dead letter does not say what was sent."
+            return Answer(End.NOT_DECIDED, said, entry_goes=False)
+        outcome = _OUTCOMES[self._decision]
+        now = datetime.now(UTC)
+        decided = self._rows.decide(letter.message_id, outcome, now, self._note)
+        row = {} if decided else self._row(letter.message_id)
+        if not decided and row is None:
+            said = "Its row is gone, so nothing is known of it: find out by hand what was done."
+            return Answer(End.NOT_DECIDED, said, entry_goes=False)
+        if row and row["status"] == COMPLETE:
+            return self._is_done(row.get("outcome"))
+        if self._decision == "retry" and letter.source is not None:
+            _send_anew(self._stack, letter.source, letter.queued.sqs_message_id)
+            if not decided:
+                said = "Nobody has completed it yet; it was sent again, and goes on."
+                return Answer(End.CONTINUED, said, entry_goes=True)
+        if decided:
+            return Answer(End.DECIDED, f"Decided: {self._decision}.", entry_goes=True)
+        return Answer(
+            End.NOT_DECIDED,
+            "A consumer has begun it and not completed it, so it waits for no decision yet; "
+            "retry has it taken up.",
+            entry_goes=False,
+        )
+
+    def answer_older(self, letter: DeadLetter) -> bool:  # noqa: ARG002 - the row is the message's
+        return False
+
+    def _is_done(self, outcome: str | None) -> Answer:
+        wanted = _OUTCOMES[self._decision]
+        if wanted is not None and outcome == wanted:
+            said = f"It was decided already: {self._decision}."
+            return Answer(End.ALREADY, said, entry_goes=True)
+        said = f"It waits for no decision: its row says that it is done ({outcome})."
+        return Answer(End.NOT_DECIDED, said, entry_goes=True)
+
+    def _row(self, message_id: str) -> dict[str, str] | None:
+        row = self._stack.dynamodb.get_item(
+            TableName=self._table, Key={"message_id": {"S": message_id}}, ConsistentRead=True
+        ).get("Item")
+        if row is None:
+            return None
+        return {name: str(row[name].get("S")) for name in ("status", "outcome") if name in row}
 
 
 def _send_anew(stack: Stack, source: dict[str, Any], deduplication_id: str) -> None:
@@ -247,16 +519,6 @@ def _send_anew(stack: Stack, source: dict[str, Any], deduplication_id: str) -> N
     )
 
 
-def _letters(queue: QueueReader) -> list[DeadLetter]:
-    return [letter for queued in queue.messages() if (letter := dead_letter(queued)) is not None]
-
-
-def _newest_first(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
-    return sorted(
-        letters, key=lambda letter: (letter.posted_at, letter.queued.sent_at), reverse=True
-    )
-
-
 def _answer(stack: Stack, decision: Decision, note: str) -> dict[str, str]:
     """The task's output. Who decided is for the record only, so it may be missing."""
     answer = {"decision": decision, "note": note, "decided_at": timestamp(datetime.now(UTC))}
@@ -265,82 +527,11 @@ def _answer(stack: Stack, decision: Decision, note: str) -> dict[str, str]:
     return answer
 
 
-def _send(stack: Stack, task_token: str | None, output: str) -> bool:
-    """Answer the task; False if it is open no more, or there was none."""
-    if task_token is None:
-        return False
-    try:
-        stack.stepfunctions.send_task_success(taskToken=task_token, output=output)
-    except ClientError as error:
-        if error.response["Error"]["Code"] in _NO_OPEN_TASK:
-            return False
-        raise
-    return True
-
-
-def _execution(stack: Stack, name: str | None, message_id: str) -> Execution | None:
-    """The execution of an entry, or of a message id, or of that name."""
-    if name is not None:
-        return history.find_execution(stack, name)
-    return history.find_execution_of(stack, message_id)
-
-
-def _over(
-    stack: Stack, execution: Execution, stays: list[Stay], state: str | None, decision: Decision
-) -> Answer:
-    """What to say of an execution that has ended; `state` is the one that it entered last."""
-    if execution.status != "SUCCEEDED" and state not in _ENDS_OF_DEAD_LETTERS:
-        return _interrupted(stack, execution, state, decision)
-    end = f"its execution ended {execution.status}"
-    if execution.error:
-        end += f" ({execution.error})"
-    unanswered = bool(stays) and not stays[-1].decision
-    if unanswered and decision == "retry":
-        return _redrive(stack, execution, end)
-    if unanswered:
-        return Answer(
-            decided=False,
-            said=f"Nobody had decided when {end}; retry posts the dead letter again.",
-        )
-    return Answer(decided=False, said=f"It waits for no decision: {end}, {_how_it_stands(stays)}.")
-
-
-def _interrupted(
-    stack: Stack, execution: Execution, state: str | None, decision: Decision
-) -> Answer:
-    """Continue what was aborted, or broke, in the state in which it was; never on a guess."""
-    end = f"Its execution ended {execution.status} in {state or 'its first state'}"
-    if decision != "retry":
-        return Answer(decided=False, said=f"{end}, and waits for no decision; retry continues it.")
-    if state not in _MAY_GO_ON and not _looks_when_redriven(stack, execution):
-        raise Failed(
-            f"{end}, and its state machine is one that performs again when it is redriven. Find "
-            "out by hand whether it was acted on; do not redrive it in the console either."
-        )
-    _redrive_execution(stack, execution, end)
-    return Answer(
-        decided=False,
-        said=f"{end}; it goes on now, and looks the effect up before it performs it.",
-        continued=True,
-    )
-
-
 def _looks_when_redriven(stack: Stack, execution: Execution) -> bool:
     """Whether the definition that the execution was started with guards its `PerformEffect`."""
     answer = stack.stepfunctions.describe_state_machine_for_execution(executionArn=execution.arn)
     states = json_object(answer["definition"]).get("States", {})
     return "RedriveCount" in json.dumps(states.get(_PERFORM_EFFECT, {}).get("Arguments"))
-
-
-def _redrive(stack: Stack, execution: Execution, end: str) -> Answer:
-    """Have the dead letter posted again: a redrive goes on in the state that failed."""
-    _redrive_execution(stack, execution, f"Nobody had decided when {end}")
-    return Answer(
-        decided=False,
-        said=f"Nobody had decided when {end}; it goes on now and posts the dead letter again, for "
-        "you to decide.",
-        posted_again=True,
-    )
 
 
 def _redrive_execution(stack: Stack, execution: Execution, end: str) -> None:
@@ -360,8 +551,19 @@ def _redrive_execution(stack: Stack, execution: Execution, end: str) -> None:
         raise
 
 
-def _how_it_stands(stays: list[Stay]) -> str:
-    made = next((stay.decision for stay in reversed(stays) if stay.decision), None)
+def _is_newer(stay: Stay, letter: DeadLetter) -> bool:
+    """Whether the stay is a later one than that of the letter."""
+    if stay.task_token is not None:
+        return stay.task_token != letter.task_token
+    return timestamp(stay.posted_at) > letter.posted_at
+
+
+def _last_decision(stays: Sequence[Stay]) -> dict[str, Any] | None:
+    return next((stay.decision for stay in reversed(stays) if stay.decision), None)
+
+
+def _how_it_stands(stays: Sequence[Stay]) -> str:
+    made = _last_decision(stays)
     if made is None:
         return "no decision was made"
     when = f" at {made['decided_at']}" if "decided_at" in made else ""

@@ -55,9 +55,10 @@ from locking.consumer import Consumer  # noqa: E402
 from locking.dead_letters import DeadLetterQueue  # noqa: E402
 from locking.lease import Lease  # noqa: E402
 from locking.ledger import Ledger  # noqa: E402
-from locking.rows import ProcessingTable  # noqa: E402
+from locking.rows import COMPLETE, ProcessingTable  # noqa: E402
 
 __all__ = [
+    "COMPLETE",
     "DEAD_LETTER",
     "FILE_NAME",
     "SOURCE_ATTRIBUTES",

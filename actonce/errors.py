@@ -11,3 +11,9 @@ class WrongUse(Failed):
     """What was asked for cannot be asked for (exit status 2)."""
 
     exit_status = 2
+
+
+class Interrupted(Failed):
+    """A person ended it in the middle (exit status 130, as for Ctrl-C everywhere)."""
+
+    exit_status = 130

@@ -73,10 +73,15 @@ class Step:
         return {"at": timestamp(self.at), "state": self.state, "what": self.what, **self.detail}
 
 
-def find_execution(stack: Stack, name: str) -> Execution | None:
-    """The execution of that name; None if Step Functions knows none."""
+def find_execution(stack: Stack, name: str, arn: str | None = None) -> Execution | None:
+    """The execution of that name; None if Step Functions knows none.
+
+    `arn` is its own, where that is known: it may be a former state machine's.
+    """
     try:
-        answer = stack.stepfunctions.describe_execution(executionArn=stack.execution_arn(name))
+        answer = stack.stepfunctions.describe_execution(
+            executionArn=arn or stack.execution_arn(name)
+        )
     except ClientError as error:
         if error.response["Error"]["Code"] in ("ExecutionDoesNotExist", "InvalidArn"):
             return None

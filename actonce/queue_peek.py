@@ -4,16 +4,21 @@ import base64
 import contextlib
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 HOLD_SECONDS = 30
 """How long a reader that dies keeps messages from others; for long queues it grows (below)."""
@@ -21,8 +26,12 @@ HOLD_SECONDS = 30
 LONG_POLL_SECONDS = 1
 """A short poll asks some of SQS's servers and is quick; only a long poll asks all of them."""
 
+READERS = 8
+"""Most receives of one reader at a time."""
+
 _LONGEST_HOLD = 43_200  # seconds, SQS: visibility timeout
-_READ_PER_SECOND = 100  # a cautious guess, for how long a long queue is held
+_READ_PER_SECOND = 50  # a cautious guess, for how long a long queue is held
+_LONG = 100  # messages; a queue of more is asked for all of them at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +70,77 @@ def event_form(value: Mapping[str, Any]) -> dict[str, Any]:
     return form
 
 
+def counts(sqs: "SQSClient", queue_url: str) -> tuple[int, int]:
+    """How many messages are visible, and how many are held by anybody; about, says SQS."""
+    answer = sqs.get_queue_attributes(
+        QueueUrl=queue_url,
+        AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+    )["Attributes"]
+    return (
+        int(answer["ApproximateNumberOfMessages"]),
+        int(answer["ApproximateNumberOfMessagesNotVisible"]),
+    )
+
+
+def hold_for(visible: int) -> int:
+    """Seconds for which a reader of so many messages keeps them from others."""
+    return min(HOLD_SECONDS + visible // _READ_PER_SECOND, _LONGEST_HOLD)
+
+
+def receive(
+    sqs: "SQSClient", queue_url: str, hold: int, *, most: int = 10, long_poll: bool = True
+) -> list[Queued]:
+    """Up to `most` messages (1 to 10), held for `hold` seconds.
+
+    None also where as many are in flight as SQS allows: 120,000, of a FIFO queue 20,000.
+    """
+    try:
+        answer = sqs.receive_message(
+            QueueUrl=queue_url,
+            MaxNumberOfMessages=most,
+            VisibilityTimeout=hold,
+            WaitTimeSeconds=LONG_POLL_SECONDS if long_poll else 0,
+            MessageAttributeNames=["All"],
+            MessageSystemAttributeNames=["All"],
+        )
+    except ClientError as error:
+        if error.response["Error"]["Code"].rpartition(".")[2] == "OverLimit":
+            return []
+        raise
+    return [_queued(message) for message in answer.get("Messages", [])]
+
+
+def give_back(sqs: "SQSClient", queue_url: str, handles: Sequence[str]) -> None:
+    """Make messages visible at once. What cannot be given back comes back by itself."""
+
+    def ten(start: int) -> None:
+        with contextlib.suppress(ClientError, BotoCoreError):
+            sqs.change_message_visibility_batch(
+                QueueUrl=queue_url,
+                Entries=[
+                    {"Id": str(index), "ReceiptHandle": handle, "VisibilityTimeout": 0}
+                    for index, handle in enumerate(handles[start : start + 10])
+                ],
+            )
+
+    _side_by_side(ten, range(0, len(handles), 10))
+
+
+def _side_by_side(act: Callable[[_T], _R], on: Sequence[_T]) -> list[_R]:
+    """Each of them, several at a time where there are several."""
+    if len(on) < 2:
+        return [act(one) for one in on]
+    with ThreadPoolExecutor(min(READERS, len(on)), thread_name_prefix="queue") as threads:
+        return list(threads.map(act, on))
+
+
 class QueueReader:
     """Takes hold of every message of a queue, and gives back what is not deleted.
 
     Two readers at once hide messages from each other. So a reader goes round again, after it gave
     everything back, until a round brings nothing new and nobody else holds anything; at most until
-    what a dead reader held must have come back.
+    what a dead reader held must have come back. A round that has everything, nothing visible left
+    and nothing held by others, is the last one too, so that a long queue is read once.
 
     A context manager: whatever ends the block, what is held is given back.
 
@@ -84,6 +158,8 @@ class QueueReader:
         self._handles: dict[str, str] = {}
         self.held_elsewhere = 0
         """After `messages`: how many others still held, which it may have missed."""
+        self.expected = 0
+        """Once `messages` has begun: about how many there are to read."""
 
     def __enter__(self) -> Self:
         return self
@@ -98,23 +174,26 @@ class QueueReader:
 
     def messages(self) -> Iterator[Queued]:
         """Every message once. At its end all of them are held, until the block ends."""
-        visible, self.held_elsewhere = self._counts()
-        hold = min(HOLD_SECONDS + visible // _READ_PER_SECOND, _LONGEST_HOLD)
+        self.expected, self.held_elsewhere = counts(self._sqs, self._queue_url)
+        hold = hold_for(self.expected)
         patience = hold + 5 if self._wait_for_others is None else self._wait_for_others
-        deadline = time.monotonic() + patience
+        deadline: float | None = None
         seen: set[str] = set()
-        everywhere = False
+        everywhere = self.expected > _LONG
         while True:
             known, held_before = len(seen), self.held_elsewhere
             for message in self._round(hold, everywhere=everywhere):
                 if message.sqs_message_id not in seen:
                     seen.add(message.sqs_message_id)
                     yield message
-            _, in_flight = self._counts()
+            # What reading takes is nobody's fault; what others hold is waited for from here on.
+            deadline = deadline or time.monotonic() + patience
+            visible, in_flight = counts(self._sqs, self._queue_url)
             self.held_elsewhere = max(0, in_flight - len(self._handles))
             # What others held before this round they may have given back after its last look.
             alone = not held_before and not self.held_elsewhere
-            if (everywhere and alone and len(seen) == known) or time.monotonic() > deadline:
+            whole = len(seen) == known or not visible
+            if (everywhere and alone and whole) or time.monotonic() > deadline:
                 return
             self._give_back()
             everywhere = True
@@ -133,52 +212,35 @@ class QueueReader:
 
     def _round(self, hold: int, *, everywhere: bool) -> Iterator[Queued]:
         """Receive until there is nothing more to receive."""
+        began = time.monotonic()
+        again = 0
         while True:
-            try:
-                answer = self._sqs.receive_message(
-                    QueueUrl=self._queue_url,
-                    MaxNumberOfMessages=10,
-                    VisibilityTimeout=hold,
-                    WaitTimeSeconds=LONG_POLL_SECONDS if everywhere else 0,
-                    MessageAttributeNames=["All"],
-                    MessageSystemAttributeNames=["All"],
-                )
-            except ClientError as error:
-                if error.response["Error"]["Code"].rpartition(".")[2] == "OverLimit":
-                    return
-                raise
-            messages = [_queued(message) for message in answer.get("Messages", [])]
-            # What is held already and comes again has been held for too long: the round is over.
-            new = [message for message in messages if message.sqs_message_id not in self._handles]
-            self._handles |= {m.sqs_message_id: m.receipt_handle for m in messages}
+            known = set(self._handles)
+            left = max(0, self.expected - len(known))
+            if known:  # who reads slowly holds for longer, or the first come back before the last
+                needed = 1.5 * left * (time.monotonic() - began) / len(known)
+                hold = min(max(hold, HOLD_SECONDS + int(needed)), _LONGEST_HOLD)
+            take = partial(self._take, hold=hold, everywhere=everywhere)
+            answers = _side_by_side(take, range(min(READERS, max(1, left // 10))))
+            messages = [message for answer in answers for message in answer]
             yield from messages
-            if not new:
+            # What is held already and comes again was held for too long; what has not come yet may
+            # lie behind it, until all of it has come again.
+            is_new = any(message.sqs_message_id not in known for message in messages)
+            again = 0 if is_new else again + len(messages)
+            if not messages or again > len(known):
                 return
 
-    def _counts(self) -> tuple[int, int]:
-        """How many messages are visible, and how many are held by anybody."""
-        answer = self._sqs.get_queue_attributes(
-            QueueUrl=self._queue_url,
-            AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
-        )["Attributes"]
-        return (
-            int(answer["ApproximateNumberOfMessages"]),
-            int(answer["ApproximateNumberOfMessagesNotVisible"]),
-        )
+    def _take(self, _: int, *, hold: int, everywhere: bool) -> list[Queued]:
+        """Noted at once, so that whatever comes between gives these back as well."""
+        messages = receive(self._sqs, self._queue_url, hold, long_poll=everywhere)
+        self._handles |= {m.sqs_message_id: m.receipt_handle for m in messages}
+        return messages
 
     def _give_back(self) -> None:
-        """Make what is held visible at once. What cannot be given back comes back by itself."""
         handles = list(self._handles.values())
         self._handles.clear()
-        with contextlib.suppress(ClientError):
-            for start in range(0, len(handles), 10):
-                self._sqs.change_message_visibility_batch(
-                    QueueUrl=self._queue_url,
-                    Entries=[
-                        {"Id": str(index), "ReceiptHandle": handle, "VisibilityTimeout": 0}
-                        for index, handle in enumerate(handles[start : start + 10])
-                    ],
-                )
+        give_back(self._sqs, self._queue_url, handles)
 
 
 def _queued(message: Mapping[str, Any]) -> Queued:

@@ -2,13 +2,10 @@
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-
-from botocore.exceptions import ClientError
 
 from actonce.deployed import (
     SOURCE_ATTRIBUTES,
@@ -64,6 +61,25 @@ class Unstarted:
     id_is_lost: bool
 
     @property
+    def kind(self) -> Mapping[str, str]:
+        """What entries are grouped by."""
+        return {"reason": self.reason}
+
+    @property
+    def called(self) -> str:
+        """The entry's own id, which every entry has."""
+        return self.sqs_message_id
+
+    def texts(self) -> list[str]:
+        """What can be looked for in it: ids, detail, body."""
+        ids = (self.sqs_message_id, self.source_message_id, self.message_id or "")
+        return [*ids, self.detail, self.queued.body]
+
+    def without_body(self) -> "Unstarted":
+        """As much of it as can be kept of 10,000 entries."""
+        return replace(self, queued=replace(self.queued, body=""), attributes={})
+
+    @property
     def sqs_message_id(self) -> str:
         """SQS's id of the entry."""
         return self.queued.sqs_message_id
@@ -94,14 +110,9 @@ class Unstarted:
 
 def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
     """Read an entry, whoever put it there."""
-    handed_on = queued.message_attributes.keys() >= _SET_BY_THE_STARTER
-    if handed_on:
-        own = json.loads(queued.text_attribute(SOURCE_ATTRIBUTES) or "{}")
-        if SOURCE_DEDUPLICATION_ID in queued.message_attributes:
-            own[SOURCE_DEDUPLICATION_ID] = event_form(
-                queued.message_attributes[SOURCE_DEDUPLICATION_ID]
-            )
-        receive_count = int(queued.text_attribute("receive_count") or 0)
+    handed_on = _handed_on(queued)
+    if handed_on is not None:
+        own, receive_count = handed_on
         reason = queued.text_attribute("reason") or ""
         detail = queued.text_attribute("detail") or ""
     else:
@@ -136,56 +147,55 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
     )
 
 
+def _handed_on(queued: Queued) -> tuple[Attributes, int] | None:
+    """The producer's attributes and the receives, where the starter wrote them; else None.
+
+    A producer may set attributes of these names itself, to whatever it likes.
+    """
+    if not queued.message_attributes.keys() >= _SET_BY_THE_STARTER:
+        return None
+    try:
+        own = json.loads(queued.text_attribute(SOURCE_ATTRIBUTES) or "{}")
+        receive_count = int(queued.text_attribute("receive_count") or 0)
+        if not all(isinstance(value["dataType"], str) for value in own.values()):
+            return None
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return None
+    if SOURCE_DEDUPLICATION_ID in queued.message_attributes:
+        own[SOURCE_DEDUPLICATION_ID] = event_form(
+            queued.message_attributes[SOURCE_DEDUPLICATION_ID]
+        )
+    return own, receive_count
+
+
 def entries(queue: QueueReader, reader: MessageReader) -> list[Unstarted]:
     """Everything in UnstartedQueue, oldest first."""
     found = [unstarted(queued, reader) for queued in queue.messages()]
     return sorted(found, key=lambda entry: entry.since)
 
 
-@dataclass(frozen=True, slots=True)
-class NotRedriven:
-    """An entry that stays where it is, and why."""
+def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str | None:
+    """Send an entry to RequestsQueue as its producer sent it; None, or why that cannot be.
 
-    entry: Unstarted
-    why: str
-
-
-def redrive(
-    sqs: "SQSClient", requests_queue: str, queue: QueueReader, chosen: Sequence[Unstarted]
-) -> list[NotRedriven]:
-    """Send entries back to RequestsQueue as their producers sent them; what could not be.
-
-    First sent, then deleted: a crash between the two leaves the message in both queues, and the
+    To be deleted afterwards: a crash between the two leaves the message in both queues, and the
     execution's name makes a duplicate of one of them. The other way round it would be lost.
     """
-
-    def one(entry: Unstarted) -> NotRedriven | None:
-        if entry.id_is_lost:
-            return NotRedriven(
-                entry,
-                "Its message id was its deduplication id, which SQS replaced when it moved the "
-                "message here: send it anew with the right one.",
-            )
-        attributes = attributes_to_send(entry)
-        if attributes is None:
-            return NotRedriven(
-                entry, "It has no room left for its source_message_id, so it would get a new id."
-            )
-        try:
-            sqs.send_message(
-                QueueUrl=requests_queue,
-                MessageBody=entry.queued.body,
-                MessageAttributes=attributes,
-                # Its own deduplication id would be dropped for five minutes.
-                **for_fifo(requests_queue, entry.message_group_id, entry.sqs_message_id),
-            )
-        except ClientError as error:
-            return NotRedriven(entry, str(error))
-        queue.delete(entry.queued)
-        return None
-
-    with ThreadPoolExecutor(10, thread_name_prefix="redrive") as threads:
-        return [failure for failure in threads.map(one, chosen) if failure is not None]
+    if entry.id_is_lost:
+        return (
+            "Its message id was its deduplication id, which SQS replaced when it moved the "
+            "message here: send it anew with the right one."
+        )
+    attributes = attributes_to_send(entry)
+    if attributes is None:
+        return "It has no room left for its source_message_id, so it would get a new id."
+    sqs.send_message(
+        QueueUrl=requests_queue,
+        MessageBody=entry.queued.body,
+        MessageAttributes=attributes,
+        # Its own deduplication id would be dropped for five minutes.
+        **for_fifo(requests_queue, entry.message_group_id, entry.sqs_message_id),
+    )
+    return None
 
 
 def attributes_to_send(entry: Unstarted) -> Attributes | None:

@@ -320,18 +320,25 @@ def test_every_log_has_a_retention_and_every_writer_a_log(template: dict[str, An
 
 ALARMS = [
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue"),
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue"),  # for a day
+    ("AWS/SQS", "NumberOfMessagesSent", "DeadLetterQueue"),
+    ("AWS/SQS", "NumberOfMessagesSent", "DeadLetterQueue"),  # many
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "UnstartedQueue"),
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "UnstartedQueue"),  # for a day
+    ("AWS/SQS", "NumberOfMessagesSent", "UnstartedQueue"),
     ("AWS/SQS", "ApproximateAgeOfOldestMessage", "RequestsQueue"),
     ("AWS/States", "ExecutionsFailed", "ProcessMessage"),
     ("AWS/States", "ExecutionsAborted", "ProcessMessage"),
     ("AWS/States", "ExecutionsTimedOut", "ProcessMessage"),
     ("AWS/Lambda", "Errors", "StarterFunction"),
     ("AWS/Lambda", "Throttles", "StarterFunction"),
+    ("AWS/Lambda", "Errors", "AppointmentsFunction"),
+    ("AWS/Lambda", "Throttles", "AppointmentsFunction"),
     ("ActOnce", "Failed", "AWS::StackName"),
 ]
 
 
-@pytest.mark.parametrize(("namespace", "metric", "source"), ALARMS)
+@pytest.mark.parametrize(("namespace", "metric", "source"), sorted(set(ALARMS)))
 def test_alarm_is_raised(
     template: dict[str, Any], namespace: str, metric: str, source: str
 ) -> None:
@@ -343,8 +350,33 @@ def test_alarm_is_raised(
         and source in references(alarm["Properties"]["Dimensions"])
     ]
 
-    assert len(found) == 1
-    assert found[0]["ComparisonOperator"] == "GreaterThanThreshold"
+    assert len(found) == ALARMS.count((namespace, metric, source))
+    for alarm in found:
+        assert alarm["ComparisonOperator"] == "GreaterThanThreshold"
+
+
+@pytest.mark.parametrize("queue", ["DeadLetter", "Unstarted"])
+def test_what_waits_for_long_does_not_hide_what_arrives(
+    resources: dict[str, Any], queue: str
+) -> None:
+    letters = "DeadLetters" if queue == "DeadLetter" else queue
+    arriving = properties(resources, f"{letters}ArrivingAlarm")
+    assert f"{queue}Queue" in set(references(arriving["Dimensions"]))
+    assert (arriving["MetricName"], arriving["Statistic"]) == ("NumberOfMessagesSent", "Sum")
+    assert arriving["Period"] * arriving["EvaluationPeriods"] == 60
+    old = properties(resources, f"{letters}OldAlarm")
+    assert old["Period"] * old["EvaluationPeriods"] == 86_400
+    assert old["MetricName"] != "ApproximateAgeOfOldestMessage"
+
+
+def test_no_alarm_looks_back_further_than_cloudwatch_does(template: dict[str, Any]) -> None:
+    for alarm in of_type(template, "AWS::CloudWatch::Alarm").values():
+        wanted = alarm["Properties"]
+        if "Period" not in wanted:  # it has an expression
+            continue
+        seconds = wanted["Period"] * wanted["EvaluationPeriods"]
+        assert seconds <= (604_800 if wanted["Period"] >= 3600 else 86_400)
+        assert wanted.get("DatapointsToAlarm", 1) <= wanted["EvaluationPeriods"]
 
 
 def test_every_alarm_tells_the_topic_and_is_quiet_when_nothing_happens(

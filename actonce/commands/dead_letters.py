@@ -4,11 +4,23 @@ from typing import Annotated
 
 import typer
 
-from actonce import console, dead_letters, history
-from actonce.commands import tables
-from actonce.commands.options import Json, StackName
-from actonce.dead_letters import Decision
-from actonce.errors import Failed
+from actonce import console, dead_letters, deciding, history
+from actonce.aws import Stack
+from actonce.commands import many, tables
+from actonce.commands.options import (
+    All,
+    Before,
+    DryRun,
+    Each,
+    Json,
+    Limit,
+    Rate,
+    StackName,
+    Yes,
+)
+from actonce.dead_letters import REASONS, Decision
+from actonce.deciding import Decided, Deciding, Shown
+from actonce.errors import Failed, WrongUse
 from actonce.queue_peek import QueueReader
 from actonce.target import find_stack
 
@@ -22,34 +34,70 @@ app = typer.Typer(
 MessageId = Annotated[
     str, typer.Argument(metavar="ID", help="The message's id, or its execution's name.")
 ]
+OneOrAll = Annotated[
+    str | None,
+    typer.Argument(metavar="ID", help="The message's id, or its execution's name; or --all."),
+]
 Note = Annotated[str, typer.Option(help="Why; it stays in the execution's history.")]
+Reason = Annotated[
+    str | None, typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(REASONS)}.")
+]
+Error = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only with this error, as list shows it.")
+]
+Match = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Only with TEXT in id, error, cause or message."),
+]
 
 
 @app.command("list")
-def list_(stack_name: StackName = "actonce", json: Json = False) -> None:
+def list_(
+    reason: Reason = None,
+    error: Error = None,
+    before: Before = None,
+    match: Match = None,
+    limit: Limit = None,
+    each: Each = False,
+    stack_name: StackName = "actonce",
+    json: Json = False,
+) -> None:
     """List the messages that wait for a decision, the longest waiting first.
 
-    Example:
+    Where there are many it tells how many of which kind; --each lists them all.
+
+    Examples:
 
         actonce dead-letters list
+
+        actonce dead-letters list --reason not_performed --before 2h --each
     """
-    stack = find_stack(stack_name)
-    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        letters = dead_letters.waiting(queue)
-    held = queue.held_elsewhere
+    _check_reason(reason)
+    how = many.Many.asked_for(
+        {"reason": reason, "error": error}, before=before, match=match, limit=limit
+    )
+    shown = _look(find_stack(stack_name), how)
+    letters = shown.letters
     if json:
         found = [letter.as_json() for letter in letters]
-        console.print_json({"dead_letters": found, "held_elsewhere": held})
-    elif letters:
+        console.print_json(
+            {
+                "dead_letters": found,
+                "groups": many.groups_as_json(letters),
+                "held_elsewhere": shown.held_elsewhere,
+            }
+        )
+    elif not letters:
+        console.out.print("No message waits for a decision.")
+    elif len(letters) > many.GROUPED_FROM and not each:
+        console.out.print(f"{len(letters):,} messages wait for a decision:")
+        many.print_groups(letters)
+    else:
         rows = [
             (one.message_id, one.reason, str(one.rounds), one.posted_at, one.error)
             for one in letters
         ]
         tables.print_rows(("ID", "Reason", "Rounds", "Since", "Error"), rows)
-    else:
-        console.out.print("No message waits for a decision.")
-    if held:
-        console.err.print(f"Another reader holds {held} more at this moment.")
 
 
 @app.command()
@@ -92,7 +140,17 @@ def show(
 
 @app.command()
 def retry(
-    message_id: MessageId,
+    message_id: OneOrAll = None,
+    every: All = False,
+    reason: Reason = None,
+    error: Error = None,
+    before: Before = None,
+    match: Match = None,
+    limit: Limit = None,
+    rate: Rate = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    each: Each = False,
     note: Note = "",
     stack_name: StackName = "actonce",
     json: Json = False,
@@ -102,57 +160,220 @@ def retry(
     If its execution failed because nobody decided in time, it is redriven and the dead letter
     posted again. An execution that somebody aborted is continued.
 
-    Example:
+    With --all, of all that wait now: it shows them, asks, and decides on these and on none that
+    come later. It may be interrupted, and said again.
+
+    Examples:
 
         actonce dead-letters retry request-4711
+
+        actonce dead-letters retry --all --reason not_performed --rate 20
     """
-    _decide(message_id, "retry", note, stack_name, json=json)
+    how = many.Many.asked_for(
+        {"reason": reason, "error": error},
+        before=before,
+        match=match,
+        limit=limit,
+        rate=rate,
+        dry_run=dry_run,
+        yes=yes,
+        each=each,
+        json=json,
+    )
+    _decide(message_id, "retry", note, stack_name, how, every=every)
 
 
 @app.command()
 def resolve(
-    message_id: MessageId,
     note: Note,
+    message_id: OneOrAll = None,
+    every: All = False,
+    reason: Reason = None,
+    error: Error = None,
+    before: Before = None,
+    match: Match = None,
+    limit: Limit = None,
+    rate: Rate = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    each: Each = False,
     stack_name: StackName = "actonce",
     json: Json = False,
 ) -> None:
     """Declare it done: the effect happened, or was made to happen by hand.
 
-    Example:
+    With --all, of all that wait now: see actonce dead-letters retry --help.
+
+    Examples:
 
         actonce dead-letters resolve request-4711 --note 'booked by telephone'
+
+        actonce dead-letters resolve --all --match 'practice-7' --note 'booked by telephone'
     """
-    _decide(message_id, "resolve", note, stack_name, json=json)
+    how = many.Many.asked_for(
+        {"reason": reason, "error": error},
+        before=before,
+        match=match,
+        limit=limit,
+        rate=rate,
+        dry_run=dry_run,
+        yes=yes,
+        each=each,
+        json=json,
+    )
+    _decide(message_id, "resolve", note, stack_name, how, every=every)
 
 
 @app.command()
 def reject(
-    message_id: MessageId,
     note: Note,
+    message_id: OneOrAll = None,
+    every: All = False,
+    reason: Reason = None,
+    error: Error = None,
+    before: Before = None,
+    match: Match = None,
+    limit: Limit = None,
+    rate: Rate = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    each: Each = False,
     stack_name: StackName = "actonce",
     json: Json = False,
 ) -> None:
     """Declare that it shall not be done; its execution fails.
 
-    Example:
+    With --all, of all that wait now: see actonce dead-letters retry --help.
+
+    Examples:
 
         actonce dead-letters reject request-4711 --note 'the practice has closed'
+
+        actonce dead-letters reject --all --error Rejected --before 3d --note 'out of time'
     """
-    _decide(message_id, "reject", note, stack_name, json=json)
+    how = many.Many.asked_for(
+        {"reason": reason, "error": error},
+        before=before,
+        match=match,
+        limit=limit,
+        rate=rate,
+        dry_run=dry_run,
+        yes=yes,
+        each=each,
+        json=json,
+    )
+    _decide(message_id, "reject", note, stack_name, how, every=every)
 
 
-def _decide(message_id: str, decision: Decision, note: str, stack_name: str, *, json: bool) -> None:
-    answer = dead_letters.decide(find_stack(stack_name), message_id, decision, note)
+def _decide(
+    message_id: str | None,
+    decision: Decision,
+    note: str,
+    stack_name: str,
+    how: many.Many,
+    *,
+    every: bool,
+) -> None:
+    how.check(message_id, every=every)
+    _check_reason(how.narrowing.kind.get("reason"))
+    if decision != "retry" and not note.strip():
+        raise WrongUse("An empty note is none: say why, for whoever reads the history.")
+    stack = find_stack(stack_name)
+    if message_id is not None:
+        _decide_one(stack, message_id, decision, note, json=how.json)
+    else:
+        _decide_many(stack, decision, note, how)
+
+
+def _decide_one(
+    stack: Stack, message_id: str, decision: Decision, note: str, *, json: bool
+) -> None:
+    answer = dead_letters.decide(stack, message_id, decision, note)
     if json:
         console.print_json(
             {
                 "message_id": message_id,
                 "decision": decision,
+                "end": answer.end,
                 "decided": answer.decided,
                 "posted_again": answer.posted_again,
                 "continued": answer.continued,
                 "said": answer.said,
             }
         )
-    else:
+    if not answer.happened:
+        raise Failed(f"Nothing was decided. {answer.said}")
+    if not json:
         console.out.print(answer.said, markup=False)
+
+
+def _decide_many(stack: Stack, decision: Decision, note: str, how: many.Many) -> None:
+    shown = _look(stack, how)
+    letters = shown.letters
+    if not how.json:
+        if not letters:
+            console.out.print("No message waits for this decision.")
+            return
+        console.out.print(f"To {decision}: {len(letters):,} messages that wait for a decision")
+        many.print_groups(letters)
+    if how.dry_run:
+        if how.json:
+            found = [letter.as_json() for letter in letters]
+            console.print_json(_head(decision, shown) | {"dry_run": True, "dead_letters": found})
+        return
+    many.ask(f"{decision.capitalize()} these {len(letters):,}?", how)
+    work = Deciding(stack, shown, rate=how.rate)
+    with many.acting(f"Deciding: {decision}", len(letters), lambda: work.undecided) as (
+        tell,
+        early,
+    ):
+        work.run(decision, note, tell)
+    decided = work.decided
+    failed = [one for one in decided if not one.happened]
+    if how.json:
+        console.print_json(
+            _head(decision, shown)
+            | {
+                "dry_run": False,
+                "ends": deciding.counted(decided),
+                "undecided": work.undecided,
+                "decided": [one.as_json() for one in decided],
+            }
+        )
+    else:
+        _tell(decided, failed, how)
+    if early:
+        raise early[0]
+    if failed:
+        raise Failed(
+            f"{len(failed):,} of {len(letters):,} were not decided; the dead letters that still "
+            "wait are in the list."
+        )
+
+
+def _tell(decided: list[Decided], failed: list[Decided], how: many.Many) -> None:
+    for one in decided if how.each else failed:
+        (console.out if one.happened else console.err).print(f"{one.letter.message_id}: {one.said}")
+    for end, number in sorted(deciding.counted(decided).items()):
+        console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
+
+
+def _head(decision: Decision, shown: Shown) -> dict[str, object]:
+    return {
+        "decision": decision,
+        "shown": len(shown.letters),
+        "groups": many.groups_as_json(shown.letters),
+        "held_elsewhere": shown.held_elsewhere,
+    }
+
+
+def _look(stack: Stack, how: many.Many) -> Shown:
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        return many.reading(
+            queue, "dead letters", lambda tell: deciding.look(queue, how.narrowing, tell)
+        )
+
+
+def _check_reason(reason: str | None) -> None:
+    if reason is not None and reason not in REASONS:
+        raise WrongUse(f"There is no reason {reason!r}; there are {', '.join(REASONS)}.")

@@ -1,14 +1,28 @@
 """`actonce unstarted`: deliveries that could not be started."""
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from actonce import console, unstarted
 from actonce.aws import Stack
-from actonce.commands import tables
-from actonce.commands.options import Json, StackName
-from actonce.deployed import timestamp
+from actonce.clearing import Cleared, Clearing, Discarding, Redriving, Shown, look
+from actonce.commands import many, tables
+from actonce.commands.options import (
+    All,
+    Before,
+    DryRun,
+    Each,
+    Json,
+    Limit,
+    Rate,
+    StackName,
+    Yes,
+)
+from actonce.deployed import MessageReader, timestamp
 from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
 from actonce.queue_peek import QueueReader
@@ -16,12 +30,20 @@ from actonce.target import find_stack
 from actonce.unstarted import Unstarted
 
 app = typer.Typer(
-    help="Look at deliveries that could not be started, and send them back.\n\n"
+    help="Look at deliveries that could not be started, send them back, or take them away.\n\n"
     "Example:\n\n    actonce unstarted list",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="ID", help="SQS message ids or message ids; or --all."),
+]
+Note = Annotated[str, typer.Option(help="Why; it is kept with each of them.")]
+Match = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Only with TEXT in an id, detail or body.")
+]
 Reason = Annotated[
     str | None,
     typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(unstarted.REASONS)}."),
@@ -31,32 +53,46 @@ Reason = Annotated[
 @app.command("list")
 def list_(
     reason: Reason = None,
+    before: Before = None,
+    match: Match = None,
+    limit: Limit = None,
+    each: Each = False,
     stack_name: StackName = "actonce",
     json: Json = False,
 ) -> None:
     """List what could not be started, the oldest first.
+
+    Where there is much it tells how many of which kind; --each lists them all.
 
     Example:
 
         actonce unstarted list --reason conflict
     """
     _check(reason)
+    how = many.Many.asked_for({"reason": reason}, before=before, match=match, limit=limit)
     stack = find_stack(stack_name)
-    with _queue(stack) as queue:
-        entries = _of_reason(unstarted.entries(queue, message_reader(stack)), reason)
-    held = queue.held_elsewhere
+    shown = _look(stack, message_reader(stack), how)
+    entries = shown.entries
     if json:
         found = [entry.as_json() for entry in entries]
-        console.print_json({"unstarted": found, "held_elsewhere": held})
-    elif entries:
+        console.print_json(
+            {
+                "unstarted": found,
+                "groups": many.groups_as_json(entries),
+                "held_elsewhere": shown.held_elsewhere,
+            }
+        )
+    elif not entries:
+        console.out.print("Nothing lies in UnstartedQueue.")
+    elif len(entries) > many.GROUPED_FROM and not each:
+        console.out.print(f"{len(entries):,} deliveries could not be started:")
+        many.print_groups(entries)
+    else:
         rows = [
             (one.sqs_message_id, one.reason, timestamp(one.since), one.message_id or "", one.detail)
             for one in entries
         ]
         tables.print_rows(("SQS message id", "Reason", "Since", "Message id", "Detail"), rows)
-    else:
-        console.out.print("Nothing lies in UnstartedQueue.")
-    _say_held(held)
 
 
 @app.command()
@@ -91,11 +127,16 @@ def show(
 
 @app.command()
 def redrive(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="SQS message ids or message ids.")
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Everything that lies there now.")] = False,
+    ids: Ids = None,
+    every: All = False,
     reason: Reason = None,
+    before: Before = None,
+    match: Match = None,
+    limit: Limit = None,
+    rate: Rate = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    each: Each = False,
     stack_name: StackName = "actonce",
     json: Json = False,
 ) -> None:
@@ -103,43 +144,179 @@ def redrive(
 
     What still cannot be started comes here again. A message that has an execution is suppressed.
 
+    With --all it shows what it would send back, asks, and sends back these and none that come
+    later. It may be interrupted, and said again.
+
     Examples:
 
         actonce unstarted redrive 5fea7756-0ea4-451a-a703-a558b933e274
 
         actonce unstarted redrive --all --reason received_too_often
     """
-    if bool(ids) == every:
-        raise WrongUse("Name the messages to send back, or say --all (and not both).")
+    how = many.Many.asked_for(
+        {"reason": reason},
+        before=before,
+        match=match,
+        limit=limit,
+        rate=rate,
+        dry_run=dry_run,
+        yes=yes,
+        each=each,
+        json=json,
+    )
+    how.check(ids, every=every)
     _check(reason)
-    names = ids or []
     stack = find_stack(stack_name)
-    with _queue(stack) as queue:
-        entries = _of_reason(unstarted.entries(queue, message_reader(stack)), reason)
-        chosen = [e for e in entries if every or any(e.is_named(name) for name in names)]
-        failures = unstarted.redrive(stack.sqs, stack.requests_queue, queue, chosen)
-    missing = [name for name in names if not any(entry.is_named(name) for entry in chosen)]
-    redriven = len(chosen) - len(failures)
-    if json:
+    reader = message_reader(stack)
+    chosen, missing = _choose(stack, reader, ids, how, "redriven")
+    if chosen is None:
+        return
+    work = Redriving(stack, reader, chosen, rate=how.rate)
+    _clear(work, how, "redriven", "Sent back", missing, len(chosen))
+
+
+@app.command()
+def discard(
+    note: Note,
+    ids: Ids = None,
+    every: All = False,
+    reason: Reason = None,
+    before: Before = None,
+    match: Match = None,
+    limit: Limit = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A new file for them; default discarded-TIME.jsonl here."
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    each: Each = False,
+    stack_name: StackName = "actonce",
+    json: Json = False,
+) -> None:
+    """Take away what shall not be started. It is written to a file first, whole.
+
+    A line of the file is a JSON object with the message's body, its producer's attributes, the
+    reason and the note. Keep it: it is all that is left of them.
+
+    With --all it shows what it would discard, asks, and discards these and none that come later.
+
+    Examples:
+
+        actonce unstarted discard 5fea7756-0ea4-451a-a703-a558b933e274 --note 'a test of ours'
+
+        actonce unstarted discard --all --reason not_json --to garbage.jsonl --note 'a scanner'
+    """
+    how = many.Many.asked_for(
+        {"reason": reason},
+        before=before,
+        match=match,
+        limit=limit,
+        dry_run=dry_run,
+        yes=yes,
+        each=each,
+        json=json,
+    )
+    how.check(ids, every=every)
+    _check(reason)
+    if not note.strip():
+        raise WrongUse("An empty note is none: say why, for whoever reads the file.")
+    file = to or Path(f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl")
+    if file.exists():
+        raise WrongUse(f"{file} is there already; name a new file.")
+    stack = find_stack(stack_name)
+    reader = message_reader(stack)
+    chosen, missing = _choose(stack, reader, ids, how, "discarded")
+    if chosen is None:
+        return
+    if chosen:
+        work = Discarding(stack, reader, chosen, file, note=note)
+        _clear(work, how, "discarded", "Discarded", missing, len(chosen), str(file))
+    else:
+        _clear(None, how, "discarded", "Discarded", missing, 0)
+
+
+def _choose(
+    stack: Stack, reader: MessageReader, ids: list[str] | None, how: many.Many, word: str
+) -> tuple[Sequence[Unstarted] | None, list[str]]:
+    """What is to be acted on, None for nothing at all; and names of which there is nothing."""
+    shown = _look(stack, reader, how)
+    entries = shown.entries
+    if ids:
+        chosen = [entry for entry in entries if any(entry.is_named(name) for name in ids)]
+        return chosen, [name for name in ids if not any(e.is_named(name) for e in chosen)]
+    if not how.json:
+        if not entries:
+            console.out.print("Nothing of this lies in UnstartedQueue.")
+            return None, []
+        console.out.print(f"To be {word}: {len(entries):,} deliveries")
+        many.print_groups(entries)
+    if how.dry_run:
+        if how.json:
+            found = [entry.as_json() for entry in entries]
+            groups = many.groups_as_json(entries)
+            console.print_json({"dry_run": True, "groups": groups, "unstarted": found})
+        return None, []
+    many.ask(f"{len(entries):,} to be {word}?", how)
+    return entries, []
+
+
+def _clear(
+    work: Clearing | None,
+    how: many.Many,
+    word: str,
+    said: str,
+    missing: list[str],
+    total: int,
+    file: str | None = None,
+) -> None:
+    """Do it, and tell what became of each."""
+    early: list[BaseException] = []
+    cleared: list[Cleared] = []
+    left = 0
+    if work is not None:
+        with many.acting(said, total, lambda: work.left) as (tell, early):
+            work.run(tell)
+        cleared, left = work.cleared, work.left
+    failed = [one for one in cleared if one.why]
+    done = len(cleared) - len(failed)
+    if how.json:
         console.print_json(
             {
-                "redriven": redriven,
+                word: done,
                 "failed": [
-                    {"sqs_message_id": failure.entry.sqs_message_id, "why": failure.why}
-                    for failure in failures
+                    {"sqs_message_id": one.entry.sqs_message_id, "why": one.why} for one in failed
                 ],
                 "missing": missing,
+                "left": left,
+                "file": file,
+                "ends": [one.as_json() for one in cleared],
             }
         )
     else:
-        console.out.print(f"Sent back: {redriven}")
-    _say_held(queue.held_elsewhere)
-    for failure in failures:
-        console.err.print(f"{failure.entry.sqs_message_id}: {failure.why}", markup=False)
+        for one in cleared if how.each else failed:
+            line = f"{one.entry.sqs_message_id}: {one.why or said.lower()}"
+            (console.err if one.why else console.out).print(line)
+        console.out.print(f"{said}: {done}" + (f", kept in {file}" if file else ""))
+    if work is not None and work.left_behind:
+        console.err.print(
+            f"{work.left_behind} of them could not be deleted and come again; that is harmless."
+        )
+    if early:
+        raise early[0]
     if missing:
         raise Failed(f"Not in UnstartedQueue: {', '.join(missing)}")
-    if failures:
-        raise Failed(f"{len(failures)} of {len(chosen)} could not be sent back; see above.")
+    if failed:
+        raise Failed(f"{len(failed)} of {total} stay where they are; see above.")
+
+
+def _look(stack: Stack, reader: MessageReader, how: many.Many) -> Shown:
+    with _queue(stack) as queue:
+        return many.reading(
+            queue, "UnstartedQueue", lambda tell: look(queue, reader, how.narrowing, tell)
+        )
 
 
 def _queue(stack: Stack) -> QueueReader:
@@ -149,12 +326,3 @@ def _queue(stack: Stack) -> QueueReader:
 def _check(reason: str | None) -> None:
     if reason is not None and reason not in unstarted.REASONS:
         raise WrongUse(f"There is no reason {reason!r}; there are {', '.join(unstarted.REASONS)}.")
-
-
-def _of_reason(entries: list[Unstarted], reason: str | None) -> list[Unstarted]:
-    return [entry for entry in entries if reason in (None, entry.reason)]
-
-
-def _say_held(held: int) -> None:
-    if held:
-        console.err.print(f"Another reader holds {held} more at this moment.")

@@ -1,5 +1,7 @@
+import functools
 from collections.abc import Iterator
 
+import boto3
 import pytest
 from moto import mock_aws
 
@@ -18,11 +20,18 @@ def aws_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
 
 
+@functools.cache
+def _session() -> boto3.Session:
+    """One for all tests: a session of each test's own reads the services' models again."""
+    return boto3.Session()
+
+
 @pytest.fixture
 def moto_stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     """The stack's queues, on moto in this process: one server, so no poll need be long."""
     monkeypatch.setattr(queue_peek, "LONG_POLL_SECONDS", 0)
     with mock_aws():
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", _session())
         aws = Aws()
         sqs = aws.client("sqs")
         outputs = {

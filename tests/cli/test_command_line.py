@@ -222,6 +222,7 @@ def test_these_are_the_commands() -> None:
         "unstarted list",
         "unstarted show",
         "unstarted redrive",
+        "unstarted discard",
     }
 
 
@@ -255,7 +256,7 @@ NEED_A_STACK = [
     ("dead-letters", "reject", "m-1", "--note", "x"),
     ("unstarted", "list"),
     ("unstarted", "show", "m-1"),
-    ("unstarted", "redrive", "--all"),
+    ("unstarted", "redrive", "--all", "--yes"),
 ]
 
 

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from actonce.aws import Stack
-from actonce.dead_letters import decide
+from actonce.dead_letters import End, decide
 from actonce.errors import Failed
 from tests.cli.conftest import STATE_MACHINE
 from tests.cli.received import received
@@ -172,8 +172,19 @@ def test_a_second_decision_changes_nothing_and_says_so(
     execution(stepfunctions, "SUCCEEDED")
     history(stepfunctions, *DECIDED)
     answer = decide(moto_stack, "m-1", "reject")
-    assert not answer.decided
+    assert not answer.happened
     assert "the last decision was resolve" in answer.said
+    assert tokens_left(moto_stack) == set()
+
+
+def test_the_same_decision_again_is_no_failure(moto_stack: Stack, stepfunctions: Stubber) -> None:
+    post(moto_stack, "token")
+    refuses(stepfunctions, "token", "TaskTimedOut")
+    execution(stepfunctions, "SUCCEEDED")
+    history(stepfunctions, *DECIDED)
+    answer = decide(moto_stack, "m-1", "resolve")
+    assert (answer.end, answer.decided, answer.happened) == (End.ALREADY, False, True)
+    assert "the last decision was resolve; its execution ended SUCCEEDED." in answer.said
     assert tokens_left(moto_stack) == set()
 
 
@@ -198,11 +209,14 @@ def test_a_retry_of_what_nobody_answered_has_it_posted_again(
 def test_another_decision_on_what_nobody_answered_says_what_to_do(
     moto_stack: Stack, stepfunctions: Stubber, decision: Any
 ) -> None:
+    post(moto_stack, "token")
+    refuses(stepfunctions, "token", "TaskTimedOut")
     execution(stepfunctions, "FAILED", "States.Timeout")
     history(stepfunctions, *TIMED_OUT)
     answer = decide(moto_stack, "m-1", decision)
-    assert (answer.decided, answer.posted_again) == (False, False)
+    assert (answer.decided, answer.posted_again, answer.happened) == (False, False, False)
     assert "retry posts the dead letter again" in answer.said
+    assert tokens_left(moto_stack) == {"token"}  # it stays to be seen
 
 
 @pytest.mark.parametrize(
@@ -253,8 +267,8 @@ def test_a_running_execution_that_needs_no_decision_is_left_alone(
 ) -> None:
     execution(stepfunctions, "RUNNING")
     history(stepfunctions, *DECIDED)
-    answer = decide(moto_stack, "m-1", "resolve")
-    assert not answer.decided
+    answer = decide(moto_stack, "m-1", "reject")
+    assert not answer.happened
     assert answer.said.startswith("It waits for no decision")
 
 
@@ -266,15 +280,27 @@ def test_a_message_that_nobody_knows_is_a_failure(
         decide(moto_stack, "m-1", "resolve")
 
 
-def test_an_entry_whose_execution_is_forgotten_is_removed(
+def test_an_entry_whose_execution_is_gone_stays_to_be_seen(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:
     post(moto_stack, "token")
     refuses(stepfunctions, "token", "TaskDoesNotExist")
     stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
     answer = decide(moto_stack, "m-1", "resolve")
-    assert not answer.decided
-    assert tokens_left(moto_stack) == set()
+    assert not answer.happened
+    assert "find out by hand" in answer.said
+    assert tokens_left(moto_stack) == {"token"}
+
+
+def test_what_cannot_be_redriven_keeps_its_entry(moto_stack: Stack, stepfunctions: Stubber) -> None:
+    post(moto_stack, "token")
+    refuses(stepfunctions, "token", "TaskTimedOut")
+    execution(stepfunctions, "FAILED", "States.Timeout")
+    history(stepfunctions, *TIMED_OUT)
+    stepfunctions.add_client_error("redrive_execution", "ExecutionNotRedrivable", "too old")
+    with pytest.raises(Failed, match="cannot redrive it any more"):
+        decide(moto_stack, "m-1", "retry")
+    assert tokens_left(moto_stack) == {"token"}
 
 
 def interrupted_in(stubber: Stubber, state: str, status: str = "ABORTED") -> None:

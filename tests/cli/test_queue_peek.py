@@ -1,7 +1,10 @@
+from typing import Any
+
 import pytest
 
+from actonce import queue_peek
 from actonce.aws import Stack
-from actonce.queue_peek import QueueReader
+from actonce.queue_peek import Queued, QueueReader, give_back
 from tests.cli.received import received
 
 
@@ -86,3 +89,23 @@ def test_what_another_reader_holds_for_too_long_is_counted(moto_stack: Stack) ->
         read = list(queue.messages())
         assert queue.held_elsewhere == 3
     assert len(read) == 1
+
+
+def test_who_reads_so_slowly_that_the_first_come_back_reads_the_last_too(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = fill(moto_stack, 60)
+    monkeypatch.setattr(queue_peek, "READERS", 1)
+    holds: list[int] = []
+    receive = queue_peek.receive
+
+    def comes_back(sqs: Any, url: str, hold: int, **how: Any) -> list[Queued]:
+        holds.append(hold)
+        messages = receive(sqs, url, hold, **how)
+        if len(holds) in (3, 4):
+            give_back(sqs, url, [message.receipt_handle for message in messages])
+        return messages
+
+    monkeypatch.setattr(queue_peek, "receive", comes_back)
+    with reader(moto_stack) as queue:
+        assert {message.sqs_message_id for message in queue.messages()} == ids

@@ -1,14 +1,22 @@
 import base64
+import dataclasses
+import errno
 import json
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce import unstarted
+from actonce import clearing as clearing_module
+from actonce import queue_pass, unstarted
 from actonce.aws import Stack
+from actonce.choosing import Narrowing
+from actonce.clearing import Cleared, Discarding, Redriving, look
 from actonce.deployed import (
     Delivery,
     MessageReader,
@@ -17,6 +25,7 @@ from actonce.deployed import (
     stored_message_id,
     unstarted_attributes,
 )
+from actonce.errors import Failed
 from actonce.queue_peek import Queued, QueueReader
 from actonce.unstarted import Unstarted, attributes_to_send
 from tests.cli.received import received
@@ -109,6 +118,26 @@ def test_a_producers_own_reason_is_not_taken_for_the_starters() -> None:
     assert read(queued("{}", own)).reason == "received_too_often"
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("source_attributes", "{"),
+        ("source_attributes", "[]"),
+        ("source_attributes", '{"a": 7}'),
+        ("source_attributes", '{"a": {"stringValue": "no type"}}'),
+        ("source_attributes", "[" * 100_000),
+        ("receive_count", "often"),
+    ],
+)
+def test_a_producers_own_attributes_of_the_starters_names_hide_nothing(
+    name: str, value: str
+) -> None:
+    of_a_refusal = dict(handed_on("{}", {}).message_attributes)
+    entry = queued("{}", of_a_refusal | {name: {"DataType": "String", "StringValue": value}})
+    assert read(entry).reason == "received_too_often"
+    assert name in read(entry).attributes
+
+
 def test_an_entry_says_what_the_starter_said() -> None:
     entry = read(handed_on('{"message_id": "m-1"}', {}))
     assert (entry.reason, entry.detail, entry.receive_count) == ("conflict", "Another content.", 2)
@@ -174,17 +203,26 @@ def entries(stack: Stack) -> list[Unstarted]:
         return unstarted.entries(queue, MessageReader())
 
 
-def redrive_all(stack: Stack, requests_queue: str) -> list[unstarted.NotRedriven]:
+def clearing(stack: Stack, requests_queue: str = "") -> Redriving:
+    outputs = stack.outputs | ({"RequestsQueueUrl": requests_queue} if requests_queue else {})
+    to = dataclasses.replace(stack, outputs=outputs)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
-        chosen = unstarted.entries(queue, MessageReader())
-        return unstarted.redrive(stack.sqs, requests_queue, queue, chosen)
+        shown = look(queue, MessageReader(), Narrowing({}))
+    return Redriving(to, MessageReader(), shown.entries, wait_for_others=0)
+
+
+def redrive_all(stack: Stack, requests_queue: str = "") -> list[Cleared]:
+    """What could not be sent back."""
+    redriving = clearing(stack, requests_queue)
+    redriving.run()
+    return [one for one in redriving.cleared if one.why]
 
 
 def test_what_is_redriven_leaves_one_queue_for_the_other_verbatim(moto_stack: Stack) -> None:
     body = '{ "message_id":"m-1",  "x": "ü" }'
     own = {"kind": {"dataType": "Binary", "binaryValue": "AAH/"}}
     hand_on(moto_stack, body, own)
-    assert redrive_all(moto_stack, moto_stack.requests_queue) == []
+    assert redrive_all(moto_stack) == []
 
     assert entries(moto_stack) == []
     (message,) = received(moto_stack, moto_stack.requests_queue)
@@ -211,7 +249,7 @@ def test_a_message_that_sqs_moved_is_listed_and_redriven(moto_stack: Stack) -> N
 
     (entry,) = entries(moto_stack)
     assert (entry.reason, entry.message_id) == ("received_too_often", "m-2")
-    assert redrive_all(moto_stack, moto_stack.requests_queue) == []
+    assert redrive_all(moto_stack) == []
     (message,) = received(moto_stack, moto_stack.requests_queue)
     assert message["MessageAttributes"]["n"]["StringValue"] == "1"
     assert message["MessageAttributes"]["source_message_id"]["StringValue"] == sent
@@ -221,7 +259,7 @@ def test_what_cannot_be_sent_stays_where_it_is(moto_stack: Stack) -> None:
     entry_id = hand_on(moto_stack, "{}")
     (failure,) = redrive_all(moto_stack, moto_stack.requests_queue + "-gone")
     assert failure.entry.sqs_message_id == entry_id
-    assert "exist" in failure.why
+    assert "exist" in (failure.why or "")
     assert [entry.sqs_message_id for entry in entries(moto_stack)] == [entry_id]
 
 
@@ -232,13 +270,142 @@ def test_a_crash_after_the_send_leaves_the_message_in_both_queues(moto_stack: St
         raise KeyboardInterrupt
 
     events = moto_stack.sqs.meta.events
-    events.register("before-call.sqs.DeleteMessage", crash, unique_id="crash")
+    events.register("before-call.sqs.DeleteMessageBatch", crash, unique_id="crash")
     with pytest.raises(KeyboardInterrupt):
-        redrive_all(moto_stack, moto_stack.requests_queue)
-    events.unregister("before-call.sqs.DeleteMessage", unique_id="crash")
+        redrive_all(moto_stack)
+    events.unregister("before-call.sqs.DeleteMessageBatch", unique_id="crash")
 
     assert len(received(moto_stack, moto_stack.requests_queue)) == 1
     assert [entry.sqs_message_id for entry in entries(moto_stack)] == [entry_id]
+
+
+def test_what_comes_after_the_look_is_left_alone(moto_stack: Stack) -> None:
+    hand_on(moto_stack, '{"message_id": "m-1"}')
+    redriving = clearing(moto_stack)
+    later = hand_on(moto_stack, '{"message_id": "m-2"}')
+    redriving.run()
+    assert [one.why for one in redriving.cleared] == [None]
+    assert [entry.sqs_message_id for entry in entries(moto_stack)] == [later]
+
+
+def test_what_somebody_else_took_meanwhile_is_said(moto_stack: Stack) -> None:
+    hand_on(moto_stack, "{}")
+    redriving = clearing(moto_stack)
+    moto_stack.sqs.purge_queue(QueueUrl=moto_stack.unstarted_queue)
+    redriving.run()
+    (one,) = redriving.cleared
+    assert "somebody else took it" in (one.why or "")
+
+
+def test_what_is_throttled_is_sent_a_little_later(moto_stack: Stack) -> None:
+    hand_on(moto_stack, "{}")
+    answers = iter(["RequestThrottled", "ThrottlingException"])
+
+    def throttle(**_: Any) -> None:
+        code = next(answers, None)
+        if code:
+            raise ClientError({"Error": {"Code": code, "Message": "slow down"}}, "SendMessage")
+
+    redriving = clearing(moto_stack)
+    moto_stack.sqs.meta.events.register("before-call.sqs.SendMessage", throttle)
+    redriving.run()
+    assert [one.why for one in redriving.cleared] == [None]
+    assert len(received(moto_stack, moto_stack.requests_queue)) == 1
+
+
+def test_who_may_not_is_told_so_once_and_nothing_is_lost(moto_stack: Stack) -> None:
+    ids = {hand_on(moto_stack, "{}") for _ in range(3)}
+
+    def forbid(**_: Any) -> None:
+        error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
+        raise ClientError(error, "SendMessage")  # type: ignore[arg-type]
+
+    redriving = clearing(moto_stack)
+    moto_stack.sqs.meta.events.register("before-call.sqs.SendMessage", forbid)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        redriving.run()
+    assert redriving.left == 3
+    assert {entry.sqs_message_id for entry in entries(moto_stack)} == ids
+
+
+def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # SQS gives a message group to one receive at a time; moto does not in several threads.
+    monkeypatch.setattr(queue_pass, "WORKERS", 1)
+    url = moto_stack.sqs.create_queue(QueueName="u.fifo", Attributes={"FifoQueue": "true"})
+    to = moto_stack.sqs.create_queue(QueueName="r.fifo", Attributes={"FifoQueue": "true"})
+    outputs = {"UnstartedQueueUrl": url["QueueUrl"], "RequestsQueueUrl": to["QueueUrl"]}
+    fifo = dataclasses.replace(moto_stack, outputs=moto_stack.outputs | outputs)
+    for number in range(4):
+        moto_stack.sqs.send_message(
+            QueueUrl=url["QueueUrl"],
+            MessageBody=str(number),
+            MessageGroupId="g",
+            MessageDeduplicationId=str(number),
+        )
+
+    def not_the_second(params: dict[str, Any], **_: Any) -> None:
+        if b'"MessageBody": "1"' in params["body"]:
+            raise ClientError({"Error": {"Code": "Invalid", "Message": "no"}}, "SendMessage")
+
+    redriving = clearing(fifo)
+    fifo.sqs.meta.events.register("before-call.sqs.SendMessage", not_the_second)
+    redriving.run()
+    sent = fifo.sqs.receive_message(QueueUrl=to["QueueUrl"], MaxNumberOfMessages=10)["Messages"]
+    assert [message["Body"] for message in sent] == ["0"]
+    assert [one.why is None for one in redriving.cleared] == [True, False, False, False]
+
+
+# ------------------------------------------------------------------- for good
+
+
+def discarding(stack: Stack, file: Path) -> Discarding:
+    with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
+        shown = look(queue, MessageReader(), Narrowing({}))
+    return Discarding(stack, MessageReader(), shown.entries, file, note="a test", wait_for_others=0)
+
+
+def test_what_is_discarded_stands_in_the_file_whole(moto_stack: Stack, tmp_path: Path) -> None:
+    own = {"kind": {"dataType": "Binary", "binaryValue": "AAH/"}}
+    bodies = {f'{{"message_id": "m-{n}", "x": "\u202e\x1b ü"}}' for n in range(12)}
+    for body in bodies:
+        hand_on(moto_stack, body, own)
+    file = tmp_path / "discarded.jsonl"
+    discarding(moto_stack, file).run()
+
+    assert entries(moto_stack) == []
+    text = file.read_text(encoding="ascii")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert {line["body"] for line in lines} == bodies
+    assert {line["reason"] for line in lines} == {"conflict"}
+    assert all(line["attributes"] == own and line["note"] == "a test" for line in lines)
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_a_file_that_is_there_is_not_written_over(moto_stack: Stack, tmp_path: Path) -> None:
+    hand_on(moto_stack, "{}")
+    file = tmp_path / "discarded.jsonl"
+    file.write_text("mine")
+    with pytest.raises(Failed, match="File exists"):
+        discarding(moto_stack, file).run()
+    assert (file.read_text(), len(entries(moto_stack))) == ("mine", 1)
+
+
+def test_what_cannot_be_written_is_not_deleted(
+    moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_on(moto_stack, "{}")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    work = discarding(moto_stack, tmp_path / "discarded.jsonl")
+    monkeypatch.setattr(clearing_module, "_sync_folder", lambda _: None)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Failed, match="No space left"):
+        work.run()
+    assert len(entries(moto_stack)) == 1
 
 
 def test_an_entry_that_the_starter_did_not_read_is_known_by_its_id_all_the_same() -> None:

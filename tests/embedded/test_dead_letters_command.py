@@ -1,15 +1,20 @@
 import dataclasses
 import json
+import os
+import re
+import signal
+import subprocess
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from actonce import dead_letters
-from actonce.aws import Stack
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.embedded.lifecycle import State
 from actonce.errors import Failed
 from actonce.queue_peek import QueueReader
+from tests.actonce_server import ACTONCE
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 
@@ -79,9 +84,12 @@ def test_a_resolved_message_ends_and_a_second_decision_changes_nothing(
     assert ended["status"] == "SUCCEEDED"
 
     again = run(state, "dead-letters", "reject", dead_letter, "--note", "no")
-    assert again.returncode == 0
-    assert "waits for no decision" in again.stdout
-    assert "the last decision was resolve" in again.stdout
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "waits for no decision" in again.stderr
+    assert "the last decision was resolve" in again.stderr
+    same = run(state, "dead-letters", "resolve", dead_letter, "--note", "by hand")
+    assert same.returncode == 0, same.stderr
+    assert same.stdout.startswith("It was decided already")
     unchanged = wait_for_execution(stack, stack.execution_arn(dead_letter))
     assert unchanged["status"] == "SUCCEEDED"
 
@@ -151,7 +159,7 @@ def test_a_message_that_is_unknown_cannot_be_decided(state: State, message_id: s
     assert shown.returncode == 1
 
 
-def test_a_dead_letter_that_nobody_answered_says_so_and_its_entry_goes(
+def test_a_dead_letter_that_nobody_answered_says_so_and_stays_to_be_seen(
     stack: Stack, message_id: str
 ) -> None:
     impatient = with_other_machine(stack, "impatient", "DeadLetter", "TimeoutSeconds", 1)
@@ -163,7 +171,119 @@ def test_a_dead_letter_that_nobody_answered_says_so_and_its_entry_goes(
     answer = dead_letters.decide(impatient, message_id, "resolve", "too late")
     assert not answer.decided
     assert "Nobody had decided" in answer.said
-    assert listed(impatient, message_id) == []
+    assert len(listed(impatient, message_id)) == 1
     # MiniStack has no RedriveExecution; when it has, this fails, and the redrive can be tested.
     with pytest.raises(Failed, match="this endpoint cannot redrive"):
         dead_letters.decide(impatient, message_id, "retry")
+    assert len(listed(impatient, message_id)) == 1
+
+
+def waits_for_a_decision(stack: Stack) -> Stack:
+    """The stack with a state machine that begins with DeadLetter, so that nothing is invoked."""
+    machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
+    definition = json.loads(machine["definition"]) | {"StartAt": "DeadLetter"}
+    arn = stack.stepfunctions.create_state_machine(
+        name=f"{machine['name']}-waits",
+        definition=json.dumps(definition),
+        roleArn=machine["roleArn"],
+    )["stateMachineArn"]
+    return dataclasses.replace(stack, outputs=stack.outputs | {"ProcessMessageArn": arn})
+
+
+def wait_for_decisions(waits: Stack, prefix: str, number: int) -> list[str]:
+    """Start executions that wait for a decision; their names."""
+    names = [f"{prefix}-{n}" for n in range(number)]
+    for name in names:
+        failure = {"reason": "not_performed", "error": "NotPerformed", "cause": "closed"}
+        given = {"message_id": name, "body": {}, "failure": failure, "rounds": 0}
+        waits.stepfunctions.start_execution(
+            stateMachineArn=waits.state_machine, name=name, input=json.dumps(given)
+        )
+    wait_until(lambda: len(named_like(waits, prefix)) == number)
+    return names
+
+
+def named_like(stack: Stack, prefix: str) -> list[dead_letters.DeadLetter]:
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        return [one for one in dead_letters.waiting(queue) if one.message_id.startswith(prefix)]
+
+
+def ended(waits: Stack, prefix: str, status: Literal["FAILED", "SUCCEEDED"]) -> int:
+    """How many of them ended so."""
+    answer = waits.stepfunctions.list_executions(
+        stateMachineArn=waits.state_machine, statusFilter=status, maxResults=1000
+    )
+    return sum(one["name"].startswith(prefix) for one in answer["executions"])
+
+
+@pytest.mark.long
+def test_many_are_shown_grouped_then_decided_with_one_command(
+    state: State, stack: Stack, message_id: str
+) -> None:
+    waits = waits_for_a_decision(stack)
+    wait_for_decisions(waits, message_id, 60)
+    narrowed = ("--match", message_id, "--reason", "not_performed")
+
+    listing = run(state, "dead-letters", "list", *narrowed).stdout
+    assert listing.startswith("60 messages wait for a decision:\n")
+    assert re.search(r"^60 +not_performed +NotPerformed ", listing, re.MULTILINE)
+
+    reject = ("dead-letters", "reject", "--all", *narrowed, "--note", "closed for good", "--yes")
+    some = run_json(state, *reject, "--limit", "15")
+    assert (some["ends"], some["undecided"]) == ({"decided": 15}, 0)
+    rest = run(state, *reject)
+    assert rest.returncode == 0, rest.stderr
+    assert "To reject: 45 messages" in rest.stdout
+    assert rest.stdout.endswith("Decided: 45\n")
+    assert named_like(stack, message_id) == []
+    wait_until(lambda: ended(waits, message_id, "FAILED") == 60)
+
+
+def begin(state: State, *arguments: str) -> subprocess.Popen[str]:
+    environment = EMBEDDED_CREDENTIALS | {
+        "AWS_ENDPOINT_URL": state.endpoint_url,
+        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+        "PATH": os.environ["PATH"],
+    }
+    return subprocess.Popen(
+        [str(ACTONCE), *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.long
+def test_interrupted_killed_and_said_again_it_decides_on_each_once(
+    state: State, stack: Stack, message_id: str
+) -> None:
+    waits = waits_for_a_decision(stack)
+    wait_for_decisions(waits, message_id, 40)
+    narrowed = ("--all", "--yes", "--match", message_id, "--note", "x", "--rate", "3")
+
+    def decided() -> int:
+        return ended(waits, message_id, "SUCCEEDED")
+
+    with begin(state, "dead-letters", "resolve", *narrowed) as interrupted:
+        wait_until(lambda: decided() >= 3)
+        interrupted.send_signal(signal.SIGINT)
+        out, err = interrupted.communicate(timeout=60)
+    assert interrupted.returncode == 130
+    (number,) = re.findall(r"^Decided: (\d+)$", out, re.MULTILINE)
+    before = int(number)
+    assert 0 < before < 40
+    assert f"Interrupted: {before} of 40" in err
+    assert len(named_like(stack, message_id)) == 40 - before
+    wait_until(lambda: decided() == before)
+
+    with begin(state, "dead-letters", "resolve", *narrowed) as killed:
+        wait_until(lambda: decided() >= before + 3)
+        killed.kill()
+
+    # What was decided when it was killed has been deleted, or is found to be decided.
+    again = ("dead-letters", "resolve", *narrowed[:-1], "1000")
+    wait_until(lambda: run(state, *again).returncode == 0, 120)
+    assert named_like(stack, message_id) == []
+    wait_until(lambda: decided() == 40)

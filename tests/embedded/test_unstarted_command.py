@@ -1,6 +1,7 @@
 import json
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from actonce import unstarted
@@ -60,7 +61,7 @@ def test_a_redriven_conflict_comes_back_with_what_it_had(
     (first,) = wait_until(lambda: listed(stack, message_id))
 
     answer = run_json(state, "unstarted", "redrive", message_id)
-    assert answer == {"redriven": 1, "failed": [], "missing": []}
+    assert (answer["redriven"], answer["failed"], answer["missing"]) == (1, [], [])
 
     def came_back() -> list[Unstarted]:
         return [e for e in listed(stack, message_id) if e.sqs_message_id != first.sqs_message_id]
@@ -82,9 +83,12 @@ def test_a_redriven_message_that_can_be_started_now_is(
     (entry,) = listed(stack, message_id)
     assert entry.reason == "received_too_often"
 
-    answer = run(state, "unstarted", "redrive", "--all", "--reason", "received_too_often")
+    redrive = ("unstarted", "redrive", "--all", "--reason", "received_too_often")
+    assert run(state, *redrive).returncode == 2  # nobody can be asked
+    answer = run(state, *redrive, "--match", message_id, "--yes")
     assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.startswith("Sent back: ")
+    assert answer.stdout.startswith("To be redriven: 1 deliveries\n")
+    assert answer.stdout.endswith("Sent back: 1\n")
     ended = wait_for_execution(stack, stack.execution_arn(message_id))
     assert ended["status"] == "SUCCEEDED"
     assert listed(stack, message_id) == []
@@ -97,10 +101,31 @@ def test_what_is_not_there_is_named_and_the_others_are_redriven(
     stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=body)
     answer = run(state, "unstarted", "redrive", message_id, "no-such-id", "--json")
     assert answer.returncode == 1
-    assert json.loads(answer.stdout) == {"redriven": 1, "failed": [], "missing": ["no-such-id"]}
+    told = json.loads(answer.stdout)
+    assert (told["redriven"], told["failed"], told["missing"]) == (1, [], ["no-such-id"])
     assert "Not in UnstartedQueue: no-such-id" in answer.stderr
     assert wait_for_execution(stack, stack.execution_arn(message_id))["status"] == "SUCCEEDED"
     assert run(state, "unstarted", "show", "no-such-id").returncode == 1
+
+
+def test_what_is_discarded_is_kept_in_a_file(
+    state: State, stack: Stack, message_id: str, tmp_path: Path
+) -> None:
+    for number in range(3):
+        stack.sqs.send_message(
+            QueueUrl=stack.unstarted_queue, MessageBody=f"{{{message_id} {number}"
+        )
+    file = tmp_path / "discarded.jsonl"
+    discard = ("unstarted", "discard", "--all", "--match", message_id, "--to", str(file))
+    assert run(state, *discard, "--note", " ", "--yes").returncode == 2
+    answer = run_json(state, *discard, "--note", "a test of ours", "--yes")
+    assert (answer["discarded"], answer["file"]) == (3, str(file))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert sorted(line["body"] for line in lines) == [f"{{{message_id} {n}" for n in range(3)]
+    assert {line["note"] for line in lines} == {"a test of ours"}
+    again = run(state, *discard, "--note", "a test of ours", "--yes")
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
 
 
 def test_two_readers_at_once_miss_nothing(stack: Stack) -> None:

@@ -1,0 +1,80 @@
+"""Calls among thousands: throttling passes, a refusal does not."""
+
+import random
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from botocore.exceptions import ClientError
+
+T = TypeVar("T")
+
+TRIES = 9
+"""Of one call, on top of the SDK's own: about two minutes of throttling."""
+
+_LONGEST_WAIT = 30.0  # seconds
+
+_THROTTLED = frozenset(
+    {
+        "KMS.ThrottlingException",
+        "KmsThrottlingException",
+        "LimitExceededException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "ServiceUnavailable",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+_FORBIDDEN = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "KMS.AccessDeniedException",
+        "KmsAccessDeniedException",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+
+
+def _code(error: ClientError) -> str:
+    return error.response["Error"]["Code"].rpartition("#")[2]
+
+
+def is_forbidden(error: ClientError) -> bool:
+    """Whether AWS says that who asks may not: the next call would be told the same."""
+    return _code(error) in _FORBIDDEN
+
+
+def is_throttled(error: ClientError) -> bool:
+    """Whether the same call may be accepted a little later."""
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return _code(error) in _THROTTLED or status == 429 or status >= 500
+
+
+def through_throttling(call: Callable[[], T], stopping: threading.Event) -> T:
+    """Call until it is not throttled, with full jitter; once `stopping` is set, no more.
+
+    Only for calls that may be made twice.
+
+    Raises:
+        ClientError: it was throttled for too long, or says something else.
+    """
+    for attempt in range(TRIES):
+        try:
+            return call()
+        except ClientError as error:
+            if not is_throttled(error) or attempt == TRIES - 1:
+                raise
+            longest = min(_LONGEST_WAIT, 0.5 * 2**attempt)
+            if stopping.wait(random.uniform(0, longest)):  # noqa: S311 - not for secrets
+                raise
+    raise AssertionError("the last try returns or raises")

@@ -1,0 +1,232 @@
+"""The commands that act on many, on moto: what is shown, asked, done and told."""
+
+import io
+import json
+import os
+import pty
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from actonce import console
+from actonce.aws import Stack
+from actonce.cli import app
+from actonce.commands import dead_letters as dead_letters_command
+from actonce.commands import many
+from actonce.commands import unstarted as unstarted_command
+from actonce.console import SafeConsole
+from actonce.deployed import MessageReader
+from actonce.errors import Failed, Interrupted, WrongUse
+from tests.cli.test_deciding import dead, ids_left, ledger, row
+from tests.cli.test_queue_peek import fill
+from tests.hostile import HOSTILE_SENT
+
+__all__ = ["ledger"]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(ledger: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process; its exit status, output and errors."""
+    for command in (dead_letters_command, unstarted_command):
+        monkeypatch.setattr(command, "find_stack", lambda _: ledger)
+    monkeypatch.setattr(unstarted_command, "message_reader", lambda _: MessageReader())
+
+    def run_it(*arguments: str) -> tuple[int, str, str]:
+        status = 0
+        monkeypatch.setattr(console, "out", SafeConsole())
+        monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
+        capsys.readouterr()
+        try:
+            app(list(arguments), standalone_mode=False)
+        except Failed as error:
+            status = error.exit_status
+            print(f"actonce: {error}", file=sys.stderr)
+        except typer.Exit as error:
+            status = error.exit_code
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return run_it
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    """Somebody sits there and says that."""
+    monkeypatch.setattr(console, "can_ask", lambda: True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+
+
+def test_few_are_listed_and_many_are_grouped(
+    ledger: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many, "GROUPED_FROM", 5)
+    for number in range(6):
+        dead(ledger, f"m-{number}", number)
+    status, out, _ = run("dead-letters", "list")
+    first, headers, group = out.splitlines()
+    assert (status, first) == (0, "6 messages wait for a decision:")
+    assert headers.split() == ["Number", "Reason", "Error", "Oldest", "Newest", "For", "example"]
+    assert group.split()[:3] == ["6", "not_performed", "NotPerformed"]
+    assert len(run("dead-letters", "list", "--each")[1].splitlines()) == 7
+    assert len(run("dead-letters", "list", "--limit", "5")[1].splitlines()) == 6
+    told = json.loads(run("dead-letters", "list", "--json")[1])
+    assert (len(told["dead_letters"]), told["groups"][0]["count"]) == (6, 6)
+
+
+def test_no_is_no_and_yes_is_yes(ledger: Stack, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    dead(ledger, "m-1")
+    for answer in ("n\n", "\n", "", "ja\n"):
+        answered(monkeypatch, answer)
+        status, out, err = run("dead-letters", "reject", "--all", "--note", "x")
+        assert status == 1
+        assert "To reject: 1 messages" in out
+        assert "Reject these 1? [y/N]" in err
+        assert "Nothing was done." in err
+        assert row(ledger, "m-1")["outcome"] == "dead_letter"
+    answered(monkeypatch, "y\n")
+    status, out, _ = run("dead-letters", "reject", "--all", "--note", "x")
+    assert (status, out.splitlines()[-1]) == (0, "Decided: 1")
+    assert row(ledger, "m-1")["outcome"] == "rejected"
+
+
+def test_a_dry_run_shows_and_does_nothing(ledger: Stack, run: Run) -> None:
+    dead(ledger, "m-1")
+    retry = ("dead-letters", "retry", "--all", "--dry-run")
+    status, out, _ = run(*retry)
+    assert (status, out.splitlines()[0]) == (
+        0,
+        "To retry: 1 messages that wait for a decision",
+    )
+    told = json.loads(run(*retry, "--json")[1])
+    assert (told["dry_run"], told["shown"], len(told["dead_letters"])) == (True, 1, 1)
+    assert ids_left(ledger) == ["m-1"]
+
+
+def test_one_that_is_not_decided_is_told_and_is_a_failure(ledger: Stack, run: Run) -> None:
+    dead(ledger, "m-1")
+    dead(ledger, "m-2")
+    ledger.dynamodb.delete_item(TableName="rows", Key={"message_id": {"S": "m-2"}})
+    resolve = ("dead-letters", "resolve", "--all", "--note", "x", "--yes")
+    told = json.loads(run(*resolve, "--json", "--limit", "1")[1])
+    assert [one["end"] for one in told["decided"]] == ["decided"]
+    status, out, err = run(*resolve)
+    assert (status, out.splitlines()[-1]) == (1, "Not decided: 1")
+    assert err.startswith("m-2: Its row is gone")
+    assert "1 of 1 were not decided" in err
+
+
+def test_nothing_to_decide_is_no_failure(run: Run) -> None:
+    assert run("dead-letters", "retry", "--all", "--yes")[:2] == (
+        0,
+        "No message waits for this decision.\n",
+    )
+    status, out, _ = run("dead-letters", "retry", "--all", "--yes", "--json")
+    assert (status, json.loads(out)["shown"]) == (0, 0)
+
+
+def test_each_is_told_if_asked_for(ledger: Stack, run: Run) -> None:
+    dead(ledger, "m-1")
+    out = run("dead-letters", "retry", "--all", "--yes", "--each")[1]
+    assert out.splitlines()[-2:] == ["m-1: Decided: retry.", "Decided: 1"]
+
+
+def test_hostile_texts_break_no_table(
+    ledger: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many, "GROUPED_FROM", 2)
+    for number in range(3):
+        name = f"sha256-{number}"
+        dead(
+            ledger, f"{number} {HOSTILE_SENT}"[:200], number, execution_name=name, error="x" * 3000
+        )
+    status, out, _ = run("dead-letters", "list")
+    assert status == 0
+    assert "\x1b" not in out
+    assert "not_performed" in out
+    assert max(len(line) for line in out.splitlines()) <= 200
+
+
+def test_many_kinds_are_cut_short_and_counted(
+    ledger: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many, "GROUPED_FROM", 2)
+    monkeypatch.setattr(many, "MOST_GROUPS", 3)
+    for number in range(5):
+        dead(ledger, f"m-{number}", number, error=f"Error{number}")
+    out = run("dead-letters", "list")[1]
+    assert out.splitlines()[-1] == "and 2 of 2 more kinds"
+
+
+def test_what_is_discarded_is_told_with_its_file(
+    ledger: Stack, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(ledger, 3)
+    monkeypatch.chdir(tmp_path)
+    discard = ("unstarted", "discard", "--all", "--note", "x", "--yes")
+    status, out, _ = run(*discard, "--match", "body 1")
+    (file,) = tmp_path.iterdir()
+    assert (status, out.splitlines()[-1]) == (0, f"Discarded: 1, kept in {file.name}")
+    assert len(file.read_text().splitlines()) == 1
+    assert "2 deliveries" in run("unstarted", "redrive", "--all", "--dry-run")[1]
+    status, out, _ = run("unstarted", "redrive", "--all", "--yes", "--json")
+    told = json.loads(out)
+    assert (status, told["redriven"], told["left"]) == (0, 2, 0)
+    assert run(*discard)[:2] == (0, "Nothing of this lies in UnstartedQueue.\n")
+    assert len(list(tmp_path.iterdir())) == 1
+    assert run("unstarted", "discard", "no-such", "--note", "x")[0] == 1
+
+
+def test_ctrl_c_is_130_and_says_how_to_go_on() -> None:
+    left = [7]
+    with many.acting("Deciding", 10, lambda: left[0]) as (tell, early):
+        tell(3)
+        raise KeyboardInterrupt
+    (error,) = early
+    assert isinstance(error, Interrupted)
+    assert error.exit_status == 130
+    assert "3 of 10 were seen to, the other 7 wait as before" in str(error)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "unstarted redrive --all",  # nobody can be asked
+        "unstarted discard some-id --note ",
+        "unstarted discard --all --note x",
+        "dead-letters retry",
+        "dead-letters retry --all",
+        "dead-letters retry --all --json",
+        "dead-letters retry --all m-1 --yes",
+        "dead-letters retry --all --yes --reason refused",
+        "dead-letters retry m-1 --reason rejected",
+        "dead-letters retry m-1 --rate 5",
+        "dead-letters retry m-1 --dry-run",
+        "dead-letters resolve m-1 --note ",
+        "dead-letters reject --all --yes --note ",
+        "dead-letters list --reason refused",
+        "dead-letters list --before yesterday",
+    ],
+)
+def test_what_cannot_be_asked_for_is_wrong_use_before_anything_is_read(line: str) -> None:
+    with pytest.raises(WrongUse):
+        app(line.split(" "), standalone_mode=False)
+
+
+def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    everything: dict[str, Any] = {"before": None, "match": None, "limit": None}
+    how = many.Many.asked_for({}, **everything)
+    with pytest.raises(WrongUse, match="Nobody can be asked"):
+        how.check(None, every=True)
+    leader, follower = pty.openpty()
+    with os.fdopen(follower, "w+b", buffering=0) as raw:
+        terminal = io.TextIOWrapper(raw)
+        monkeypatch.setattr(sys, "stdin", terminal)
+        monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
+        console.err.file = terminal
+        how.check(None, every=True)
+    os.close(leader)
