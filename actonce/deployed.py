@@ -33,6 +33,7 @@ from deduplication.refusal import Reason, Refusal  # noqa: E402
 from deduplication.unstarted import (  # noqa: E402
     SOURCE_ATTRIBUTES,
     UnstartedQueue,
+    has_room,
     unstarted_attributes,
 )
 from histories.day_file import FILE_NAME, folder_of, json_line  # noqa: E402
@@ -89,6 +90,7 @@ __all__ = [
     "execution_name_of_stored",
     "executions_between",
     "folder_of",
+    "has_room",
     "json_line",
     "json_object",
     "message_id_of",

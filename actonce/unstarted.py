@@ -16,8 +16,11 @@ from actonce.deployed import (
     Message,
     MessageReader,
     Reason,
+    Refusal,
+    has_room,
     stored_message_id,
     timestamp,
+    unstarted_attributes,
 )
 from actonce.queue_peek import Queued, QueueReader, event_form
 from actonce.sending import MAX_BYTES, for_fifo
@@ -129,6 +132,12 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
         message_attributes=own,
     )
     message = reader.read_whole(delivery)  # a person looks for it by its id
+    if (
+        handed_on is None
+        and isinstance(message, Refusal)
+        and not has_room(queued.body, unstarted_attributes(delivery, message))
+    ):  # the starter had no room for the reason, so it is read again
+        reason, detail = str(message.reason), message.detail
     return Unstarted(
         queued=queued,
         reason=reason,

@@ -1,5 +1,6 @@
 """Handing a refused delivery on to UnstartedQueue, whole and with its reason."""
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -89,20 +90,26 @@ def _fifo(delivery: Delivery) -> _Fifo:
     }
 
 
-class NoRoomForAReason(Exception):
-    """Beside so large a body there is no room for why it is refused.
-
-    Then only SQS itself can move the message, whole and without a reason, after `maxReceiveCount`
-    receives; so it comes back at once, until that many are over.
-    """
-
-    comes_back_after = 0.0
-
-
-def _check_room(body: str, attributes: Mapping[str, Mapping[str, str]]) -> None:
+def has_room(body: str, attributes: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether SQS takes a message of this body with these attributes."""
     texts = [text for name, value in attributes.items() for text in (name, *value.values())]
-    if sum(len(text.encode("utf-8", "surrogatepass")) for text in (body, *texts)) > LARGEST_MESSAGE:
-        raise NoRoomForAReason
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in (body, *texts))
+    return size <= LARGEST_MESSAGE
+
+
+def _as_they_came(delivery: Delivery) -> dict[str, Any]:
+    """The producer's attributes in SQS's form; with them the message is no larger than it was."""
+    return {
+        name: {
+            "DataType": value["dataType"],
+            **(
+                {"BinaryValue": base64.b64decode(value["binaryValue"])}
+                if value.get("binaryValue") is not None
+                else {"StringValue": value.get("stringValue")}
+            ),
+        }
+        for name, value in delivery.message_attributes.items()
+    }
 
 
 class UnstartedQueue:
@@ -115,13 +122,15 @@ class UnstartedQueue:
     def hand_on(self, delivery: Delivery, refusal: Refusal) -> None:
         """Send the delivery there, body verbatim.
 
+        Beside a body of nearly 1 MiB there is no room for the reason. Then it goes with the
+        attributes that it came with, as SQS itself would move it; whoever looks reads it again.
+
         Raises:
             ClientError: it could not be sent. The delivery must then not be acknowledged.
-            NoRoomForAReason: nor can it ever be; after `maxReceiveCount` receives SQS itself moves
-                it to the same queue.
         """
         attributes = unstarted_attributes(delivery, refusal)
-        _check_room(delivery.body, attributes)
+        if not has_room(delivery.body, attributes):
+            attributes = _as_they_came(delivery)
         self.sqs.send_message(
             QueueUrl=self._queue_url,
             MessageBody=delivery.body,

@@ -414,3 +414,9 @@ def test_an_entry_that_the_starter_did_not_read_is_known_by_its_id_all_the_same(
     assert isinstance(too_large, Refusal)
     assert too_large.message_id is None
     assert read(handed_on(body, {}, too_large)).message_id == "m-1"
+
+
+def test_the_reason_of_what_had_no_room_for_it_is_read_again() -> None:
+    body = json.dumps({"message_id": "vast", "x": "y" * (1024 * 1024 - 100)})
+    entry = read(queued(body, {}))
+    assert (entry.reason, entry.message_id) == ("too_large", "vast")

@@ -6,7 +6,7 @@ from botocore.exceptions import ClientError
 
 from deduplication.delivery import Delivery
 from deduplication.refusal import Reason, Refusal
-from deduplication.unstarted import UnstartedQueue, unstarted_attributes
+from deduplication.unstarted import LARGEST_MESSAGE, UnstartedQueue, unstarted_attributes
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import delivery, text_attribute
 
@@ -95,3 +95,16 @@ def test_a_queue_that_is_not_there_is_raised(aws: MotoAws) -> None:
     aws.sqs.delete_queue(QueueUrl=aws.unstarted_queue)
     with pytest.raises(ClientError):
         UnstartedQueue(aws.sqs, aws.unstarted_queue).hand_on(delivery("{}"), REFUSAL)
+
+
+def test_beside_a_body_of_nearly_a_mebibyte_it_goes_as_it_came(aws: MotoAws) -> None:
+    own = {
+        "tenant": text_attribute("a"),
+        "picture": {"dataType": "Binary.png", "binaryValue": "AAEC"},
+    }
+    body = "x" * (LARGEST_MESSAGE - 100)
+    message = handed_on(aws, delivery(body, message_attributes=own))
+    assert message["Body"] == body
+    assert set(message["MessageAttributes"]) == {"tenant", "picture"}
+    assert message["MessageAttributes"]["picture"]["BinaryValue"] == b"\x00\x01\x02"
+    assert message["MessageAttributes"]["tenant"]["StringValue"] == "a"
