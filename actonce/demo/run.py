@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,7 +91,7 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
             shutil.rmtree(folder, ignore_errors=True)
     try:
         _, stack = lifecycle.up(paths, say, parameters=settings.parameters, fresh=not settings.keep)
-        reader = _reader(stack)
+        reader = reader_of(stack)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
         with contextlib.ExitStack() as whole_run:
@@ -100,7 +100,7 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
                 lifecycle.warm(stack)
                 say("Sending, and waiting for rest")
                 started = time.monotonic()
-                sent = _send(stack, reader, source, record)
+                sent = send(stack, reader, source, record)
                 ready = (
                     whole_run.enter_context(ready_audit.starting(paths.sent))
                     if settings.audit
@@ -151,15 +151,23 @@ def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.P
     return source, faults.plan(message_ids, settings.level, settings.seed, deliver_again=False)
 
 
-def _send(
-    stack: Stack, reader: MessageReader, source: bytes, record: SentRecord
+def send(
+    stack: Stack, reader: MessageReader, source: bytes, record: SentRecord | None = None
 ) -> list[outcome.Sent]:
+    """Send the lines of a file, and return what SQS accepted.
+
+    Args:
+        stack: to whose queue.
+        reader: of the stack's messages.
+        source: the file's bytes.
+        record: is told what was accepted.
+    """
     sent: list[outcome.Sent] = []
     with console.progress("Sent", source.count(b"\n") + 1) as bar:
 
         def report(ends: Sequence[End]) -> None:
             accepted = [end for end in ends if isinstance(end, Accepted)]
-            if accepted:
+            if accepted and record is not None:
                 record.append(accepted)
             for end in ends:
                 if isinstance(end, Accepted):
@@ -190,7 +198,7 @@ def _practice(body: str) -> str:
         return "none"
 
 
-def _reader(stack: Stack) -> MessageReader:
+def reader_of(stack: Stack) -> MessageReader:
     """Reads messages as the deployed starter does."""
     configuration = stack.lambda_.get_function_configuration(FunctionName=stack.starter_function)
     variables = configuration["Environment"]["Variables"]
@@ -204,36 +212,46 @@ def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.
     return outcome.Sent(sqs_message_id, message.stored_message_id, message.execution_name)
 
 
-def wait_for_rest(stack: Stack, *, expected: int) -> None:
+def wait_for_rest(
+    stack: Stack,
+    *,
+    expected: int,
+    quiet_seconds: float = QUIET_SECONDS,
+    may_rest: Callable[[], bool] = lambda: True,
+) -> None:
     """Wait until no message is under way: each is done, refused, or waits for a decision.
 
     Args:
         stack: to watch.
         expected: executions there may be, for the progress bar.
+        quiet_seconds: longest wait for anything to move.
+        may_rest: False while bad weather is still to be waited for.
 
     Raises:
-        Failed: nothing moved for `QUIET_SECONDS`.
+        Failed: nothing moved for `quiet_seconds`.
     """
     last, since = None, time.monotonic()
     with console.progress("Acted on", expected) as bar:
         while True:
+            asked = time.monotonic()
             queued = depth(stack, stack.requests_queue)
             running = records.execution_names(stack, "RUNNING")
             waiting = records.waiting(stack) if not queued and running else set()
-            if not queued and running <= waiting:
+            if not queued and running <= waiting and may_rest():
                 return
             now = (queued, frozenset(running))
-            if now != last:
+            if now != last or not may_rest():
                 last, since = now, time.monotonic()
-            elif time.monotonic() - since > QUIET_SECONDS:
+            elif time.monotonic() - since > quiet_seconds:
                 raise Failed(
-                    f"Nothing has moved for {QUIET_SECONDS:.0f} s: {queued} messages in "
+                    f"Nothing has moved for {quiet_seconds:.0f} s: {queued} messages in "
                     f"RequestsQueue, {len(running - waiting)} executions under way, such as "
                     f"{min(running - waiting, default='none')}."
                 )
             # What waits in the queue may be a duplicate, so the bar can only say: not yet.
             bar.update(max(0, expected - len(running) - queued))
-            time.sleep(POLL_SECONDS)
+            # Where there is much to look at, looking takes long, and must not be all that is done.
+            time.sleep(max(POLL_SECONDS, time.monotonic() - asked))
 
 
 def depth(stack: Stack, queue_url: str) -> int:

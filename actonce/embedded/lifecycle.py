@@ -436,13 +436,16 @@ def _sam(arguments: list[str], paths: Paths, **variables: str) -> None:
         raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {paths.deploy_log}.")
 
 
-def warm(stack: Stack) -> None:
+def warm(stack: Stack, effects: int = _WARM_EFFECTS) -> None:
     """Start as many processes of the functions as a load keeps busy, by calls that change nothing.
 
-    In growing waves: all at once they would overrun Lambda's 10 s init limit and the effect's
-    time-out on a machine that is busy.
+    Args:
+        stack: on the embedded AWS.
+        effects: processes of the effect's function.
     """
-    for wave in range(1, _WARM_EFFECTS + 1, _WARM_WAVE):
+    # In growing waves: all at once they would overrun Lambda's 10 s init limit and the effect's
+    # time-out on a machine that is busy.
+    for wave in range(1, effects + 1, _WARM_WAVE):
         _call_at_once(stack, wave)
 
 
