@@ -28,7 +28,7 @@ from actonce.commands.embedded import parsed_parameters
 from actonce.errors import Failed, WrongUse
 from actonce.weather.figures import Figures
 from actonce.weather.kinds import MEASURED, Shown
-from actonce.weather.showing import Showing, show
+from actonce.weather.showing import show
 from bench.deployments import deployed, last_tag, sources_at
 
 NOW = "as it is"
@@ -68,7 +68,7 @@ def run_all(
         for name, stack in stacks.items():
             _SAY.print(f"{shown.weather.name}, {name}: {shown.weather.says}", style="dim")
             try:
-                found = show(stack, shown, Showing(seed, quiet_seconds))
+                found = show(stack, shown, seed, quiet_seconds)
             except Failed as error:
                 _SAY.print(str(error), style="red", markup=False)
                 rows.append({"stack": name, "weather": shown.weather.name, "failed": str(error)})

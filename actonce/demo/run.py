@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,16 +24,26 @@ from actonce.errors import Failed, WrongUse
 from actonce.fifo_sending import FifoIds, FifoSender
 from actonce.sending import Accepted, End, Line, Sender, read_lines
 from actonce.sent_record import SentRecord
+from actonce.weather.sky import Sky, Weather
+from actonce.weather.stack import under
 
 QUIET_SECONDS = 120.0
 """Longest wait for anything to move; rounds of an unknown outcome take far less."""
+
+WARM_IN_WEATHER = 16
+"""Processes of the effect's function: what had to wait comes all at once when it is over."""
 
 POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was asked for; see `actonce demo --help`."""
+    """What was asked for; see `actonce demo --help`.
+
+    Attributes:
+        weather: that all is sent into; None for the calm.
+        quiet_seconds: longest wait for anything to move.
+    """
 
     messages: int
     seed: int
@@ -42,6 +52,8 @@ class Settings:
     keep: bool
     parameters: dict[str, str] | None
     audit: bool = False
+    weather: Weather | None = None
+    quiet_seconds: float = QUIET_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +65,22 @@ class Result:
     second: second_count.SecondCount | None
 
 
-def run(settings: Settings, paths: Paths, say: Say = console.say) -> Result:
+def run(settings: Settings, paths: Paths, say: Say = console.say, sky: Sky | None = None) -> Result:
     """Run the demo.
 
     Args:
         settings: what was asked for.
         paths: of the embedded AWS.
         say: told what is being done.
+        sky: has the weather that was asked for when the messages are sent; may be changed by others
+            meanwhile. None where no weather is asked for.
 
     Raises:
         WrongUse: another demo runs on this embedded AWS.
         Failed: the stack did not come up, or its messages did not come to rest.
     """
     with _alone(paths):
-        return _run_alone(settings, paths, say)
+        return _run_alone(settings, paths, say, sky)
 
 
 @contextlib.contextmanager
@@ -84,7 +98,7 @@ def _alone(paths: Paths) -> Iterator[None]:
         yield
 
 
-def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
+def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> Result:
     was_up = lifecycle.running(paths) is not None
     if not settings.keep:
         for folder in (paths.sent, paths.records):
@@ -95,11 +109,13 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
         with contextlib.ExitStack() as whole_run:
-            with faults.deployed(stack, paths.faults, planned):
+            with faults.deployed(stack, paths.faults, planned), _under(stack, sky):
                 say("Warming the functions")
-                lifecycle.warm(stack)
+                lifecycle.warm(stack, *([] if sky is None else [WARM_IN_WEATHER]))
                 say("Sending, and waiting for rest")
                 started = time.monotonic()
+                if sky is not None and settings.weather is not None:
+                    sky.change(settings.weather)
                 sent = send(stack, reader, source, record)
                 ready = (
                     whole_run.enter_context(ready_audit.starting(paths.sent))
@@ -107,12 +123,13 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
                     else None
                 )
                 expected = len({message.execution_name for message in sent} - {None})
-                wait_for_rest(stack, expected=expected)
+                resting = Resting(expected, settings.quiet_seconds, sky)
+                wait_for_rest(stack, resting)
                 by_operator = Counter[str]()
                 if settings.level is faults.Level.MANY:
                     say("An operator has every other dead letter tried again")
                     by_operator["operator retried"] = by_hand.retry_every_other(stack)
-                    wait_for_rest(stack, expected=expected)
+                    wait_for_rest(stack, resting)
                 seconds = time.monotonic() - started
             if ready is not None:
                 say("Collecting the records")
@@ -131,6 +148,10 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         raise
     interruptions = faults.injected(paths.faults) if planned else Counter[str]()
     return Result(counted, interruptions + by_operator, second)
+
+
+def _under(stack: Stack, sky: Sky | None) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext() if sky is None else under(stack, sky)
 
 
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:
@@ -212,44 +233,52 @@ def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.
     return outcome.Sent(sqs_message_id, message.stored_message_id, message.execution_name)
 
 
-def wait_for_rest(
-    stack: Stack,
-    *,
-    expected: int,
-    quiet_seconds: float = QUIET_SECONDS,
-    may_rest: Callable[[], bool] = lambda: True,
-) -> None:
-    """Wait until no message is under way: each is done, refused, or waits for a decision.
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """What is waited for.
 
-    Args:
-        stack: to watch.
+    Attributes:
         expected: executions there may be, for the progress bar.
         quiet_seconds: longest wait for anything to move.
-        may_rest: False while bad weather is still to be waited for.
+        sky: nothing has come to rest before its bad weather is over; None for the calm.
+    """
+
+    expected: int
+    quiet_seconds: float = QUIET_SECONDS
+    sky: Sky | None = None
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether no outage is to be waited for."""
+        return self.sky is None or self.sky.is_over()
+
+
+def wait_for_rest(stack: Stack, resting: Resting) -> None:
+    """Wait until no message is under way: each is done, refused, or waits for a decision.
 
     Raises:
-        Failed: nothing moved for `quiet_seconds`.
+        Failed: nothing moved for too long.
     """
     last, since = None, time.monotonic()
-    with console.progress("Acted on", expected) as bar:
+    with console.progress("Acted on", resting.expected) as bar:
         while True:
             asked = time.monotonic()
             queued = depth(stack, stack.requests_queue)
             running = records.execution_names(stack, "RUNNING")
             waiting = records.waiting(stack) if not queued and running else set()
-            if not queued and running <= waiting and may_rest():
+            if not queued and running <= waiting and resting.is_calm:
                 return
             now = (queued, frozenset(running))
-            if now != last or not may_rest():
+            if now != last or not resting.is_calm:
                 last, since = now, time.monotonic()
-            elif time.monotonic() - since > quiet_seconds:
+            elif time.monotonic() - since > resting.quiet_seconds:
                 raise Failed(
-                    f"Nothing has moved for {quiet_seconds:.0f} s: {queued} messages in "
+                    f"Nothing has moved for {resting.quiet_seconds:.0f} s: {queued} messages in "
                     f"RequestsQueue, {len(running - waiting)} executions under way, such as "
                     f"{min(running - waiting, default='none')}."
                 )
             # What waits in the queue may be a duplicate, so the bar can only say: not yet.
-            bar.update(max(0, expected - len(running) - queued))
+            bar.update(max(0, resting.expected - len(running) - queued))
             # Where there is much to look at, looking takes long, and must not be all that is done.
             time.sleep(max(POLL_SECONDS, time.monotonic() - asked))
 

@@ -10,7 +10,7 @@ from actonce.aws import Stack
 from actonce.delivery_log import log_lines
 from actonce.demo.outcome import Sent, judge
 from actonce.demo.records import Records
-from actonce.weather.sky import Fate, Sky
+from actonce.weather.sky import Sky
 
 _SQS_REQUESTS_OF_A_BATCH = 2
 _HISTORIES_AT_ONCE = 4
@@ -87,8 +87,7 @@ def figures(
     """
     own = of_run(found, sent)
     counted = judge(sent, own, 0, ordered=False)
-    exiled = sum(counted.refused.values())
-    done = counted.distinct - counted.awaiting_decision - exiled - counted.lost
+    done = len(own.effects)
     ended = _ended(stack, sent, own)
     sqs_calls = sum(
         number for (what, _), number in sky.counts.items() if what in _FUNCTIONS_SQS_CALLS
@@ -102,7 +101,7 @@ def figures(
         weather=sky.weather.name,
         messages=counted.distinct,
         decisions=counted.awaiting_decision,
-        exiled=exiled,
+        exiled=_exiled(sent, own),
         twice=counted.acted_on_twice,
         lost=counted.lost,
         of_quota=None if share is None else round(share, 2),
@@ -111,18 +110,24 @@ def figures(
             (_SQS_REQUESTS_OF_A_BATCH * batches + sqs_calls) / max(1, counted.distinct), 2
         ),
         after_seconds=(
-            round(ended - sky.over_at(counted.distinct), 1) if done == counted.distinct else None
+            round(ended - sky.over_at(counted.distinct), 1)
+            if not (counted.awaiting_decision or own.refused or counted.lost)
+            else None
         ),
         seconds=round(ended - sky.began, 1),
-        did_not_pass=sum(
-            number for (_, fate), number in sky.counts.items() if fate is not Fate.PASSES
-        ),
+        did_not_pass=sky.refused,
     )
 
 
 _FUNCTIONS_SQS_CALLS = frozenset(
     {"SendMessage", "SendMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch"}
 )
+
+
+def _exiled(sent: Collection[Sent], own: Records) -> int:
+    """Different messages, of which at least one sending is in UnstartedQueue."""
+    refused = {source for source, _ in own.refused}
+    return len({message.message_id for message in sent if message.sqs_message_id in refused})
 
 
 def of_run(found: Records, sent: Collection[Sent]) -> Records:

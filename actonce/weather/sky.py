@@ -135,6 +135,11 @@ class Sky:
         """Whether nothing is down any more; a quota is for ever."""
         return self.clock() >= self.began + self.weather.down_seconds
 
+    @property
+    def refused(self) -> int:
+        """How many calls did not pass."""
+        return self.weathers.total()
+
     def over_at(self, messages: int) -> float:
         """When the bad weather ends: the outage, the last failing `find`, or a quota.
 
