@@ -76,6 +76,7 @@ class Trouble:
             self.over.set()
             for thread in threads:
                 thread.join()
+            self.sky.change(CALM)
 
     def _watched(self, work: Any) -> None:
         try:
@@ -89,14 +90,13 @@ class Trouble:
             if self.over.wait(0.2):
                 return
         for weather in itertools.cycle(self.weathers):
-            _SAY.print(f"{weather.name}: {weather.says}", style="dim", markup=False)
+            _SAY.print(f"{weather.name}: {weather.says}", style="dim", soft_wrap=True)
             self.sky.change(weather)
             if self.over.wait(self.spell_seconds):
-                break
+                return
             self.sky.change(CALM)
             if self.over.wait(self.spell_seconds * _CALM_SHARE):
-                break
-        self.sky.change(CALM)
+                return
 
     def _kill(self) -> None:
         while len(self.killed) < self.kills and not self.over.wait(1.0):
