@@ -195,7 +195,7 @@ def main(
         level=faults.Level.MANY,
         file=None,
         keep=False,
-        parameters=kinds.parameters(known, {"Strategy": strategy.value, **_PACED}),
+        parameters=kinds.parameters(known, {"Strategy": strategy.value}, _PACED),
         audit=audited,
         weather=weathers[0],
         quiet_seconds=deadline,
@@ -228,8 +228,8 @@ def main(
     raise typer.Exit(0 if told["good"] else 1)
 
 
-# Faults are not weather: what overruns is waited for, so the time-out is the embedded AWS's own.
-_PACED = {"EffectTimeoutSeconds": "6"}
+# What overruns its time-out is waited for, and back-offs are shorter where the patience is.
+_PACED = {"EffectTimeoutSeconds": "6", "PatienceSeconds": "900"}
 
 
 if __name__ == "__main__":

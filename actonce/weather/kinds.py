@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from actonce.weather.sky import DYNAMODB, LAMBDA, PROVIDER, STEP_FUNCTIONS, Weather
 from actonce.weather.token_bucket import Quota
@@ -149,9 +148,9 @@ DEMO = {
     "outage": Shown(
         Weather(
             "outage",
-            "Step Functions and the provider are down for 30 s.",
+            "Step Functions and the provider are down for 20 s.",
             down=frozenset({STEP_FUNCTIONS, PROVIDER}),
-            down_seconds=30,
+            down_seconds=20,
         ),
         200,
     ),
@@ -176,6 +175,21 @@ PARAMETERS: Mapping[str, str] = {
 AWS's default, which are shorter on the embedded AWS otherwise."""
 
 
-def parameters(known: frozenset[str], given: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """`PARAMETERS`, as far as a stack has them, with what is given in their place."""
-    return {name: value for name, value in PARAMETERS.items() if name in known} | dict(given or {})
+IN_BRIEF = {"PatienceSeconds": "120"}
+"""Beside `PARAMETERS` for the demo: back-offs are shorter where the patience is."""
+
+
+def parameters(
+    known: frozenset[str],
+    given: Mapping[str, str] | None = None,
+    instead: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Values of a stack's parameters for bad weather.
+
+    Args:
+        known: the parameters that the stack has; others are left out.
+        given: by whoever asks; stand above all, known or not.
+        instead: of `PARAMETERS`.
+    """
+    values = {**PARAMETERS, **(instead or {})}
+    return {name: value for name, value in values.items() if name in known} | dict(given or {})
