@@ -10,7 +10,7 @@ from actonce.aws import Stack
 from actonce.delivery_log import log_lines
 from actonce.demo.outcome import Sent, judge
 from actonce.demo.records import Records
-from actonce.weather.sky import Sky
+from actonce.weather.sky import LAMBDA, PROVIDER, Sky
 
 _SQS_REQUESTS_OF_A_BATCH = 2
 _HISTORIES_AT_ONCE = 4
@@ -26,8 +26,8 @@ class Figures:
         exiled: messages in UnstartedQueue; nothing was wrong with any of them.
         twice: acted on more than once.
         lost: that ended nowhere.
-        of_quota: how much was done, over what the quota would have let pass meanwhile; None if the
-            weather has no quota.
+        of_quota: calls that were needed, over what the quota would have let pass meanwhile; a call
+            that was made again for the same delivery was not. None if the weather has no quota.
         transitions: of the state machine, each repeat of a state counted, for one message; None
             where no execution is started.
         sqs_requests: for one message: a receive and a delete for each batch, and what the function
@@ -87,13 +87,13 @@ def figures(
     """
     own = of_run(found, sent)
     counted = judge(sent, own, 0, ordered=False)
-    done = len(own.effects)
+    calls = _calls(own)
     ended = _ended(stack, sent, own)
     sqs_calls = sum(
         number for (what, _), number in sky.counts.items() if what in _FUNCTIONS_SQS_CALLS
     )
     batches = _batches(stack) - before.batches
-    share = sky.share_of_quota(done)
+    share = sky.share_of_quota(calls)
     transitions = None
     if stack.ledger_table is None:
         transitions = round(_transitions(stack, own) / max(1, counted.distinct), 2)
@@ -110,7 +110,7 @@ def figures(
             (_SQS_REQUESTS_OF_A_BATCH * batches + sqs_calls) / max(1, counted.distinct), 2
         ),
         after_seconds=(
-            round(ended - sky.over_at(counted.distinct), 1)
+            round(ended - sky.over_at(calls), 1)
             if not (counted.awaiting_decision or own.refused or counted.lost)
             else None
         ),
@@ -122,6 +122,19 @@ def figures(
 _FUNCTIONS_SQS_CALLS = frozenset(
     {"SendMessage", "SendMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch"}
 )
+
+
+def _calls(own: Records) -> dict[str, int]:
+    """Calls that were needed: one for each sending that came to an end, one for each effect."""
+    sendings = len(
+        {
+            line["sqs_message_id"]
+            for line in own.deliveries
+            if line["end"] in {"started", "suppressed"}
+        }
+    )
+    effects = len(own.effects)
+    return {"StartExecution": sendings, "PutItem": sendings, PROVIDER: effects, LAMBDA: effects}
 
 
 def _exiled(sent: Collection[Sent], own: Records) -> int:

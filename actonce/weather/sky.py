@@ -140,22 +140,28 @@ class Sky:
         """How many calls did not pass."""
         return self.weathers.total()
 
-    def over_at(self, messages: int) -> float:
+    def over_at(self, calls: Mapping[str, int]) -> float:
         """When the bad weather ends: the outage, the last failing `find`, or a quota.
 
-        A quota's end is when it has let so many messages pass that never left it idle.
+        A quota's end is when it has let so many calls pass that never left it idle.
+
+        Args:
+            calls: of each thing that has a quota, as many as were needed.
         """
-        quotas = [quota.least_seconds(messages) for quota in self.weather.quotas.values()]
+        quotas = [quota.least_seconds(calls[what]) for what, quota in self.weather.quotas.items()]
         ends = self.began + max([self.weather.down_seconds, *quotas])
         return max(ends, self._last_bad_find)
 
-    def share_of_quota(self, done: int) -> float | None:
-        """What was done, over what the quota would have let pass until the last of it.
+    def share_of_quota(self, calls: Mapping[str, int]) -> float | None:
+        """The calls that were needed, over what the quota let pass until the last of them.
 
         None if the weather has no quota, or nothing passed.
+
+        Args:
+            calls: as of `over_at`.
         """
         shares = [
-            done / quota.most_calls(self._last_passed[what] - self._first[what])
+            calls[what] / quota.most_calls(self._last_passed[what] - self._first[what])
             for what, quota in self.weather.quotas.items()
             if what in self._last_passed
         ]

@@ -79,8 +79,8 @@ def test_a_call_over_its_quota_is_throttled_and_others_are_not(clock: Clock) -> 
     assert sky.weathers == {"throttled": 1}
     clock.now += 10
     assert sky.meets(STEP_FUNCTIONS, "StartExecution").fate is Fate.PASSES
-    assert sky.share_of_quota(26) == pytest.approx(26 / 85)
-    assert sky.over_at(85) == pytest.approx(1010)
+    assert sky.share_of_quota({"StartExecution": 26}) == pytest.approx(26 / 85)
+    assert sky.over_at({"StartExecution": 85}) == pytest.approx(1010)
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -97,8 +97,8 @@ def test_what_is_down_is_down_until_its_time_is_over(clock: Clock, silent: bool)
     clock.now += 0.2
     assert sky.meets(DYNAMODB, "PutItem").fate is Fate.PASSES
     assert sky.is_over()
-    assert sky.over_at(1) == pytest.approx(1090)
-    assert sky.share_of_quota(1) is None
+    assert sky.over_at({}) == pytest.approx(1090)
+    assert sky.share_of_quota({}) is None
 
 
 def test_find_fails_for_each_message_from_its_first_find_on(clock: Clock) -> None:
@@ -110,7 +110,7 @@ def test_find_fails_for_each_message_from_its_first_find_on(clock: Clock) -> Non
     clock.now += 1
     assert sky.finds("a").fate is Fate.PASSES
     assert sky.finds("b").fate is Fate.FAILS
-    assert sky.over_at(2) == pytest.approx(1010)
+    assert sky.over_at({}) == pytest.approx(1010)
     clock.now += 9
     assert sky.finds("b").fate is Fate.PASSES
 
