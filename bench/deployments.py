@@ -61,15 +61,19 @@ def deployed(sources: Path, given: Mapping[str, str]) -> Iterator[tuple[lifecycl
 
     Args:
         sources: the project's folder.
-        given: values of the stack's parameters besides those for bad weather; what this template
-            does not know is left out.
+        given: values of the stack's parameters besides those for bad weather; what an older
+            template does not know is left out.
 
     Raises:
         Failed: it did not come up.
     """
     known = local_stack.parameter_names(sources / "template.yaml")
-    values = kinds.parameters(known, {k: v for k, v in given.items() if k in known})
-    with tempfile.TemporaryDirectory(prefix="actonce-weather-") as folder:
+    # Of a parameter that not even today's template knows, `up` says so.
+    own = {k: v for k, v in given.items() if k in known or sources == PROJECT}
+    values = kinds.parameters(known, own)
+    with tempfile.TemporaryDirectory(
+        prefix="actonce-weather-", ignore_cleanup_errors=True
+    ) as folder:
         paths = Paths(Path(folder).resolve())
         options = [word for item in values.items() for word in ("-p", "=".join(item))]
         try:
@@ -83,12 +87,19 @@ def deployed(sources: Path, given: Mapping[str, str]) -> Iterator[tuple[lifecycl
                 check=False,
             )
             if up.returncode != 0:
-                raise Failed(f"The stack of {sources} did not come up: {up.stderr.strip()}")
+                raise Failed(f"The stack of {sources} did not come up: {_why(up.stderr, paths)}")
             told = json.loads(paths.state.read_text())
             state = lifecycle.State(told["pid"], told["port"], told["parameters"])
             yield state, Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
         finally:
             lifecycle.down(paths)
+
+
+def _why(said: str, paths: Paths) -> str:
+    """What the command said last, and what failed by sam's log, which is gone soon."""
+    lines = paths.deploy_log.read_text().splitlines() if paths.deploy_log.exists() else []
+    last = said.strip().splitlines()[-1:]
+    return " ".join([*last, *(line.strip() for line in lines if "FAILED" in line)])
 
 
 def _git(*arguments: str) -> str:
