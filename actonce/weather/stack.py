@@ -49,7 +49,7 @@ def under(stack: Stack, sky: Sky) -> Iterator[None]:
         stack: on the embedded AWS.
         sky: whose weather it is; it may change meanwhile.
     """
-    with proxy_before(str(stack.aws.endpoint_url), lambda request: _meet(sky, request)) as url:
+    with proxy_before(str(stack.aws.endpoint_url), lambda request: meet(sky, request)) as url:
         functions = {stack.starter_function: stack.ledger_table is not None}
         if stack.ledger_table is None:  # else the effect is in the consumer
             functions[stack.appointments_function] = True
@@ -87,7 +87,8 @@ def _wrap(stack: Stack, function: str, url: str, *, has_effect: bool) -> dict[st
     }
 
 
-def _meet(sky: Sky, request: Request) -> Forwarded | Answered | Unanswered:
+def meet(sky: Sky, request: Request) -> Forwarded | Answered | Unanswered:
+    """What a request of a function meets: an API call, or a question of `injected.weathered`."""
     if request.path.startswith("/weather/"):
         return _of_provider(sky, request.path.rpartition("/")[2], json.loads(request.body or "{}"))
     named, _, call = request.target.partition(".")
