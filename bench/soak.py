@@ -8,7 +8,6 @@ records. Exit status 1 if a message was acted on twice, lost or exiled, if the t
 there were fewer kills or weathers than asked for, or if it did not end before the deadline.
 """
 
-import itertools
 import json
 import os
 import platform
@@ -48,7 +47,8 @@ class Trouble:
 
     Attributes:
         kills: how often all functions are killed, evenly over the messages that are done.
-        weathers: one after the other, each for `spell_seconds`, with some calm after each.
+        weathers: one after the other, each for `spell_seconds`, with some calm after each; again
+            and again until all kills are done.
         killed: processes, one number for each time.
         error: what ended it before its time.
     """
@@ -89,14 +89,18 @@ class Trouble:
         while self.sky.weather is CALM:
             if self.over.wait(0.2):
                 return
-        for weather in itertools.cycle(self.weathers):
-            _SAY.print(f"{weather.name}: {weather.says}", style="dim", soft_wrap=True)
-            self.sky.change(weather)
-            if self.over.wait(self.spell_seconds):
-                return
-            self.sky.change(CALM)
-            if self.over.wait(self.spell_seconds * _CALM_SHARE):
-                return
+        turns = 0
+        # With the last kill most is done; what waits then for better weather is to get it.
+        while turns == 0 or len(self.killed) < self.kills:
+            for weather in self.weathers:
+                _SAY.print(f"{weather.name}: {weather.says}", style="dim", soft_wrap=True)
+                self.sky.change(weather)
+                if self.over.wait(self.spell_seconds):
+                    return
+                self.sky.change(CALM)
+                if self.over.wait(self.spell_seconds * _CALM_SHARE):
+                    return
+            turns += 1
 
     def _kill(self) -> None:
         took = 0.0
