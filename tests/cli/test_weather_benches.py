@@ -85,14 +85,17 @@ def test_what_does_not_end_in_time_has_failed() -> None:
 
 
 def _soaked(
-    outcome: Outcome = GOOD, *, kills: int = 2, differences: list[str] | None = None, met: str = ""
+    outcome: Outcome = GOOD,
+    *,
+    kills: int = 2,
+    differences: list[str] | None = None,
+    had: str = "throttled",
 ) -> bool:
-    sky = Sky()
-    sky.weathers = Counter([met or "throttled"])
     trouble = Trouble(
-        sky, Paths(Path("nowhere")), 10, 2, [kinds.MEASURED["throttled"].weather], 1.0
+        Sky(), Paths(Path("nowhere")), 10, 2, [kinds.MEASURED["throttled"].weather], 1.0
     )
     trouble.killed = [3] * kills
+    trouble.had = {had}
     second = None
     if differences is not None:
         second = SecondCount(Path("page"), differences)
@@ -106,7 +109,7 @@ def test_a_soak_is_good_only_if_everything_was_met_and_counted_twice() -> None:
     assert not _soaked(differences=["lost: 0 counted, 2 in the audit"])
     assert not _soaked(differences=None), "not audited"
     assert not _soaked(kills=1, differences=[])
-    assert not _soaked(met="find-down", differences=[])
+    assert not _soaked(had="find-down", differences=[])
 
 
 def test_the_soak_s_trouble_ends_with_the_run() -> None:
