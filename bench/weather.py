@@ -190,7 +190,7 @@ def _show(rows: Sequence[dict[str, Any]], machine: dict[str, Any]) -> None:
         table.add_row(*values.values())
     console = Console(width=200)
     console.print(table)
-    console.print(machine)
+    console.print(", ".join(f"{name} {value}" for name, value in machine.items()), markup=False)
 
 
 if __name__ == "__main__":
