@@ -19,8 +19,6 @@ def delivery_lines(
 ) -> Iterator[Line]:
     """Lines of the stream that hold a word, oldest first; see `deduplication.delivery_record`.
 
-    Lambda's own lines (START, REPORT and the like) and metrics stand between them in the log.
-
     Args:
         stack: whose starter wrote them.
         word: a term of a filter pattern.
@@ -29,6 +27,23 @@ def delivery_lines(
 
     Yields:
         Each line, with `log_event`, its text.
+    """
+    for text in log_lines(stack, word, since=since, until=until):
+        line = _parsed(text)
+        if line.get("stream") == "deliveries":
+            yield line | {"log_event": text}
+
+
+def log_lines(
+    stack: Stack,
+    word: str,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Iterator[str]:
+    """All lines of the starter's log that hold a word; arguments as of `delivery_lines`.
+
+    Lambda's own lines (START, REPORT and the like) and metrics stand between the deliveries.
     """
     seen: set[tuple[str, int, str]] = set()
     start = _milliseconds(since) if since else 0
@@ -49,9 +64,7 @@ def delivery_lines(
                 seen.add(key)
                 news = True
                 start = max(start, event["timestamp"])
-                line = _parsed(event["message"])
-                if line.get("stream") == "deliveries":
-                    yield line | {"log_event": event["message"]}
+                yield event["message"]
         # AWS gives a token for what did not fit; where there is none (MiniStack), only asking again
         # from the last time stamp tells that there is no more.
         if not news:

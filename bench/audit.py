@@ -249,7 +249,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def main(  # noqa: PLR0913 - a command's options are its arguments
+def main(
     events: Annotated[int, typer.Option(min=100)] = 1_000_000,
     engines: Annotated[str, typer.Option(help="Which, with commas between.")] = ",".join(ENGINES),
     runs: Annotated[int, typer.Option(min=0, help="Warm runs.")] = 2,

@@ -27,7 +27,7 @@ from rich.table import Table
 
 from actonce.aws import Stack
 from actonce.demo import records, requests
-from actonce.demo.run import wait_for_rest
+from actonce.demo.run import Resting, wait_for_rest
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.sending import Sender
@@ -68,7 +68,7 @@ def _storm(stack: Stack, messages: int, seed: int) -> Result:
     once = {json.loads(body)["message_id"]: body for body in traffic.bodies}
     source = "\n".join([*once.values(), *once.values()]).encode()
     Sender(stack.sqs, stack.requests_queue).send_all(io.BytesIO(source), lambda _: None)
-    wait_for_rest(stack, expected=messages)
+    wait_for_rest(stack, Resting(messages))
     found = records.read(stack)
     ends = sorted((datetime.fromisoformat(line["at"]), line["end"]) for line in found.deliveries)
     times = [at for at, _ in ends]

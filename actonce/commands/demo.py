@@ -1,6 +1,7 @@
 """`actonce demo`: the main job, on the embedded AWS."""
 
 from collections import Counter
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +14,26 @@ from actonce.commands.embedded import Parameters, parsed_parameters
 from actonce.commands.options import Json
 from actonce.demo.faults import Level
 from actonce.demo.outcome import Outcome
-from actonce.demo.run import Settings, run
+from actonce.demo.run import Result, Settings, run
 from actonce.demo.second_count import SecondCount
 from actonce.demo.timings import Timings
+from actonce.embedded.local_stack import parameter_names
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.errors import WrongUse
+from actonce.weather import kinds
+from actonce.weather.sky import Sky
 from pipeline.java import NONE_FOUND, use_java
+
+MESSAGES = 200
+_QUIET_IN_WEATHER = 900.0
+
+
+class BadWeather(StrEnum):
+    """The names of `kinds.DEMO`."""
+
+    THROTTLED = "throttled"
+    OUTAGE = "outage"
+    BURST = "burst"
 
 
 class Strategy(StrEnum):
@@ -31,8 +46,9 @@ class Strategy(StrEnum):
 
 def demo(
     messages: Annotated[
-        int, typer.Option(min=1, max=100_000, help="How many requests to make up.")
-    ] = 200,
+        int | None,
+        typer.Option(min=1, max=100_000, help="How many requests to make up; default 200."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed makes up the same run.")] = 1,
     file: Annotated[
         Path | None,
@@ -47,6 +63,13 @@ def demo(
         typer.Option(
             help="How much is interrupted; default some, with --input none. With many an operator "
             "has every other dead letter tried again.",
+        ),
+    ] = None,
+    weather: Annotated[
+        BadWeather | None,
+        typer.Option(
+            help="Send into bad weather: StartExecution is throttled; Step Functions and the "
+            "provider are down; or more comes at once than the provider takes.",
         ),
     ] = None,
     strategy: Annotated[
@@ -69,7 +92,8 @@ def demo(
     Brings the embedded AWS up if it is not, sends the messages, waits until all has come to rest,
     and counts what the queues, tables and execution histories say. Then collects the records of the
     run and audits them: a second, independent count. Exit status 1 if a message was acted on twice
-    or lost, or if the two counts differ.
+    or lost, or if the two counts differ; in bad weather also if a message was exiled to
+    UnstartedQueue, or a person is asked for a decision.
 
     Examples:
 
@@ -79,39 +103,46 @@ def demo(
 
         actonce demo --strategy ledger
 
+        actonce demo --weather outage
+
         actonce demo --timings
 
         actonce demo --input requests.jsonl --json
     """
     if file is not None and not file.is_file() and str(file) != "-":
         raise WrongUse(f"--input {file}: there is no such file.")
-    level = faults or (Level.NONE if file else Level.SOME)
+    if weather is not None:
+        _check_alone(file, faults)
     parameters = parsed_parameters(parameter)
     if strategy is not Strategy.STEP_FUNCTIONS:
         parameters = {"Strategy": strategy.value, **(parameters or {})}
-        if audit:
-            console.err.print(
-                "NOT AUDITED: the audit reads executions, and this strategy starts none; what "
-                "follows is the demo's own count.",
-                style="yellow",
-            )
-        audit = False
-    audit = audit and _can_audit()
-    settings = Settings(messages, seed, level, file, keep, parameters, audit)
+    default_level = Level.NONE if file or weather else Level.SOME
+    settings = Settings(
+        messages or MESSAGES,
+        seed,
+        faults or default_level,
+        file,
+        keep,
+        parameters,
+        audit and _can_audit(strategy),
+    )
+    sky = None
+    if weather is not None:
+        settings, sky = _in(kinds.DEMO[weather].resized(messages=messages), settings), Sky()
     watch = Timings(console.say)
-    result = run(settings, _paths(), watch.say)
+    result = run(settings, _paths(), watch.say, sky)
     phases = watch.done()
     if json_:
-        console.print_json(result.outcome.as_json())
+        of_sky = {} if sky is None else {"weather": sky.weather.name, "did_not_pass": sky.refused}
+        console.print_json(result.outcome.as_json() | of_sky)
     else:
-        _show(result.outcome, result.interruptions, strategy)
+        _show(result.outcome, result.interruptions, strategy, sky)
     if result.second is not None:
         _show_second(result.second)
     if timings:
         for text, seconds in [*phases, ("in all", sum(took for _, took in phases))]:
             console.err.print(f"{seconds:7.1f} s  {text}", style="dim", markup=False)
-    good = result.outcome.exactly_once and not result.outcome.out_of_order
-    if not good or (result.second and result.second.differences):
+    if not _is_good(result, sky):
         raise typer.Exit(1)
 
 
@@ -125,14 +156,50 @@ def _paths() -> Paths:
     return paths
 
 
-def _can_audit() -> bool:
+def _check_alone(file: Path | None, faults: Level | None) -> None:
+    if file is not None or faults not in {None, Level.NONE}:
+        raise WrongUse(
+            "--weather is shown alone, so that what it asks of people is its own: leave --input "
+            "and --faults out."
+        )
+
+
+def _can_audit(strategy: Strategy) -> bool:
+    """Whether there can be a second count; if not, say why."""
+    if strategy is not Strategy.STEP_FUNCTIONS:
+        console.err.print(
+            "NOT AUDITED: the audit reads executions, and this strategy starts none; what "
+            "follows is the demo's own count.",
+            style="yellow",
+        )
+        return False
     extras.require("audit", "actonce demo (without --no-audit)")
-    if use_java(console.say):
-        return True
-    console.err.print(
-        f"NOT AUDITED: {NONE_FOUND} What follows is the demo's own count.", style="yellow"
+    if not use_java(console.say):
+        console.err.print(
+            f"NOT AUDITED: {NONE_FOUND} What follows is the demo's own count.", style="yellow"
+        )
+        return False
+    return True
+
+
+def _in(shown: kinds.Shown, settings: Settings) -> Settings:
+    """The same settings in bad weather, with the stack's parameters for it."""
+    console.say(shown.weather.says)
+    known = parameter_names(PROJECT / "template.yaml")
+    return replace(
+        settings,
+        messages=shown.messages,
+        parameters=kinds.parameters(known, settings.parameters, kinds.IN_BRIEF),
+        weather=shown.weather,
+        quiet_seconds=_QUIET_IN_WEATHER,
     )
-    return False
+
+
+def _is_good(result: Result, sky: Sky | None) -> bool:
+    outcome = result.outcome
+    passed = sky is None or not (_exiled(outcome) or outcome.awaiting_decision)
+    agreed = result.second is None or not result.second.differences
+    return outcome.exactly_once and not outcome.out_of_order and passed and agreed
 
 
 def _show_second(second: SecondCount) -> None:
@@ -144,7 +211,14 @@ def _show_second(second: SecondCount) -> None:
     console.err.print(f"  Its page: {second.page}", style="dim", markup=False)
 
 
-def _show(outcome: Outcome, interruptions: Counter[str], strategy: Strategy) -> None:
+def _exiled(outcome: Outcome) -> int:
+    """Messages in UnstartedQueue; what is made up for bad weather is in itself good."""
+    return sum(outcome.refused.values())
+
+
+def _show(
+    outcome: Outcome, interruptions: Counter[str], strategy: Strategy, sky: Sky | None
+) -> None:
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(justify="right", style="bold")
     table.add_column()
@@ -160,17 +234,25 @@ def _show(outcome: Outcome, interruptions: Counter[str], strategy: Strategy) -> 
     row(outcome.deliveries, "deliveries", "by SQS to the starter")
     if interruptions:
         row(interruptions.total(), "interruptions", _kinds(interruptions))
+    if sky is not None:
+        row(sky.refused, "refused by the weather", sky.weather.says)
     table.add_section()
     one = "execution" if strategy is Strategy.STEP_FUNCTIONS else "row"
     row(outcome.started, "started", f"{one}s, one per message id")
     row(outcome.suppressed, "suppressed", f"deliveries whose message had its {one}")
-    row(refused, "refused", reasons or "deliveries that cannot be started")
+    if sky is None:
+        row(refused, "refused", reasons or "deliveries that cannot be started")
+    else:
+        row(refused, "exiled", reasons or "nothing was wrong with them", alarm=True)
     table.add_section()
     row(outcome.effects, "effects", "appointments in the practices' books")
     row(outcome.acted_on_twice, "acted on twice", "messages with two appointments", alarm=True)
     if outcome.out_of_order is not None:
         row(outcome.out_of_order, "out of order", "effects too late in their group", alarm=True)
-    row(outcome.awaiting_decision, "awaiting decision", "actonce dead-letters list")
+    if sky is None:
+        row(outcome.awaiting_decision, "awaiting decision", "actonce dead-letters list")
+    else:
+        row(outcome.awaiting_decision, "decisions asked for", "of a person", alarm=True)
     row(outcome.lost, "lost", "messages that ended nowhere", alarm=True)
     console.out.print()
     console.out.print(table)
@@ -179,11 +261,25 @@ def _show(outcome: Outcome, interruptions: Counter[str], strategy: Strategy) -> 
     console.out.print(
         f"{'✓' if good else '✗'} {outcome.sentence}", style="bold green" if good else "bold red"
     )
+    if sky is not None:
+        _show_passing(outcome)
     console.out.print(
         f"  {outcome.seconds} s. The stack is still up: actonce where MESSAGE_ID tells a message's "
         "story, actonce down stops it.",
         style="dim",
     )
+
+
+def _show_passing(outcome: Outcome) -> None:
+    exiled, decisions = _exiled(outcome), outcome.awaiting_decision
+    if not exiled and not decisions:
+        text = "✓ The weather passed by itself: nothing was exiled, and nobody is asked to decide."
+        console.out.print(text, style="bold green")
+        return
+    text = (
+        f"✗ The weather did NOT pass by itself: {exiled} exiled, {decisions} decisions asked for."
+    )
+    console.out.print(text, style="bold red")
 
 
 def _kinds(interruptions: Counter[str]) -> str:

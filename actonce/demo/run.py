@@ -24,16 +24,26 @@ from actonce.errors import Failed, WrongUse
 from actonce.fifo_sending import FifoIds, FifoSender
 from actonce.sending import Accepted, End, Line, Sender, read_lines
 from actonce.sent_record import SentRecord
+from actonce.weather.sky import Sky, Weather
+from actonce.weather.stack import under
 
 QUIET_SECONDS = 120.0
 """Longest wait for anything to move; rounds of an unknown outcome take far less."""
+
+WARM_IN_WEATHER = 16
+"""Processes of the effect's function: what had to wait comes all at once when it is over."""
 
 POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was asked for; see `actonce demo --help`."""
+    """What was asked for; see `actonce demo --help`.
+
+    Attributes:
+        weather: that all is sent into; None for the calm.
+        quiet_seconds: longest wait for anything to move.
+    """
 
     messages: int
     seed: int
@@ -42,6 +52,8 @@ class Settings:
     keep: bool
     parameters: dict[str, str] | None
     audit: bool = False
+    weather: Weather | None = None
+    quiet_seconds: float = QUIET_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +65,22 @@ class Result:
     second: second_count.SecondCount | None
 
 
-def run(settings: Settings, paths: Paths, say: Say = console.say) -> Result:
+def run(settings: Settings, paths: Paths, say: Say = console.say, sky: Sky | None = None) -> Result:
     """Run the demo.
 
     Args:
         settings: what was asked for.
         paths: of the embedded AWS.
         say: told what is being done.
+        sky: has the weather that was asked for when the messages are sent; may be changed by others
+            meanwhile. None where no weather is asked for.
 
     Raises:
         WrongUse: another demo runs on this embedded AWS.
         Failed: the stack did not come up, or its messages did not come to rest.
     """
     with _alone(paths):
-        return _run_alone(settings, paths, say)
+        return _run_alone(settings, paths, say, sky)
 
 
 @contextlib.contextmanager
@@ -84,35 +98,38 @@ def _alone(paths: Paths) -> Iterator[None]:
         yield
 
 
-def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
+def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> Result:
     was_up = lifecycle.running(paths) is not None
     if not settings.keep:
         for folder in (paths.sent, paths.records):
             shutil.rmtree(folder, ignore_errors=True)
     try:
         _, stack = lifecycle.up(paths, say, parameters=settings.parameters, fresh=not settings.keep)
-        reader = _reader(stack)
+        reader = reader_of(stack)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
         with contextlib.ExitStack() as whole_run:
-            with faults.deployed(stack, paths.faults, planned):
+            with faults.deployed(stack, paths.faults, planned), _under(stack, sky):
                 say("Warming the functions")
-                lifecycle.warm(stack)
+                lifecycle.warm(stack, lifecycle.WARM_EFFECTS if sky is None else WARM_IN_WEATHER)
                 say("Sending, and waiting for rest")
                 started = time.monotonic()
-                sent = _send(stack, reader, source, record)
+                if sky is not None and settings.weather is not None:
+                    sky.change(settings.weather)
+                sent = send(stack, reader, source, record)
                 ready = (
                     whole_run.enter_context(ready_audit.starting(paths.sent))
                     if settings.audit
                     else None
                 )
                 expected = len({message.execution_name for message in sent} - {None})
-                wait_for_rest(stack, expected=expected)
+                resting = Resting(expected, settings.quiet_seconds, sky)
+                wait_for_rest(stack, resting)
                 by_operator = Counter[str]()
                 if settings.level is faults.Level.MANY:
                     say("An operator has every other dead letter tried again")
                     by_operator["operator retried"] = by_hand.retry_every_other(stack)
-                    wait_for_rest(stack, expected=expected)
+                    wait_for_rest(stack, resting)
                 seconds = time.monotonic() - started
             if ready is not None:
                 say("Collecting the records")
@@ -133,6 +150,10 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
     return Result(counted, interruptions + by_operator, second)
 
 
+def _under(stack: Stack, sky: Sky | None) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext() if sky is None else under(stack, sky)
+
+
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:
     """What is sent, as the lines of a file, and what is interrupted."""
     if settings.file is None:
@@ -151,15 +172,23 @@ def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.P
     return source, faults.plan(message_ids, settings.level, settings.seed, deliver_again=False)
 
 
-def _send(
-    stack: Stack, reader: MessageReader, source: bytes, record: SentRecord
+def send(
+    stack: Stack, reader: MessageReader, source: bytes, record: SentRecord | None = None
 ) -> list[outcome.Sent]:
+    """Send the lines of a file, and return what SQS accepted.
+
+    Args:
+        stack: to whose queue.
+        reader: of the stack's messages.
+        source: the file's bytes.
+        record: is told what was accepted.
+    """
     sent: list[outcome.Sent] = []
     with console.progress("Sent", source.count(b"\n") + 1) as bar:
 
         def report(ends: Sequence[End]) -> None:
             accepted = [end for end in ends if isinstance(end, Accepted)]
-            if accepted:
+            if accepted and record is not None:
                 record.append(accepted)
             for end in ends:
                 if isinstance(end, Accepted):
@@ -190,7 +219,7 @@ def _practice(body: str) -> str:
         return "none"
 
 
-def _reader(stack: Stack) -> MessageReader:
+def reader_of(stack: Stack) -> MessageReader:
     """Reads messages as the deployed starter does."""
     configuration = stack.lambda_.get_function_configuration(FunctionName=stack.starter_function)
     variables = configuration["Environment"]["Variables"]
@@ -204,36 +233,54 @@ def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.
     return outcome.Sent(sqs_message_id, message.stored_message_id, message.execution_name)
 
 
-def wait_for_rest(stack: Stack, *, expected: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """What is waited for.
+
+    Attributes:
+        expected: executions there may be, for the progress bar.
+        quiet_seconds: longest wait for anything to move.
+        sky: nothing has come to rest before its bad weather is over; None for the calm.
+    """
+
+    expected: int
+    quiet_seconds: float = QUIET_SECONDS
+    sky: Sky | None = None
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether no outage is to be waited for."""
+        return self.sky is None or self.sky.is_over()
+
+
+def wait_for_rest(stack: Stack, resting: Resting) -> None:
     """Wait until no message is under way: each is done, refused, or waits for a decision.
 
-    Args:
-        stack: to watch.
-        expected: executions there may be, for the progress bar.
-
     Raises:
-        Failed: nothing moved for `QUIET_SECONDS`.
+        Failed: nothing moved for too long.
     """
     last, since = None, time.monotonic()
-    with console.progress("Acted on", expected) as bar:
+    with console.progress("Acted on", resting.expected) as bar:
         while True:
+            asked = time.monotonic()
             queued = depth(stack, stack.requests_queue)
             running = records.execution_names(stack, "RUNNING")
             waiting = records.waiting(stack) if not queued and running else set()
-            if not queued and running <= waiting:
+            if not queued and running <= waiting and resting.is_calm:
                 return
             now = (queued, frozenset(running))
-            if now != last:
+            if now != last or not resting.is_calm:
                 last, since = now, time.monotonic()
-            elif time.monotonic() - since > QUIET_SECONDS:
+            elif time.monotonic() - since > resting.quiet_seconds:
                 raise Failed(
-                    f"Nothing has moved for {QUIET_SECONDS:.0f} s: {queued} messages in "
+                    f"Nothing has moved for {resting.quiet_seconds:.0f} s: {queued} messages in "
                     f"RequestsQueue, {len(running - waiting)} executions under way, such as "
                     f"{min(running - waiting, default='none')}."
                 )
             # What waits in the queue may be a duplicate, so the bar can only say: not yet.
-            bar.update(max(0, expected - len(running) - queued))
-            time.sleep(POLL_SECONDS)
+            bar.update(max(0, resting.expected - len(running) - queued))
+            # Where there is much to look at, looking takes long, and must not be all that is done.
+            time.sleep(max(POLL_SECONDS, time.monotonic() - asked))
 
 
 def depth(stack: Stack, queue_url: str) -> int:

@@ -29,6 +29,7 @@ from actonce.sources import TEMPLATES
 __all__ = [
     "LOCAL_PARAMETERS",
     "STACK_NAME",
+    "WARM_EFFECTS",
     "State",
     "build",
     "down",
@@ -55,7 +56,7 @@ LOCAL_PARAMETERS = {
     "PatienceSeconds": "15",
 }
 _WARM_STARTERS = 3
-_WARM_EFFECTS = 7
+WARM_EFFECTS = 7
 _WARM_WAVE = 3  # one process, then three more with every wave
 _WARM_TRIES = 3
 WARM_UP_ID = "warm-up"
@@ -416,13 +417,16 @@ def _sam(arguments: list[str], paths: Paths, **variables: str) -> None:
         raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {paths.deploy_log}.")
 
 
-def warm(stack: Stack, say: Say = lambda _: None) -> None:
+def warm(stack: Stack, effects: int = WARM_EFFECTS, say: Say = lambda _: None) -> None:
     """Start as many processes of the functions as a load keeps busy, by calls that change nothing.
 
-    In growing waves: all at once they would overrun Lambda's 10 s init limit and the effect's
-    time-out on a machine that is busy.
+    Args:
+        stack: on the embedded AWS.
+        effects: processes of the effect's function.
     """
-    for wave in range(1, _WARM_EFFECTS + 1, _WARM_WAVE):
+    # In growing waves: all at once they would overrun Lambda's 10 s init limit and the effect's
+    # time-out on a machine that is busy.
+    for wave in range(1, effects + 1, _WARM_WAVE):
         if complaint := _call_at_once(stack, wave):
             say(complaint)
             return

@@ -4,8 +4,9 @@
 - every Python function becomes a custom runtime (see `lambda_runtime`);
 - numbers of the event source mapping are written out, because MiniStack leaves parameters text;
 - `TimeoutSeconds` that are JSONata are evaluated, because MiniStack takes numbers only;
-- the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery;
-  behind a lock a crash is waited out in the queue, so it and the consumer's time-out are shorter;
+- the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery,
+  and the starter's time-out with it; behind a lock a crash is waited out in the queue, so they are
+  shorter still;
 - the margin for a straggler may be short, for a cold start takes no 10 s here;
 - alarms of more than one metric are left out, because MiniStack refuses them;
 - the audit's nested stack is rewritten by `local_audit`.
@@ -25,7 +26,9 @@ from actonce.embedded.local_audit import rewrite_audit
 
 _CONSTANT_TIMEOUT = re.compile(r"\{% \$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}")
 
-VISIBILITY_TIMEOUT_SECONDS = 15
+VISIBILITY_TIMEOUT_SECONDS = 18
+STARTER_TIMEOUT_SECONDS = 16
+"""The starter tries again for as long as it has; its deliveries must not come back before."""
 CONSUMER_VISIBILITY_TIMEOUT_SECONDS = 5
 CONSUMER_TIMEOUT_SECONDS = 8
 
@@ -83,6 +86,7 @@ def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, s
         if values["Strategy"] == "step-functions"
         else CONSUMER_VISIBILITY_TIMEOUT_SECONDS
     )
+    resources["StarterFunction"]["Properties"]["Timeout"] = STARTER_TIMEOUT_SECONDS
     consumer = resources["ConsumerFunction"]["Properties"]
     consumer["Timeout"] = CONSUMER_TIMEOUT_SECONDS
     consumer["Environment"]["Variables"]["FUNCTION_TIMEOUT_SECONDS"] = str(CONSUMER_TIMEOUT_SECONDS)

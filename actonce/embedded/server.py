@@ -5,6 +5,7 @@ process group of its own, so that the functions' processes end with it. Its sett
 environment that `lifecycle` makes.
 """
 
+import functools
 import os
 import select
 import signal
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from actonce.embedded.lambda_runtime import start_host
 
@@ -34,6 +36,25 @@ def _end_group() -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
+def name_throttling() -> None:
+    """Have a throttled call of a function called in an execution what AWS calls it.
+
+    MiniStack gives its error no name there, so it is `Lambda.Unknown`: an unknown outcome where AWS
+    says that nothing happened.
+    """
+    from ministack.services import lambda_svc  # noqa: PLC0415 - as `app`
+
+    throttled = lambda_svc._throttle_response  # noqa: SLF001 - it has no name for others
+
+    @functools.wraps(throttled)
+    def named(*arguments: Any, **named_arguments: Any) -> dict[str, Any]:
+        response: dict[str, Any] = throttled(*arguments, **named_arguments)
+        response["body"]["errorType"] = "Lambda.TooManyRequestsException"
+        return response
+
+    lambda_svc._throttle_response = named  # noqa: SLF001
+
+
 def main() -> None:
     """Serve until SIGTERM or the end of the terminal."""
     runtime, bytecode, *rest = sys.argv[1:]
@@ -43,6 +64,7 @@ def main() -> None:
 
     from ministack import app  # noqa: PLC0415 - reads its settings when it is imported
 
+    name_throttling()
     with start_host(Path(runtime), Path(bytecode)):
         try:
             app.main()

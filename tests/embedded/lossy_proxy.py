@@ -1,19 +1,16 @@
 """Stands between a client and the embedded AWS, and fails as a service or a network does."""
 
-import http.client
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
-from urllib.parse import urlsplit
+
+from actonce.weather.proxy import Answered, Forwarded, Request, proxy_before
 
 _THROTTLED = b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
 LATE_SECONDS = 2.0
 """Less than the functions' SDK waits for an answer."""
-_OF_ONE_CONNECTION = {"connection", "content-length", "transfer-encoding"}
 
 
 @dataclass(slots=True)
@@ -40,63 +37,32 @@ class Disturbance:
             self.requests += 1
             return 0 <= self.requests - self.number < self.times
 
+    def meet(self, _: Request) -> Forwarded | Answered:
+        """What the next request meets."""
+        if not self.befalls_next():
+            return Forwarded()
+        if self.how == "refused":
+            return Answered(400, _THROTTLED)
+        if self.how == "lost":
+            return Forwarded(is_lost=True)
+        return Forwarded(late_seconds=LATE_SECONDS)
 
+
+@dataclass(slots=True)
 class LossyProxy:
     """Forwards requests; `disturbance` says which of them go wrong."""
 
-    def __init__(self, target: str) -> None:
-        self.target = urlsplit(target).netloc
-        self.disturbance = Disturbance("refused", 0, 0)
-        self.url = ""
+    disturbance: Disturbance = field(default_factory=lambda: Disturbance("refused", 0, 0))
+    url: str = ""
 
 
 @contextmanager
 def lossy_proxy(target: str) -> Iterator[LossyProxy]:
     """A proxy on loopback in front of an endpoint URL, while the context is open."""
-    proxy = LossyProxy(target)
+    proxy = LossyProxy()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def meet(request: Request) -> Forwarded | Answered:
+        return proxy.disturbance.meet(request)  # whichever it is by then
 
-        def do_POST(self) -> None:
-            disturbance = proxy.disturbance
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            is_disturbed = disturbance.befalls_next()
-            if is_disturbed and disturbance.how == "refused":
-                self._answer(400, {"Content-Type": "application/x-amz-json-1.0"}, _THROTTLED)
-                return
-            forwarded = http.client.HTTPConnection(proxy.target, timeout=30)
-            forwarded.request("POST", self.path, body, dict(self.headers))
-            answer = forwarded.getresponse()
-            payload = answer.read()
-            forwarded.close()
-            if is_disturbed and disturbance.how == "lost":
-                self.close_connection = True
-                return
-            if is_disturbed:
-                time.sleep(LATE_SECONDS)
-            self._answer(answer.status, dict(answer.getheaders()), payload)
-
-        def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                if name.lower() not in _OF_ONE_CONNECTION:
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - its name there
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    proxy.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1})
-    thread.start()
-    try:
+    with proxy_before(target, meet) as proxy.url:
         yield proxy
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

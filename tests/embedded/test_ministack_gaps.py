@@ -16,6 +16,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from ministack.services import lambda_svc
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from tests.embedded.waiting import wait_for_execution, wait_until
@@ -203,7 +204,7 @@ def invoke(function: str) -> dict[str, Any]:
     }
 
 
-def test_throttled_function_is_an_unknown_error_in_an_execution(
+def test_throttled_call_in_an_execution_is_called_what_aws_calls_it(
     stack: Stack, create_machine: CreateMachine, roles: dict[str, str], message_id: str
 ) -> None:
     function = stack.lambda_.create_function(
@@ -219,10 +220,9 @@ def test_throttled_function_is_an_unknown_error_in_an_execution(
         "executionArn"
     ]
 
-    with open_gap(
-        "a throttled call is Lambda.TooManyRequestsException: throttle the demo for real"
-    ):
-        assert wait_for_execution(stack, arn)["error"] == "Lambda.Unknown"
+    assert wait_for_execution(stack, arn)["error"] == "Lambda.TooManyRequestsException"
+    with open_gap("a throttled call has a name: `name_throttling` in actonce/embedded/server.py"):
+        assert "errorType" not in lambda_svc._throttle_response("code", "message")["body"]
 
 
 def test_built_in_python_runtime_calls_every_exception_the_same(

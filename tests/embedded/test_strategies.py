@@ -10,7 +10,7 @@ import pytest
 from actonce.aws import Aws, Stack
 from actonce.conformance.verdict import Ends
 from actonce.demo import records
-from actonce.demo.run import wait_for_rest
+from actonce.demo.run import Resting, wait_for_rest
 from actonce.deployed import MessageReader
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
@@ -108,7 +108,7 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
     assert run_json(deployed.state, "dead-letters", "retry", "to-retry")["decided"] is True
     # The effect rejects it again, so its dead letter is posted again, and nothing else happens.
     wait_until(lambda: "to-retry" in records.waiting(deployed.stack))
-    wait_for_rest(deployed.stack, expected=0)
+    wait_for_rest(deployed.stack, Resting(0))
     table = deployed.stack.ledger_table
     assert table is not None
     outcomes = {

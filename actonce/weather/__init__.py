@@ -1,0 +1,1 @@
+"""Bad weather for a stack on the embedded AWS: throttling, outages, a provider that is slow."""

@@ -1,0 +1,129 @@
+"""Puts a deployed stack under a sky: its functions reach AWS and their provider through it.
+
+The functions' SDK takes the proxy for Step Functions, DynamoDB and SQS (`AWS_ENDPOINT_URL_SFN` and
+the like; MiniStack sets the general `AWS_ENDPOINT_URL` itself). What MiniStack does within itself
+passes by the proxy: the event source mapping's receiving and deleting, and the state machine's
+calls of the effect's function. So Lambda's throttling is injected into the function (see
+`injected.weathered`), under the name that Step Functions has for it.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from actonce.aws import Stack
+from actonce.weather.injected import weathered
+from actonce.weather.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
+from actonce.weather.sky import DYNAMODB, LAMBDA, SQS, STEP_FUNCTIONS, Fate, Met, Sky
+
+INJECTED = Path(weathered.__file__).parent
+
+SILENT_SECONDS = 20.0
+"""How long a silent service keeps a connection: longer than any SDK of the functions waits."""
+
+_SERVICES = {
+    "AWSStepFunctions": STEP_FUNCTIONS,
+    "DynamoDB_20120810": DYNAMODB,
+    "AmazonSQS": SQS,
+}
+_VARIABLES = {STEP_FUNCTIONS: "SFN", DYNAMODB: "DYNAMODB", SQS: "SQS"}
+
+_THROTTLED = {
+    STEP_FUNCTIONS: "ThrottlingException",
+    DYNAMODB: "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
+    SQS: "com.amazonaws.sqs#RequestThrottled",
+}
+_FAILED = {DYNAMODB: (500, "com.amazonaws.dynamodb.v20120810#InternalServerError")}
+_UNAVAILABLE = (503, "ServiceUnavailable")
+
+
+@contextmanager
+def under(stack: Stack, sky: Sky) -> Iterator[None]:
+    """Have a stack's functions meet a sky's weather, and take it away again.
+
+    Their processes begin anew at both ends. What else is wrapped around a handler stays there.
+
+    Args:
+        stack: on the embedded AWS.
+        sky: whose weather it is; it may change meanwhile.
+    """
+    with proxy_before(str(stack.aws.endpoint_url), lambda request: meet(sky, request)) as url:
+        functions = {stack.starter_function: stack.ledger_table is not None}
+        if stack.ledger_table is None:  # else the effect is in the consumer
+            functions[stack.appointments_function] = True
+        originals = [
+            _wrap(stack, function, url, has_effect=has_effect)
+            for function, has_effect in functions.items()
+        ]
+        try:
+            yield
+        finally:
+            for original in originals:
+                stack.lambda_.update_function_configuration(**original)
+
+
+def _wrap(stack: Stack, function: str, url: str, *, has_effect: bool) -> dict[str, Any]:
+    before = stack.lambda_.get_function_configuration(FunctionName=function)
+    variables = before["Environment"]["Variables"]
+    added = {f"AWS_ENDPOINT_URL_{name}": url for name in _VARIABLES.values()}
+    handler = before["Handler"]
+    if has_effect:
+        path = [str(INJECTED), *filter(None, [variables.get("EXTRA_PYTHONPATH")])]
+        added |= {
+            "EXTRA_PYTHONPATH": ":".join(path),
+            "WEATHER_URL": url,
+            "WEATHERED_HANDLER": handler,
+        }
+        handler = "weathered.handler"
+    stack.lambda_.update_function_configuration(
+        FunctionName=function, Handler=handler, Environment={"Variables": variables | added}
+    )
+    return {
+        "FunctionName": function,
+        "Handler": before["Handler"],
+        "Environment": {"Variables": variables},
+    }
+
+
+def meet(sky: Sky, request: Request) -> Forwarded | Answered | Unanswered:
+    """What a request of a function meets: an API call, or a question of `injected.weathered`."""
+    if request.path.startswith("/weather/"):
+        return _of_provider(sky, request.path.rpartition("/")[2], json.loads(request.body or "{}"))
+    named, _, call = request.target.partition(".")
+    service = _SERVICES.get(named, named)
+    return as_answer(service, sky.meets(service, call))
+
+
+def as_answer(service: str, met: Met) -> Forwarded | Answered | Unanswered:
+    """What a service's client is answered for what its call met."""
+    if met.fate is Fate.PASSES:
+        return Forwarded()
+    if met.fate is Fate.UNANSWERED:
+        return Unanswered(SILENT_SECONDS)
+    if met.fate is Fate.THROTTLED:
+        return _error(400, _THROTTLED.get(service, "ThrottlingException"), "Rate exceeded")
+    return _error(*_FAILED.get(service, _UNAVAILABLE), "The service is down.")
+
+
+def _error(status: int, code: str, message: str) -> Answered:
+    return Answered(status, json.dumps({"__type": code, "message": message}).encode())
+
+
+def _of_provider(sky: Sky, operation: str, about: dict[str, str]) -> Answered:
+    loses_answer = False
+    if operation == "invoke":
+        met = sky.meets(LAMBDA, LAMBDA)
+    elif operation == "find":
+        met = sky.finds(about["message_id"])
+    else:
+        met = sky.performs()
+        loses_answer = met.fate is Fate.PASSES and sky.loses_answer(about["message_id"])
+    told = {
+        "fate": met.fate,
+        "retry_after": met.retry_after,
+        "says_when": sky.weather.says_when,
+        "loses_answer": loses_answer,
+    }
+    return Answered(200, json.dumps(told).encode(), "application/json")

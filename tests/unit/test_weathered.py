@@ -1,0 +1,115 @@
+"""The example effect under the demo's weather: what its handler and its provider do."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import appointments
+from actonce.weather.injected import weathered
+from actonce.weather.proxy import proxy_before
+from actonce.weather.sky import LAMBDA, PROVIDER, Sky, Weather
+from actonce.weather.stack import meet
+from actonce.weather.token_bucket import Quota
+from effect import NotPerformed, OutcomeUnknown
+
+EFFECT = {"appointment_id": "a"}
+PERFORM = {"operation": "perform", "message": {"message_id": "m", "body": {}}}
+FIND = {"operation": "find", "message": {"message_id": "m"}}
+
+
+@pytest.fixture
+def performed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Ids of what the book performed; it stands in for the table, and finds what it performed."""
+    performed: list[str] = []
+
+    class Book(appointments.AppointmentBook):
+        def __init__(self) -> None:
+            """Without a table."""
+
+        def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+            performed.append(request["message_id"])
+            return EFFECT
+
+        def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
+            assert fence == {"a": "fence"}
+            return self.perform(request)
+
+        def find(self, message_id: str) -> dict[str, Any] | None:
+            return EFFECT if message_id in performed else None
+
+    book = Book()
+    monkeypatch.setattr(appointments, "AppointmentBook", Book)
+    monkeypatch.setattr(appointments, "_book", lambda: book)
+    return performed
+
+
+@pytest.fixture
+def sky(performed: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Sky]:
+    """A sky over the effect's handler."""
+    sky = Sky()
+    assert not performed
+    monkeypatch.setenv("WEATHERED_HANDLER", "appointments.handler")
+    weathered._under_weather.cache_clear()
+    with proxy_before("http://127.0.0.1:1", lambda request: meet(sky, request)) as url:
+        monkeypatch.setenv("WEATHER_URL", url)
+        yield sky
+    weathered._under_weather.cache_clear()
+
+
+def test_the_calm_changes_nothing(sky: Sky, performed: list[str]) -> None:
+    assert weathered.handler(PERFORM, None) == {"performed": True, "effect": EFFECT}
+    assert weathered.handler(FIND, None) == {"performed": True, "effect": EFFECT}
+    assert performed == ["m"]
+    assert sky.refused == 0
+
+
+def test_a_provider_that_is_down_performs_nothing_and_says_so(
+    sky: Sky, performed: list[str]
+) -> None:
+    sky.change(Weather("x", "x", down=frozenset({PROVIDER}), down_seconds=3600))
+    with pytest.raises(NotPerformed, match="the provider is down"):
+        weathered.handler(PERFORM, None)
+    assert weathered.handler(FIND, None) == {"performed": False, "effect": None}
+    assert performed == []
+
+
+@pytest.mark.parametrize("says_when", [False, True])
+def test_a_provider_takes_no_more_than_its_quota(
+    sky: Sky, performed: list[str], says_when: bool
+) -> None:
+    sky.change(Weather("x", "x", quotas={PROVIDER: Quota(1, 0.001)}, says_when=says_when))
+    weathered.handler(PERFORM, None)
+    with pytest.raises(NotPerformed, match="takes no more now"):
+        weathered.handler(PERFORM, None)
+    assert performed == ["m"]
+
+
+def test_a_lost_answer_leaves_the_outcome_unknown_and_find_fails_for_a_time(
+    sky: Sky, performed: list[str]
+) -> None:
+    sky.change(Weather("x", "x", loses_answers=True, find_fails_seconds=3600))
+    with pytest.raises(OutcomeUnknown, match="answer was lost"):
+        weathered.handler(PERFORM, None)
+    with pytest.raises(ConnectionRefusedError):
+        weathered.handler(FIND, None)
+    assert performed == ["m"]
+    assert weathered.handler(PERFORM, None)["performed"] is True, "only the first answer"
+
+
+def test_a_throttled_function_is_not_called_at_all(sky: Sky, performed: list[str]) -> None:
+    sky.change(Weather("x", "x", quotas={LAMBDA: Quota(1, 0.001)}))
+    weathered.handler(FIND, None)
+    with pytest.raises(Exception, match="Rate exceeded") as raised:
+        weathered.handler(PERFORM, None)
+    assert type(raised.value).__name__ == "Lambda.TooManyRequestsException"
+    assert performed == []
+
+
+def test_an_effect_behind_a_fence_meets_the_same_weather(sky: Sky, performed: list[str]) -> None:
+    weathered.handler(FIND, None)  # what puts the class under the weather
+    book: Any = appointments.AppointmentBook.__new__(appointments.AppointmentBook)
+    sky.change(Weather("x", "x", down=frozenset({PROVIDER}), down_seconds=3600))
+    with pytest.raises(NotPerformed):
+        book.perform_fenced({"message_id": "m"}, {"a": "fence"})
+    assert performed == []
