@@ -248,11 +248,16 @@ def _retry_after(retriers: Any, attempts: list[int], error: str) -> float | None
     return None
 
 
+_NO_TASK_FAILED = frozenset({"States.Timeout", "States.QueryEvaluationError"})
+"""What `States.TaskFailed` does not match: a time-out, as AWS documents it, and an expression that
+fails, which it says nothing of; the worse is assumed."""
+
+
 def _matches(wanted: list[str], error: str) -> bool:
     return (
         error in wanted
         or "States.ALL" in wanted
-        or ("States.TaskFailed" in wanted and error != "States.Timeout")
+        or ("States.TaskFailed" in wanted and error not in _NO_TASK_FAILED)
     )
 
 
@@ -285,10 +290,20 @@ def _filled_in(value: Any, states: str) -> Any:
 @lru_cache(maxsize=100_000)
 def _evaluated(expression: str, states: str) -> tuple[bool, Any]:
     """Whether the expression yields something, and what; kept, for runs repeat each other."""
+    # What JSONata makes of numbers: doubles, of which 15 digits may be all that is written.
     # The library returns None for null and for nothing; AWS takes only the first for a value.
-    data = json.loads(states)
+    data = json.loads(states, parse_int=_as_a_double, parse_float=_with_15_digits)
     exists = _run(f"$exists(({expression}))", data)
     return bool(exists), _run(expression, data) if exists else None
+
+
+def _as_a_double(written: str) -> int:
+    return int(float(written))
+
+
+def _with_15_digits(written: str) -> float:
+    """As `$string` writes it; and no sign of a zero."""
+    return float(f"{float(written):.15g}") or 0.0
 
 
 def _run(expression: str, states: States) -> Any:

@@ -11,10 +11,12 @@ from deduplication.message import Message, MessageReader
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
 from effect import Effect, NotPerformed, Rejected, answer
+from locking import row_locks
 from locking.attempt import ProcessingLocks
 from locking.consumer import Consumer
 from locking.dead_letters import DeadLetterQueue
 from locking.host import Host
+from locking.idempotent import idempotent
 from locking.lease import Lease
 from locking.ledger import Ledger
 
@@ -40,4 +42,6 @@ __all__ = [
     "answer",
     "appointments",
     "executions",
+    "idempotent",
+    "row_locks",
 ]

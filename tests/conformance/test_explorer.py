@@ -54,6 +54,27 @@ def _two_steps(world: World, log: _Log, name: str) -> Callable[[], None]:
     return code
 
 
+def test_by_hazard_each_end_is_that_of_all_that_went_wrong_before_it() -> None:
+    ends: set[tuple[str, ...]] = set()
+
+    def run(world: World) -> str:
+        world.spawn(Process("a"), lambda: world.step("does", lambda: None))
+        world.run()
+        ends.add(world.befell)
+        return ""
+
+    # Whether it stands still or not, the moment after that is the same.
+    options: dict[str, Any] = {"hazards": (Hazard.PAUSE,), "budget": 1, "pauses": (0,)}
+    for by_hazard, expected in ((False, {()}), (True, {(), (Hazard.PAUSE,)})):
+        ends.clear()
+        walk(
+            lambda script, seen, by=by_hazard: World(script, seen=seen, by_hazard=by, **options),
+            run,
+            100,
+        )
+        assert ends == expected
+
+
 def test_every_interleaving_of_two_processes_is_walked() -> None:
     def set_up(world: World, log: _Log) -> None:
         for name in ("a", "b"):
