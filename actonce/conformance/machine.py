@@ -19,6 +19,10 @@ from actonce.conformance.process import NotKnownHere
 Definition = Mapping[str, Any]
 States = dict[str, Any]
 
+_TOO_MUCH = "States.DataLimitExceeded"
+"""No Retry and no Catch matches it. Source: "Handling errors", Developer Guide."""
+_MOST_BYTES = 256 * 1024
+"""Of a state's result. Source: "Quotas"."""
 _EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 _INVOKE = "arn:aws:states:::lambda:invoke"
@@ -204,6 +208,8 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
     while True:
         try:
             result = _do(state, states, services)
+            if len(json.dumps(result)) > _MOST_BYTES:
+                raise StateFailed(_TOO_MUCH)
             output = evaluate(state["Output"], {**states, "result": result})
         except StateFailed as failure:
             waits = _retry_after(state.get("Retry", []), attempts, failure.error)
@@ -254,7 +260,7 @@ fails, which it says nothing of; the worse is assumed."""
 
 
 def _matches(wanted: list[str], error: str) -> bool:
-    return (
+    return error != _TOO_MUCH and (
         error in wanted
         or "States.ALL" in wanted
         or ("States.TaskFailed" in wanted and error not in _NO_TASK_FAILED)

@@ -304,6 +304,11 @@ _HANDED_ON = (
     ),
 )
 
+_WORDY = tuple(
+    _one("a", json.dumps({"message_id": "a", "wordy": characters}))
+    for characters in (32 * 1024 - 28, 40 * 1024, 300 * 1024)
+)
+
 
 def _rejected(blanks: int, more: str = "") -> Case:
     """A large message that the effect rejects: its dead letter would have the body twice."""
@@ -333,6 +338,7 @@ _CASES = (
     *_SIZES,
     *_HANDED_ON,
     *_GIVEN_UP,
+    *_WORDY,
 )
 
 
