@@ -342,6 +342,27 @@ _CASES = (
 )
 
 
+# A parameter that cannot be understood: nothing is acted on, and SQS keeps it in the end.
+_NOWHERE = (
+    *(
+        Case((Written(None, '{"message_id":"a"}', attributes={"": _text("b")}),), message_id_from)
+        for message_id_from in (
+            "nowhere",
+            "body:",
+            "body:[",
+            "body:nothing(message_id)",
+            "attribute:",
+        )
+    ),
+    Case((Written(None, '{"message_id":"a"}'),), content_from="nothing(message_id)"),
+)
+
+
 def cases(*, is_fifo: bool, is_started: bool) -> tuple[Case, ...]:
     """Those for a queue of that type, and for a way that starts executions, or does not."""
-    return (*_CASES, *(_ON_FIFO if is_fifo else _ON_STANDARD), *(_STARTED if is_started else ()))
+    return (
+        *_CASES,
+        *(_ON_FIFO if is_fifo else _ON_STANDARD),
+        *(_STARTED if is_started else ()),
+        *_NOWHERE,
+    )
