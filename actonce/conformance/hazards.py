@@ -82,7 +82,9 @@ def _clocks_apart(offset: int) -> Callable[[Stage], None]:
 
 
 def _conflict(stage: Stage) -> None:
-    stage.send("a", "one")
+    # Whichever was first, also where its effect has not happened yet.
+    is_closed = stage.way.is_ours and stage.world.pick((False, True))
+    stage.send("a", "one", more={CLOSED: True} if is_closed else None)
     stage.send("a", "other", after=stage.world.pick((0, MINUTE)))
 
 

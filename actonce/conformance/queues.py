@@ -262,6 +262,9 @@ class RequestsQueue:
 
     @staticmethod
     def _record(message: _Queued) -> Record:
+        # An event that is written by hand may go without.
+        named = message.message_attributes
+        attributes = {"messageAttributes": named} if named else {}
         return {
             "messageId": f"sqs-{message.number}",
             "receiptHandle": f"{message.number}-{message.receives}",
@@ -271,7 +274,7 @@ class RequestsQueue:
                 "SentTimestamp": str(SENT_BASE + message.sent_at),
                 **message.attributes,
             },
-            "messageAttributes": message.message_attributes,
+            **attributes,
             "eventSource": "aws:sqs",
             "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:requests",
             "awsRegion": "us-east-1",

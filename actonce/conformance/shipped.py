@@ -16,11 +16,12 @@ from locking.attempt import ProcessingLocks
 from locking.consumer import Consumer
 from locking.dead_letters import DeadLetterQueue
 from locking.host import Host
-from locking.idempotent import idempotent
+from locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
 from locking.lease import Lease
 from locking.ledger import Ledger
 
 __all__ = [
+    "ConflictingContent",
     "Consumer",
     "DeadLetterQueue",
     "Delivery",
@@ -28,6 +29,7 @@ __all__ = [
     "Executions",
     "FingerprintTable",
     "Host",
+    "KnownElsewhere",
     "Lease",
     "Ledger",
     "Memories",

@@ -88,6 +88,8 @@ class World:
         self.befell: tuple[Hazard, ...] = ()
         """What went wrong, in no order of time."""
         self.now = 0
+        self.last_step_at = 0
+        """When the last step was taken; timers may go on after it, and nobody waits for them."""
         self.stores: list[Store] = []
         self.taken: list[int] = []
         self.open: list[tuple[int, int]] = []
@@ -408,6 +410,7 @@ class World:
             awake = [one.index for one in task.process.tasks if self._is_awake(one)]
             task.process.deferred = frozenset(awake)
             return
+        self.last_step_at = self.now
         if option.hazard is not None:
             self._budget -= 1
             self.befell = tuple(sorted((*self.befell, option.hazard)))

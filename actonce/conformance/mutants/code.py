@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from inspect import getattr_static, unwrap
+from itertools import chain
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -98,19 +99,26 @@ def probed(module_names: Iterable[str]) -> Iterator[set[Place]]:
     originals: list[tuple[FunctionType, CodeType]] = []
     setattr(builtins, _PROBE, lambda *place: walked.add(place))
     try:
-        for module_name in module_names:
-            file = file_of(module_name)
-            tree = ast.parse((PROJECT / file).read_text())
-            module = importlib.import_module(module_name)
-            for where, function in _functions(tree):
-                live = _live(module, where)
-                originals.append((live, live.__code__))
-                live.__code__ = _code_of(tree, function, _with_probes(function, file, where))
+        for live, code in chain.from_iterable(map(_probes, module_names)):
+            originals.append((live, live.__code__))
+            live.__code__ = code
         yield walked
     finally:
         for live, code in originals:
             live.__code__ = code
         delattr(builtins, _PROBE)
+
+
+@cache
+def _probes(module_name: str) -> list[tuple[FunctionType, CodeType]]:
+    """A module's functions, and their code with a probe before each statement."""
+    file = file_of(module_name)
+    tree = ast.parse((PROJECT / file).read_text())
+    module = importlib.import_module(module_name)
+    return [
+        (_live(module, where), _code_of(tree, function, _with_probes(function, file, where)))
+        for where, function in _functions(tree)
+    ]
 
 
 _PROBE = "__a_mutants_place__"

@@ -13,10 +13,12 @@ from typing import Any
 from actonce.conformance.clocks import replaced
 from actonce.conformance.queues import Record
 from actonce.conformance.shipped import (
+    ConflictingContent,
     Consumer,
     DeadLetterQueue,
     Delivery,
     Host,
+    KnownElsewhere,
     Lease,
     Ledger,
     ProcessingLocks,
@@ -90,7 +92,16 @@ def _decorated(*, has_find: bool) -> Callable[[Stage], Handler]:
             return effect.perform({"message_id": message["message_id"], "body": message})
 
         def handle(record: Record) -> None:
-            first = act(json.loads(record["body"]))
+            try:
+                first = act(json.loads(record["body"]))
+            except (ConflictingContent, KnownElsewhere) as error:
+                reason = {"DataType": "String", "StringValue": type(error).__name__}
+                stage.sqs.send_message(
+                    QueueUrl=UNSTARTED,
+                    MessageBody=record["body"],
+                    MessageAttributes={"reason": reason},
+                )
+                return
             if not first:
                 raise Untrue("there is no answer of the first time")
 
