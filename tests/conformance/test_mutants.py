@@ -55,7 +55,7 @@ def _judged(mutant: Mutant, *cells: Cell) -> Judged:
             "locking.consumer",
             "Consumer._act",
             "`self.locks.release_processing_lock(attempt)` left out",
-            ("ledger", "tried-again"),
+            ("ledger", "given-up"),
             "takes longer",
         ),
         (
