@@ -469,7 +469,7 @@ SCENARIOS = (
         _row_of_before,
         (Hazard.CRASH,),
         1,
-        ways=frozenset({"step-functions"}),
+        ways=frozenset({"step-functions", "ledger", "ledger-idempotent"}),
     ),
     Scenario(
         "long-effect",

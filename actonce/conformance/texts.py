@@ -254,6 +254,7 @@ _FORMS = (
     ),
     _one("a", '{"message_id":"a","n":{"x:1":":","y":{"x":1}}}'),
     _one("a", _deep(100)),
+    _one("a", _deep(100).replace('"n"', '"m":[],"n"')),
     _one("a", '{"message_id":"a","n":[' + ",".join(["[]"] * 200) + "]}"),
     _one("a", '{"message_id":"a","n":"\\ufffe\\uffff\\u0000\\u0007 ok"}'),
     _one("a", '{"message_id":"a","n":"\\ud83d\\ude00\\/"}'),
@@ -311,17 +312,17 @@ _WORDY = tuple(
 )
 
 
-def _rejected(blanks: int, more: str = "") -> Case:
+def _rejected(blanks: int, more: str = "", quotes: int = 120_000) -> Case:
     """A large message that the effect rejects: its dead letter would have the body twice."""
-    quotes = '\\"' * 120_000
-    return _one("a", f'{{"message_id":"a","poison":true,{more}{" " * blanks}"x":"{quotes}"}}')
+    text = '\\"' * quotes
+    return _one("a", f'{{"message_id":"a","poison":true,{more}{" " * blanks}"x":"{text}"}}')
 
 
 _GIVEN_UP = (
     _rejected(0),
-    _rejected(300_000),
+    _rejected(350_000),  # without what was read it has room
     _rejected(700_000),
-    _rejected(700_000, '"n":12345678901234567890,'),
+    _rejected(900_000, '"n":12345678901234567890,', 50_000),
     _one("a", '{"message_id":"a","poison":true,"n":"\\ufffe"}'),
     _one("a", '{"message_id":"a","poison":true,"n":12345678901234567890}'),
     Case((Written("a", '{"message_id":"a","poison":true}', attributes=_ATTRIBUTES),)),

@@ -112,6 +112,7 @@ def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
         "any-two",  # likewise
         "any-and-memory",
         "texts",
+        "row-of-before",  # where a ledger has taken the place of what wrote it
     }
 
 
