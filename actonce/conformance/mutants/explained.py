@@ -23,10 +23,27 @@ _LABEL = (
     "Started or suppressed is a label, no decision "
     "([decision 8](decisions/0008-started-or-suppressed-is-a-label.md))."
 )
-_THREADS = "It is for threads side by side; a walk's consumer has one delivery at a time."
+_THREADS = "It is for bodies side by side, and their memory; a walk's consumer has one at a time."
 _COST = "What is decided is the same; it costs more, or less (`tests/unit/test_hostile_bodies.py`)."
-_SAME_TYPE = "Nothing that reaches it is of another type."
 _INDEPENDENT = "Neither needs what the other gives."
+_EXCLUDE = "The two conditions exclude each other."
+_REDRIVES = "On AWS the field is always there; the embedded AWS has none, and its tests notice."
+_MOMENT = "One moment: exactly at the end of the time."
+_NAMES = "The owner's name is for people."
+_LAMBDA = "Then Lambda ends the process at that very moment, or before."
+_READ_ONCE = "What reaches it is a text or a whole number, and a text is replaced by itself."
+
+_LOOKED_UP = (
+    "Then it is looked up first, in vain; it would need an effect that can never be looked up."
+)
+
+_DEFINITION = "statemachine/process_message.asl.json"
+_PERFORMED = "$states.input.performed = true"
+_NOT_PERFORMED = "$states.input.performed = false and $states.input.rounds < $number('3')"
+_NEITHER = "$type($states.input.performed) != 'boolean'"
+_IS_REDRIVEN = (
+    "$exists($states.context.Execution.RedriveCount) ? $states.context.Execution.RedriveCount : 0"
+)
 
 _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     "functions/deduplication/executions.py Executions._start": {
@@ -35,6 +52,9 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "`not first_seen_now` left out": _LABEL,
         "`was_running` negated": _LABEL,
         "`asked_at.microsecond // 1000 * 1000` is `asked_at.microsecond // 1000`": _LABEL,
+    },
+    "functions/deduplication/fingerprints.py refusal_of": {
+        "the boundary of `now - known.first_seen > memories.names_remembered`": _MOMENT,
     },
     "functions/deduplication/message.py _no_collections": {
         "`was_enabled = gc.isenabled()` after `gc.disable()`": _COST,
@@ -46,30 +66,117 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "`self._content = _compile('ContentFrom', content_from) if …` after `self._id_is_in_body = message_id_from.startswith('body:')`": _INDEPENDENT,
         "`self._id_is_in_body = message_id_from.startswith('body:')` after `self._reading = threading.Lock()`": _INDEPENDENT,
     },
+    "functions/deduplication/message.py MessageReader.read": {
+        "not within `self._reading`": _THREADS,
+    },
     "functions/deduplication/message.py MessageReader._too_large_to_read": {
         "the boundary of `len(delivery.body) <= MAX_EXECUTION_INPUT_BYTES`": _COST,
         "`return None` left out": _COST,
         "`len(delivery.body) <= MAX_EXECUTION_INPUT_BYTES` negated": _COST,
     },
     "functions/deduplication/message.py MessageReader._fingerprint": {
-        "`self._id_path` left out": "Without names that lead to it, nothing is replaced in the body.",
+        "`isinstance(found, int)` left out": _READ_ONCE,
     },
-    "functions/deduplication/strict_json.py read": {
-        "`written == text` negated": _COST,
+    "functions/deduplication/message.py MessageReader._content_of": {
+        "`return None` left out, number 2": "It is the end of the function.",
+    },
+    "functions/deduplication/message.py _id_finder": {
+        "`argument` left out": "An empty expression is no JMESPath, and is refused as such.",
+        "`return None` left out": "It is the end of the function.",
+    },
+    "functions/deduplication/strict_json.py": {
+        "_MAX_DIGITS: doubled": "What has more digits than that is an infinity anyhow.",
+    },
+    "functions/deduplication/strict_json.py _refuse_endless_numbers": {
+        "`len(found[0]) > _MAX_DIGITS` left out": "What has more digits than that is an infinity anyhow.",
+        "the boundary of `len(found[0]) > _MAX_DIGITS`": "Read as a double, so many digits are an infinity, or are not.",
+    },
+    "functions/deduplication/strict_json.py _is_too_deep": {
+        "the boundary of `outline.count(b'[') + outline.count(b'{') <= MAX_DEPTH`": _COST,
+    },
+    "functions/effect.py answer": {
+        "`request = _request(message)` after `left = seconds_left_of(event, context)`": _INDEPENDENT,
+    },
+    "functions/locking/consumer.py": {
+        "MAX_MARKS_SIDE_BY_SIDE: doubled": _THREADS,
+        "MAX_MARKS_SIDE_BY_SIDE: halved": _THREADS,
+    },
+    "functions/locking/consumer.py _alone_if_of_many_values": {
+        "`body.count(',') + body.count('[') + body.count('{')` is `body.count(',') + body.count('[')`": _THREADS,
+        "`body.count(',') + body.count('[')` is `body.count(',')`": _THREADS,
+        "`marks > MAX_MARKS_SIDE_BY_SIDE` negated": _THREADS,
+        "the boundary of `marks > MAX_MARKS_SIDE_BY_SIDE`": _THREADS,
+    },
+    "functions/locking/consumer.py Consumer.consume": {
+        "not within `_alone_if_of_many_values(delivery.body)`": _THREADS,
     },
     "functions/locking/lease.py": {
         "HEARTBEATS_PER_LEASE: doubled": "How often, and not what.",
     },
     "functions/locking/lease.py Lease.__init__": {
-        "`owner` left out": "The owner's name is for people.",
-        "`f'{socket.gethostname()}:{os.getpid()}'` left out": "The owner's name is for people.",
+        "`owner` left out": _NAMES,
+        "`f'{socket.gethostname()}:{os.getpid()}'` left out": _NAMES,
+    },
+    "functions/locking/lease.py Lease._beat": {
+        "`return False` negated": "The next heartbeat hears the same, and changes nothing either.",
     },
     "functions/locking/lease.py Lease._is_lost": {
-        "the boundary of `unconfirmed_for >= holding.lease_seconds * WORKING_SHARE`": "One moment: a holder that is exactly half a lease old.",
+        "the boundary of `unconfirmed_for >= holding.lease_seconds * WORKING_SHARE`": _MOMENT,
+    },
+    "functions/locking/ledger.py is_over": {
+        "`updated = datetime.fromisoformat(row['updated']['S'])` after `silent_for = timedelta(seconds=float(row['lock_seconds'][…`": _INDEPENDENT,
+        "the boundary of `now - updated > silent_for`": _MOMENT,
+    },
+    "functions/locking/ledger.py Ledger._is_lost": {
+        "the boundary of `self.host.monotonic() >= work_until`": _MOMENT,
+    },
+    "functions/locking/row_locks.py RowLocks.__init__": {
+        "`self._table = ProcessingTable(dynamodb, table_name)` after `self.host = host or Host()`": _INDEPENDENT,
+        "`host` left out": "Only tests bring a host of their own; what ships has none.",
+    },
+    "functions/locking/row_locks.py RowLocks.acquire_processing_lock": {
+        "`bid = Bid(self.WAY, message_id, fingerprint, self.host.ne…` after `began = self.host.monotonic()`": _INDEPENDENT,
+        "`outcome_unknown, straggler_seconds = (True, self._straggl…` after `began = self.host.monotonic()`": _INDEPENDENT,
+    },
+    "functions/time_allowed.py seconds_left": {
+        "the boundary of `remaining > configured`": "Of the two the one is as right as the other: what has been taken is nothing.",
+        "the boundary of `configured <= allowed`": _LAMBDA,
+        "`return None` left out": _LAMBDA,
+        "the boundary of `remaining > allowed`": _LAMBDA,
+    },
+    f"{_DEFINITION} FindEffect, Output": {
+        f"`{_IS_REDRIVEN}` is `$states.context.Execution.RedriveCount`": _REDRIVES
+    },
+    f"{_DEFINITION} DeadLetter, Output": {
+        f"`{_IS_REDRIVEN}` is `$states.context.Execution.RedriveCount`": _REDRIVES
+    },
+    f"{_DEFINITION} Performed?, choice `{_PERFORMED}`": {f"after `{_NOT_PERFORMED}`": _EXCLUDE},
+    f"{_DEFINITION} Performed?, choice `{_NOT_PERFORMED}`": {f"after `{_NEITHER}`": _EXCLUDE},
+    f"{_DEFINITION} Decision, choice `$states.input.decision = 'retry'`": {
+        "after `$states.input.decision = 'resolve'`": _EXCLUDE
+    },
+    f"{_DEFINITION} Decision, choice `$states.input.decision = 'resolve'`": {
+        "after `$states.input.decision = 'reject'`": _EXCLUDE
     },
 }
 
-_OPEN: Mapping[str, Mapping[str, str]] = {}
+_OPEN: Mapping[str, Mapping[str, str]] = {
+    f"{_DEFINITION} Decision, choice `$states.input.decision = 'retry' and $states.input.failure.reason in ['rejected', 'not_performed']`": {
+        "'not_performed' left out": _LOOKED_UP,
+        "'rejected' left out": _LOOKED_UP,
+        "left out": _LOOKED_UP,
+    },
+    "functions/locking/dead_letters.py": {
+        "MAX_CAUSE_CHARACTERS: doubled": "No error of a walk has so many words.",
+        "MAX_CAUSE_CHARACTERS: halved": "No error of a walk has so many words.",
+    },
+    f"{_DEFINITION} PerformEffect, Catch of NotPerformed, Lambda.TooManyRequestsException": {
+        "without Lambda.TooManyRequestsException": "It would need a function that is throttled at each attempt; then it is looked up in vain before it becomes a dead letter.",
+    },
+    "functions/locking/row_locks.py RowLocks.acquire_processing_lock": {
+        "`began = self.host.monotonic()` after `taken = self._table.take_over(bid, over, taken, self.UNCH…`": "The look-up comes after it and finds what others did; it would need another pause between the look-up and the effect.",
+    },
+}
 
 EXPLAINED: Mapping[str, Explanation] = {
     f"{where}{' ' if where.endswith('.py') else ': '}{change}": Explanation(why, is_equivalent)

@@ -65,6 +65,7 @@ TRIED = (
 WAYS_TRIED = (
     "step-functions",
     "step-functions-fifo",
+    "step-functions-booking",
     "ledger",
     "ledger-fenced-fifo",
     "ledger-idempotent",
@@ -100,6 +101,9 @@ _OF_A_FIFO_QUEUE = frozenset(
     {"texts", "poison", "conflict", "group-order", "crash", "again-later", "resend-later"}
 )
 """Those that a FIFO queue differs in from a standard one; its ways are tried against these."""
+
+_OF_THE_EXAMPLE = frozenset({"again-later"})
+"""Where its effect, which could check a fence, stands behind executions, which have none."""
 
 _TELLING = {
     "functions/deduplication/message.py": ("texts",),
@@ -212,6 +216,7 @@ def all_cells() -> list[Cell]:
         and (way.name, hazard.name) not in _HAS_LIKES
         and (hazard.name in _OF_A_HOST or way.ends_at is not None)
         and (hazard.name in _OF_A_FIFO_QUEUE or not way.is_fifo)
+        and (hazard.name in _OF_THE_EXAMPLE or way.effect is None)
     ]
 
 
