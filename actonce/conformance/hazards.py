@@ -135,10 +135,10 @@ def _closed(stage: Stage) -> None:
 
 
 def _cold_start(stage: Stage) -> None:
-    stage.tells_time_out, stage.tells_time_left = stage.world.pick(
-        ((True, True), (True, False), (False, True))
-    )
-    stage.cold_start = stage.world.pick((5_000, 60_000))
+    told = stage.world.pick(((True, True), (True, False), (False, True)))
+    stage.tells_time_out, stage.tells_time_left = told
+    # Who is not told both cannot know how long it took to begin: 10 s are assumed then.
+    stage.cold_start = stage.world.pick((5_000, 60_000) if all(told) else (5_000, 10_000))
     _deployed_before(stage)
 
 
@@ -453,12 +453,13 @@ SCENARIOS = (
     Scenario(
         "cold-start",
         "a slow cold start",
-        "The effect's function takes 5 s or a minute of its time to begin, its time-out having "
-        "been raised meanwhile or not; a process stands still for 40 s, or crashes.",
+        "The effect's function takes 5 s or a minute of its time to begin (up to 10 s where it is "
+        "not told its time-out, and what is left of it), its time-out having been raised meanwhile "
+        "or not; a process stands still for 10 s or 40 s, or crashes.",
         _cold_start,
         (Hazard.PAUSE, Hazard.CRASH),
         1,
-        (40_000,),
+        (10_000, 40_000),
         is_of_effect=True,
         ways=frozenset({"step-functions"}),
     ),

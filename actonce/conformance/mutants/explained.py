@@ -33,6 +33,7 @@ _NAMES = "The owner's name is for people."
 _LAMBDA = "Then Lambda ends the process at that very moment, or before."
 _READ_ONCE = "What reaches it is a text or a whole number, and a text is replaced by itself."
 
+_LOG_LINE = "Only the delivery's record has the id; a walk does not read the records."
 _LOOKED_UP = (
     "Then it is looked up first, in vain; it would need an effect that can never be looked up."
 )
@@ -161,10 +162,12 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
 }
 
 _OPEN: Mapping[str, Mapping[str, str]] = {
+    "functions/locking/dead_letters.py _text_that_fits": {
+        "the boundary of `_size(text) <= MAX_SQS_BYTES`": "One size: a letter of exactly 1 MiB; the shorter one goes as well.",
+        "the boundary of `_size(text) <= MAX_SQS_BYTES`, number 2": "One size: a letter of exactly 1 MiB; the shorter one goes as well.",
+    },
     f"{_DEFINITION} Decision, choice `$states.input.decision = 'retry' and $states.input.failure.reason in ['rejected', 'not_performed']`": {
         "'not_performed' left out": _LOOKED_UP,
-        "'rejected' left out": _LOOKED_UP,
-        "left out": _LOOKED_UP,
     },
     "functions/locking/dead_letters.py": {
         "MAX_CAUSE_CHARACTERS: doubled": "No error of a walk has so many words.",
@@ -172,6 +175,11 @@ _OPEN: Mapping[str, Mapping[str, str]] = {
     },
     f"{_DEFINITION} PerformEffect, Catch of NotPerformed, Lambda.TooManyRequestsException": {
         "without Lambda.TooManyRequestsException": "It would need a function that is throttled at each attempt; then it is looked up in vain before it becomes a dead letter.",
+    },
+    "functions/deduplication/message.py MessageReader._too_large_to_read": {
+        "`self._id_is_in_body` negated": _LOG_LINE,
+        "`message_id` left out": _LOG_LINE,
+        "`stored_message_id(message_id)` left out": _LOG_LINE,
     },
     "functions/locking/row_locks.py RowLocks.acquire_processing_lock": {
         "`began = self.host.monotonic()` after `taken = self._table.take_over(bid, over, taken, self.UNCH…`": "The look-up comes after it and finds what others did; it would need another pause between the look-up and the effect.",
