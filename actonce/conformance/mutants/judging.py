@@ -367,13 +367,20 @@ def _within(seconds: float) -> Iterator[None]:
     def over(*_: Any) -> None:
         raise _NeverEnds
 
-    before = signal.signal(signal.SIGVTALRM, over)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    # The second one for what waits for a lock that nobody gives back.
+    timers = (
+        (signal.SIGVTALRM, signal.ITIMER_VIRTUAL, seconds),
+        (signal.SIGALRM, signal.ITIMER_REAL, 60 + 20 * seconds),
+    )
+    before = [signal.signal(number, over) for number, *_ in timers]
+    for _, timer, after in timers:
+        signal.setitimer(timer, after)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        for (number, timer, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
 # ------------------------------------------------------------------ side by side
