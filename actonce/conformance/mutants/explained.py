@@ -31,9 +31,11 @@ _REDRIVES = "On AWS the field is always there; the embedded AWS has none, and it
 _MOMENT = "One moment: exactly at the end of the time."
 _NAMES = "The owner's name is for people."
 _LAMBDA = "Then Lambda ends the process at that very moment, or before."
+_VERSION = "A lease's row has a version, and a ledger's none, so that what follows tells the same."
 _READ_ONCE = "What reaches it is a text or a whole number, and a text is replaced by itself."
 
 _LOG_LINE = "Only the delivery's record has the id; a walk does not read the records."
+_LEASE_END = "It would need a pause that ends in the second half of a lease, and an effect as long as the rest."
 _LOOKED_UP = (
     "Then it is looked up first, in vain; it would need an effect that can never be looked up."
 )
@@ -54,6 +56,10 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "`was_running` negated": _LABEL,
         "`asked_at.microsecond // 1000 * 1000` is `asked_at.microsecond // 1000`": _LABEL,
     },
+    "functions/deduplication/memory.py way_of": {
+        "`'memory' in row` negated": _VERSION,
+        "`return str(row['memory']['S'])` left out": _VERSION,
+    },
     "functions/deduplication/fingerprints.py refusal_of": {
         "the boundary of `now - known.first_seen > memories.names_remembered`": _MOMENT,
     },
@@ -73,6 +79,7 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     "functions/deduplication/message.py MessageReader._too_large_to_read": {
         "the boundary of `len(delivery.body) <= MAX_EXECUTION_INPUT_BYTES`": _COST,
         "`return None` left out": _COST,
+        "the boundary of `least <= MAX_EXECUTION_INPUT_BYTES`": "With its id around it, it is too large anyhow.",
     },
     "functions/deduplication/message.py MessageReader._fingerprint": {
         "`isinstance(found, int)` left out": _READ_ONCE,
@@ -165,6 +172,9 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     f"{_DEFINITION} DeadLetter, Output": {
         f"`{_IS_REDRIVEN}` is `$states.context.Execution.RedriveCount`": _REDRIVES
     },
+    f"{_DEFINITION} PerformEffect, Catch of Rejected": {
+        "after the one of NotPerformed, Lambda.TooManyRequestsException": "They are of other errors."
+    },
     f"{_DEFINITION} Performed?, choice `{_PERFORMED}`": {f"after `{_NOT_PERFORMED}`": _EXCLUDE},
     f"{_DEFINITION} Performed?, choice `{_NOT_PERFORMED}`": {f"after `{_NEITHER}`": _EXCLUDE},
     f"{_DEFINITION} Decision, choice `$states.input.decision = 'retry'`": {
@@ -176,6 +186,40 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
 }
 
 _OPEN: Mapping[str, Mapping[str, str]] = {
+    "functions/deduplication/message.py _id_finder": {
+        "`kind == 'attribute'` left out": "It would need a parameter with another word before its colon.",
+    },
+    "functions/deduplication/message.py _functions": {
+        "`isinstance(child, dict)` negated": "A function within another expression that there is not; unit tests have one.",
+    },
+    "functions/deduplication/strict_json.py least_size": {
+        "`len(bare.translate(None, _IN_NUMBERS)) + numbers.count(b'…` is `len(bare.translate(None, _IN_NUMBERS)) + numbers.count(b'…`, number 2": "It would need a body that is too large for nothing but its escapes; property tests have such.",
+    },
+    "functions/time_allowed.py ends_in": {
+        "`end_process_in(None)` left out": "A walk's invocation has a process of its own; a warm one would be ended later (`tests/unit/test_time_allowed.py`).",
+    },
+    "functions/locking/ledger.py Ledger._is_lost": {
+        "`began + bid.lock_seconds - self._straggler_seconds` is `began + bid.lock_seconds`": "It would need a pause that ends in the last seconds of the time, and an effect that is as late as it may be.",
+    },
+    "functions/locking/lease.py": {
+        "WORKING_SHARE: doubled": _LEASE_END,
+    },
+    "functions/locking/lease.py Lease._is_lost": {
+        "`holding.lease_seconds * WORKING_SHARE` is `holding.lease_seconds`": _LEASE_END,
+        "`holding.lost` left out": "Who is not confirmed for half a lease is lost by that, too; it would need a takeover within it.",
+    },
+    "functions/locking/lease.py Lease.at_work": {
+        "`end()` left out": "The next heartbeat finds the row complete, and ends; it would need a process that lives on with a row that is not.",
+    },
+    "functions/locking/lease.py Lease._beat": {
+        "`return True` left out": "After one heartbeat that failed there are none; it would need another contender in a longer effect.",
+    },
+    "functions/locking/rows.py _held_by": {
+        "`IS_IN_PROGRESS` always holds": "It would need an attempt that has completed, and writes again.",
+    },
+    "functions/locking/idempotent.py idempotent": {
+        "`{}` left out": "It would need a row that an operator has closed, which has no description.",
+    },
     "functions/deduplication/memory.py way_of": {
         "`'version' in row` negated": "It would need a lock's row of an older version, which did not say whose it is.",
     },

@@ -133,7 +133,7 @@ def _equivalent(judged: Iterable[Judged]) -> int:
 
 
 def unexplained(judged: Iterable[Judged]) -> list[str]:
-    """Survivors that nobody has said anything of."""
+    """Survivors that nobody has said anything of, whatever was walked of them."""
     return [one.name for one in judged if not one.is_noticed and one.name not in EXPLAINED]
 
 
@@ -148,7 +148,8 @@ def stale(names: Iterable[str]) -> list[str]:
 
 
 def _explanation(one: Judged) -> Explanation:
-    return EXPLAINED.get(one.name, Explanation("not looked into", is_equivalent=False))
+    why = "Not every cell that runs it was walked." if one.is_cut else "not looked into"
+    return EXPLAINED.get(one.name, Explanation(why, is_equivalent=False))
 
 
 def _share(some: int, of: int) -> str:
