@@ -183,6 +183,6 @@ def _perform(
 
 
 def _small(effect: dict[str, Any] | None) -> dict[str, Any] | None:
-    if effect is None or len(json.dumps(effect).encode()) <= MAX_EFFECT_BYTES:
+    if len(json.dumps(effect).encode()) <= MAX_EFFECT_BYTES:
         return effect
     return {"omitted": f"the description has more than {MAX_EFFECT_BYTES} bytes"}

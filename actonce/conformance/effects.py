@@ -26,6 +26,16 @@ BROKEN = "broken"
 UNSEEN = "unseen"
 """Likewise: its effect happens unheard, and cannot be looked up."""
 
+UNTOLD = "untold"
+"""Likewise: nobody knows how far it came, it did not happen, and it cannot be looked up."""
+SLOW = "slow"
+"""Likewise: it takes `SLOW_LOOK_UP` to look its effect up."""
+SLOW_LOOK_UP = 10_000
+"""Milliseconds."""
+
+WORDY = "wordy"
+"""A body's number under this name is how many characters its effect's description has, at least."""
+
 Lateness = Mapping[Hazard, Sequence[int]]
 
 EFFECTS_TABLE = "effects"
@@ -39,6 +49,7 @@ class Performed:
         effects: message id and body of each effect, in its order.
         is_mended: what went wrong every time does so no more.
         unseen: message ids whose effect cannot be looked up.
+        slow: message ids whose effect takes long to look up.
         closed: message id and body of each message that a person has closed, with the number of
             effects until then, and `resolved` or `rejected`.
         down_until: milliseconds of the world until which every effect proves that it did not
@@ -50,6 +61,7 @@ class Performed:
     effects: list[tuple[str, str]] = field(default_factory=list)
     is_mended: bool = False
     unseen: set[str] = field(default_factory=set)
+    slow: set[str] = field(default_factory=set)
     closed: list[tuple[str, str, int, str]] = field(default_factory=list)
     down_until: int = 0
     back_after: float | None = None
@@ -57,7 +69,13 @@ class Performed:
 
     def state(self) -> Hashable:
         """All of it; the order matters to those who look at groups."""
-        return tuple(self.effects), self.is_mended, frozenset(self.unseen), tuple(self.closed)
+        return (
+            tuple(self.effects),
+            self.is_mended,
+            frozenset(self.unseen),
+            frozenset(self.slow),
+            tuple(self.closed),
+        )
 
 
 class CountingEffect:
@@ -92,6 +110,8 @@ class CountingEffect:
         def fails() -> int:
             raise ConnectionError("the system cannot be reached")
 
+        if message_id in self._performed.slow:
+            self._world.sleep(SLOW_LOOK_UP / 1000)
         found = self._world.step(
             f"looks the effect of {message_id} up", look, otherwise={Hazard.THROTTLED: fails}
         )
@@ -101,13 +121,17 @@ class CountingEffect:
         """What goes wrong with this message every time."""
         if self._performed.is_mended or not isinstance(body, dict):
             return []
-        return [name for name in (POISON, CLOSED, BROKEN, UNSEEN) if name in body]
+        return [name for name in (POISON, CLOSED, BROKEN, UNSEEN, UNTOLD) if name in body]
 
     def _perform(  # noqa: C901 - each way in which it goes wrong
         self, request: dict[str, Any], check: Callable[[], None]
     ) -> dict[str, Any]:
         message_id, body = request["message_id"], json.dumps(request["body"], sort_keys=True)
         goes_wrong = self._goes_wrong(request["body"])
+        if UNTOLD in goes_wrong:
+            self._performed.unseen.add(message_id)
+        if isinstance(request["body"], dict) and SLOW in request["body"]:
+            self._performed.slow.add(message_id)
         if POISON in goes_wrong:
             raise Rejected("poison")
 
@@ -125,7 +149,7 @@ class CountingEffect:
                 raise NotPerformed("the system is down", retry_after=self._performed.back_after)
             if CLOSED in goes_wrong:
                 raise NotPerformed("the system is closed")
-            if BROKEN in goes_wrong:
+            if BROKEN in goes_wrong or UNTOLD in goes_wrong:
                 raise ConnectionError("the system is broken")
             if UNSEEN in goes_wrong:
                 self._performed.unseen.add(message_id)
@@ -169,7 +193,8 @@ class CountingEffect:
             self._world.wait(lambda: bool(answers))
             if not answers[0]:
                 raise NotPerformed("it came too late")
-        return {"effect": message_id}
+        wordy = request["body"].get(WORDY, 0) if isinstance(request["body"], dict) else 0
+        return {"effect": message_id, **({"about": "x" * wordy} if wordy else {})}
 
     def _later(
         self, late: int, message_id: str, happen: Callable[[], str], answers: list[str]

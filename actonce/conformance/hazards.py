@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from actonce.conformance.deployments import deploy_another_memory
-from actonce.conformance.effects import BROKEN, CLOSED, POISON, UNSEEN
+from actonce.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UNTOLD
 from actonce.conformance.operators import decide_behind_locks
 from actonce.conformance.process import Hazard
 from actonce.conformance.stage import CLOSING, LEASE_VISIBILITY, STRAGGLER_MARGIN, VISIBILITY, Stage
 from actonce.conformance.stepfunctions import SHORTEST_HISTORY
+from actonce.conformance.texts import cases
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
@@ -81,7 +82,9 @@ def _clocks_apart(offset: int) -> Callable[[Stage], None]:
 
 
 def _conflict(stage: Stage) -> None:
-    stage.send("a", "one")
+    # Whichever was first, also where its effect has not happened yet.
+    is_closed = stage.way.is_ours and stage.world.pick((False, True))
+    stage.send("a", "one", more={CLOSED: True} if is_closed else None)
     stage.send("a", "other", after=stage.world.pick((0, MINUTE)))
 
 
@@ -100,8 +103,15 @@ def _poison(stage: Stage) -> None:
 _GIVEN_UP = (POISON, CLOSED, BROKEN, UNSEEN)
 
 
+_ANSWERED_AFTER = (*_GIVEN_UP, UNTOLD)
+
+
 def _given_up(stage: Stage) -> None:
     stage.send("a", more={stage.world.pick(_GIVEN_UP): True})
+
+
+def _given_up_and_answered(stage: Stage) -> None:
+    stage.send("a", more={stage.world.pick(_ANSWERED_AFTER): True})
 
 
 _RETRIED = (("retry",), ("perhaps", "retry"), ("", "retry"), (None, "retry"))
@@ -112,21 +122,23 @@ _CLOSED = (("resolve",), ("reject",), ("perhaps",), ("", "reject"), ("retry ",))
 def _tried_again(stage: Stage) -> None:
     stage.executions.answers = stage.world.pick(_RETRIED)
     stage.executions.answered_after = stage.world.pick((0, 13 * DAY))
-    _given_up(stage)
+    _given_up_and_answered(stage)
     decide_behind_locks(stage, None)
 
 
 def _closed(stage: Stage) -> None:
     stage.executions.answers = answers = stage.world.pick(_CLOSED)
-    _given_up(stage)
+    _given_up_and_answered(stage)
     decide_behind_locks(stage, CLOSING.get(answers[-1], "resolved"))
     ((_, body),) = stage.sent
-    stage.send("a", after=DAY, more={name: True for name in body if name in _GIVEN_UP})
+    stage.send("a", after=DAY, more={name: True for name in body if name in _ANSWERED_AFTER})
 
 
 def _cold_start(stage: Stage) -> None:
-    stage.tells_time_out = stage.world.pick((True, False))
-    stage.cold_start = stage.world.pick((5_000, 60_000))
+    told = stage.world.pick(((True, True), (True, False), (False, True)))
+    stage.tells_time_out, stage.tells_time_left = told
+    # Who is not told both cannot know how long it took to begin: 10 s are assumed then.
+    stage.cold_start = stage.world.pick((5_000, 60_000) if all(told) else (5_000, 10_000))
     _deployed_before(stage)
 
 
@@ -154,6 +166,51 @@ def _provider_gone(stage: Stage) -> None:
 def _find_down(stage: Stage) -> None:
     stage.performed.blind_until = 3 * 60 * MINUTE
     stage.send("a")
+
+
+def _texts(stage: Stage) -> None:
+    is_started = stage.way.strategy == "step-functions"
+    case = stage.world.pick(cases(is_fifo=stage.way.is_fifo, is_started=is_started))
+    stage.message_id_from, stage.content_from = case.message_id_from, case.content_from
+    stage.executions.refuses_names = case.is_refused_start
+    for minutes, written in enumerate(case.messages):
+        stage.send_written(written, minutes * MINUTE)
+
+
+def _slow_look_up(stage: Stage) -> None:
+    stage.send("a", more={SLOW: True})
+
+
+_MESSAGE = {"message_id": "a", "body": {}}
+_NO_REQUESTS: tuple[dict[str, object], ...] = (
+    {},
+    {"operation": "perform"},
+    {"operation": "perform", "message": "a"},
+    {"operation": "perform", "message": {"body": {}}},
+    {"operation": "perform", "message": {"message_id": 1, "body": {}}},
+    {"operation": "find", "message": {"message_id": 1}},
+    {"operation": "delete", "message": _MESSAGE},
+    {"operation": "perform", "message": _MESSAGE, "allowed_seconds": "15"},
+    {"operation": "perform", "message": _MESSAGE, "allowed_seconds": True},
+    {"operation": "perform", "message": _MESSAGE, "allowed_seconds": 0},
+)
+
+
+def _by_hand(stage: Stage) -> None:
+    request = stage.world.pick((*_NO_REQUESTS, None))
+    if request is None:
+        # As executions of an older definition ask, which say nothing of a time.
+        stage.sent.append(("a", {}))
+        stage.ask_by_hand({"operation": "perform", "message": _MESSAGE}, is_refused=False)
+    else:
+        stage.ask_by_hand(request, is_refused=True)
+
+
+def _another_memory_meanwhile(stage: Stage) -> None:
+    stage.wall_offsets = (0, 5 * MINUTE, -5 * MINUTE)
+    stage.send("a")
+    stage.send("a", after=10 * MINUTE)
+    deploy_another_memory(stage, stage.world.pick((0, MINUTE)))
 
 
 def _group(stage: Stage) -> None:
@@ -205,6 +262,22 @@ _AS_IT_SHIPS = frozenset(
     }
 )
 """The example's effect checks the fence."""
+
+_FENCED_WORKERS = frozenset({"ledger-worker-fenced", "lease-worker-fenced"})
+
+_ANY = (
+    Hazard.CRASH,
+    Hazard.PAUSE,
+    *_SERVICE,
+    Hazard.NOT_ACKNOWLEDGED,
+    Hazard.EFFECT_ANSWER_LOST,
+    Hazard.NOT_PERFORMED,
+    Hazard.EFFECT_LATE,
+    Hazard.EFFECT_OUTLIVES,
+    Hazard.EFFECT_HANGS,
+    Hazard.DEPLOYED,
+    Hazard.ABORTED,
+)
 
 _ANSWERED = frozenset({"step-functions", "ledger", "lease"})
 
@@ -397,12 +470,13 @@ SCENARIOS = (
     Scenario(
         "cold-start",
         "a slow cold start",
-        "The effect's function takes 5 s or a minute of its time to begin, its time-out having "
-        "been raised meanwhile or not; a process stands still for 40 s, or crashes.",
+        "The effect's function takes 5 s or a minute of its time to begin (up to 10 s where it is "
+        "not told its time-out, and what is left of it), its time-out having been raised meanwhile "
+        "or not; a process stands still for 10 s or 40 s, or crashes.",
         _cold_start,
         (Hazard.PAUSE, Hazard.CRASH),
         1,
-        (40_000,),
+        (10_000, 40_000),
         is_of_effect=True,
         ways=frozenset({"step-functions"}),
     ),
@@ -413,18 +487,54 @@ SCENARIOS = (
         _row_of_before,
         (Hazard.CRASH,),
         1,
-        ways=frozenset({"step-functions"}),
+        ways=frozenset({"step-functions", "ledger", "ledger-idempotent"}),
     ),
     Scenario(
         "long-effect",
         "a service fails when the effect did",
         "The effect takes as long as the way allows for, or its answer is lost; and a call is "
-        "refused, or its answer lost, too.",
-        lambda stage: stage.send("a"),
+        "refused, or its answer lost, too; delivered once, or twice at once.",
+        _once_or_twice,
         (Hazard.EFFECT_LATE, Hazard.EFFECT_ANSWER_LOST, Hazard.THROTTLED, Hazard.ANSWER_LOST),
         2,
         is_of_effect=True,
         ways=_ANSWERED,
+    ),
+    Scenario(
+        "long-zombie",
+        "stood still, and a long effect",
+        "A process stands still for 20 s or 10 minutes, or crashes, and an effect takes as long as "
+        "the way allows for; both, or either of them twice.",
+        lambda stage: stage.send("a"),
+        (Hazard.PAUSE, Hazard.EFFECT_LATE, Hazard.CRASH),
+        2,
+        (20_000, LONG_PAUSE),
+        ways=_FENCED_WORKERS,
+    ),
+    Scenario(
+        "slow-look-up",
+        "a slow look-up",
+        "It takes 10 s to look the effect up; its answer was lost, or a process crashes.",
+        _slow_look_up,
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
+        1,
+        is_of_effect=True,
+        ways=_ANSWERED,
+    ),
+    Scenario(
+        "texts",
+        "what a message says",
+        "Bodies, ids and attributes of every form: what says the same and what does not, numbers "
+        "of every size, what is no message, and what is just small enough, or is not.",
+        _texts,
+        ways=frozenset({"step-functions", "step-functions-fifo", "ledger"}),
+    ),
+    Scenario(
+        "by-hand",
+        "invoked by hand",
+        "Somebody invokes the effect's function with a request that is not of the form.",
+        _by_hand,
+        ways=frozenset({"step-functions"}),
     ),
     Scenario(
         "late-takeover",
@@ -533,21 +643,23 @@ SCENARIOS = (
         "Any two of all things that may go wrong at a step, in one run; one consumer's clock is "
         "right, the next one's 5 minutes ahead, the next one's 5 minutes behind, and so on.",
         _anything,
-        (
-            Hazard.CRASH,
-            Hazard.PAUSE,
-            *_SERVICE,
-            Hazard.NOT_ACKNOWLEDGED,
-            Hazard.EFFECT_ANSWER_LOST,
-            Hazard.NOT_PERFORMED,
-            Hazard.EFFECT_LATE,
-            Hazard.EFFECT_OUTLIVES,
-            Hazard.DEPLOYED,
-            Hazard.ABORTED,
-        ),
+        _ANY,
         2,
         (40_000, 70_000, LONG_PAUSE),
         # It takes longest. By hand it can be tried on every way.
+        ways=_AS_IT_SHIPS,
+    ),
+    Scenario(
+        "any-and-memory",
+        "replaced, and any other",
+        "Between any two steps another state machine, or another strategy, takes the place of the "
+        "one that was there, and any one of all things goes wrong besides; sent again ten minutes "
+        "later.",
+        _another_memory_meanwhile,
+        _ANY,
+        1,
+        (70_000,),
+        is_of_strategy=True,
         ways=_AS_IT_SHIPS,
     ),
 )

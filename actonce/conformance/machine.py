@@ -19,6 +19,10 @@ from actonce.conformance.process import NotKnownHere
 Definition = Mapping[str, Any]
 States = dict[str, Any]
 
+_TOO_MUCH = "States.DataLimitExceeded"
+"""No Retry and no Catch matches it. Source: "Handling errors", Developer Guide."""
+_MOST_BYTES = 256 * 1024
+"""Of a state's result. Source: "Quotas"."""
 _EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 _INVOKE = "arn:aws:states:::lambda:invoke"
@@ -221,6 +225,8 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
     while True:
         try:
             result = _do(state, states, services)
+            if len(json.dumps(result)) > _MOST_BYTES:
+                raise StateFailed(_TOO_MUCH)
             output = evaluate(state["Output"], {**states, "result": result})
         except StateFailed as failure:
             waits = _retry_after(state.get("Retry", []), attempts, failure.error)
@@ -265,11 +271,16 @@ def _retry_after(retriers: Any, attempts: list[int], error: str) -> float | None
     return None
 
 
+_NO_TASK_FAILED = frozenset({"States.Timeout", "States.QueryEvaluationError"})
+"""What `States.TaskFailed` does not match: a time-out, as AWS documents it, and an expression that
+fails, which it says nothing of; the worse is assumed."""
+
+
 def _matches(wanted: list[str], error: str) -> bool:
-    return (
+    return error != _TOO_MUCH and (
         error in wanted
         or "States.ALL" in wanted
-        or ("States.TaskFailed" in wanted and error != "States.Timeout")
+        or ("States.TaskFailed" in wanted and error not in _NO_TASK_FAILED)
     )
 
 
@@ -308,10 +319,20 @@ def _filled_in(value: Any, states: str, whole: States) -> Any:
 @lru_cache(maxsize=100_000)
 def _evaluated(expression: str, states: str) -> tuple[bool, Any]:
     """Whether the expression yields something, and what; kept, for runs repeat each other."""
+    # What JSONata makes of numbers: doubles, of which 15 digits may be all that is written.
     # The library returns None for null and for nothing; AWS takes only the first for a value.
-    data = json.loads(states)
+    data = json.loads(states, parse_int=_as_a_double, parse_float=_with_15_digits)
     exists = _run(f"$exists(({expression}))", data)
     return bool(exists), _run(expression, data) if exists else None
+
+
+def _as_a_double(written: str) -> int:
+    return int(float(written))
+
+
+def _with_15_digits(written: str) -> float:
+    """As `$string` writes it; and no sign of a zero."""
+    return float(f"{float(written):.15g}") or 0.0
 
 
 def _run(expression: str, states: States) -> Any:

@@ -18,7 +18,7 @@ _DECISIONS = {"resolved": "resolve", "rejected": "reject"}
 
 
 def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
-    """Twelve hours later, decide every dead letter, twice.
+    """Twelve hours later, decide every dead letter, twice; and once more when it is done.
 
     Args:
         stage: whose way may be one with executions; then nothing is done.
@@ -33,9 +33,15 @@ def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
 
     def code() -> None:
         rows = ProcessingTable(stage.dynamodb, MEMORY_TABLE)
-        for text in list(stage.kept.bodies(DEAD_LETTERS)):
+        texts = list(stage.kept.bodies(DEAD_LETTERS))
+        for text in texts:
             _decide(stage, rows, json.loads(text), outcome)
             stage.kept.remove(DEAD_LETTERS, text)
+        stage.world.sleep(12 * HOUR / 1000)
+        for text in texts:
+            message_id = json.loads(text)["ledger_message_id"]
+            if rows.decide(message_id, Outcome.REJECTED, stage.world.wall()):
+                raise Untrue(f"{message_id} was decided when it was done")
 
     stage.world.at(
         12 * HOUR,
@@ -54,4 +60,10 @@ def _decide(stage: Stage, rows: ProcessingTable, letter: Any, outcome: str | Non
         raise Untrue(f"{message_id} was decided twice")
     stage.decided("retry" if outcome is None else _DECISIONS[outcome], message)
     if outcome is None:
-        stage.queue.send(json.loads(letter["source"]["body"]), group="group", deduplication_id="2")
+        source = letter["source"]
+        stage.queue.send(
+            source["body"],
+            group="group",
+            deduplication_id="2",
+            message_attributes=source["message_attributes"],
+        )

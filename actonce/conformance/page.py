@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from actonce.conformance.hazards import SCENARIOS, Scenario
-from actonce.conformance.real import CAUSED, NOT_DEPLOYED, REAL_WAYS
+from actonce.conformance.real import CAUSED, NOT_CAUSED, NOT_DEPLOYED, REAL_WAYS
 from actonce.conformance.stage import Way
 from actonce.conformance.suite import is_published
 from actonce.conformance.trial import Trial, told
@@ -122,8 +122,12 @@ def _real() -> str:
     lines += ["", "Not deployed:", ""]
     lines += [f"- {titles[name]}: {why}." for name, why in NOT_DEPLOYED.items()]
     lines += ["", "| hazard | how it is caused |", "| --- | --- |"]
-    lines += [f"| {hazard.title} | {CAUSED[hazard.name]} |" for hazard in SCENARIOS]
+    lines += [f"| {hazard.title} | {_caused(hazard.name)} |" for hazard in SCENARIOS]
     return "\n".join(lines)
+
+
+def _caused(hazard: str) -> str:
+    return CAUSED[hazard] if hazard in CAUSED else f"Only walked: {NOT_CAUSED[hazard]}."
 
 
 def _overview(ways: Sequence[Way], by_way: dict[str, list[Trial]]) -> str:

@@ -1,9 +1,12 @@
 """SQS in memory: the queue that is consumed, and those that keep what waits for a person."""
 
 import json
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from botocore.exceptions import ClientError
 
 from actonce.conformance.process import NotKnownHere
 from actonce.conformance.world import World
@@ -23,6 +26,23 @@ _KNOWN_IN_SEND_MESSAGE = frozenset(
 
 SENT_BASE = 1_767_600_000_000
 
+MOST_BYTES = 1024 * 1024
+"""Of a message, its attributes included. Source: "Amazon SQS message quotas"."""
+MOST_ATTRIBUTES = 10
+_NOT_TAKEN = re.compile("[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Source: SendMessage, API reference."""
+
+Attributes = Mapping[str, Mapping[str, Any]]
+"""Message attributes, in the form of an event: `{name: {"dataType": ..., "stringValue": ...}}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A message that is kept, its attributes as one text; `{}` also for one that SQS moved."""
+
+    body: str
+    attributes: str = "{}"
+
 
 class KeptQueues:
     """Queues that are only sent to: UnstartedQueue and DeadLetterQueue.
@@ -33,27 +53,32 @@ class KeptQueues:
     def __init__(self, world: World, fifo: frozenset[str] = frozenset()) -> None:
         self._world = world
         self._fifo = fifo
-        self._bodies: dict[str, list[str]] = {}
+        self._kept: dict[str, list[Kept]] = {}
         self._deduplication: dict[tuple[str, str], int] = {}
 
     def state(self) -> Hashable:
         """Everything in them."""
         return (
-            tuple((url, tuple(bodies)) for url, bodies in sorted(self._bodies.items())),
+            tuple((url, tuple(kept)) for url, kept in sorted(self._kept.items())),
             frozenset(self._deduplication.items()),
         )
 
     def bodies(self, queue_url: str) -> list[str]:
         """The bodies of a queue's messages."""
-        return self._bodies.get(queue_url, [])
+        return [kept.body for kept in self.messages(queue_url)]
+
+    def messages(self, queue_url: str) -> list[Kept]:
+        """A queue's messages."""
+        return self._kept.get(queue_url, [])
 
     def keep(self, queue_url: str, body: str) -> None:
         """Take what SQS itself moves here."""
-        self._bodies.setdefault(queue_url, []).append(body)
+        self._kept.setdefault(queue_url, []).append(Kept(body))
 
     def remove(self, queue_url: str, body: str) -> None:
         """Delete a message, as an operator does who has dealt with it."""
-        self._bodies[queue_url].remove(body)
+        kept = self._kept[queue_url]
+        kept.remove(next(one for one in kept if one.body == body))
 
     def send_message(self, **request: Any) -> dict[str, Any]:
         """See SendMessage, API reference."""
@@ -62,7 +87,9 @@ class KeptQueues:
             raise NotKnownHere(f"SendMessage: {sorted(unknown)}")
         if ("MessageGroupId" in request) != (request["QueueUrl"] in self._fifo):
             raise NotKnownHere("SendMessage: a group on a standard queue, or none on a FIFO queue")
-        kept = self._bodies.setdefault(request["QueueUrl"], [])
+        attributes = request.get("MessageAttributes") or {}
+        _refuse_what_sqs_refuses(request["MessageBody"], attributes)
+        kept = self._kept.setdefault(request["QueueUrl"], [])
         deduplication_id = request.get("MessageDeduplicationId")
         if deduplication_id is not None:
             key = request["QueueUrl"], deduplication_id
@@ -70,8 +97,21 @@ class KeptQueues:
             if first is not None and self._world.now - first < DEDUPLICATION_MILLISECONDS:
                 return {"MessageId": "known already"}
             self._deduplication[key] = self._world.now
-        kept.append(request["MessageBody"])
+        kept.append(Kept(request["MessageBody"], json.dumps(attributes, sort_keys=True)))
         return {"MessageId": f"kept-{len(kept)}"}
+
+
+def _refuse_what_sqs_refuses(body: str, attributes: Mapping[str, Any]) -> None:
+    texts = [body]
+    for name, value in attributes.items():
+        texts += [name, value["DataType"], value["StringValue"]]
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    is_taken = all(text and not _NOT_TAKEN.search(text) for text in texts)
+    if size > MOST_BYTES or len(attributes) > MOST_ATTRIBUTES or not is_taken:
+        raise ClientError(
+            {"Error": {"Code": "InvalidParameterValue", "Message": "SQS does not take it"}},
+            "SendMessage",
+        )
 
 
 @dataclass(slots=True)
@@ -80,6 +120,7 @@ class _Queued:
     body: str
     sent_at: int
     attributes: Mapping[str, str]
+    message_attributes: Attributes
     receives: int = 0
     receive_round: int = 0
     deliveries_at_once: int = 1
@@ -122,7 +163,7 @@ class RequestsQueue:
             self._sent,
         )
 
-    def send(
+    def send(  # noqa: PLR0913 - all but the first two have names
         self,
         body: Any,
         *,
@@ -130,6 +171,7 @@ class RequestsQueue:
         deduplication_id: str = "",
         deliveries_at_once: int = 1,
         again_after: int | None = None,
+        message_attributes: Attributes | None = None,
     ) -> None:
         """Send a message.
 
@@ -137,6 +179,7 @@ class RequestsQueue:
             body: JSON, or text as it is.
             group: on a FIFO queue.
             deduplication_id: on a FIFO queue.
+            message_attributes: the producer's.
             deliveries_at_once: a standard queue may deliver one message several times.
             again_after: milliseconds after which a standard queue delivers it once more, whatever
                 became of it.
@@ -161,6 +204,7 @@ class RequestsQueue:
             text,
             self.world.now,
             attributes,
+            message_attributes or {},
             deliveries_at_once=deliveries_at_once,
         )
         self._messages[message.number] = message
@@ -230,6 +274,9 @@ class RequestsQueue:
 
     @staticmethod
     def _record(message: _Queued) -> Record:
+        # An event that is written by hand may go without.
+        named = message.message_attributes
+        attributes = {"messageAttributes": named} if named else {}
         return {
             "messageId": f"sqs-{message.number}",
             "receiptHandle": f"{message.number}-{message.receive_round}-{message.receives}",
@@ -239,7 +286,7 @@ class RequestsQueue:
                 "SentTimestamp": str(SENT_BASE + message.sent_at),
                 **message.attributes,
             },
-            "messageAttributes": {},
+            **attributes,
             "eventSource": "aws:sqs",
             "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:requests",
             "awsRegion": "us-east-1",

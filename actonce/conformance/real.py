@@ -43,6 +43,8 @@ REAL_WAYS = (
 NOT_DEPLOYED = {
     "step-functions-fifo": "the starter is the same function; only its queue differs",
     "ledger-fenced-fifo": "the lease stands behind the FIFO queue",
+    "ledger-idempotent": "the same ledger, called by a decorator in a handler of one's own",
+    "ledger-idempotent-blind": "likewise",
     "ledger": "the example's effect is fenced; without a fence it runs in a worker",
     "lease": "the example's effect is fenced; without a fence it runs in a worker",
 }
@@ -113,3 +115,12 @@ CAUSED = {
     "a consumer stands still while another one is killed after its effect.",
 }
 """How each hazard is caused, and what of it is not real."""
+
+NOT_CAUSED = {
+    "long-zombie": "it is the zombie again, with an effect that takes as long as a lease",
+    "slow-look-up": "a look-up that is slow differs only in when it answers",
+    "texts": "the tests of the reader, and those of hostile bodies, put them through a starter",
+    "by-hand": "the tests of the effect's function do",
+    "any-and-memory": "nothing is deployed for it; the two are caused one by one",
+}
+"""Hazards that are only walked, and why."""

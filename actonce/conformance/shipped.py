@@ -13,14 +13,17 @@ from deduplication.patience import Patience
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
 from effect import Effect, NotPerformed, Rejected, answer
+from locking import row_locks
 from locking.attempt import ProcessingLocks
 from locking.consumer import Consumer
 from locking.dead_letters import DeadLetterQueue
 from locking.host import Host
+from locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
 from locking.lease import Lease
 from locking.ledger import Ledger
 
 __all__ = [
+    "ConflictingContent",
     "Consumer",
     "DeadLetterQueue",
     "Delivery",
@@ -28,6 +31,7 @@ __all__ = [
     "Executions",
     "FingerprintTable",
     "Host",
+    "KnownElsewhere",
     "Lease",
     "Ledger",
     "Memories",
@@ -44,5 +48,7 @@ __all__ = [
     "answer",
     "appointments",
     "executions",
+    "idempotent",
+    "row_locks",
     "seconds_until_back",
 ]

@@ -19,18 +19,20 @@ from actonce.conformance.effects import (
     Performed,
 )
 from actonce.conformance.process import Ended, Hazard, Process
-from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
+from actonce.conformance.queues import Attributes, KeptQueues, Record, RequestsQueue
 from actonce.conformance.shipped import (
     Delivery,
     Effect,
     Message,
     MessageReader,
+    NotPerformed,
     Patience,
     answer,
     seconds_until_back,
 )
 from actonce.conformance.shipped import RequestsQueue as ShippedRequestsQueue
 from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
+from actonce.conformance.texts import Written
 from actonce.conformance.world import World
 from actonce.sources import sources
 
@@ -199,6 +201,8 @@ class Stage:
         cold_start: milliseconds that the next invocation of the effect's function takes to begin,
             of its own time.
         tells_time_out: whether that function is told its time-out, as the template has it.
+        tells_time_left: whether its handler hands Lambda's context on.
+        message_id_from, content_from: how what is deployed reads messages.
     """
 
     def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
@@ -233,7 +237,8 @@ class Stage:
             Hazard.EFFECT_LATE: way.lateness_awaited or way.lateness,
             Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
         }
-        self.cold_start, self.tells_time_out = 0, False
+        self.cold_start, self.tells_time_out, self.tells_time_left = 0, False, True
+        self.message_id_from, self.content_from = "body:message_id", ""
         self._consumers = self.at_work = 0
         self._function = _Function(EFFECT_TIMEOUT)
         world.stores = [
@@ -325,13 +330,45 @@ class Stage:
                 input=message.execution_input,
             )
 
+    def reader(self) -> MessageReader:
+        """Of messages, as it is deployed."""
+        return MessageReader(self.message_id_from, self.content_from)
+
+    def ask_by_hand(self, request: Any, *, is_refused: bool) -> None:
+        """Invoke the effect's function as a person may, past everything."""
+
+        def check(ended: Ended) -> None:
+            was_refused = isinstance(ended.error, ValueError | NotPerformed)
+            if was_refused != is_refused:
+                raise Untrue(f"{request} was {'refused' if was_refused else 'taken'}")
+
+        self.world.at(0, "by hand", lambda: self._invoke("effect by hand", request, check))
+
     def send_text(self, text: str) -> None:
         """Send what is no message."""
         self.sent.append((None, text))
+        self._send_as_it_is(text, {}, 0)
+
+    def send_written(self, written: Written, after: int) -> None:
+        """Send a message as its producer has written it, so many milliseconds from the beginning.
+
+        Where it is acted on as another one, that is what is asked for.
+        """
+        self.sent.append((written.known_by, written.acted_on_as or written.text))
+        self._send_as_it_is(written.text, written.attributes, after, written.deduplication_id)
+
+    def _send_as_it_is(
+        self, text: str, attributes: Attributes, after: int, deduplication_id: str = ""
+    ) -> None:
         self.world.at(
-            0,
+            after,
             ("send", len(self.sent)),
-            lambda: self.queue.send(text, group="group", deduplication_id=text),
+            lambda: self.queue.send(
+                text,
+                group="group",
+                deduplication_id=deduplication_id or text,
+                message_attributes=attributes,
+            ),
         )
 
     def deploy_function(self) -> None:
@@ -456,7 +493,8 @@ class Stage:
                 os.environ["EFFECT_TIMEOUT_SECONDS"] = str(timeout // 1000)
             else:
                 os.environ.pop("EFFECT_TIMEOUT_SECONDS", None)
-            answered = answer(effect, payload, context=_Context(self), end_in=end_in)
+            context = _Context(self) if self.tells_time_left else None
+            answered = answer(effect, payload, context=context, end_in=end_in)
             # Between the effect and its answer the function may still crash.
             self.world.step("answers", lambda: None)
             return answered

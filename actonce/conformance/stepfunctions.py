@@ -1,6 +1,7 @@
 """Step Functions in memory: StartExecution with AWS's answers, and the executions it starts."""
 
 import json
+import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -23,6 +24,10 @@ guarantees in Step Functions workflows", which ties names to the history."""
 
 REDRIVEN_AFTER = (0, 60_000, None)
 """Milliseconds after which an aborted execution is redriven; None: nobody does."""
+
+MOST_INPUT_BYTES = 256 * 1024
+"""Of an execution's input. Source: "Quotas"."""
+_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 
 Decided = Callable[[str, Any], None]
 """Told what an operator decides of an execution, by the execution's input."""
@@ -58,6 +63,7 @@ class StepFunctions:
         answers: what an operator answers to the dead letters of an execution, one after the other;
             "" says nothing at all. None: nobody does in time, and then it is redriven.
         answered_after: milliseconds after a dead letter was posted.
+        refuses_names: it takes no name, whatever its documentation says.
     """
 
     world: World
@@ -70,6 +76,7 @@ class StepFunctions:
     names_free_after: int = NAMES_FREE_AFTER
     answers: tuple[str | None, ...] = ()
     answered_after: int = 0
+    refuses_names: bool = False
     _executions: dict[str, _Known] = field(default_factory=dict)
     _started: int = 0
     _deleted: set[str] = field(default_factory=set)
@@ -114,6 +121,7 @@ class StepFunctions:
         name, text = request["name"], request["input"]
         if request.keys() != {"name", "input", "stateMachineArn"}:
             raise NotKnownHere(f"StartExecution: {sorted(request)}")
+        self._refuse(name, text)
         arn = request["stateMachineArn"]
         if arn in self._deleted:
             raise ClientError(
@@ -150,6 +158,12 @@ class StepFunctions:
         )
         return _answer(name, known.started)
 
+    def _refuse(self, name: str, text: str) -> None:
+        if self.refuses_names or not _NAME.fullmatch(name):
+            raise _refusal("InvalidName")
+        if len(text.encode()) > MOST_INPUT_BYTES:
+            raise _refusal("InvalidExecutionInput")
+
     def _live(self, execution: machine.Execution, known: _Known, reached: "_Reached") -> Any:
         """Run it to its end, through all that an operator does to it."""
         definition = self.definition
@@ -175,6 +189,10 @@ class StepFunctions:
 
     def _is_free(self, known: _Known) -> bool:
         return known.closed is not None and self.world.now - known.closed > self.names_free_after
+
+
+def _refusal(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "it is not taken"}}, "StartExecution")
 
 
 def _close(known: _Known, status: str, now: int) -> None:
@@ -327,6 +345,8 @@ class _Reached:
         raise machine.StateFailed("States.Timeout", "")
 
 
+MOST_IN_A_LETTER = 50_000
+"""Characters up to which a message must be in its dead letter."""
 _REASONS = frozenset({"rejected", "not_performed", "rounds_used_up", "outcome_unknown"})
 
 
@@ -339,7 +359,7 @@ def _check_letter(letter: Any, name: str, known: _Known) -> None:
     execution = name.rpartition(".")[0]
     sent = json.loads(known.input)
     is_whole = (
-        letter["message"] == sent
+        letter["message"] in (sent, None if len(known.input) > MOST_IN_A_LETTER else sent)
         and letter["message_id"] == sent["message_id"]
         and letter["reason"] in _REASONS
         and bool(letter["error"])

@@ -53,7 +53,8 @@ def run_trial(  # noqa: PLR0913 - all but the first two have names
     *,
     extra_budget: int = 0,
     definition: Definition | None = None,
-    look: Callable[[Verdict, World], None] = lambda _verdict, _world: None,
+    look: Callable[[Verdict, Stage], None] = lambda _verdict, _stage: None,
+    by_hazard: bool = False,
     most_runs: int = MOST_RUNS,
 ) -> Trial:
     """Walk every schedule.
@@ -63,7 +64,8 @@ def run_trial(  # noqa: PLR0913 - all but the first two have names
         scenario: what it is tried against.
         extra_budget: how many more things may go wrong in one run than the scenario says.
         definition: of the state machine; the one that ships.
-        look: is shown each verdict, and the world that it is of; what it raises ends the walk.
+        look: is shown each verdict, and the stage that it is of; what it raises ends the walk.
+        by_hazard: see `World`.
         most_runs: schedules after which the walk is given up.
     """
     machine = definition or process_message()
@@ -79,6 +81,7 @@ def run_trial(  # noqa: PLR0913 - all but the first two have names
             pauses=scenario.pauses,
             seen=seen,
             telling=telling,
+            by_hazard=by_hazard,
         )
 
     def play(world: World) -> Verdict:
@@ -89,7 +92,7 @@ def run_trial(  # noqa: PLR0913 - all but the first two have names
         verdict = judge(ends(stage))
         if not scenario.asks_for_order:
             verdict = Verdict(verdict.kind)
-        look(verdict, world)
+        look(verdict, stage)
         return verdict
 
     def told_again(script: Script) -> tuple[Event, ...]:

@@ -2,13 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from actonce.conformance.stage import DEAD_LETTERS, UNSTARTED, Stage
+from actonce.conformance.stage import DEAD_LETTERS, MEMORY_TABLE, UNSTARTED, Stage
 
 
 class Kind(IntEnum):
@@ -81,10 +81,34 @@ def judge(ends: Ends) -> Verdict:
 def ends(stage: Stage) -> Ends:
     """How a run on the stage ended."""
     messages: list[Any] = [json.loads(text) for text in stage.executions.inputs_waiting()]
-    messages += [json.loads(text)["message"] for text in stage.kept.bodies(DEAD_LETTERS)]
     waiting = {one_form(body) for body in stage.kept.bodies(UNSTARTED)}
-    waiting |= {one_form(message["body"]) for message in messages}
+    for letter in map(json.loads, stage.kept.bodies(DEAD_LETTERS)):
+        if letter["message"] is not None:
+            messages.append(letter["message"])
+        elif "source" in letter:  # it had no room for both
+            waiting.add(one_form(letter["source"]["body"]))
+    for message in messages:
+        waiting.add(one_form(message["body_json"] if "body_json" in message else message["body"]))
     return Ends(stage.sent, stage.effects, waiting, stage.performed.closed)
+
+
+_TELL_NOTHING = frozenset({"updated", "first_seen", "attempt_id", "version", "owner"})
+"""What differs from schedule to schedule in a row that is done with."""
+
+
+def left_behind(stage: Stage) -> Hashable:
+    """What a run left behind: effects, rows, and what waits for a person, and as what."""
+    rows = [
+        json.dumps({k: v for k, v in row.items() if k not in _TELL_NOTHING}, sort_keys=True)
+        for row in stage.tables.items(MEMORY_TABLE)
+    ]
+    kept = [(url, one) for url in (UNSTARTED, DEAD_LETTERS) for one in stage.kept.messages(url)]
+    return (
+        tuple(sorted(stage.effects)),
+        tuple(sorted(rows)),
+        tuple(sorted((url, one.body, one.attributes) for url, one in kept)),
+        tuple(sorted(stage.executions.inputs_waiting())),
+    )
 
 
 def one_form(body: Any) -> str:

@@ -55,6 +55,8 @@ class World:
         pauses: milliseconds that a paused process stands still.
         seen: the moments walked before, added to; None: walk on whatever was walked before.
         telling: keep the story.
+        by_hazard: two moments at which other things have gone wrong are not the same, even where
+            everything is; then an end is that of all that went wrong before it.
     """
 
     def __init__(  # noqa: PLR0913 - a run has this many sides
@@ -66,6 +68,7 @@ class World:
         pauses: Sequence[int] = (),
         seen: set[Hashable] | None = None,
         telling: bool = False,
+        by_hazard: bool = False,
     ) -> None:
         self._script = script
         self._hazards = hazards
@@ -79,8 +82,14 @@ class World:
         self._running: Task | None = None
         self._timers: dict[Hashable, tuple[int, Callable[[], None]]] = {}
         self.steps = 0
-        self._picked: tuple[int, ...] = ()
+        self._by_hazard = by_hazard
+        self.picked: tuple[int, ...] = ()
+        """What `pick` chose."""
+        self.befell: tuple[Hazard, ...] = ()
+        """What went wrong, in no order of time."""
         self.now = 0
+        self.last_step_at = 0
+        """When the last step was taken; timers may go on after it, and nobody waits for them."""
         self.stores: list[Store] = []
         self.taken: list[int] = []
         self.open: list[tuple[int, int]] = []
@@ -116,7 +125,7 @@ class World:
     def pick(self, options: Sequence[T]) -> T:
         """Choose something that is not up to the code under test, such as when a re-send comes."""
         choice = self._choose(len(options), is_moment=False)
-        self._picked = (*self._picked, choice)
+        self.picked = (*self.picked, choice)
         return options[choice]
 
     def tell(self, who: str, what: str, answer: str = "") -> None:
@@ -401,8 +410,10 @@ class World:
             awake = [one.index for one in task.process.tasks if self._is_awake(one)]
             task.process.deferred = frozenset(awake)
             return
+        self.last_step_at = self.now
         if option.hazard is not None:
             self._budget -= 1
+            self.befell = tuple(sorted((*self.befell, option.hazard)))
         if option.hazard in CRASHES:
             self._kill(task.process, "crashes")
         elif option.hazard == Hazard.PAUSE:
@@ -511,7 +522,8 @@ class World:
         return (
             self.now,
             self._budget,
-            self._picked,
+            self.picked,
+            self.befell if self._by_hazard else (),
             processes,
             frozenset((key, moment) for key, (moment, _) in self._timers.items()),
             tuple(store.state() for store in self.stores),

@@ -255,8 +255,6 @@ def _plain_path(node: dict[str, JsonValue]) -> list[str]:
 
 
 def _with_value_at(value: JsonValue, path: list[str], replacement: str) -> JsonValue:
-    if not path:
-        return value
     name, *rest = path
     return {**value, name: _with_value_at(value[name], rest, replacement) if rest else replacement}
 

@@ -84,6 +84,6 @@ class Starter:
         if isinstance(known.memory, Lock):
             return Start.SUPPRESSED
         asked = self.memories.to_ask(known.memory)
-        if asked is not None and asked != self.memories.own.state_machine:
+        if asked in self.memories.former:
             return self.patience(lambda: self.executions.start_in(asked, message))
         return self.patience(lambda: self.executions.start(message, first_seen_now=False))

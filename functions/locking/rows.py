@@ -53,7 +53,6 @@ _OVER = {"lock_seconds": {"N": "0"}, "updated": {"S": "1970-01-01T00:00:00.000Z"
 # The clauses that conditions are made of. `status` is a reserved word in DynamoDB.
 ID_IS_NEW = "attribute_not_exists(message_id)"
 IS_IN_PROGRESS = "#status = :in_progress"
-IS_COMPLETE = "#status = :complete"
 IS_RELEASED = "attribute_not_exists(attempt_id)"
 IS_SAME_CONTENT = "fingerprint = :same_fingerprint"
 IS_UNCHANGED = "#unchanged = :unchanged"
@@ -246,9 +245,9 @@ class ProcessingTable:
                 message_id,
                 written,
                 removed,
+                # Only a row that is COMPLETE has an outcome.
                 _Condition(
-                    f"{IS_COMPLETE} AND {IS_DEAD_LETTER}",
-                    {":complete": {"S": COMPLETE}, ":dead_letter": {"S": str(Outcome.DEAD_LETTER)}},
+                    IS_DEAD_LETTER, {":dead_letter": {"S": str(Outcome.DEAD_LETTER)}}, names={}
                 ),
             )
         except _ConditionFailed:

@@ -402,6 +402,57 @@ def test_a_retry_performs_unless_the_execution_was_redriven_since(
     assert services.asked == asked
 
 
+def test_what_step_functions_does_not_take_is_refused_as_it_says() -> None:
+    world = World()
+    service = StepFunctions(world, _ENDS, lambda *_: None, KeptQueues(world))
+
+    assert _start(service, f'"{"x" * 256 * 1024}"') == "InvalidExecutionInput"
+    service.refuses_names = True
+    assert _start(service, "{}") == "InvalidName"
+
+
+@pytest.mark.parametrize(
+    ("body", "attributes"),
+    [
+        ("x" * (1024 * 1024 - 20), 1),
+        ("\uffff", 0),
+        ("\x1b", 0),
+        ("\ud800", 0),
+        ("", 0),
+        ("text", 11),
+    ],
+)
+def test_what_sqs_does_not_take_is_refused(body: str, attributes: int) -> None:
+    kept = KeptQueues(World())
+    text = {"DataType": "String", "StringValue": "123456789"}
+    named = {f"name{number:02}": text for number in range(attributes)}
+
+    with pytest.raises(ClientError, match="SQS does not take it"):
+        kept.send_message(QueueUrl="kept", MessageBody=body, MessageAttributes=named)
+
+    kept.send_message(QueueUrl="kept", MessageBody="\tbody \U0001f600", MessageAttributes={})
+    assert kept.bodies("kept") == ["\tbody \U0001f600"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "seen"),
+    [(9007199254740993, 9007199254740992), (0.30000000000000004, 0.3), (-0.0, 0.0), (15, 15)],
+)
+def test_numbers_are_doubles_to_the_state_machine(sent: float, seen: float) -> None:
+    found = machine.evaluate("{% $states.input %}", {"input": sent})
+
+    assert json.dumps(found) == json.dumps(seen)
+
+
+def test_an_expression_that_fails_is_no_failed_task() -> None:
+    states = json.loads(json.dumps(stage.process_message()))
+    states["States"]["DeadLetter"]["Output"] = "{% $error('no') %}"
+    services = _Effect("Rejected", {"decision": "retry"})
+
+    with pytest.raises(machine.StateFailed, match=r"States\.QueryEvaluationError"):
+        machine.run(states, machine.Execution("a", "arn:a", {"message_id": "a"}), services)
+
+
 def test_where_the_context_says_nothing_of_redrives_nothing_was_redriven() -> None:
     services = _Effect("OutcomeUnknown", _NOTHING, _PERFORMED)
     execution = machine.Execution("a", "arn:a", {"message_id": "a"}, redrives=None)

@@ -10,16 +10,21 @@ the function runs the mutant.
 """
 
 import ast
+import builtins
 import copy
 import importlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
 from inspect import getattr_static, unwrap
+from itertools import chain
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import actonce.deployed  # noqa: F401 - puts functions/ on the path
-from actonce.conformance.mutants.mutant import Mutant
+from actonce.conformance.mutants.mutant import Mutant, Place
 from actonce.sources import sources
 
 Change = Callable[[ast.AST], None]
@@ -28,9 +33,11 @@ Change = Callable[[ast.AST], None]
 NOT_RUN = frozenset(
     {
         ("time_allowed", "end_process_in"),
-        ("effect", "_small"),
         ("locking.lease", "heartbeats_in_a_thread"),
         ("locking.lease", "seconds_for_a_takeover"),
+        ("time_allowed", "_STANDARD_ERROR"),
+        ("deduplication.message", "MessageReader.read_whole"),
+        ("deduplication.identity", "execution_name_of_stored"),
     }
 )
 """Functions that no walk runs, or runs with one answer only; see `judging.NOT_TRIED`."""
@@ -41,38 +48,103 @@ _BOUNDARIES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Gt: ast.GtE,
     ast.GtE: ast.Gt,
 }
-_OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
 _Function = ast.FunctionDef
+_BLOCKS = ("body", "orelse", "finalbody")
 
 
 def mutants_of(module_name: str) -> list[Mutant]:
     """The mutants of a module of `functions/`, in the order of its lines."""
-    file = f"functions/{module_name.replace('.', '/')}.py"
+    file = file_of(module_name)
     tree = ast.parse((sources() / file).read_text())
     module = importlib.import_module(module_name)
-    found = list(_of_constants(tree, module, file))
+    found = [
+        one for one in _of_constants(tree, module, file) if (module_name, one.where) not in NOT_RUN
+    ]
     for where, function in _functions(tree):
         if (module_name, where) in NOT_RUN:
             continue
-        for change, changed in _of_function(function):
-            code = _code_of(tree, function, changed)
+        for change, line, changed in _of_function(function):
+            code = partial(_code_of, tree, function, changed)
             found.append(
                 Mutant(
                     file,
                     where,
-                    changed.lineno if isinstance(changed, _Function) else function.lineno,
+                    line,
                     change,
+                    frozenset({(file, where, line)}),
                     _swapped(_live(module, where), code),
                 )
             )
-    return sorted(found, key=lambda one: one.line)
+    return _each_with_a_name_of_its_own(sorted(found, key=lambda one: one.line))
+
+
+def _each_with_a_name_of_its_own(mutants: list[Mutant]) -> list[Mutant]:
+    """The same change may be made to two statements of one text."""
+    seen: Counter[str] = Counter()
+    named = []
+    for one in mutants:
+        seen[one.name] += 1
+        number = seen[one.name]
+        named.append(one if number == 1 else replace(one, change=f"{one.change}, number {number}"))
+    return named
+
+
+@contextmanager
+def probed(module_names: Iterable[str]) -> Iterator[set[Place]]:
+    """While the context is open, the statements that are run in these modules' functions.
+
+    The set that it yields is added to; it may be cleared in between.
+    """
+    walked: set[Place] = set()
+    originals: list[tuple[FunctionType, CodeType]] = []
+    setattr(builtins, _PROBE, lambda *place: walked.add(place))
+    try:
+        for live, code in chain.from_iterable(map(_probes, module_names)):
+            originals.append((live, live.__code__))
+            live.__code__ = code
+        yield walked
+    finally:
+        for live, code in originals:
+            live.__code__ = code
+        delattr(builtins, _PROBE)
+
+
+@cache
+def _probes(module_name: str) -> list[tuple[FunctionType, CodeType]]:
+    """A module's functions, and their code with a probe before each statement."""
+    file = file_of(module_name)
+    tree = ast.parse((sources() / file).read_text())
+    module = importlib.import_module(module_name)
+    return [
+        (_live(module, where), _code_of(tree, function, _with_probes(function, file, where)))
+        for where, function in _functions(tree)
+    ]
+
+
+_PROBE = "__a_mutants_place__"
+
+
+def _with_probes(function: _Function, file: str, where: str) -> _Function:
+    probed_one = copy.deepcopy(function)
+    for node in list(ast.walk(probed_one)):
+        for field in _BLOCKS:
+            block = getattr(node, field, None)
+            if not isinstance(block, list):
+                continue
+            with_probes: list[ast.stmt] = []
+            for statement in block:
+                place: list[ast.expr] = [
+                    ast.Constant(part) for part in (file, where, statement.lineno)
+                ]
+                call = ast.Call(ast.Name(_PROBE, ast.Load()), place, [])
+                with_probes += [ast.Expr(call), statement]
+            setattr(node, field, with_probes)
+    return ast.fix_missing_locations(probed_one)
+
+
+def file_of(module_name: str) -> str:
+    """The module's file, under the project's folder."""
+    return f"functions/{module_name.replace('.', '/')}.py"
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
@@ -95,20 +167,38 @@ def _is_declared_only(function: _Function) -> bool:
 # ------------------------------------------------------------------ what is changed
 
 
-def _of_function(function: _Function) -> Iterator[tuple[str, _Function]]:
-    """Each change in words, and the function with it."""
+def _of_function(function: _Function) -> Iterator[tuple[str, int, _Function]]:
+    """Each change in words, the line of the statement that it is made to, and the function."""
     nodes = list(ast.walk(function))
+    statements = _statements(function)
     for number, node in enumerate(nodes):
-        for change, apply in _changes(node):
+        own_line = statements.get(node, function.lineno)
+        changes = [(change, own_line, apply) for change, apply in _changes(node)]
+        for field in _BLOCKS:
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                changes += _of_block(node, field, block)
+        for change, line, apply in changes:
             changed = copy.deepcopy(function)
             apply(list(ast.walk(changed))[number])
-            ast.fix_missing_locations(changed)
-            line = getattr(node, "lineno", function.lineno)
-            changed.lineno = line
-            yield change, changed
+            yield change, line, ast.fix_missing_locations(changed)
 
 
-def _changes(node: Any) -> Iterator[tuple[str, Change]]:  # noqa: C901, PLR0912 - a list of kinds
+def _statements(function: _Function) -> dict[ast.AST, int]:
+    """For each node the line of the innermost statement that it is a part of."""
+    lines: dict[ast.AST, int] = {}
+
+    def visit(node: ast.AST, line: int) -> None:
+        line = node.lineno if isinstance(node, ast.stmt) else line
+        lines[node] = line
+        for child in ast.iter_child_nodes(node):
+            visit(child, line)
+
+    visit(function, function.lineno)
+    return lines
+
+
+def _changes(node: Any) -> Iterator[tuple[str, Change]]:  # noqa: C901 - a list of kinds
     if isinstance(node, ast.If | ast.IfExp | ast.While):
         yield f"`{_short(node.test)}` negated", _negate_test
     if isinstance(node, ast.BoolOp):
@@ -130,10 +220,6 @@ def _changes(node: Any) -> Iterator[tuple[str, Change]]:  # noqa: C901, PLR0912 
     is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
     if is_text and node.value.startswith("attribute_"):
         yield f"`{node.value}` always holds", _literal_clause("OR")
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(node, field, None)
-        if isinstance(block, list):
-            yield from _of_block(node, field, block)
 
 
 def _comparison(node: ast.Compare) -> Iterator[tuple[str, Change]]:
@@ -142,22 +228,25 @@ def _comparison(node: ast.Compare) -> Iterator[tuple[str, Change]]:
         yield f"the boundary of `{_short(node)}`", _set_operator(_BOUNDARIES[kind])
 
 
-def _of_block(node: ast.AST, field: str, block: list[ast.stmt]) -> Iterator[tuple[str, Change]]:
+def _of_block(
+    node: ast.AST, field: str, block: list[ast.stmt]
+) -> Iterator[tuple[str, int, Change]]:
     is_end_of_function = isinstance(node, ast.FunctionDef)
     for index, statement in enumerate(block):
         is_last = index == len(block) - 1
+        line = statement.lineno
         if isinstance(statement, ast.Return | ast.Raise) and not (is_end_of_function and is_last):
-            yield f"`{_short(statement)}` left out", _drop(field, index)
+            yield f"`{_short(statement)}` left out", line, _drop(field, index)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            yield f"`{_short(statement)}` left out", _drop(field, index)
+            yield f"`{_short(statement)}` left out", line, _drop(field, index)
         if isinstance(statement, ast.Continue | ast.Break):
-            yield f"`{_short(statement)}` left out", _drop(field, index)
+            yield f"`{_short(statement)}` left out", line, _drop(field, index)
         if not is_last and _may_swap(statement, block[index + 1]):
             words = f"`{_short(statement)}` after `{_short(block[index + 1])}`"
-            yield words, _swap(field, index)
+            yield words, line, _swap(field, index)
         if isinstance(statement, ast.With):
             called = _short(statement.items[0].context_expr)
-            yield f"not within `{called}`", _unwrap_with(field, index)
+            yield f"not within `{called}`", line, _unwrap_with(field, index)
 
 
 def _may_swap(first: ast.stmt, second: ast.stmt) -> bool:
@@ -292,18 +381,18 @@ def _code_of(tree: ast.Module, original: _Function, changed: _Function) -> CodeT
                 compiled = compile(
                     ast.fix_missing_locations(whole), "<mutant>", "exec", dont_inherit=True
                 )
-                return _found(compiled, changed.name, changed)
+                return _found(compiled, original)
     raise LookupError(original.name)
 
 
-def _found(code: CodeType, name: str, changed: _Function) -> CodeType:
+def _found(code: CodeType, original: _Function) -> CodeType:
     codes = [code]
     while codes:
         one = codes.pop()
-        if one.co_name == name and one.co_firstlineno == changed.lineno:
+        if one.co_name == original.name and one.co_firstlineno == original.lineno:
             return one
         codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
-    raise LookupError(name)
+    raise LookupError(original.name)
 
 
 def _live(module: ModuleType, where: str) -> FunctionType:
@@ -319,11 +408,11 @@ def _live(module: ModuleType, where: str) -> FunctionType:
     return function
 
 
-def _swapped(function: FunctionType, code: CodeType) -> Callable[[], Any]:
+def _swapped(function: FunctionType, code: Callable[[], CodeType]) -> Callable[[], Any]:
     @contextmanager
     def applied() -> Iterator[None]:
         original = function.__code__
-        function.__code__ = code
+        function.__code__ = code()
         try:
             yield None
         finally:
@@ -341,7 +430,8 @@ def _of_constants(tree: ast.Module, module: ModuleType, file: str) -> Iterator[M
         if isinstance(value, bool) or not isinstance(value, int | float) or name == "VERSION":
             continue
         for words, other in (("doubled", value * 2), ("halved", value / 2)):
-            yield Mutant(file, name, node.lineno, words, _other_value(module, name, other))
+            applied = _other_value(module, name, other)
+            yield Mutant(file, name, node.lineno, words, frozenset(), applied)
 
 
 def _other_value(module: ModuleType, name: str, value: Any) -> Callable[[], Any]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from actonce.conformance.machine import Definition
-from actonce.conformance.mutants.mutant import Mutant
+from actonce.conformance.mutants.mutant import Mutant, Place
 from actonce.conformance.stage import process_message
 
 FILE = "statemachine/process_message.asl.json"
@@ -28,10 +28,32 @@ def mutants_of_definition() -> list[Mutant]:
     """All of them, state by state."""
     states: _States = copy.deepcopy(dict(process_message()))["States"]
     return [
-        Mutant(FILE, where, 0, what, _applied(change))
+        Mutant(FILE, where, 0, what, frozenset({_place(name)}), _applied(change))
         for name, state in states.items()
         for where, what, change in _of_state(name, state)
     ]
+
+
+def recorded() -> tuple[Definition, set[Place]]:
+    """The definition that ships, and the states that are entered while it is run."""
+    definition = dict(process_message())
+    entered: set[Place] = set()
+    definition["States"] = _Recorded(definition["States"], entered)
+    return definition, entered
+
+
+class _Recorded(dict[str, Any]):
+    def __init__(self, states: _States, entered: set[Place]) -> None:
+        super().__init__(states)
+        self._entered = entered
+
+    def __getitem__(self, name: str) -> Any:
+        self._entered.add(_place(name))
+        return super().__getitem__(name)
+
+
+def _place(state: str) -> Place:
+    return FILE, state, 0
 
 
 def _applied(change: _Change) -> Callable[[], Any]:
@@ -44,34 +66,44 @@ def _applied(change: _Change) -> Callable[[], Any]:
     return applied
 
 
+def _handler(name: str, part: str, entry: Any) -> str:
+    """A Retry or a Catch, by what it is of: its number changes with others."""
+    return f"{name}, {part} of {', '.join(entry['ErrorEquals'])}"
+
+
+def _choice(name: str, rule: Any) -> str:
+    return f"{name}, choice `{_inner(rule['Condition'])}`"
+
+
+def _inner(expression: str) -> str:
+    return expression.removeprefix("{%").removesuffix("%}").strip()
+
+
 def _of_state(name: str, state: Any) -> Iterator[_Changed]:  # noqa: C901, PLR0912 - a list of parts
     for index, entry in enumerate(state.get("Retry", [])):
         yield from _of_handler(name, "Retry", index, entry)
-        if entry["MaxAttempts"]:
-            yield (
-                f"{name}, Retry {index + 1}",
-                "no attempts",
-                _set((name, "Retry", index, "MaxAttempts"), 0),
-            )
+        where = _handler(name, "Retry", entry)
+        path = (name, "Retry", index, "MaxAttempts")
+        if entry.get("MaxAttempts", 3):
+            yield where, "no attempts", _set(path, 0)
         else:
-            yield (
-                f"{name}, Retry {index + 1}",
-                "attempts",
-                _set((name, "Retry", index, "MaxAttempts"), 3),
-            )
+            yield where, "attempts", _set(path, 3)
     for index, entry in enumerate(state.get("Catch", [])):
         yield from _of_handler(name, "Catch", index, entry)
-        yield from _of_next(
-            (name, "Catch", index, "Next"), f"{name}, Catch {index + 1}", entry["Next"]
-        )
-        yield from _of_fields(
-            (name, "Catch", index, "Output"), f"{name}, Catch {index + 1}", entry["Output"]
-        )
-    for part in ("Retry", "Catch", "Choices"):
-        for index in range(len(state.get(part, [])) - 1):
-            yield f"{name}, {part}", f"{index + 1} after {index + 2}", _swap(name, part, index)
-    for index, rule in enumerate(state.get("Choices", [])):
-        where = f"{name}, choice {index + 1}"
+        where = _handler(name, "Catch", entry)
+        yield from _of_next((name, "Catch", index, "Next"), where, entry["Next"])
+        yield from _of_fields((name, "Catch", index, "Output"), where, entry["Output"])
+    for part in ("Retry", "Catch"):
+        entries = state.get(part, [])
+        for index in range(len(entries) - 1):
+            after = f"after the one of {', '.join(entries[index + 1]['ErrorEquals'])}"
+            yield _handler(name, part, entries[index]), after, _swap(name, part, index)
+    choices = state.get("Choices", [])
+    for index in range(len(choices) - 1):
+        after = f"after `{_inner(choices[index + 1]['Condition'])}`"
+        yield _choice(name, choices[index]), after, _swap(name, "Choices", index)
+    for index, rule in enumerate(choices):
+        where = _choice(name, rule)
         yield where, "left out", _delete((name, "Choices", index))
         yield from _of_condition((name, "Choices", index, "Condition"), where, rule["Condition"])
         yield from _of_next((name, "Choices", index, "Next"), where, rule["Next"])
@@ -93,7 +125,7 @@ def _of_state(name: str, state: Any) -> Iterator[_Changed]:  # noqa: C901, PLR09
 
 
 def _of_handler(name: str, part: str, index: int, entry: Any) -> Iterator[_Changed]:
-    where = f"{name}, {part} {index + 1}"
+    where = _handler(name, part, entry)
     yield where, "left out", _delete((name, part, index))
     errors = entry["ErrorEquals"]
     if len(errors) > 1:
@@ -126,7 +158,7 @@ def _of_expression(path: tuple[Any, ...], where: str, text: Any) -> Iterator[_Ch
         for taken in (match[2], match[3]):
             changed = text[: match.start()] + f"({taken})" + text[match.end() :]
             yield where, f"`{match[0]}` is `{taken}`", _set(path, changed)
-    inner = text.removeprefix("{%").removesuffix("%}").strip()
+    inner = _inner(text)
     for operator in (" + ", " - "):
         left, found, right = inner.rpartition(operator)
         if found and left.count("(") == left.count(")"):
@@ -140,7 +172,7 @@ def _of_expression(path: tuple[Any, ...], where: str, text: Any) -> Iterator[_Ch
 
 
 def _of_condition(path: tuple[Any, ...], where: str, text: str) -> Iterator[_Changed]:
-    inner = text.removeprefix("{%").removesuffix("%}").strip()
+    inner = _inner(text)
     yield where, "negated", _set(path, f"{{% $not({inner}) %}}")
     if " < " in inner:
         yield where, "its boundary", _set(path, text.replace(" < ", " <= "))

@@ -1,4 +1,4 @@
-"""Why a mutant is not noticed, by its name."""
+"""Why a mutant is not noticed, by its name: file, function or state, and what was changed."""
 
 # ruff: noqa: E501 - names are what they are
 
@@ -19,287 +19,241 @@ class Explanation:
     is_equivalent: bool = True
 
 
+_LABEL = (
+    "Started or suppressed is a label, no decision "
+    "([decision 8](decisions/0008-started-or-suppressed-is-a-label.md))."
+)
+_THREADS = "It is for bodies side by side, and their memory; a walk's consumer has one at a time."
+_COST = "What is decided is the same; it costs more, or less (`tests/unit/test_hostile_bodies.py`)."
+_INDEPENDENT = "Neither needs what the other gives."
+_EXCLUDE = "The two conditions exclude each other."
+_REDRIVES = "On AWS the field is always there; the embedded AWS has none, and its tests notice."
+_MOMENT = "One moment: exactly at the end of the time."
+_NAMES = "The owner's name is for people."
+_LAMBDA = "Then Lambda ends the process at that very moment, or before."
+_VERSION = "A lease's row has a version, and a ledger's none, so that what follows tells the same."
+_READ_ONCE = "What reaches it is a text or a whole number, and a text is replaced by itself."
+
+_LOG_LINE = "Only the delivery's record has the id; a walk does not read the records."
+_LEASE_END = "It would need a pause that ends in the second half of a lease, and an effect as long as the rest."
+_LOOKED_UP = (
+    "Then it is looked up first, in vain; it would need an effect that can never be looked up."
+)
+
+_DEFINITION = "statemachine/process_message.asl.json"
+_PERFORMED = "$states.input.performed = true"
+_NOT_PERFORMED = "$states.input.performed = false and $states.input.rounds < $number('3')"
+_NEITHER = "$type($states.input.performed) != 'boolean'"
+_IS_REDRIVEN = (
+    "$exists($states.context.Execution.RedriveCount) ? $states.context.Execution.RedriveCount : 0"
+)
+
+_EQUIVALENT: Mapping[str, Mapping[str, str]] = {
+    "functions/deduplication/executions.py Executions._start": {
+        "`answer['startDate'] < asked_at` left out": _LABEL,
+        "the boundary of `answer['startDate'] < asked_at`": _LABEL,
+        "`not first_seen_now` left out": _LABEL,
+        "`was_running` negated": _LABEL,
+        "`asked_at.microsecond // 1000 * 1000` is `asked_at.microsecond // 1000`": _LABEL,
+    },
+    "functions/deduplication/memory.py way_of": {
+        "`'memory' in row` negated": _VERSION,
+        "`return str(row['memory']['S'])` left out": _VERSION,
+    },
+    "functions/deduplication/fingerprints.py refusal_of": {
+        "the boundary of `now - known.first_seen > memories.names_remembered`": _MOMENT,
+    },
+    "functions/deduplication/message.py _no_collections": {
+        "`was_enabled = gc.isenabled()` after `gc.disable()`": _COST,
+        "`gc.disable()` left out": _COST,
+        "`was_enabled` negated": _COST,
+        "`gc.enable()` left out": _COST,
+    },
+    "functions/deduplication/message.py MessageReader.__init__": {
+        "`self._content = _compile('ContentFrom', content_from) if …` after `self._id_is_in_body = message_id_from.startswith('body:')`": _INDEPENDENT,
+        "`self._id_is_in_body = message_id_from.startswith('body:')` after `self._reading = threading.Lock()`": _INDEPENDENT,
+    },
+    "functions/deduplication/message.py MessageReader.read": {
+        "not within `self._reading`": _THREADS,
+    },
+    "functions/deduplication/message.py MessageReader._too_large_to_read": {
+        "the boundary of `len(delivery.body) <= MAX_EXECUTION_INPUT_BYTES`": _COST,
+        "`return None` left out": _COST,
+        "the boundary of `least <= MAX_EXECUTION_INPUT_BYTES`": "With its id around it, it is too large anyhow.",
+    },
+    "functions/deduplication/message.py MessageReader._fingerprint": {
+        "`isinstance(found, int)` left out": _READ_ONCE,
+    },
+    "functions/deduplication/message.py MessageReader._content_of": {
+        "`return None` left out, number 2": "It is the end of the function.",
+    },
+    "functions/deduplication/message.py _id_finder": {
+        "`argument` left out": "An empty expression is no JMESPath, and is refused as such.",
+        "`return None` left out": "It is the end of the function.",
+    },
+    "functions/deduplication/strict_json.py": {
+        "_MAX_DIGITS: doubled": "What has more digits than that is an infinity anyhow.",
+    },
+    "functions/deduplication/strict_json.py _refuse_endless_numbers": {
+        "`len(found[0]) > _MAX_DIGITS` left out": "What has more digits than that is an infinity anyhow.",
+    },
+    "functions/deduplication/strict_json.py _is_too_deep": {
+        "the boundary of `outline.count(b'[') + outline.count(b'{') <= MAX_DEPTH`": _COST,
+    },
+    "functions/deduplication/strict_json.py _is_plain": {
+        "`may_be_none` left out": "It spares a search that would find nothing.",
+        "`_NOT_PLAIN.search(outline)` left out": "Carried as a text where it need not be; the effect gets the same.",
+    },
+    "functions/effect.py answer": {
+        "`request = _request(message)` after `left = seconds_left_of(event, context)`": _INDEPENDENT,
+    },
+    "functions/locking/consumer.py": {
+        "MAX_MARKS_SIDE_BY_SIDE: doubled": _THREADS,
+        "MAX_MARKS_SIDE_BY_SIDE: halved": _THREADS,
+    },
+    "functions/locking/consumer.py _alone_if_of_many_values": {
+        "`body.count(',') + body.count('[') + body.count('{')` is `body.count(',') + body.count('[')`": _THREADS,
+        "`body.count(',') + body.count('[')` is `body.count(',')`": _THREADS,
+        "the boundary of `marks > MAX_MARKS_SIDE_BY_SIDE`": _THREADS,
+    },
+    "functions/locking/consumer.py Consumer.consume": {
+        "not within `_alone_if_of_many_values(delivery.body)`": _THREADS,
+    },
+    "functions/locking/idempotent.py idempotent": {
+        "`key = stored_message_id(message_id(message))` after `print_of = hashlib.sha256(strict_json.canonical(content(m…`": _INDEPENDENT,
+    },
+    "functions/locking/lease.py": {
+        "HEARTBEATS_PER_LEASE: doubled": "How often, and not what.",
+    },
+    "functions/locking/lease.py Lease.__init__": {
+        "`owner` left out": _NAMES,
+        "`f'{socket.gethostname()}:{os.getpid()}'` left out": _NAMES,
+    },
+    "functions/locking/lease.py Lease._beat": {
+        "`return False` negated": "The next heartbeat hears the same, and changes nothing either.",
+        "`return False` left out": "The next heartbeat hears the same, and changes nothing either.",
+    },
+    "functions/locking/lease.py Lease._is_lost": {
+        "the boundary of `unconfirmed_for >= holding.lease_seconds * WORKING_SHARE`": _MOMENT,
+    },
+    "functions/locking/ledger.py is_over": {
+        "`updated = datetime.fromisoformat(row['updated']['S'])` after `silent_for = timedelta(seconds=float(row['lock_seconds'][…`": _INDEPENDENT,
+        "the boundary of `now - updated > silent_for`": _MOMENT,
+    },
+    "functions/locking/ledger.py Ledger._is_lost": {
+        "the boundary of `self.host.monotonic() >= work_until`": _MOMENT,
+    },
+    "functions/locking/row_locks.py RowLocks.__init__": {
+        "`self._table = ProcessingTable(dynamodb, table_name)` after `self.host = host or Host()`": _INDEPENDENT,
+        "`host` left out": "Only tests bring a host of their own; what ships has none.",
+    },
+    "functions/locking/row_locks.py RowLocks.acquire_processing_lock": {
+        "`bid = Bid(self.WAY, message_id, fingerprint, self.host.ne…` after `began = self.host.monotonic()`": _INDEPENDENT,
+        "`outcome_unknown, straggler_seconds = (True, self._straggl…` after `began = self.host.monotonic()`": _INDEPENDENT,
+    },
+    "functions/time_allowed.py seconds_left": {
+        "the boundary of `remaining > configured`": "Of the two the one is as right as the other: what has been taken is nothing.",
+        "the boundary of `configured <= allowed`": _LAMBDA,
+        "`return None` left out": _LAMBDA,
+        "the boundary of `remaining > allowed`": _LAMBDA,
+    },
+    f"{_DEFINITION} PerformEffect, Arguments": {
+        f"`({_IS_REDRIVEN})` is `$states.context.Execution.RedriveCount`": _REDRIVES,
+    },
+    f"{_DEFINITION} PerformEffect, TimeoutSeconds": {
+        "`+ 5` left out": "Lambda's own time-out is as long, so the outcome is unknown either way.",
+    },
+    f"{_DEFINITION} FindEffect, TimeoutSeconds": {
+        "`+ 5` left out": "5 s more or less: when a look-up is given up, not what follows.",
+    },
+    f"{_DEFINITION} FindEffect, Output": {
+        f"`{_IS_REDRIVEN}` is `$states.context.Execution.RedriveCount`": _REDRIVES
+    },
+    f"{_DEFINITION} DeadLetter, Output": {
+        f"`{_IS_REDRIVEN}` is `$states.context.Execution.RedriveCount`": _REDRIVES
+    },
+    f"{_DEFINITION} PerformEffect, Catch of Rejected": {
+        "after the one of NotPerformed, Lambda.TooManyRequestsException": "They are of other errors."
+    },
+    f"{_DEFINITION} Performed?, choice `{_PERFORMED}`": {f"after `{_NOT_PERFORMED}`": _EXCLUDE},
+    f"{_DEFINITION} Performed?, choice `{_NOT_PERFORMED}`": {f"after `{_NEITHER}`": _EXCLUDE},
+    f"{_DEFINITION} Decision, choice `$states.input.decision = 'retry'`": {
+        "after `$states.input.decision = 'resolve'`": _EXCLUDE
+    },
+    f"{_DEFINITION} Decision, choice `$states.input.decision = 'resolve'`": {
+        "after `$states.input.decision = 'reject'`": _EXCLUDE
+    },
+}
+
+_OPEN: Mapping[str, Mapping[str, str]] = {
+    "functions/deduplication/message.py _id_finder": {
+        "`kind == 'attribute'` left out": "It would need a parameter with another word before its colon.",
+    },
+    "functions/deduplication/message.py _functions": {
+        "`isinstance(child, dict)` negated": "A function within another expression that there is not; unit tests have one.",
+    },
+    "functions/deduplication/strict_json.py least_size": {
+        "`len(bare.translate(None, _IN_NUMBERS)) + numbers.count(b'…` is `len(bare.translate(None, _IN_NUMBERS)) + numbers.count(b'…`, number 2": "It would need a body that is too large for nothing but its escapes; property tests have such.",
+    },
+    "functions/time_allowed.py ends_in": {
+        "`end_process_in(None)` left out": "A walk's invocation has a process of its own; a warm one would be ended later (`tests/unit/test_time_allowed.py`).",
+    },
+    "functions/locking/ledger.py Ledger._is_lost": {
+        "`began + bid.lock_seconds - self._straggler_seconds` is `began + bid.lock_seconds`": "It would need a pause that ends in the last seconds of the time, and an effect that is as late as it may be.",
+    },
+    "functions/locking/lease.py": {
+        "WORKING_SHARE: doubled": _LEASE_END,
+    },
+    "functions/locking/lease.py Lease._is_lost": {
+        "`holding.lease_seconds * WORKING_SHARE` is `holding.lease_seconds`": _LEASE_END,
+        "`holding.lost` left out": "Who is not confirmed for half a lease is lost by that, too; it would need a takeover within it.",
+    },
+    "functions/locking/lease.py Lease.at_work": {
+        "`end()` left out": "The next heartbeat finds the row complete, and ends; it would need a process that lives on with a row that is not.",
+    },
+    "functions/locking/lease.py Lease._beat": {
+        "`return True` left out": "After one heartbeat that failed there are none; it would need another contender in a longer effect.",
+    },
+    "functions/locking/rows.py _held_by": {
+        "`IS_IN_PROGRESS` always holds": "It would need an attempt that has completed, and writes again.",
+    },
+    "functions/locking/idempotent.py idempotent": {
+        "`{}` left out": "It would need a row that an operator has closed, which has no description.",
+    },
+    "functions/deduplication/memory.py way_of": {
+        "`'version' in row` negated": "It would need a lock's row of an older version, which did not say whose it is.",
+    },
+    "functions/deduplication/strict_json.py _is_plain": {
+        "`b'e+' in outline` left out": "A walk's JSONata writes large numbers with their exponent; others may not (`tests/unit/test_unchanged.py`).",
+    },
+    "functions/deduplication/delivery.py Delivery.from_record": {
+        "`{}` left out": "A record of SQS always has attributes.",
+    },
+    "functions/locking/dead_letters.py _text_that_fits": {
+        "the boundary of `_size(text) <= MAX_SQS_BYTES`": "One size: a letter of exactly 1 MiB; the shorter one goes as well.",
+        "the boundary of `_size(text) <= MAX_SQS_BYTES`, number 2": "One size: a letter of exactly 1 MiB; the shorter one goes as well.",
+    },
+    f"{_DEFINITION} Decision, choice `$states.input.decision = 'retry' and $states.input.failure.reason in ['rejected', 'not_performed']`": {
+        "'not_performed' left out": _LOOKED_UP,
+    },
+    "functions/locking/dead_letters.py": {
+        "MAX_CAUSE_CHARACTERS: doubled": "No error of a walk has so many words.",
+    },
+    f"{_DEFINITION} PerformEffect, Catch of NotPerformed, Lambda.TooManyRequestsException": {
+        "without Lambda.TooManyRequestsException": "It would need a function that is throttled at each attempt; then it is looked up in vain before it becomes a dead letter.",
+    },
+    "functions/deduplication/message.py MessageReader._too_large_to_read": {
+        "`self._id_is_in_body` negated": _LOG_LINE,
+        "`stored_message_id(message_id)` left out": _LOG_LINE,
+    },
+    "functions/locking/row_locks.py RowLocks.acquire_processing_lock": {
+        "`began = self.host.monotonic()` after `taken = self._table.take_over(bid, over, taken, self.UNCH…`": "The look-up comes after it and finds what others did; it would need another pause between the look-up and the effect.",
+    },
+}
+
 EXPLAINED: Mapping[str, Explanation] = {
-    (
-        "functions/deduplication/executions.py Executions._start: `answer['startDate'] < "
-        "asked_at` left out"
-    ): Explanation(
-        "Started or suppressed is a label, no decision ([decision "
-        "8](decisions/0008-started-or-suppressed-is-a-label.md)).",
-    ),
-    (
-        "functions/deduplication/executions.py Executions._start: `not first_seen_now` left out"
-    ): Explanation(
-        "Started or suppressed is a label, no decision ([decision "
-        "8](decisions/0008-started-or-suppressed-is-a-label.md)).",
-    ),
-    (
-        "functions/deduplication/executions.py Executions._start: `return "
-        "Refusal(Reason.NOT_STARTABLE, f'Step Functions ref…` left out"
-    ): Explanation(
-        "It would need a name or an input that Step Functions refuses; the reader lets none "
-        "through.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/deduplication/executions.py Executions._start: the boundary of "
-        "`answer['startDate'] < asked_at`"
-    ): Explanation(
-        "Started or suppressed is a label, no decision ([decision "
-        "8](decisions/0008-started-or-suppressed-is-a-label.md)).",
-    ),
-    "functions/deduplication/fingerprints.py refusal_of: `return None` left out": Explanation(
-        "What follows refuses it as another memory's, so that a duplicate of what a lock "
-        "completed is parked; the cell is parked anyway, for the other messages in it.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/deduplication/start.py Starter._start: `asked != "
-        "self.memories.own.state_machine` left out"
-    ): Explanation(
-        "The own state machine is asked as another one would be: the same answer.",
-    ),
-    "functions/deduplication/start.py Starter._start: `asked is not None` left out": Explanation(
-        "Where nobody can be asked it was refused before.",
-    ),
-    (
-        "functions/deduplication/unstarted.py _source_attributes: "
-        "`delivery.message_attributes.keys() >= _OF_A_REFUSAL` negated"
-    ): Explanation(
-        "A walk's messages carry no attributes; unit tests have such.",
-        is_equivalent=False,
-    ),
-    "functions/deduplication/unstarted.py _source_attributes: `own` negated": Explanation(
-        "A walk's messages carry no attributes; unit tests have such.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/deduplication/unstarted.py _source_attributes: `return "
-        "delivery.text_attribute(SOURCE_ATTRIBUTES)` left out"
-    ): Explanation(
-        "A walk's messages carry no attributes; unit tests have such.",
-        is_equivalent=False,
-    ),
-    "functions/deduplication/unstarted.py unstarted_attributes: `value` negated": Explanation(
-        "A walk's messages carry no attributes; unit tests have such.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/effect.py answer: `not isinstance(message.get('message_id'), str)` left out"
-    ): Explanation(
-        "It would need a request that is not of the form; a unit test has one.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/effect.py answer: `raise NotPerformed('the time that its execution allows "
-        "wa…` left out"
-    ): Explanation(
-        "It would need a cold start that takes longer than the execution allows and a process"
-        " that stands still, further than these walks went.",
-        is_equivalent=False,
-    ),
-    "functions/effect.py answer: not within `ends_in(left, end_in)`": Explanation(
-        "It would need a raised time-out and an invocation that stands still, further than "
-        "these walks went.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/locking/consumer.py Consumer._act: `self._give_up(delivery, message, "
-        "attempt, Failure('outcom…` left out"
-    ): Explanation(
-        "The effect that cannot be looked up has happened in each walk; it would need one "
-        "that has not.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/locking/consumer.py Consumer._act: "
-        "`self.locks.release_processing_lock(attempt)` left out"
-    ): Explanation(
-        "The next attempt waits until the lock's time is over, and looks first: later, and "
-        "once. No walk asks how long a message takes once something went wrong.",
-        is_equivalent=False,
-    ),
-    "functions/locking/consumer.py _refusal_of: `is_lock` negated": Explanation(
-        "Words for a person.",
-    ),
-    (
-        "functions/locking/consumer.py _refusal_of: `return Refusal(Reason.OTHER_MEMORY, "
-        "f'The message was tak…` left out"
-    ): Explanation(
-        "The delivery comes back until SQS parks it in the same queue: without a reason; "
-        "parked is in the table.",
-        is_equivalent=False,
-    ),
-    "functions/locking/lease.py HEARTBEATS_PER_LEASE: doubled": Explanation(
-        "How often, and not what.",
-    ),
-    (
-        "functions/locking/lease.py Lease.__init__: `f'{socket.gethostname()}:{os.getpid()}'`"
-        " left out"
-    ): Explanation(
-        "The owner's name is for people.",
-    ),
-    "functions/locking/lease.py Lease._beat: `return True` left out": Explanation(
-        "After one heartbeat that failed there are none; it would need a second thing to go "
-        "wrong in a longer effect.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/locking/lease.py Lease._is_lost: the boundary of `unconfirmed_for >= "
-        "holding.lease_seconds * WORKING_SHARE`"
-    ): Explanation(
-        "One moment: a holder that is exactly half a lease old.",
-    ),
-    "functions/locking/lease.py WORKING_SHARE: doubled": Explanation(
-        "A holder that works until its lease's end, and an effect that takes longer than the "
-        "rest; further than these walks went.",
-        is_equivalent=False,
-    ),
-    "functions/locking/row_locks.py RowLocks.__init__: `Host()` left out": Explanation(
-        "A walk brings a host of its own.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/locking/row_locks.py RowLocks.acquire_processing_lock: `began = "
-        "self.host.monotonic()` after `taken = self._table.take_over(bid, over, taken, "
-        "self.UNCH…`"
-    ): Explanation(
-        "The look-up comes after it and finds what others did; it would need another pause "
-        "between the look-up and the effect.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/locking/rows.py ProcessingTable._write_as_holder: `raise "
-        "LockLost(f'attempt {attempt.attempt_id} of message …` left out"
-    ): Explanation(
-        "The attempt that lost acknowledges what another one is at work on; it would need "
-        "that one to crash, too.",
-        is_equivalent=False,
-    ),
-    "functions/locking/rows.py ProcessingTable._write_as_holder: `return` left out": Explanation(
-        "The delivery comes back once, and is suppressed: only noise.",
-    ),
-    "functions/locking/rows.py ProcessingTable.decide: `IS_COMPLETE` always holds": Explanation(
-        "Only a row that is complete has the outcome of a dead letter.",
-    ),
-    "functions/locking/rows.py ProcessingTable.decide: `IS_DEAD_LETTER` always holds": Explanation(
-        "An operator who decides a message that is complete and no dead letter: it would need"
-        " a decision twice, the first of them to try again and done by then.",
-        is_equivalent=False,
-    ),
-    "functions/locking/rows.py _held_by: `IS_HELD_BY_ATTEMPT` always holds": Explanation(
-        "A zombie that wakes while the next attempt's effect is under way: only `any-two` "
-        "brings the two together, and no mutant is walked that far.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/locking/rows.py told: `return OtherMemory(row.get('memory', {}).get('S', "
-        "''))` left out"
-    ): Explanation(
-        "A row of another memory is then read as its own; not looked for longer than a few "
-        "hundred schedules.",
-        is_equivalent=False,
-    ),
-    "functions/locking/rows.py told: `return OtherMemory(written_by)` left out": Explanation(
-        "A row of another memory is then read as its own; not looked for longer than a few "
-        "hundred schedules.",
-        is_equivalent=False,
-    ),
-    "functions/time_allowed.py _STANDARD_ERROR: doubled": Explanation(
-        "Where the watchdog writes; a walk has its own timer.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/time_allowed.py seconds_left: `allowed - max(configured - remaining, 0)` "
-        "is `allowed`"
-    ): Explanation(
-        "In a walk Lambda always says how long is left, and a look-up waits longer than what "
-        "is at stake.",
-        is_equivalent=False,
-    ),
-    (
-        "functions/time_allowed.py seconds_left: `configured is not None and configured <= "
-        "allowed` negated"
-    ): Explanation(
-        "In a walk Lambda always says how long is left, and a look-up waits longer than what "
-        "is at stake.",
-        is_equivalent=False,
-    ),
-    "functions/time_allowed.py seconds_left: `remaining is not None` left out": Explanation(
-        "In a walk Lambda always says how long is left, and a look-up waits longer than what "
-        "is at stake.",
-        is_equivalent=False,
-    ),
-    "functions/time_allowed.py seconds_left: `return None` left out": Explanation(
-        "In a walk Lambda always says how long is left, and a look-up waits longer than what "
-        "is at stake.",
-        is_equivalent=False,
-    ),
-    (
-        'functions/time_allowed.py seconds_left_of: `raise ValueError(f"event: '
-        "'allowed_seconds' is {allowed!r…` left out"
-    ): Explanation(
-        "It would need a request that is not of the form; a unit test has one.",
-        is_equivalent=False,
-    ),
-    (
-        "statemachine/process_message.asl.json DeadLetter, Output: "
-        "`$exists($states.result.decision) ? $states.result.decision : 'none'` is "
-        "`$states.result.decision`"
-    ): Explanation(
-        "An answer without a decision then fails the state, whose Retry posts the dead letter"
-        " again.",
-    ),
-    "statemachine/process_message.asl.json DeadLetter, Retry 1: attempts": Explanation(
-        "It is posted again by itself, instead of failing and being redriven.",
-    ),
-    "statemachine/process_message.asl.json DeadLetter, Retry 1: left out": Explanation(
-        "`States.TaskFailed` matches no time-out; it says so for the reader.",
-    ),
-    "statemachine/process_message.asl.json DeadLetter, Retry: 1 after 2": Explanation(
-        "`States.TaskFailed` matches no time-out, so their order does not matter.",
-    ),
-    (
-        "statemachine/process_message.asl.json FindEffect, Output: "
-        "`$exists($states.context.Execution.RedriveCount) ? "
-        "$states.context.Execution.RedriveCount : 0` is "
-        "`$states.context.Execution.RedriveCount`"
-    ): Explanation(
-        "On AWS the field is always there; the embedded AWS has none, and its tests notice.",
-    ),
-    "statemachine/process_message.asl.json FindEffect, TimeoutSeconds: 1 s": Explanation(
-        "A look-up takes no time in a walk; it would need one that is slow.",
-        is_equivalent=False,
-    ),
-    "statemachine/process_message.asl.json FindEffect, TimeoutSeconds: `+ 5` left out": Explanation(
-        "5 s more or less: when a look-up is given up, not what follows.",
-    ),
-    (
-        "statemachine/process_message.asl.json PerformEffect, Catch 2: without "
-        "Lambda.TooManyRequestsException"
-    ): Explanation(
-        "Throttled six times in a row, it is looked up before it becomes a dead letter.",
-    ),
-    "statemachine/process_message.asl.json PerformEffect, Catch: 2 after 3": Explanation(
-        "What provably did not happen is looked up, and then becomes a dead letter, rounds later.",
-    ),
-    "statemachine/process_message.asl.json PerformEffect, TimeoutSeconds: `+ 5` left out": Explanation(
-        "Lambda's own time-out is as long, so the outcome is unknown either way.",
-    ),
-    "statemachine/process_message.asl.json Performed?, choice 2: one round fewer": Explanation(
-        "Two crashes in one run are only in `deployed-between`, where parked is in the table;"
-        " it would need them where it is not.",
-        is_equivalent=False,
-    ),
-    "statemachine/process_message.asl.json Performed?, choice 3: its Output left out": Explanation(
-        "It names the reason, and either is looked up first.",
-    ),
-    "statemachine/process_message.asl.json Performed?, choice 3: left out": Explanation(
-        "It names the reason; without it the default leads to the same dead letter, and "
-        "either reason is looked up first.",
-    ),
-    "statemachine/process_message.asl.json Performed?, choice 3: negated": Explanation(
-        "It names the reason; the default leads to the same dead letter, and either reason is"
-        " looked up first.",
-    ),
+    f"{where}{' ' if where.endswith('.py') else ': '}{change}": Explanation(why, is_equivalent)
+    for table, is_equivalent in ((_EQUIVALENT, True), (_OPEN, False))
+    for where, changes in table.items()
+    for change, why in changes.items()
 }

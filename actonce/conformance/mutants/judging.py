@@ -1,132 +1,204 @@
-"""Judging mutants by the walk alone: does one end worse than what ships, in any cell?
+"""Judging mutants by the walk alone: does any schedule end otherwise than with what ships?
 
-A mutant is walked against every hazard of the ways that run its code, those with few schedules
-first, and no further than to its first violation: an end worse than any that what ships has there,
-or code that breaks, never ends, or writes down what is not true.
+First what ships is walked, every schedule of every cell, and it is kept how its schedules ended,
+for each thing that was picked and each thing that went wrong, and which statements and states were
+run. Then a mutant is walked in every cell that runs what it changes, with every schedule, up to the
+first one by which it is noticed:
+
+- it ends worse than any schedule of what ships with the same things picked and gone wrong, or
+- the code breaks, never ends, or writes down what is not true, or
+- it takes longer (undisturbed, also in steps), or
+- it leaves behind what no such schedule of what ships does: other effects, rows, dead letters,
+  refusals.
 """
 
+import gc
+import hashlib
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from typing import Any
 
-from actonce.conformance import page, suite
+from actonce.conformance import suite
 from actonce.conformance.hazards import SCENARIOS, Scenario
-from actonce.conformance.mutants.code import mutants_of
-from actonce.conformance.mutants.definition import FILE, mutants_of_definition
-from actonce.conformance.mutants.mutant import Mutant
+from actonce.conformance.mutants.code import mutants_of, probed
+from actonce.conformance.mutants.definition import mutants_of_definition, recorded
+from actonce.conformance.mutants.mutant import Mutant, Place
 from actonce.conformance.process import NotKnownHere
-from actonce.conformance.stage import Way
+from actonce.conformance.stage import Stage, Way
 from actonce.conformance.trial import run_trial
-from actonce.conformance.verdict import Verdict
+from actonce.conformance.verdict import Verdict, left_behind
 from actonce.conformance.ways.known import WAYS
-from actonce.conformance.world import World
 
-Cell = tuple[Way, Scenario]
+Cell = tuple[str, str]
+"""The names of a way and of a hazard."""
 
-_EXECUTIONS = ("step-functions",)
-_LEDGERS = ("ledger", "ledger-worker")
-_LEASES = ("lease", "lease-worker-fenced")
-_LOCKS = ("ledger", "lease", "ledger-worker", "lease-worker-fenced")
+TRIED = (
+    "deduplication.start",
+    "deduplication.executions",
+    "deduplication.fingerprints",
+    "deduplication.memory",
+    "deduplication.unstarted",
+    "deduplication.message",
+    "deduplication.strict_json",
+    "deduplication.identity",
+    "deduplication.delivery",
+    "effect",
+    "time_allowed",
+    "locking.once",
+    "locking.ledger",
+    "locking.lease",
+    "locking.row_locks",
+    "locking.rows",
+    "locking.consumer",
+    "locking.dead_letters",
+    "locking.idempotent",
+)
+"""The modules that mutants are made of, beside the definition."""
 
-RUN_BY: Mapping[str, Sequence[str]] = {
-    "locking.once": _LOCKS,
-    "locking.ledger": _LEDGERS,
-    "locking.lease": _LEASES,
-    "locking.row_locks": _LOCKS,
-    "locking.rows": _LOCKS,
-    "locking.consumer": _LOCKS,
-    "locking.dead_letters": ("ledger",),
-    "deduplication.start": _EXECUTIONS,
-    "deduplication.executions": _EXECUTIONS,
-    "deduplication.fingerprints": _EXECUTIONS,
-    "deduplication.memory": ("step-functions", "ledger", "lease"),
-    "deduplication.unstarted": ("step-functions", "step-functions-fifo", "ledger"),
-    "time_allowed": _EXECUTIONS,
-    "effect": ("ledger", "ledger-worker-fenced", "step-functions"),
-}
-"""The modules that are tried, and the ways of the table that run them."""
+WAYS_TRIED = (
+    "step-functions",
+    "step-functions-fifo",
+    "step-functions-booking",
+    "ledger",
+    "ledger-fenced-fifo",
+    "ledger-idempotent",
+    "ledger-idempotent-blind",
+    "lease",
+    "ledger-worker",
+    "ledger-worker-fenced",
+    "lease-worker-fenced",
+)
+"""The ways that run them all."""
 
 NOT_TRIED = {
-    "deduplication/message.py, strict_json.py, identity.py, delivery.py": "what a body is read as; "
-    "the walk sends a handful of bodies, and property tests try the rest.",
-    "deduplication/batch.py, delivery_record.py": "a walk's consumer has one delivery at a time, "
-    "and what is logged decides nothing.",
-    "deduplication/patience.py, coming_back.py, pace.py": "they decide when, and not what.",
+    "deduplication/batch.py": "threads and an event loop, which a walk has not: its consumer has "
+    "one delivery at a time. `tests/unit/test_batch.py` holds it, and a group's order.",
+    "deduplication/delivery_record.py": "what is logged decides nothing; "
+    "`tests/unit/test_delivery_record.py`.",
+    "deduplication/patience.py, coming_back.py, pace.py": "they decide when, and not what; "
+    "`tests/unit/test_patience.py`, `test_coming_back.py`, `test_pace.py`.",
     "deduplication/apart.py, apart_process.py, from_environment.py": "a process beside the "
-    "starter's, which runs what is tried here; tests kill it.",
-    "locking/idempotent.py": "no way of the table goes through it; it calls what is tried here.",
+    "starter's, which runs what is tried here; `tests/unit/test_apart.py` kills it.",
     "locking/host.py, attempt.py, deduplication/refusal.py": "they decide nothing.",
     "time_allowed.py end_process_in, lease.py heartbeats_in_a_thread": "timers and threads; a "
-    "walk has its own.",
-    "lease.py seconds_for_a_takeover, effect.py _small": "sums and sizes that unit tests hold.",
+    "walk has its own. `tests/unit/test_time_allowed.py`, `tests/unit/locking/test_locks.py`.",
+    "lease.py seconds_for_a_takeover": "a sum that the template repeats; `tests/test_template.py`.",
+    "message.py MessageReader.read_whole, identity.py execution_name_of_stored": "for the command "
+    "line; its tests.",
+    "strict_json.py, what its expressions and tables of characters take": "no mutants are made of "
+    "texts; property tests hold them (`tests/unit/test_strict_json.py`).",
     "process_message.asl.json, how long between two retries": "it decides when, and not what.",
 }
 """What no mutants are made of, and why."""
 
-_ORDER = (
-    "again-later",
-    "crash-after-effect",
-    "resend-later",
-    "clock-ahead",
-    "clock-behind",
-    "poison",
-    "resend-91-days",
-    "short-history",
-    "conflict",
-    "twice-at-once",
-    "resend-5-minutes",
-    "effect-unheard",
-    "crash",
-    "effect-late",
-    "margin",
-    "services-fail",
-    "unclear",
-    "row-of-before",
-    "tried-again",
-    "closed",
-    "cold-start",
-    "given-up",
-    "late-takeover",
-    "long-effect",
-    "zombie",
-    "late-answer",
-    "group-order",
-    "aborted-redriven",
-    "deployed-between",
-    "another-memory",
-)
-"""The hazards that a mutant is tried against, short and telling ones first."""
-
-_OF_A_HOST = frozenset({"zombie", "late-answer", "late-takeover"})
+_OF_A_HOST = frozenset({"zombie", "long-zombie", "late-answer", "late-takeover"})
 """Those that a host differs in from Lambda: a worker's ways are tried against these."""
-_OF_THE_STARTER = frozenset({"another-memory"})
-_OF_EXECUTIONS = frozenset({"aborted-redriven", "deployed-between", "unclear", "cold-start"})
 
-MOST_RUNS = 400
-"""Schedules of a cell after which a mutant's walk is given up, without a violation."""
-MOST_SECONDS = 10
-"""Of the processor, after which a walk that never ends is ended."""
+_OF_A_FIFO_QUEUE = frozenset(
+    {"texts", "poison", "conflict", "group-order", "crash", "again-later", "resend-later"}
+)
+"""Those that a FIFO queue differs in from a standard one; its ways are tried against these."""
+
+_OF_THE_EXAMPLE = frozenset({"again-later"})
+"""Where its effect, which could check a fence, stands behind executions, which have none."""
+
+_TELLING = {
+    "functions/deduplication/message.py": ("texts",),
+    "functions/deduplication/strict_json.py": ("texts",),
+    "functions/deduplication/identity.py": ("texts",),
+    "functions/deduplication/delivery.py": ("texts",),
+    "functions/deduplication/unstarted.py": ("texts",),
+    "functions/locking/dead_letters.py": ("texts",),
+    "functions/effect.py": ("by-hand", "texts"),
+    "functions/time_allowed.py": ("by-hand", "cold-start"),
+}
+"""Where to look first."""
+
+TAKES_LONGEST = frozenset({"any-two"})
+"""Left out: walking it takes longer than all else together."""
+_HAS_LIKES = frozenset(
+    {
+        ("step-functions", "another-memory"),
+        ("lease", "given-up"),
+        ("lease-worker-fenced", "late-takeover"),
+    }
+)
+"""Cells that take long, and are much like another one that is walked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of a mutant: by which hazard it was noticed, and how; `""`: by none."""
+    """What came of a mutant.
 
-    mutant: Mutant
-    hazard: str
-    how: str
+    Attributes:
+        name, file, where, change: the mutant's.
+        cell: by which it was noticed; None: by none.
+        how: it was.
+        cells: how many were walked.
+        is_cut: there are more that run it.
+    """
+
+    name: str
+    file: str
+    where: str
+    change: str
+    cell: Cell | None
+    how: str = ""
+    cells: int = 0
+    is_cut: bool = False
 
     @property
     def is_noticed(self) -> bool:
         """Whether the walk noticed it."""
-        return bool(self.hazard)
+        return self.cell is not None
+
+
+Key = tuple[tuple[int, ...], tuple[str, ...]]
+"""What was picked, and what went wrong. A walk keeps moments apart that differ in these."""
+
+
+@dataclass(slots=True)
+class _Ends:
+    """How the schedules of one key ended."""
+
+    worst: Verdict
+    latest: int
+    left_behind: set[bytes] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class AsItShips:
+    """A cell, walked with what ships.
+
+    Attributes:
+        ends: by key.
+        steps, time: of the first run, in which nothing goes wrong; milliseconds.
+        places: what was run.
+        schedules, seconds: what the walk took, of a processor.
+    """
+
+    ends: dict[Key, _Ends] = field(default_factory=dict)
+    steps: int = 0
+    time: int = 0
+    places: frozenset[Place] = frozenset()
+    schedules: int = 0
+    seconds: float = 0.0
+
+    @property
+    def worst(self) -> Verdict:
+        """Of all."""
+        return max(one.worst for one in self.ends.values())
 
 
 class _Noticed(Exception):
-    """A schedule ended worse than it may."""
+    """A schedule ended as it may not."""
 
 
 class _NeverEnds(BaseException):
@@ -134,89 +206,160 @@ class _NeverEnds(BaseException):
 
 
 def all_mutants() -> list[Mutant]:
-    """Those of the modules in `RUN_BY`, and the definition's."""
-    return [*(one for name in RUN_BY for one in mutants_of(name)), *mutants_of_definition()]
+    """Those of the modules in `TRIED`, and the definition's."""
+    return [*(one for name in TRIED for one in mutants_of(name)), *mutants_of_definition()]
 
 
-def judge(mutants: Sequence[Mutant]) -> Iterator[Judged]:
-    """Judge one after the other, in this process."""
-    for mutant in mutants:
-        yield _judge(mutant)
+def all_cells() -> list[Cell]:
+    """Those that mutants are walked in."""
+    return [
+        (way.name, hazard.name)
+        for way, hazard in suite.published()
+        if way.name in WAYS_TRIED
+        and hazard.name not in TAKES_LONGEST
+        and (way.name, hazard.name) not in _HAS_LIKES
+        and (hazard.name in _OF_A_HOST or way.ends_at is not None)
+        and (hazard.name in _OF_A_FIFO_QUEUE or not way.is_fifo)
+        and (hazard.name in _OF_THE_EXAMPLE or way.effect is None)
+    ]
 
 
-def _judge(mutant: Mutant) -> Judged:
-    for way, hazard in _cells(mutant.file):
-        how = _violation(mutant, way, hazard)
-        if how:
-            return Judged(mutant, f"{way.name}, {hazard.name}", how)
-    return Judged(mutant, "", "")
+class Judge:
+    """Judges mutants in this process.
+
+    Args:
+        known: cells that have been walked with what ships; others are when they are needed.
+        cells: that mutants are walked in.
+        seconds: of a processor, after which no further cell is begun for a mutant; None: all are.
+    """
+
+    def __init__(
+        self,
+        known: Mapping[Cell, AsItShips] | None = None,
+        cells: Iterable[Cell] | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        self._seconds = seconds
+        self._known = dict(known or {})
+        self._cells = list(all_cells() if cells is None else cells)
+        self._tried: Counter[tuple[str, Cell]] = Counter()
+        self._noticed: Counter[tuple[str, Cell]] = Counter()
+
+    def judge(self, mutant: Mutant) -> Judged:
+        """Walk it until it is noticed; first the cells that notice most of its file in a second."""
+        walked = 0
+        began = time.process_time()
+        for cell in sorted(self._cells, key=partial(self._yields, mutant.file), reverse=True):
+            as_it_ships = self._as_it_ships(cell)
+            if not _runs(mutant, as_it_ships):
+                continue
+            if self._seconds is not None and time.process_time() - began > self._seconds:
+                return _judged(mutant, None, "", walked, is_cut=True)
+            walked += 1
+            self._tried[mutant.file, cell] += 1
+            how = _violation(mutant, cell, as_it_ships)
+            if how:
+                self._noticed[mutant.file, cell] += 1
+                return _judged(mutant, cell, how, walked)
+        return _judged(mutant, None, "", walked)
+
+    def _yields(self, file: str, cell: Cell) -> float:
+        tells = 20 if cell[1] in _TELLING.get(file, ()) else 1
+        share = (self._noticed[file, cell] + tells) / (self._tried[file, cell] + 2)
+        known = self._known.get(cell)
+        return share / (0.05 + known.seconds) if known else 0.0
+
+    def _as_it_ships(self, cell: Cell) -> AsItShips:
+        if cell not in self._known:
+            self._known[cell] = as_it_ships(cell)
+        return self._known[cell]
 
 
-@cache
-def _cells(file: str) -> tuple[Cell, ...]:
-    """The cells that a file's mutants are walked in, short walks first."""
-    names: Sequence[str] = _EXECUTIONS
-    spared = _OF_THE_STARTER
-    if file != FILE:
-        module = file.removeprefix("functions/").removesuffix(".py").replace("/", ".")
-        names = RUN_BY[module]
-        spared = _OF_EXECUTIONS if module.startswith("deduplication") else frozenset()
-    ways = {way.name: way for way in WAYS}
-    hazards = {one.name: one for one in SCENARIOS}
-    return tuple(
-        (ways[way], hazards[hazard])
-        for hazard in _ORDER
-        if hazard not in spared
-        for way in names
-        if suite.is_published(ways[way], hazards[hazard])
-        and (hazard in _OF_A_HOST or ways[way].ends_at is not None)
-    )
+def _judged(
+    mutant: Mutant, cell: Cell | None, how: str, walked: int, *, is_cut: bool = False
+) -> Judged:
+    return Judged(mutant.name, mutant.file, mutant.where, mutant.change, cell, how, walked, is_cut)
 
 
-@cache
-def _published() -> Mapping[tuple[str, str], page.Cell]:
-    return page.cells(page.PAGE.read_text())
+def _runs(mutant: Mutant, cell: AsItShips) -> bool:
+    if mutant.places:
+        return not mutant.places.isdisjoint(cell.places)
+    return any(file == mutant.file for file, *_ in cell.places)
 
 
-def _worst(way: Way, hazard: Scenario) -> Verdict:
-    """What the published table says."""
-    return _published()[way.name, hazard.name].worst
+def _of(cell: Cell) -> tuple[Way, Scenario]:
+    (way,) = (one for one in WAYS if one.name == cell[0])
+    (hazard,) = (one for one in SCENARIOS if one.name == cell[1])
+    return way, hazard
 
 
-def _violation(mutant: Mutant, way: Way, hazard: Scenario) -> str:
-    worst, plain = _worst(way, hazard), _undisturbed(way, hazard)
+def as_it_ships(cell: Cell) -> AsItShips:
+    """Walk every schedule of a cell with what ships."""
+    found = AsItShips()
+    way, hazard = _of(cell)
+    definition, entered = recorded()
+
+    def look(verdict: Verdict, stage: Stage) -> None:
+        world = stage.world
+        if not found.ends:
+            found.steps, found.time = world.steps, world.last_step_at
+        ends = found.ends.setdefault(_key(stage), _Ends(verdict, world.last_step_at))
+        ends.worst = max(ends.worst, verdict)
+        ends.latest = max(ends.latest, world.last_step_at)
+        ends.left_behind.add(_left_behind(stage))
+
+    began = time.process_time()
+    with probed(TRIED) as run:
+        trial = run_trial(way, hazard, definition=definition, look=look, by_hazard=True)
+    found.places = frozenset(run | entered)
+    found.schedules, found.seconds = trial.schedules, time.process_time() - began
+    return found
+
+
+def _key(stage: Stage) -> Key:
+    return stage.world.picked, stage.world.befell
+
+
+def _left_behind(stage: Stage) -> bytes:
+    return hashlib.blake2b(repr(left_behind(stage)).encode(), digest_size=8).digest()
+
+
+def _violation(mutant: Mutant, cell: Cell, as_it_ships: AsItShips) -> str:
+    way, hazard = _of(cell)
+    worst_of_all = as_it_ships.worst
     runs = 0
 
-    def look(verdict: Verdict, world: World) -> None:
+    def look(verdict: Verdict, stage: Stage) -> None:
         nonlocal runs
         runs += 1
-        if verdict > worst:
+        world = stage.world
+        ends = as_it_ships.ends.get(_key(stage))
+        if verdict > (ends.worst if ends else worst_of_all):
             raise _Noticed(_words(verdict))
-        if runs == 1 and (world.steps > plain[0] or world.now > plain[1]):
+        if runs == 1 and (world.steps > as_it_ships.steps or world.last_step_at > as_it_ships.time):
             raise _Noticed("takes longer undisturbed")
+        if ends is None:  # what ships cannot go wrong in this way
+            return
+        if world.last_step_at > ends.latest:
+            raise _Noticed("takes longer")
+        if _left_behind(stage) not in ends.left_behind:
+            raise _Noticed("leaves something else behind")
 
+    most_runs = 3 * as_it_ships.schedules + 100
     try:
-        with mutant.applied() as definition, _within(MOST_SECONDS):
-            run_trial(way, hazard, definition=definition, look=look, most_runs=MOST_RUNS)
+        with mutant.applied() as definition, _within(10 + 5 * as_it_ships.seconds):
+            run_trial(
+                way, hazard, definition=definition, look=look, by_hazard=True, most_runs=most_runs
+            )
     except _Noticed as noticed:
         return str(noticed)
     except _NeverEnds:
         return "never ends"
     except (Exception, NotKnownHere) as error:  # noqa: BLE001 - whatever a mutant does
         return f"breaks: {type(error).__name__}"
+    finally:
+        gc.enable()
     return ""
-
-
-@cache
-def _undisturbed(way: Way, hazard: Scenario) -> tuple[int, int]:
-    """Steps, and milliseconds, that the first run takes as it ships: nothing goes wrong in it."""
-    found: list[tuple[int, int]] = []
-
-    def look(_: Verdict, world: World) -> None:
-        found.append((world.steps, world.now))
-
-    run_trial(way, hazard, look=look, most_runs=1)
-    return found[0]
 
 
 def _words(verdict: Verdict) -> str:
@@ -228,10 +371,60 @@ def _within(seconds: float) -> Iterator[None]:
     def over(*_: Any) -> None:
         raise _NeverEnds
 
-    before = signal.signal(signal.SIGVTALRM, over)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    # The second one for what waits for a lock that nobody gives back.
+    timers = (
+        (signal.SIGVTALRM, signal.ITIMER_VIRTUAL, seconds),
+        (signal.SIGALRM, signal.ITIMER_REAL, 60 + 20 * seconds),
+    )
+    before = [signal.signal(number, over) for number, *_ in timers]
+    for _, timer, after in timers:
+        signal.setitimer(timer, after)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        for (number, timer, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
+
+
+# ------------------------------------------------------------------ side by side
+
+_here: dict[str, Any] = {}
+_CONTEXT = get_context("spawn")  # not forked: a greenlet's stack is not to be inherited
+
+
+def walk_what_ships(processes: int) -> dict[Cell, AsItShips]:
+    """Walk every cell with what ships, side by side."""
+    cells = all_cells()
+    with ProcessPoolExecutor(processes, _CONTEXT) as pool:
+        return dict(zip(cells, pool.map(as_it_ships, cells), strict=True))
+
+
+def judge_all(
+    names: Sequence[str],
+    known: Mapping[Cell, AsItShips],
+    *,
+    processes: int,
+    seconds: float | None = None,
+) -> Iterator[Judged]:
+    """Judge the mutants of these names side by side, and tell of each in their order.
+
+    Args:
+        names: of the mutants.
+        known: what `walk_what_ships` found.
+        processes: side by side.
+        seconds: see `Judge`.
+    """
+    begin = (known, seconds)
+    with ProcessPoolExecutor(processes, _CONTEXT, initializer=_begin, initargs=begin) as pool:
+        yield from pool.map(_judge_named, names)
+
+
+def _begin(known: Mapping[Cell, AsItShips], seconds: float | None) -> None:
+    _here["judge"] = Judge(known, seconds=seconds)
+    _here["mutants"] = {one.name: one for one in all_mutants()}
+
+
+def _judge_named(name: str) -> Judged:
+    judged: Judged = _here["judge"].judge(_here["mutants"][name])
+    return judged

@@ -4,21 +4,28 @@ On Lambda, and on a host where nothing ends a consumer that stands still; with a
 the fence, as the example's does, and with one that cannot.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
+from actonce.conformance.clocks import replaced
 from actonce.conformance.machine import CHANCE
 from actonce.conformance.queues import Record
 from actonce.conformance.shipped import (
+    ConflictingContent,
     Consumer,
     DeadLetterQueue,
     Delivery,
     Host,
+    KnownElsewhere,
     Lease,
     Ledger,
-    MessageReader,
     ProcessingLocks,
     UnstartedQueue,
+    idempotent,
+    row_locks,
 )
 from actonce.conformance.stage import (
     CLOCK_SKEW,
@@ -38,25 +45,72 @@ from actonce.conformance.stage import (
     Stage,
     Way,
 )
+from actonce.conformance.stepfunctions import Untrue
 from actonce.conformance.ways.step_functions import installed
 from actonce.conformance.world import World
 
-_READER = MessageReader()
+_LEDGER_SECONDS = (CONSUMER_TIMEOUT + STRAGGLER_MARGIN) / 1000
 
 
 def _host(world: World) -> Host:
     return Host(world.wall, world.monotonic, world.sleep, world.new_id, lambda: CHANCE)
 
 
+@contextmanager
+def _installed(world: World) -> Iterator[None]:
+    """Give the locks the world's clocks, and a starter that may take their place."""
+    with installed(world), replaced({(row_locks, "Host"): lambda: _host(world)}):
+        yield
+
+
 def _ledger(stage: Stage) -> Handler:
-    ledger = Ledger(
+    return _consume(stage, _a_ledger(stage), _LEDGER_SECONDS)
+
+
+def _a_ledger(stage: Stage) -> Ledger:
+    return Ledger(
         stage.dynamodb,
         MEMORY_TABLE,
         straggler_seconds=STRAGGLER_MARGIN / 1000,
         clock_skew_seconds=CLOCK_SKEW / 1000,
-        host=_host(stage.world),
     )
-    return _consume(stage, ledger, (CONSUMER_TIMEOUT + STRAGGLER_MARGIN) / 1000)
+
+
+def _decorated(*, has_find: bool) -> Callable[[Stage], Handler]:
+    """A handler that a team writes itself, with `@idempotent` around it."""
+
+    def build(stage: Stage) -> Handler:
+        effect = stage.effect
+
+        def find(message: Any) -> dict[str, Any] | None:
+            return effect.find(message["message_id"])
+
+        @idempotent(
+            _a_ledger(stage),
+            message_id=lambda message: str(message["message_id"]),
+            lock_timeout=_LEDGER_SECONDS,
+            find=find if has_find else None,
+        )
+        def act(message: Any) -> dict[str, Any]:
+            return effect.perform({"message_id": message["message_id"], "body": message})
+
+        def handle(record: Record) -> None:
+            try:
+                first = act(json.loads(record["body"]))
+            except (ConflictingContent, KnownElsewhere) as error:
+                reason = {"DataType": "String", "StringValue": type(error).__name__}
+                stage.sqs.send_message(
+                    QueueUrl=UNSTARTED,
+                    MessageBody=record["body"],
+                    MessageAttributes={"reason": reason},
+                )
+                return
+            if not first:
+                raise Untrue("there is no answer of the first time")
+
+        return handle
+
+    return build
 
 
 def _lease(stage: Stage) -> Handler:
@@ -82,7 +136,6 @@ def _lease(stage: Stage) -> Handler:
         MEMORY_TABLE,
         straggler_seconds=STRAGGLER_MARGIN / 1000,
         owner=world.process.name,
-        host=_host(world),
         start_heartbeats=start_heartbeats,
     )
     return _consume(stage, lease, LEASE / 1000)
@@ -90,7 +143,7 @@ def _lease(stage: Stage) -> Handler:
 
 def _consume(stage: Stage, locks: ProcessingLocks, lock_timeout: float) -> Handler:
     consumer = Consumer(
-        reader=_READER,
+        reader=stage.reader(),
         locks=locks,
         effect=stage.effect,
         unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
@@ -146,12 +199,27 @@ LEDGER_WAYS = _variants(
         "ActOnce: ledger",
         _ledger,
         strategy="ledger",
-        installed=installed,  # a starter may take its place
+        installed=_installed,
         most_receives=MOST_RECEIVES,
         is_ours=True,
         lateness=(2_000, STRAGGLER_MARGIN - 1_000),
     ),
     ends_in_time=True,
+)
+_DECORATED = replace(
+    LEDGER_WAYS[0],
+    name="ledger-idempotent",
+    title="ActOnce: ledger, `@idempotent`",
+    build=_decorated(has_find=True),
+)
+DECORATED_WAYS = (
+    _DECORATED,
+    replace(
+        _DECORATED,
+        name="ledger-idempotent-blind",
+        title="ActOnce: ledger, `@idempotent` without `find`",
+        build=_decorated(has_find=False),
+    ),
 )
 LEASE_WAYS = _variants(
     Way(
@@ -159,7 +227,7 @@ LEASE_WAYS = _variants(
         "ActOnce: lease",
         _lease,
         strategy="lease",
-        installed=installed,
+        installed=_installed,
         most_receives=MOST_RECEIVES,
         is_ours=True,
         ends_at=LEASE_CONSUMER_TIMEOUT,

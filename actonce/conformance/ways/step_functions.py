@@ -11,7 +11,6 @@ from actonce.conformance.shipped import (
     Executions,
     FingerprintTable,
     Memories,
-    MessageReader,
     Names,
     Starter,
     UnstartedQueue,
@@ -30,13 +29,11 @@ from actonce.conformance.stage import (
 )
 from actonce.conformance.world import World
 
-_READER = MessageReader()
-
 
 def _starter(stage: Stage) -> Handler:
     own = Names(stage.state_machine, stage.stack)
     starter = Starter(
-        reader=_READER,
+        reader=stage.reader(),
         fingerprints=FingerprintTable(stage.dynamodb, MEMORY_TABLE, own),
         executions=Executions(stage.stepfunctions, own.state_machine),
         unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
