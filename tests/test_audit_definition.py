@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dead_letters_of_day
 from actonce import audit_package
-from pipeline import audit
+from pipeline.audit import job as audit
 from tests import asl, audit_machine
 
 DAY = {"day": "2026-11-20"}

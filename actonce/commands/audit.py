@@ -65,7 +65,7 @@ def audit(
         actonce audit records/ --day 2026-01-31 --out results/
     """
     # Spark takes a second to import, and no other command needs it.
-    job = importlib.import_module("pipeline.audit")
+    job = importlib.import_module("pipeline.audit.job")
     session = importlib.import_module("pipeline.session")
     cannot_audit: type[Exception] = job.CannotAudit
     try:
@@ -101,7 +101,7 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     """
     page = f"{out.rstrip('/')}/{_PAGE}"
     drawn = importlib.import_module("actonce.report").html(summary)
-    results = importlib.import_module("pipeline.results")
+    results = importlib.import_module("pipeline.audit.results")
     results.write_text(spark, page, drawn, "text/html; charset=utf-8")
     return page
 

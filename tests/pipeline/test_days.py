@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import Request, audit, main, requested
+from pipeline.audit.job import Request, audit, main, requested
 from pipeline.errors import CannotAudit
 from pipeline.session import BRIEF, spark_session
 from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, performed, write

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from actonce.commands.audit import put_page
 from bench.records import Records, generate, write_jsonl, write_parquet
-from pipeline.audit import Request, audit, message_rows
-from pipeline.layout import list_records
-from pipeline.reading import records
+from pipeline.audit.job import Request, audit, message_rows
+from pipeline.audit.layout import list_records
+from pipeline.audit.reading import records
 from tests.pipeline.streams_on_disk import DAY, performed, write
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import Request, audit
+from pipeline.audit.job import Request, audit
 from tests.pipeline.streams_on_disk import (
     DAY,
     at,

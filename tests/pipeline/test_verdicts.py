@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.records import generate, write_jsonl
-from pipeline.audit import Request, audit, message_rows
-from pipeline.layout import list_records
-from pipeline.reading import before, records
-from pipeline.sql import worked_out
+from pipeline.audit.job import Request, audit, message_rows
+from pipeline.audit.layout import list_records
+from pipeline.audit.reading import before, records
+from pipeline.audit.sql import worked_out
 from tests.pipeline.judge import Record, judge
 from tests.pipeline.streams_on_disk import (
     DAY,

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import StructType, TimestampType
 from pyspark.sql.utils import is_remote
 
-from pipeline.layout import as_argument, is_uri
+from pipeline.audit.layout import as_argument, is_uri
 
 
 def parquet_writer(table: DataFrame, schema: StructType) -> DataFrameWriter:

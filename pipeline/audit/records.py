@@ -14,9 +14,9 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import PLACE, file_path
-from pipeline.sql import literal
-from pipeline.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, STREAMS, Code
+from pipeline.audit.layout import PLACE, file_path
+from pipeline.audit.sql import literal
+from pipeline.audit.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, STREAMS, Code
 
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
 # after a string's end no letter follows, so this is never inside a record.

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.layout import File, Kind, Listing, as_argument, is_uri, readable
-from pipeline.reading import records
-from pipeline.sql import worked_out
+from pipeline.audit.layout import File, Kind, Listing, as_argument, is_uri, readable
+from pipeline.audit.reading import records
+from pipeline.audit.sql import worked_out
 
 MAX_EXAMPLES = 100
 _SHOWN = 200  # characters of a line that are kept

@@ -1,7 +1,7 @@
 """The audit: from the records that each part wrote on its own, what happened to each message.
 
     python -m pipeline.audit RECORDS [--day D | --from D --to D] [--out DIR] [--json]
-    spark-submit pipeline/audit.py RECORDS ...
+    spark-submit pipeline/audit/__main__.py RECORDS ...
     SPARK_REMOTE=sc://host python -m pipeline.audit RECORDS ...
 
 A message belongs to the UTC day of its first record. The days asked for are judged by all records
@@ -18,11 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
-
-if __package__ in {None, ""}:  # spark-submit runs this file, not the package's module
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -30,17 +26,17 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import ArrayType
 
-from pipeline import summary
+from pipeline.audit import summary
+from pipeline.audit.gaps import gap_columns, gaps
+from pipeline.audit.layout import Listing, as_argument, is_small, list_records, readable
+from pipeline.audit.quarantine import quarantine
+from pipeline.audit.reading import before, is_unreadable, narrow, records, without_broken
+from pipeline.audit.results import days_held, empty_days, write_days, write_json
+from pipeline.audit.sql import columns
+from pipeline.audit.streams import STREAMS
+from pipeline.audit.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
 from pipeline.errors import CannotAudit
-from pipeline.gaps import gap_columns, gaps
-from pipeline.layout import Listing, as_argument, is_small, list_records, readable
-from pipeline.quarantine import quarantine
-from pipeline.reading import before, is_unreadable, narrow, records, without_broken
-from pipeline.results import days_held, empty_days, write_days, write_json
 from pipeline.session import configured, spark_session
-from pipeline.sql import columns
-from pipeline.streams import STREAMS
-from pipeline.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
 from pipeline.visible import guard_standard_streams, json_text
 
 VERSION = 1
@@ -317,7 +313,3 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print the summary")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,11 +7,11 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import PLACE, File, Kind, Listing, as_argument, readable
-from pipeline.lines import broken_files, careful_lines, plain_lines
-from pipeline.records import parquet_records, parquet_schema, text_records
-from pipeline.sql import literal
-from pipeline.streams import STREAMS, Code
+from pipeline.audit.layout import PLACE, File, Kind, Listing, as_argument, readable
+from pipeline.audit.lines import broken_files, careful_lines, plain_lines
+from pipeline.audit.records import parquet_records, parquet_schema, text_records
+from pipeline.audit.sql import literal
+from pipeline.audit.streams import STREAMS, Code
 
 
 def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = True) -> DataFrame:

@@ -31,8 +31,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from pipeline.sql import columns
-from pipeline.streams import REFUSED, STREAM_OF, Code
+from pipeline.audit.sql import columns
+from pipeline.audit.streams import REFUSED, STREAM_OF, Code
 
 VERDICTS: Final = (
     "performed_once",

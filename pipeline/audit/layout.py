@@ -11,8 +11,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
+from pipeline.audit.streams import STREAMS
 from pipeline.errors import CannotAudit
-from pipeline.streams import STREAMS
 
 PLACE = r"/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
 """In the path of a file of records: its stream and its day."""

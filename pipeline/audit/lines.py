@@ -15,9 +15,9 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
+from pipeline.audit.layout import as_argument, file_path
+from pipeline.audit.streams import COLUMNS
 from pipeline.errors import CannotAudit
-from pipeline.layout import as_argument, file_path
-from pipeline.streams import COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa

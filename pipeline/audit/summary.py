@@ -6,10 +6,10 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import Listing
-from pipeline.sql import columns, worked_out
-from pipeline.streams import REFUSALS, STREAMS
-from pipeline.verdicts import ALARMS, VERDICTS
+from pipeline.audit.layout import Listing
+from pipeline.audit.sql import columns, worked_out
+from pipeline.audit.streams import REFUSALS, STREAMS
+from pipeline.audit.verdicts import ALARMS, VERDICTS
 
 MAX_ALARMS: Final = 1_000
 _ROWS_OF: Final = {
