@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from bench.audit_engines import rules
 from bench.audit_engines.task import STREAMS, Run, Task
-from pipeline.audit.job import Request, message_rows
+from pipeline.audit.job import INTERNAL, Request, message_rows
 from pipeline.audit.layout import list_records
 from pipeline.audit.reading import records
 from pipeline.audit.records import parquet_schema
@@ -80,7 +80,7 @@ def _judging(spark: SparkSession, task: Task) -> Run:
         listing = list_records(spark, root)
         request = Request(root, str(out))
         rows = message_rows(records(spark, listing.files, located=False), request, listing)
-        written = rows.drop("touched", "failed", "quarantined")
+        written = rows.drop(*INTERNAL)
         parquet_writer(written, written.schema).parquet(str(out))
 
     return run

@@ -7,20 +7,21 @@
 A message belongs to the UTC day of its first record. The days asked for are judged by all records
 below RECORDS, so that a duplicate of an old message is not taken for a new one; see `--reach`.
 
-Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms, or something
-that could not be read or judged; 2, wrong use or nothing to audit.
+Exit status: see `Status`.
 """
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from enum import IntEnum
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
@@ -28,10 +29,33 @@ from pyspark.sql.types import ArrayType
 
 from pipeline.audit import summary
 from pipeline.audit.gaps import gap_columns, gaps
-from pipeline.audit.layout import Listing, as_argument, is_small, list_records, readable
-from pipeline.audit.quarantine import quarantine
-from pipeline.audit.reading import before, is_unreadable, narrow, records, without_broken
-from pipeline.audit.results import days_held, empty_days, write_days, write_json
+from pipeline.audit.layout import (
+    File,
+    Listing,
+    as_argument,
+    first_line,
+    is_small,
+    is_uri,
+    list_records,
+    readable,
+)
+from pipeline.audit.progress import told_how_far
+from pipeline.audit.quarantine import (
+    NOTHING_UNREAD,
+    Quarantine,
+    files_with_bad_lines,
+    is_to_be_taken_apart,
+    quarantine,
+)
+from pipeline.audit.reading import before, narrow, records, with_known_ids, without_broken
+from pipeline.audit.results import (
+    days_held,
+    empty_days,
+    forget,
+    refuse_others,
+    write_days,
+    write_json,
+)
 from pipeline.audit.sql import columns
 from pipeline.audit.streams import STREAMS
 from pipeline.audit.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
@@ -42,7 +66,20 @@ from pipeline.visible import guard_standard_streams, json_text
 VERSION = 1
 """Of summary.json's form."""
 GRACE = timedelta(minutes=15)
-_INTERNAL = ("touched", "failed", "quarantined")
+INTERNAL: Final = ("touched", "quarantined", "seen_at", "unresolved")
+"""Columns of the judgement that `messages/` does not hold."""
+_LONGEST: Final = timedelta(days=36_500)
+_MOST_TOLD: Final = 200
+_MOST_PASSES: Final = 6
+
+
+class Status(IntEnum):
+    """How an audit ends: the process's exit status, and `exit_status` in its summary."""
+
+    CLEAN = 0  # every message is accounted for, and none was acted on twice
+    ALARMS = 1  # one was acted on twice or lost, is in contradiction or in conflict
+    NOT_AUDITED = 2  # wrong use, nothing to audit, or it did not come to its end
+    NOT_WHOLE = 3  # no alarm, but not everything could be read or judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +106,7 @@ class Request:
     reach: int | None = None
 
 
-def requested(
+def requested(  # noqa: C901 - one check after the other
     records: str,
     *,
     day: str | None = None,
@@ -101,6 +138,13 @@ def requested(
         raise CannotAudit(f"--from {first} is after --to {last}: exchange them.")
     if moment is not None and moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
+    for one in (first, last, moment):
+        if one is not None and not 2000 <= one.year < 2100:
+            raise CannotAudit(f"Of {one} no records are kept.")
+    if not 0 <= grace <= _LONGEST.total_seconds():
+        raise CannotAudit(f"--grace {grace:g} is no number of seconds to wait for.")
+    if reach is not None and not 0 <= reach <= _LONGEST.days:
+        raise CannotAudit(f"--reach {reach} is no number of days.")
     return Request(
         records,
         out or records.rstrip("/") + "/audit",
@@ -112,139 +156,296 @@ def requested(
     )
 
 
-def audit(spark: SparkSession, request: Request) -> dict[str, Any]:
+def audit(
+    spark: SparkSession, request: Request, say: Callable[[str], None] | None = None
+) -> dict[str, Any]:
     """Judge, write the results, and return the summary.
 
+    Args:
+        spark: the session.
+        request: what is asked for.
+        say: told how far it is, if that takes long.
+
     Raises:
-        CannotAudit: there is nothing to audit, or something that no result can leave out.
+        CannotAudit: there is nothing to audit, or the audit did not come to its end.
     """
-    configured(spark)
-    listing = _listing(spark, request)
+    request = replace(request, out=_absolute(request.out))
     try:
-        return _audited(spark, request, listing)
-    except (PySparkException, Py4JJavaError) as error:
-        if not is_unreadable(error):
-            raise
-        return _audited(spark, request, without_broken(spark, listing, error))
+        configured(spark)
+        listing = _listing(spark, request)
+        _span(request, listing)
+        refuse_others(spark, request.out)
+        _begin(spark, request)
+        with told_how_far(spark, listing, say):
+            return _Audit(spark, request, listing).summary()
+    except (PySparkException, Py4JError) as error:
+        raise CannotAudit(f"The audit did not come to its end: {first_line(error)}") from error
+    except OSError as error:
+        raise CannotAudit(f"The audit did not come to its end: {error}") from error
+
+
+def _begin(spark: SparkSession, request: Request) -> None:
+    """Put the last result away: a run that does not end leaves no clean one behind."""
+    began = _now()
+    unfinished = {
+        "version": VERSION,
+        "sentence": f"The audit that began at {began} has not come to its end.",
+        "exit_status": int(Status.NOT_AUDITED),
+        "generated_at": began,
+        "records": request.records,
+    }
+    write_json(spark, f"{request.out}/summary.json", unfinished)
+    forget(spark, f"{request.out}/report.html")
 
 
 def _listing(spark: SparkSession, request: Request) -> Listing:
-    out = readable(request.out).rstrip("/") + "/"
-    listing = list_records(spark, request.records, ignore=(out,))
+    listing = list_records(spark, request.records, request.out)
     if request.since is None or request.reach is None:
         return listing
-    oldest = request.since - timedelta(days=request.reach)
+    oldest = request.since - timedelta(days=min(request.reach, (request.since - _FIRST).days))
     files = tuple(file for file in listing.files if file.day >= oldest)
     if not files:
         raise CannotAudit(f"Nothing to audit in {request.records} since {oldest}.")
     return Listing(files, listing.unread, listing.modified)
 
 
-def message_rows(rows: DataFrame, request: Request, listing: Listing) -> DataFrame:
-    """The whole judgement as one plan with one shuffle: records in, a row per message id out."""
+def message_rows(
+    rows: DataFrame,
+    request: Request,
+    listing: Listing,
+    unread: Mapping[str, frozenset[date]] | None = None,
+    newest: int | None = None,
+) -> DataFrame:
+    """The whole judgement as one plan with one shuffle: records in, a row per message id out.
+
+    Args:
+        rows: the records.
+        request: what is asked for.
+        listing: what they are of.
+        unread: the days of each stream on which something could not be read.
+        newest: when the newest record was written (ms), if the files do not tell.
+    """
     since, until = _span(request, listing)
-    span = (_midnight(since), _midnight(until + timedelta(days=1)))
-    coverage = Coverage.of(listing.days(), {name: listing.days_of(name) for name in STREAMS})
+    span = None
+    if request.since is not None:
+        span = (_midnight(since), _midnight(until + timedelta(days=1)))
+    coverage = Coverage.of({name: listing.days_of(name) for name in STREAMS}, unread or {})
     grace_ms = int(request.grace.total_seconds() * 1000)
     numbers = per_message(narrow(rows, request.since, request.until), span)
-    return judged(numbers, coverage, _as_of(request, listing), grace_ms)
+    return judged(numbers, coverage, _as_of(request, listing, newest), grace_ms)
 
 
-def _audited(spark: SparkSession, request: Request, listing: Listing) -> dict[str, Any]:
-    rows = _until(records(spark, listing.files), request.as_of)
-    judgement = message_rows(rows, request, listing)
-    since, until = _span(request, listing)
-    in_range = F.lit(True) if request.since is None else F.col("day").between(since, until)
-    seen = Observation()
-    unattributed = F.col("message_id").isNull()
-    late = ~unattributed & F.col("touched") & ~in_range
-    observed = judgement.observe(
-        seen,
-        F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
-        F.coalesce(F.sum("quarantined"), F.lit(0)).alias("quarantined"),
-        _days_where(~unattributed & in_range).alias("days"),
-        _days_where(late).alias("late_days"),
-        _days_where(late & F.col("verdict").isin(*ALARMS)).alias("late_alarms"),
-    )
-    folder = f"{request.out}/messages"
-    held = days_held(spark, folder)
-    messages = observed.where(F.col("message_id").isNotNull() & in_range).drop(*_INTERNAL)
-    write_days(messages, folder, whole=request.since is None, schema=judgement.schema)
-    told = seen.get
-    if request.since is not None:
-        gone = {day for day in held if since <= day <= until} - _dates(told["days"])
-        empty_days(folder, messages, gone)
-        empty_days(f"{request.out}/days", summary.by_day(messages), gone)
-    messages = _written(spark, folder, messages, in_range)
-    by_day = summary.by_day(messages)
-    day_rows = sorted((row.asDict() for row in by_day.collect()), key=itemgetter("day"))
-    # As JSON: rows of Python's would start a Python worker to be taken apart.
-    told_days = F.from_json(F.lit(json.dumps(day_rows, default=str)), ArrayType(by_day.schema))
-    write_days(
-        spark.range(1).select(F.inline(told_days)),
-        f"{request.out}/days",
-        whole=request.since is None,
-    )
-    of_all = gap_columns() | summary.latency_columns()
-    numbers = messages.agg(*columns(of_all)).collect()[0].asDict()
-    asked = tuple(
-        file for file in listing.files if request.since is None or since <= file.day <= until
-    )
-    bad = quarantine(spark, listing, asked, told["quarantined"], f"{request.out}/quarantine")
-    verdicts = {name: sum(row[name] for row in day_rows) for name in VERDICTS}
-    alarms_total = sum(verdicts[name] for name in ALARMS)
-    unjudged = sum(row["unjudged"] for row in day_rows)
-    days = summary.days_told(day_rows, listing)
-    late_alarms = [day.isoformat() for day in sorted(_dates(told["late_alarms"]))]
-    result = {
-        "version": VERSION,
-        "from": since.isoformat(),
-        "to": until.isoformat(),
-        "generated_at": datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
-        "sentence": summary.sentence(verdicts, unjudged, bad.lines, late_alarms),
-        "exit_status": int(bool(alarms_total or unjudged or bad.lines or late_alarms)),
-        "messages": sum(verdicts.values()),
-        "totals": summary.totals(day_rows, listing, told["failed"]),
-        "verdicts": verdicts,
-        "days": days,
-        "gaps": gaps(messages, numbers, lambda: _deliveries(spark, request, listing)),
-        "latency": summary.latency(numbers),
-        "alarms": summary.alarms(messages, rows) if alarms_total else [],
-        "alarms_total": alarms_total,
-        "quarantine": {
-            "lines": bad.lines,
-            "by_reason": bad.by_reason,
-            "examples": bad.examples,
-        },
-        "cannot_judge": [sentence for day in days for sentence in day["cannot_judge"]],
-        "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
-        "late_alarms": late_alarms,
-    }
-    write_json(spark, f"{request.out}/summary.json", result)
-    return result
+@dataclass(slots=True)
+class _Audit:
+    """One audit: what it has found out of its records so far.
+
+    A pass judges everything as if all were well, and finds whether it was. If not, what it found
+    goes into the next: which files are to be read byte by byte, on which days something could not
+    be read, that ids have to be looked up, how new the newest record is.
+    """
+
+    spark: SparkSession
+    request: Request
+    listing: Listing
+    bad: Quarantine = NOTHING_UNREAD
+    looked: bool = False
+    known_ids: bool = False
+    newest: int | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Pass after pass, then the results and their summary."""
+        for _ in range(_MOST_PASSES):
+            try:
+                messages, told = self._pass()
+                if not self._has_learned(told):
+                    return self._results(messages, told)
+            except (PySparkException, Py4JJavaError) as error:
+                # A column that breaks a reader is first read where it is asked for.
+                self.listing = without_broken(self.spark, self.listing, error)
+                self.looked = False
+        raise CannotAudit("What is below the records' root changes while it is read: try again.")
+
+    def _rows(self) -> DataFrame:
+        rows = records(self.spark, self.listing.files)
+        if self.request.as_of is not None:
+            rows = before(rows, self.request.as_of)
+        return with_known_ids(rows) if self.known_ids else rows
+
+    def _pass(self) -> tuple[DataFrame, dict[str, Any]]:
+        """Judge, write the messages, and tell what was seen on the way."""
+        rows = self._rows()
+        judgement = message_rows(rows, self.request, self.listing, self.bad.days, self.newest)
+        since, until = _span(self.request, self.listing)
+        in_range = self._in_range()
+        seen = Observation()
+        unattributed = F.col("message_id").isNull()
+        late = ~unattributed & F.col("touched") & ~in_range
+        observed = judgement.observe(
+            seen,
+            F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
+            F.coalesce(F.sum("quarantined"), F.lit(0)).alias("quarantined"),
+            F.max("seen_at").alias("newest"),
+            F.count_if("unresolved").alias("unresolved"),
+            _days_where(~unattributed & in_range).alias("days"),
+            _days_where(late).alias("late_days"),
+            _days_where(late & F.col("verdict").isin(*ALARMS)).alias("late_alarms"),
+            _days_where(late & ~F.col("judged")).alias("late_unjudged"),
+        )
+        folder = f"{self.request.out}/messages"
+        held = days_held(self.spark, folder)
+        messages = observed.where(F.col("message_id").isNotNull() & in_range).drop(*INTERNAL)
+        whole = self.request.since is None
+        write_days(messages, folder, whole=whole, schema=judgement.schema)
+        told = seen.get
+        if not whole:
+            gone = {day for day in held if since <= day <= until} - _dates(told["days"])
+            empty_days(folder, messages, gone)
+            empty_days(f"{self.request.out}/days", summary.by_day(messages), gone)
+        return _written(self.spark, folder, messages, in_range), told
+
+    def _in_range(self) -> Column:
+        if self.request.since is None:
+            return F.lit(True)
+        return F.col("day").between(*_span(self.request, self.listing))
+
+    def _has_learned(self, told: dict[str, Any]) -> bool:
+        """Whether there is something that this pass did not know."""
+        learned = False
+        if not self.looked:
+            self.looked = True
+            learned = self._looked_for_bad_lines(told["quarantined"])
+        if told["unresolved"] and not self.known_ids:
+            learned = self.known_ids = True
+        newest = told["newest"]
+        known = _as_of(self.request, self.listing, self.newest)
+        if newest is not None and _as_of(self.request, self.listing, newest) > known:
+            self.newest = newest
+            learned = True
+        return learned
+
+    def _looked_for_bad_lines(self, lines: int) -> bool:
+        """Whether a line or a file could not be read, so that all has to be judged with that."""
+        since = self.request.since
+        files = tuple(f for f in self.listing.files if since is None or f.day >= since)
+        asked: tuple[File, ...] = ()
+        if lines:
+            named = files_with_bad_lines(self.spark, files)
+            careful = frozenset(
+                readable(file.path)
+                for file in files
+                if readable(file.path) in named and is_to_be_taken_apart(file)
+            )
+            self.listing = self.listing.carefully(careful)
+            asked = tuple(f for f in self.listing.files if readable(f.path) in named)
+        folder = f"{self.request.out}/quarantine"
+        self.bad = quarantine(self.spark, self.listing, asked, since, folder)
+        return bool(lines or self.bad.days)
+
+    def _results(self, messages: DataFrame, told: dict[str, Any]) -> dict[str, Any]:
+        """Write everything else."""
+        spark, request, listing, bad = self.spark, self.request, self.listing, self.bad
+        span = _span(request, listing)
+        by_day = summary.by_day(messages)
+        day_rows = sorted((row.asDict() for row in by_day.collect()), key=itemgetter("day"))
+        # As JSON: rows of Python's would start a Python worker to be taken apart.
+        told_days = F.from_json(F.lit(json.dumps(day_rows, default=str)), ArrayType(by_day.schema))
+        write_days(
+            spark.range(1).select(F.inline(told_days)),
+            f"{request.out}/days",
+            whole=request.since is None,
+        )
+        numbers = messages.agg(*columns(gap_columns() | summary.latency_columns()))
+        row = numbers.collect()[0].asDict()
+        verdicts = {name: sum(row[name] for row in day_rows) for name in VERDICTS}
+        alarms_total = sum(verdicts[name] for name in ALARMS)
+        unjudged = sum(row["unjudged"] for row in day_rows)
+        days = summary.days_told(day_rows, listing, span)
+        late_alarms, late_unjudged = (
+            [day.isoformat() for day in sorted(_dates(told[name]))]
+            for name in ("late_alarms", "late_unjudged")
+        )
+        unseen = summary.not_looked_at(listing, span, request.as_of)
+        unseen += [
+            f"{day['day']}: sent is there in part only." for day in day_rows if day["unsent"]
+        ]
+        unseen += [
+            f"{day}: messages that have late records could not be judged." for day in late_unjudged
+        ]
+        if alarms_total or late_alarms:
+            status = Status.ALARMS
+        else:
+            status = Status.NOT_WHOLE if unjudged or bad.lines or unseen else Status.CLEAN
+        cannot_judge = [*dict.fromkeys(s for d in days for s in d["cannot_judge"]), *unseen]
+        result = {
+            "version": VERSION,
+            "from": span[0].isoformat(),
+            "to": span[1].isoformat(),
+            "generated_at": _now(),
+            "sentence": summary.sentence(verdicts, unjudged, bad.lines, late_alarms, unseen),
+            "exit_status": int(status),
+            "records": request.records,
+            "messages": sum(verdicts.values()),
+            "totals": summary.totals(day_rows, listing, told["failed"]),
+            "verdicts": verdicts,
+            "days": days,
+            "gaps": gaps(messages, row, self._deliveries),
+            "latency": summary.latency(row),
+            "alarms": summary.alarms(messages, self._rows()) if alarms_total else [],
+            "alarms_total": alarms_total,
+            "quarantine": {
+                "lines": bad.lines,
+                "by_reason": bad.by_reason,
+                "examples": bad.examples,
+            },
+            "cannot_judge": cannot_judge[:_MOST_TOLD],
+            "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
+            "late_alarms": late_alarms,
+        }
+        write_json(spark, f"{request.out}/summary.json", result)
+        return result
+
+    def _deliveries(self) -> DataFrame:
+        files = tuple(file for file in self.listing.files if file.stream == "deliveries")
+        rows = records(self.spark, files, located=self.request.as_of is not None)
+        return rows if self.request.as_of is None else before(rows, self.request.as_of)
 
 
-def _deliveries(spark: SparkSession, request: Request, listing: Listing) -> DataFrame:
-    files = tuple(file for file in listing.files if file.stream == "deliveries")
-    return _until(records(spark, files, located=False), request.as_of)
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def _until(rows: DataFrame, as_of: datetime | None) -> DataFrame:
-    return rows if as_of is None else before(rows, int(as_of.timestamp() * 1000))
+def _absolute(out: str) -> str:
+    out = out.rstrip("/") or "/"
+    return out if is_uri(out) else os.path.abspath(out)  # noqa: PTH100 - links stay
 
 
 def _span(request: Request, listing: Listing) -> tuple[date, date]:
+    """The days that are judged.
+
+    Raises:
+        CannotAudit: all of them are later than `as_of`.
+    """
+    days = listing.days()
+    since = request.since or min(days)
+    if request.as_of is not None and _midnight(since) >= request.as_of.timestamp() * 1000:
+        raise CannotAudit(f"--as-of {request.as_of} is before {since}, the first day to judge.")
     if request.since is not None and request.until is not None:
         return request.since, request.until
-    days = listing.days()
-    return min(days), max(days)
+    until = max(days)
+    if request.as_of is not None:
+        until = min(until, (request.as_of - timedelta(milliseconds=1)).astimezone(UTC).date())
+    return since, until
 
 
-def _as_of(request: Request, listing: Listing) -> int:
+def _as_of(request: Request, listing: Listing, newest: int | None) -> int:
+    """The moment (ms) that silence is measured against.
+
+    A restored file may be older than its records, so the newest record is a lower bound.
+    """
     if request.as_of is not None:
         return int(request.as_of.timestamp() * 1000)
     last = _midnight(max(listing.days()) + timedelta(days=1))
-    return min(last, int(listing.modified.timestamp() * 1000))
+    return min(last, max(newest or 0, int(listing.modified.timestamp() * 1000)))
 
 
 def _days_where(condition: Column) -> Column:
@@ -253,6 +454,9 @@ def _days_where(condition: Column) -> Column:
 
 def _dates(text: str) -> set[date]:
     return {date.fromisoformat(day) for day in text.split()}
+
+
+_FIRST: Final = date(2000, 1, 1)
 
 
 def _midnight(day: date) -> int:
@@ -267,7 +471,7 @@ def _written(spark: SparkSession, folder: str, schema_of: DataFrame, in_range: C
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the audit from a command line; see the module for the exit status."""
+    """Run the audit from a command line; see `Status` for the exit status."""
     guard_standard_streams()
     arguments = _parser().parse_args(argv)
     try:
@@ -281,15 +485,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             grace=arguments.grace,
             reach=arguments.reach,
         )
-        result = audit(spark_session("actonce-audit", brief=is_small(request.records)), request)
+        spark = spark_session("actonce-audit", brief=is_small(request.records))
+        result = audit(spark, request, lambda said: _err(f"audit: {said}"))
     except CannotAudit as error:
-        sys.stderr.write(f"audit: {error}\n")
-        return 2
+        _err(f"audit: {error}")
+        return int(Status.NOT_AUDITED)
+    except Exception as error:  # noqa: BLE001 - a traceback would end with the status of an alarm
+        _err(f"audit: it did not come to its end: {type(error).__name__}: {first_line(error)}")
+        return int(Status.NOT_AUDITED)
     if arguments.json:
         sys.stdout.write(json_text(result) + "\n")
     else:
         sys.stdout.write(result["sentence"] + "\n")
     return int(result["exit_status"])
+
+
+def _err(said: str) -> None:
+    sys.stderr.write(f"{said}\n")
+    sys.stderr.flush()
 
 
 def _parser() -> argparse.ArgumentParser:

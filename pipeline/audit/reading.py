@@ -1,16 +1,16 @@
 """All streams' records, out of all their files."""
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import PLACE, File, Kind, Listing, as_argument, readable
+from pipeline.audit.layout import DAY, File, Kind, Listing, as_argument, readable
 from pipeline.audit.lines import broken_files, careful_lines, plain_lines
 from pipeline.audit.records import parquet_records, parquet_schema, text_records
-from pipeline.audit.sql import literal
+from pipeline.audit.sql import worked_out
 from pipeline.audit.streams import STREAMS, Code
 
 
@@ -41,15 +41,18 @@ def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = Tru
     return reduce(DataFrame.union, parts)
 
 
-def before(rows: DataFrame, moment: int) -> DataFrame:
-    """The records before a moment (ms), and those without a time of their own.
+def before(rows: DataFrame, moment: datetime) -> DataFrame:
+    """The records that were there before a moment, and those without a time of their own.
 
-    Later ones stay as rows that tell nothing. Spark would work out a filter's columns once more,
-    below the projection that makes them; an aggregate passes such rows over.
+    What arrived on an earlier day was there, whatever its own clock said. Later ones stay as rows
+    that tell nothing. Spark would work out a filter's columns once more, below the projection that
+    makes them; an aggregate passes such rows over.
     """
+    arrived_before = f"coalesce({DAY} < '{moment.astimezone(UTC).date()}', false)"
+    later = f"at >= {int(moment.timestamp() * 1000)} AND NOT {arrived_before}"
     return rows.withColumns(
         {
-            name: F.expr(f"CASE WHEN at >= {moment} THEN NULL ELSE {name} END")
+            name: F.expr(f"CASE WHEN {later} THEN NULL ELSE {name} END")
             for name in ("message_id", "code", "at")
         }
     )
@@ -58,18 +61,54 @@ def before(rows: DataFrame, moment: int) -> DataFrame:
 def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame:
     """What the aggregate needs, numbers but for the id.
 
-    Records that tell no message count on the days asked for only, others tell nothing (see
-    `before`); quarantined lines have no time of their own, so their folder's day counts.
+    Of the days asked for, quarantined lines count that lie there or in a later folder: they may be
+    late. Others tell nothing (see `before`). `late` says that a record of another day lies in the
+    folder of one of these.
     """
-    code = "code"
-    if since is not None and until is not None:
-        day = f"""
-            CASE code WHEN {int(Code.QUARANTINED)} THEN regexp_extract(file, {literal(PLACE)}, 2)
-            ELSE date_format(timestamp_millis(at), 'yyyy-MM-dd') END
-        """
-        asked = f"message_id IS NOT NULL OR {day} BETWEEN '{since}' AND '{until}'"
-        code = f"CASE WHEN {asked} THEN code END AS code"
-    return rows.selectExpr("message_id", "at", code, "f1", "f2")
+    if since is None or until is None:
+        return rows.selectExpr("message_id", "at", "code", "f1", "f2")
+    first = int(datetime(since.year, since.month, since.day, tzinfo=UTC).timestamp() * 1000)
+    return rows.selectExpr(
+        "message_id",
+        "at",
+        f"CASE WHEN code = {int(Code.QUARANTINED)} AND {DAY} < '{since}' THEN NULL "
+        "ELSE code END AS code",
+        "f1",
+        "f2",
+        f"at < {first} AND coalesce({DAY} BETWEEN '{since}' AND '{until}', false) AS late",
+    )
+
+
+def with_known_ids(rows: DataFrame) -> DataFrame:
+    """The records, each under the id by which the starter knew its message.
+
+    A message is known by SQS's id where a record was written without its own, and by its hash
+    where an execution's event came without its input; a delivery tells what both stand for.
+    """
+    known = worked_out(rows, "message_id", "sqs_message_id", "code").where(
+        f"message_id IS NOT NULL AND code BETWEEN {int(Code.SENT)} AND {int(Code.FAILED)} "
+        "AND NOT startswith(message_id, 'sqs:')"
+    )
+    names = known.selectExpr(
+        "inline(array(struct(concat('sqs:', sqs_message_id) AS stands, message_id AS known), "
+        "struct(concat('sha256-', sha2(message_id, 256)) AS stands, message_id AS known)))"
+    )
+    # Of two messages with one SQS id, which there cannot be, neither is taken for the other.
+    names = (
+        names.where("stands IS NOT NULL")
+        .groupBy("stands")
+        .agg(F.min("known").alias("known"), F.max("known").alias("other"))
+        .where("known = other")
+        .select("stands", "known")
+    )
+    columns = rows.columns
+    joined = rows.join(names, on=rows["message_id"] == names["stands"], how="left")
+    return joined.selectExpr(
+        *(
+            f"coalesce(known, {name}) AS {name}" if name == "message_id" else name
+            for name in columns
+        )
+    )
 
 
 def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> Listing:
@@ -88,28 +127,4 @@ def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> L
     broken = {readable(path) for path in broken_files(spark, suspects)} if suspects else set()
     if not broken:
         raise error
-    return Listing(
-        tuple(
-            File(file.path, file.stream, file.day, Kind.BYTES)
-            if readable(file.path) in broken
-            else file
-            for file in listing.files
-        ),
-        listing.unread,
-        listing.modified,
-    )
-
-
-def is_unreadable(error: Exception) -> bool:
-    """Whether a job failed over a file."""
-    text = str(error)
-    return any(
-        sign in text
-        for sign in (
-            "FAILED_READ_FILE",
-            "CANNOT_READ_FILE",
-            "EOFException",
-            "not a Parquet",
-            "CANNOT_READ",
-        )
-    )
+    return listing.carefully(frozenset(broken))

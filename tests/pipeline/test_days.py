@@ -51,7 +51,11 @@ def test_a_day_whose_records_vanished_does_not_stay_behind(
         file.unlink()
     summary = judged(spark, root, DAY)
     assert summary["messages"] == 0
-    assert summary["sentence"] == "There was no message."
+    assert summary["sentence"] == (
+        "There was no message. This is not the whole answer. "
+        f"{DAY}: no stream has a file, so nothing was looked at."
+    )
+    assert summary["exit_status"] == 3
     assert [row["message_id"] for row in rows(root)] == ["two"]
     assert [row["day"] for row in rows(root, "days")] == [NEXT_DAY]
 
