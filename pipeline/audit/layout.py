@@ -310,16 +310,26 @@ def _in_hadoop(spark: SparkSession, root: str) -> list[_Found]:
         listed = system.listFiles(place, True)
         found = []
         while listed.hasNext():
-            status = listed.next()
-            path = str(status.getPath().toString())
-            below = path.removeprefix(top)
-            size, modified = int(status.getLen()), int(status.getModificationTime())
-            found.append(_Found(path, below, size, modified))
+            path, size, modified = _of_status(listed.next())
+            found.append(_Found(path, path.removeprefix(top), size, modified))
     except Exception as error:
         if "java" not in type(error).__name__.lower() and not hasattr(error, "java_exception"):
             raise
         raise CannotAudit(f"{root} cannot be read: {first_line(error)}") from error
     return found
+
+
+_STATUS: Final = re.compile(
+    r"[^{]*\{path=(.*); isDirectory=false; length=(\d+);.*?; modification_time=(\d+);", re.DOTALL
+)
+
+
+def _of_status(status: Any) -> tuple[str, int, int]:
+    """Path, size and time of change (ms); by one call, for each costs a tenth of a millisecond."""
+    if told := _STATUS.match(status.toString()):
+        return told[1], int(told[2]), int(told[3])
+    path = str(status.getPath().toString())
+    return path, int(status.getLen()), int(status.getModificationTime())
 
 
 def _in_bucket(root: str, bucket: str, prefix: str) -> list[_Found]:

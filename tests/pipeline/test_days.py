@@ -158,7 +158,7 @@ def test_without_java_it_says_so_in_one_sentence(
 
 
 # Those that meet each of its ways; for all of them: SPARK_REMOTE=local pytest -n 0 tests/pipeline
-CONNECT = "every_real_shape or late_records or differs_in_one_digit"
+CONNECT = "every_real_shape or late_records or differs_in_one_digit or each_history"
 
 
 @pytest.mark.long
@@ -175,7 +175,8 @@ def test_the_same_on_spark_connect(spark: SparkSession) -> None:
         [
             sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider",
             *(str(TESTS / name) for name in ("test_days.py", "test_real_shapes.py")),
-            str(TESTS / "test_verdicts.py"), "-k", CONNECT,
+            str(TESTS / "test_verdicts.py"), str(TESTS / "adversary" / "test_messages.py"),
+            "-k", CONNECT,
         ],
         env=environment | {"SPARK_REMOTE": "local", "SPARK_SUBMIT_OPTS": BRIEF},
         capture_output=True,
