@@ -405,6 +405,8 @@ class _Audit:
         return result
 
     def _deliveries(self) -> DataFrame:
+        if self.known_ids:
+            return self._rows()
         files = tuple(file for file in self.listing.files if file.stream == "deliveries")
         rows = records(self.spark, files, located=self.request.as_of is not None)
         return rows if self.request.as_of is None else before(rows, self.request.as_of)

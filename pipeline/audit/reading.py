@@ -1,7 +1,7 @@
 """All streams' records, out of all their files."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -61,17 +61,22 @@ def before(rows: DataFrame, moment: datetime) -> DataFrame:
 def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame:
     """What the aggregate needs, numbers but for the id.
 
-    Of the days asked for, quarantined lines count that lie there or in a later folder: they may be
-    late. Others tell nothing (see `before`). `late` says that a record of another day lies in the
+    Records that tell no message count on the days asked for only, and quarantined lines, which
+    have no time, if they lie there or in a later folder: they may be late. Others tell nothing (see
+    `before`). `late` says that a record of another day lies in the
     folder of one of these.
     """
     if since is None or until is None:
         return rows.selectExpr("message_id", "at", "code", "f1", "f2")
-    first = int(datetime(since.year, since.month, since.day, tzinfo=UTC).timestamp() * 1000)
+    first, last = (
+        int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
+        for day in (since, until + timedelta(days=1))
+    )
     return rows.selectExpr(
         "message_id",
         "at",
         f"CASE WHEN code = {int(Code.QUARANTINED)} AND {DAY} < '{since}' THEN NULL "
+        f"WHEN message_id IS NULL AND NOT at BETWEEN {first} AND {last - 1} THEN NULL "
         "ELSE code END AS code",
         "f1",
         "f2",
