@@ -235,7 +235,10 @@ def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms
         f"to_date({_time('first_at')}) AS first_day",
         f"to_date({_time('last_at')}) AS last_day",
     )
-    verdict, certain = _verdict(coverage, newest, grace_ms)
+    # In steps, because a method that is too long is not compiled.
+    *steps, (verdict, certain) = _verdict(coverage, newest, grace_ms)
+    for step in steps:
+        counted = counted.selectExpr("*", *step)
     return counted.selectExpr(
         "first_day AS day",
         "message_id",
@@ -281,13 +284,10 @@ def _unsent(coverage: Coverage, grace_ms: int) -> str:
     )
 
 
-def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> tuple[str, str]:
-    """The verdict, and whether it is certain, as SQL."""
+def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tuple[str, ...]]:
+    """The verdict, and whether it is certain, as SQL; before them the columns that they name."""
     running = int(Code.RUNNING)
-    has_effect = "effects > 0"
     said_done = _surely(f"execution IN ({int(Code.CLOSED_PERFORMED)}, {int(Code.CLOSED_FOUND)})")
-    said_failed = _surely(f"execution = {int(Code.CLOSED_FAILED)}")
-    closed = f"({said_done} OR {said_failed})"
     waits = _surely(
         f"dead_letter = {int(Code.POSTED)} AND (execution IS NULL OR execution = {running})"
     )
@@ -298,40 +298,17 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> tuple[str
             (Code.CLOSED_RESOLVED, Code.DECIDED_RESOLVE),
         )
     )
-    no, yes = f"(effects = 0 AND {rejected})", f"(effects = 0 AND {resolved})"
     accepted = "started + suppressed > 0"
     silent = "false" if newest is None else f"({newest} - last_at > {grace_ms})"
     # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
     only_refused = (
-        f"((refused > 0 OR (failed > 0 AND {silent})) AND NOT {accepted} "
-        "AND execution IS NULL AND effects = 0)"
+        f"(refused > 0 OR (failed > 0 AND {silent})) AND NOT {accepted} "
+        "AND execution IS NULL AND effects = 0"
     )
-    ended = f"({has_effect} OR {waits} OR {no} OR {yes} OR {only_refused})"
-    asked_for = "(started > 0 OR (sent > 0 AND suppressed = 0))"
-    # Nobody's message: no producer's, and none that SQS delivered.
-    by_hand = f"({said_failed} AND deliveries + failed + sent = 0)"
-    # An execution's end tells by itself; without one, silence does, if every witness was there.
-    gone = f"(NOT {ended} AND ({closed} OR (execution IS NULL AND {silent} AND {asked_for})))"
     last = "last_day"
     if newest is not None:
         until = f"least(last_at + {grace_ms}, {newest - 1})"
         last = f"to_date({_time(f'greatest(last_at, {until})')})"
-    witnessed = (
-        f"({coverage.saw('effects', last)} AND {coverage.saw('executions', last)} "
-        f"AND ({closed} OR {coverage.saw('deliveries', last)}) AND NOT {by_hand})"
-    )
-    # An execution of before the records began, but of no more than its name lives.
-    began = coverage.began.get("executions", coverage.until)
-    earlier = (
-        f"(NOT {ended} AND execution IS NULL AND suppressed > 0 AND started = 0 "
-        f"AND datediff(first_day, DATE'{began}') > {NAMES_LIVE_DAYS})"
-    )
-    by_its_word = _surely(f"NOT {coverage.has('effects')} AND {said_done}")
-    nobody_asked = (
-        f"(NOT {accepted} AND execution IS NULL AND dead_letter IS NULL "
-        f"AND {coverage.saw('deliveries', 'last_day')} "
-        f"AND {coverage.saw('executions', 'last_day')})"
-    )
     resolved_before = _surely(
         f"effect_at > CASE WHEN dead_letter = {int(Code.DECIDED_RESOLVE)} "
         f"THEN {_since('dead_letter')} WHEN execution = {int(Code.CLOSED_RESOLVED)} "
@@ -340,25 +317,63 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> tuple[str
     performed_twice = _surely(
         f"execution = {int(Code.CLOSED_PERFORMED)} AND performed_first < {_since('execution')}"
     )
-    contradicts = (
-        f"(effects = 1 AND ({rejected} OR {resolved_before} OR {performed_twice} "
-        f"OR {nobody_asked}))"
+    first = (
+        f"{said_done} AS said_done",
+        f"{_surely(f'execution = {int(Code.CLOSED_FAILED)}')} AS said_failed",
+        f"{waits} AS waits",
+        f"{rejected} AS was_rejected",
+        f"{resolved} AS was_resolved",
+        f"{only_refused} AS only_refused",
+        f"{last} AS seen_until",
+        f"{resolved_before} AS resolved_before",
+        f"{performed_twice} AS performed_twice",
+        f"{coverage.has('effects')} AS has_effects",
     )
-    verdict = f"""
+    ended = "(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused)"
+    closed = "(said_done OR said_failed)"
+    asked_for = "(started > 0 OR (sent > 0 AND suppressed = 0))"
+    # Nobody's message: no producer's, and none that SQS delivered.
+    by_hand = "(said_failed AND deliveries + failed + sent = 0)"
+    # An execution of before the records began, but of no more than its name lives.
+    began = coverage.began.get("executions", coverage.until)
+    second = (
+        # An execution's end tells by itself; without one, silence, if every witness was there.
+        f"NOT {ended} AND ({closed} OR (execution IS NULL AND {silent} AND {asked_for})) AS gone",
+        (
+            f"{coverage.saw('effects', 'seen_until')} "
+            f"AND {coverage.saw('executions', 'seen_until')} "
+            f"AND ({closed} OR {coverage.saw('deliveries', 'seen_until')}) AND NOT {by_hand} "
+            "AS witnessed"
+        ),
+        (
+            f"NOT {ended} AND execution IS NULL AND suppressed > 0 AND started = 0 "
+            f"AND datediff(first_day, DATE'{began}') > {NAMES_LIVE_DAYS} AS earlier"
+        ),
+        (
+            f"NOT {accepted} AND execution IS NULL AND dead_letter IS NULL "
+            f"AND {coverage.saw('deliveries', 'last_day')} "
+            f"AND {coverage.saw('executions', 'last_day')} AS nobody_asked"
+        ),
+    )
+    verdict = """
         CASE WHEN effects > 1 THEN 'performed_again'
-        WHEN {gone} AND {witnessed} THEN 'lost'
-        WHEN {contradicts} THEN 'contradiction'
+        WHEN gone AND witnessed THEN 'lost'
+        WHEN effects = 1 AND (was_rejected OR resolved_before OR performed_twice OR nobody_asked)
+            THEN 'contradiction'
         WHEN conflicting THEN 'conflict'
-        WHEN {waits} THEN 'awaiting_decision'
-        WHEN {has_effect} OR {by_its_word} THEN 'performed_once'
-        WHEN {no} THEN 'rejected'
-        WHEN {yes} THEN 'resolved'
-        WHEN {only_refused} THEN 'refused'
+        WHEN waits THEN 'awaiting_decision'
+        WHEN effects > 0 OR (NOT has_effects AND said_done) THEN 'performed_once'
+        WHEN was_rejected THEN 'rejected'
+        WHEN was_resolved THEN 'resolved'
+        WHEN only_refused THEN 'refused'
         ELSE 'in_flight' END
     """
-    unseen = f"(NOT {coverage.has('effects')} AND ({closed} OR {accepted} OR {has_effect}))"
-    doubtful = f"({unseen} AND effects < 2 AND NOT {no} AND NOT {yes} AND NOT {waits})"
-    return verdict, f"NOT (({gone} AND NOT {witnessed}) OR {doubtful} OR {earlier})"
+    doubtful = (
+        f"(NOT has_effects AND ({closed} OR {accepted} OR effects > 0) AND effects < 2 "
+        "AND NOT (effects = 0 AND (was_rejected OR was_resolved)) AND NOT waits)"
+    )
+    certain = f"NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier)"
+    return [first, second, (verdict, certain)]
 
 
 def _surely(condition: str) -> str:

@@ -336,7 +336,7 @@ def test_three_nights_are_told_as_they_were(
         return [message for message in told() if which in message["Subject"]]
 
     said = {which: wait_until(partial(said_of, which))[0] for which in ended}
-    assert ended[first]["status"] == "SUCCEEDED", ended[first]
+    assert ended[first]["status"] == "SUCCEEDED", ended[first]["cause"]
     assert said[first]["Subject"].endswith(": nothing to do")
     assert (ended[second]["status"], ended[second]["error"]) == ("FAILED", "Alarms")
     assert said[second]["Subject"].endswith(": ALARM")
