@@ -158,7 +158,7 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
             modified = max(modified, one.modified)
         else:
             reason = problem or "misplaced_file"
-            whose = stream or next((s for s in STREAMS if s in one.below.split("/")), None)
+            whose = stream or _some_stream(one.below)
             unread.append(Unread(one.path, reason, whose, day or _some_day(one.below)))
     if not files:
         raise CannotAudit(
@@ -402,6 +402,12 @@ def _day(text: str) -> date | None:
     except ValueError:
         return None
     return day if _EARLIEST <= day <= _LATEST else None
+
+
+def _some_stream(below: str) -> str | None:
+    """The stream that a path names in whatever place, if it is one only."""
+    named = {part for part in below.split("/") if part in STREAMS}
+    return named.pop() if len(named) == 1 else None
 
 
 def _some_day(below: str) -> date | None:

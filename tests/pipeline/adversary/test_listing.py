@@ -105,8 +105,14 @@ def test_an_unread_file_says_whose_it_may_be(tmp_path: Path) -> None:
     (root / "errors" / "effects").mkdir(parents=True)
     (root / "errors" / "effects" / "2026-01-30-1").write_text("x")
     (root / "lost").write_text("x")
+    (root / "effects" / f"dt={DAY}" / "sent" / f"dt={DAY}").mkdir(parents=True)
+    (root / "effects" / f"dt={DAY}" / "sent" / f"dt={DAY}" / "of-two").write_text("x")
     told = {Path(one.path).name: (one.stream, str(one.day)) for one in listed(root).unread}
-    assert told == {"2026-01-30-1": ("effects", "2026-01-30"), "lost": (None, "None")}
+    assert told == {
+        "2026-01-30-1": ("effects", "2026-01-30"),
+        "lost": (None, "None"),
+        "of-two": (None, DAY),
+    }
 
 
 def test_a_name_that_is_no_utf8_is_named(tmp_path: Path) -> None:
