@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ENTRY_POINT: Final = "audit.py"
 MODULES: Final = "pipeline.zip"
 _SOURCES: Final = Path(pipeline.__file__).parent
+_STARTED: Final = _SOURCES / "audit" / "__main__.py"
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 _UNIX: Final = 3
 _READABLE_FILE: Final = 0o100644
@@ -41,7 +42,7 @@ class PackedFile:
 def pack() -> tuple[PackedFile, PackedFile]:
     """The entry point and the zip; byte for byte the same for the same sources, on any machine."""
     return (
-        PackedFile(ENTRY_POINT, (_SOURCES / ENTRY_POINT).read_bytes()),
+        PackedFile(ENTRY_POINT, _STARTED.read_bytes()),
         PackedFile(MODULES, _zip_of_modules()),
     )
 
@@ -50,8 +51,9 @@ def _zip_of_modules() -> bytes:
     zipped = io.BytesIO()
     # Stored: what is compressed depends on the version of zlib.
     with zipfile.ZipFile(zipped, "w", zipfile.ZIP_STORED) as archive:
-        for source in sorted(_SOURCES.glob("*.py")):
-            entry = zipfile.ZipInfo(f"{_SOURCES.name}/{source.name}", _EARLIEST)
+        for source in sorted(_SOURCES.rglob("*.py")):
+            name = source.relative_to(_SOURCES.parent).as_posix()
+            entry = zipfile.ZipInfo(name, _EARLIEST)
             entry.create_system = _UNIX
             entry.external_attr = _READABLE_FILE << 16
             archive.writestr(entry, source.read_bytes())

@@ -2,4 +2,4 @@
 
 
 class CannotAudit(Exception):
-    """Wrong use, nothing to audit, or records that cannot be judged (exit status 2)."""
+    """Wrong use, nothing to audit, or an audit that did not come to its end (exit status 2)."""

@@ -38,6 +38,8 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
     else:
         _require_java()
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # Java names files by the locale, and in that of C it can open none with an umlaut.
+        os.environ["LC_ALL"] = "C.UTF-8"
         builder = (
             builder.master("local[*]")
             .config("spark.ui.enabled", "false")
@@ -65,6 +67,9 @@ def configured(spark: SparkSession) -> SparkSession:
     # Set, a truncated gzip would lose its rest in silence.
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "false")
+    # A time of before 1900 is no record's, and is told as that.
+    for kind in ("datetime", "int96"):
+        spark.conf.set(f"spark.sql.parquet.{kind}RebaseModeInRead", "CORRECTED")
     # HotSpot compiles no longer method; beyond, Spark makes smaller ones. Its default is 65535.
     spark.conf.set("spark.sql.codegen.hugeMethodLimit", "8000")
     # What Parquet has for times; Spark's default is an old form of 12 bytes that costs a division.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dead_letters_of_day
 from actonce import audit_package
-from pipeline import audit
+from pipeline.audit import job as audit
 from tests import asl, audit_machine
 
 DAY = {"day": "2026-11-20"}
@@ -311,7 +311,14 @@ def summary(sentence: str, exit_status: int, *, indent: int | None = None) -> st
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize(
     ("exit_status", "error", "ends"),
-    [(0, "none", 0), (1, "States.TaskFailed", 1), (0, "States.TaskFailed", 1), (1, "none", 1)],
+    [
+        (0, "none", 0),
+        (1, "States.TaskFailed", 1),
+        (0, "States.TaskFailed", 1),
+        (1, "none", 1),
+        (3, "States.TaskFailed", 3),
+        (2, "States.TaskFailed", 2),
+    ],
 )
 def test_only_a_job_that_succeeded_and_says_so_is_good(
     states: dict[str, Any], indent: int | None, exit_status: int, error: str, ends: int
@@ -342,6 +349,7 @@ def test_a_summary_that_cannot_be_understood_is_no_good_outcome(states: dict[str
         (0, "ActOnce audit of 2026-11-20: nothing to do", "Done"),
         (1, "ActOnce audit of 2026-11-20: ALARM", "Alarms"),
         (2, "ActOnce audit of 2026-11-20: not audited", "NotAudited"),
+        (3, "ActOnce audit of 2026-11-20: not judged whole", "NotWhole"),
     ],
 )
 def test_the_outcome_is_told_and_is_the_executions_own(

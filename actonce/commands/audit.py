@@ -15,6 +15,13 @@ from actonce.target import find_aws
 
 _DAY = "YYYY-MM-DD"
 _PAGE = "report.html"
+_MARKS = {0: ("✓", "green"), 3: ("?", "yellow")}  # beside the sentence
+
+
+class NotAudited(Failed):
+    """The audit did not come to its end, and says nothing of the records."""
+
+    exit_status = 2
 
 
 def audit(
@@ -55,8 +62,9 @@ def audit(
     DIR/report.html. Needs Java 17 or 21, or a Spark Connect server in SPARK_REMOTE.
     actonce audit package makes a package of it for EMR Serverless.
 
-    Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms, or
-    something that could not be read or judged; 2, wrong use or nothing to audit.
+    Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms; 2, wrong
+    use, nothing to audit, or an audit that did not come to its end; 3, no alarm, but something
+    could not be read or judged.
 
     Examples:
 
@@ -65,7 +73,7 @@ def audit(
         actonce audit records/ --day 2026-01-31 --out results/
     """
     # Spark takes a second to import, and no other command needs it.
-    job = importlib.import_module("pipeline.audit")
+    job = importlib.import_module("pipeline.audit.job")
     session = importlib.import_module("pipeline.session")
     cannot_audit: type[Exception] = job.CannotAudit
     try:
@@ -81,11 +89,15 @@ def audit(
         )
         console.say("Starting Spark …")
         spark = session.spark_session("actonce-audit", brief=job.is_small(request.records))
-        summary: dict[str, Any] = job.audit(spark, request)
+        summary: dict[str, Any] = job.audit(spark, request, console.say)
         page = put_page(spark, summary, request.out)
         spark.stop()
     except cannot_audit as error:
         raise WrongUse(str(error)) from error
+    except Exception as error:
+        # A traceback would end with the status of an alarm.
+        said = str(error).split("\n", 1)[0]
+        raise NotAudited(f"The audit did not come to its end: {said}") from error
     if json:
         console.print_json(summary)
     else:
@@ -101,7 +113,7 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     """
     page = f"{out.rstrip('/')}/{_PAGE}"
     drawn = importlib.import_module("actonce.report").html(summary)
-    results = importlib.import_module("pipeline.results")
+    results = importlib.import_module("pipeline.audit.results")
     results.write_text(spark, page, drawn, "text/html; charset=utf-8")
     return page
 
@@ -123,7 +135,7 @@ def _print(summary: dict[str, Any], page: str) -> None:
     if summary["late_days"]:
         days = ", ".join(summary["late_days"])
         console.out.print(f"Late records touch {days}: audit these days again.", style="yellow")
-    mark, style = ("✓", "green") if summary["exit_status"] == 0 else ("✗", "red")
+    mark, style = _MARKS.get(summary["exit_status"], ("✗", "red"))
     console.out.print(f"{mark} {summary['sentence']}", style=style, markup=False)
     console.out.print(page, style="dim", markup=False)
 

@@ -18,8 +18,8 @@ from actonce.target import find_stack
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.backfill import Backfill, Summary
-    from pipeline.backfill_send import Queue
+    from pipeline.backfill.job import Backfill, Summary
+    from pipeline.backfill.send import Queue
 
 _CHECKED_MESSAGES = 100
 
@@ -80,9 +80,9 @@ def backfill(
     """
     # Here, for Spark takes longer to import than all else of the command line.
     try:
-        from pipeline import backfill as job  # noqa: PLC0415
-        from pipeline.backfill_errors import BackfillFailed, WrongRequest  # noqa: PLC0415
-        from pipeline.backfill_rows import Selection  # noqa: PLC0415
+        from pipeline.backfill import job  # noqa: PLC0415
+        from pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
+        from pipeline.backfill.rows import Selection  # noqa: PLC0415
         from pipeline.errors import CannotAudit  # noqa: PLC0415
         from pipeline.session import spark_session  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -125,7 +125,7 @@ def backfill(
 
 
 def _queue(stack: Stack | None, queue_url: str | None) -> "Queue":
-    from pipeline.backfill_send import Queue  # noqa: PLC0415 - as above
+    from pipeline.backfill.send import Queue  # noqa: PLC0415 - as above
 
     aws = Aws() if stack is None else stack.aws
     url = queue_url or (stack.requests_queue if stack else "")

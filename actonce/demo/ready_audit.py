@@ -73,7 +73,7 @@ def starting(sent: Path) -> Iterator[ReadyAudit]:
 def main() -> None:
     """Start Spark, then audit what standard input names."""
     # Here, for Spark takes longer to import than all else of the demo.
-    from pipeline.audit import audit, requested  # noqa: PLC0415
+    from pipeline.audit.job import audit, requested  # noqa: PLC0415
     from pipeline.errors import CannotAudit  # noqa: PLC0415
     from pipeline.session import spark_session  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
 from actonce.report import wording
@@ -26,6 +26,7 @@ from actonce.report.pictures import (
     draw_gaps,
     draw_latency,
 )
+from pipeline.audit.streams import STREAMS
 from pipeline.visible import visible
 
 VERSION = 1
@@ -80,6 +81,15 @@ def html(summary: dict[str, Any]) -> str:
             f"The summary has version {summary.get('version')!r}, and this page is for version "
             f"{VERSION}: run the audit again with this version of actonce."
         )
+    if "verdicts" not in summary:
+        raise ValueError(summary.get("sentence") or "The summary has no verdicts.")
+    try:
+        return _drawn(summary)
+    except (KeyError, TypeError, AttributeError, UndefinedError) as error:
+        raise ValueError(f"the summary is not whole ({error}); run the audit again") from error
+
+
+def _drawn(summary: dict[str, Any]) -> str:
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -115,7 +125,7 @@ def html(summary: dict[str, Any]) -> str:
         horizons=HORIZONS,
         latencies=LATENCIES,
         percentiles=PERCENTILES,
-        streams=wording.STREAMS,
+        streams=STREAMS,
         timeline=_timeline,
         open_alarms=OPEN_ALARMS,
     )

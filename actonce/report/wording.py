@@ -13,6 +13,7 @@ VERDICTS = {
     "awaiting_decision": ("awaiting decision", Role.WAITING),
     "in_flight": ("in flight", Role.WAITING),
     "conflict": ("conflict", Role.ALARM),
+    "contradiction": ("contradiction", Role.ALARM),
     "performed_again": ("performed again", Role.ALARM),
     "lost": ("lost", Role.ALARM),
 }
@@ -26,14 +27,13 @@ MEANINGS = {
     "awaiting_decision": "a dead letter that waits for a person",
     "in_flight": "not finished yet",
     "conflict": "the same id came with another content",
+    "contradiction": "its records cannot all be true",
     "performed_again": "more than one effect",
     "lost": "it ended nowhere",
 }
 
 MARKS = {Role.GOOD: "✓", Role.WAITING: "•", Role.ALARM: "✗"}
 """Said beside every colour, for whoever does not see it."""
-
-STREAMS = ("sent", "deliveries", "executions", "effects", "dead_letters")
 
 
 def number(value: int | None) -> str:

@@ -11,11 +11,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from bench.audit_engines import rules
 from bench.audit_engines.task import STREAMS, Run, Task
-from pipeline.audit import Request, message_rows
-from pipeline.layout import list_records
-from pipeline.reading import records
-from pipeline.records import parquet_schema
-from pipeline.results import parquet_writer
+from pipeline.audit.job import INTERNAL, Request, message_rows
+from pipeline.audit.layout import list_records
+from pipeline.audit.reading import records
+from pipeline.audit.records import parquet_schema
+from pipeline.audit.results import parquet_writer
 from pipeline.session import configured, spark_session
 
 HEAP = os.environ.get("ACTONCE_BENCH_HEAP", "1g")
@@ -80,7 +80,7 @@ def _judging(spark: SparkSession, task: Task) -> Run:
         listing = list_records(spark, root)
         request = Request(root, str(out))
         rows = message_rows(records(spark, listing.files, located=False), request, listing)
-        written = rows.drop("touched", "failed", "quarantined")
+        written = rows.drop(*INTERNAL)
         parquet_writer(written, written.schema).parquet(str(out))
 
     return run

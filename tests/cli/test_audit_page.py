@@ -79,6 +79,7 @@ def test_a_bucket_of_results_becomes_a_page(tmp_path: Path, s3_endpoint: str) ->
         (None, 2, "results holds no summary.json: name the folder that an audit wrote."),
         ("{", 1, "summary.json of results is no JSON"),
         ("[]", 1, "summary.json of results is no summary: run the audit again."),
+        ('{"version": 1}', 1, "cannot be drawn: The summary has no verdicts."),
         ('{"version": 0}', 1, "The page of results cannot be drawn: The summary has version 0"),
     ],
 )

@@ -437,7 +437,7 @@ def test_the_command_that_is_told_can_be_copied(message_id: str, named: str) -> 
 def test_the_job_prints_codes_too(fails: bool, arguments: tuple[str, ...]) -> None:
     program = f"""
 import sys
-from pipeline import audit
+from pipeline.audit import job as audit
 text = {HOSTILE!a}
 def judge(*_):
     if {fails}:

@@ -68,6 +68,7 @@ def following(client: Any, name: str, state_input: Any, **mock: Any) -> Followin
         ("Good?", DAY | {"exit_status": 0}, "Done"),
         ("Good?", DAY | {"exit_status": 1}, "Alarms"),
         ("Good?", DAY | {"exit_status": 2}, "NotAudited"),
+        ("Good?", DAY | {"exit_status": 3}, "NotWhole"),
     ],
 )
 def test_a_choice_is_made(client: Any, name: str, state_input: Any, next_state: str) -> None:

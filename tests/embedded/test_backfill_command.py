@@ -15,8 +15,8 @@ import pytest
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.delivery_log import delivery_lines
 from actonce.embedded.lifecycle import State
-from pipeline.backfill_send import MAX_BATCH
-from pipeline.backfill_work import ConfirmationCount
+from pipeline.backfill.send import MAX_BATCH
+from pipeline.backfill.work import ConfirmationCount
 from tests import java
 from tests.actonce_server import ACTONCE
 from tests.embedded.command_line import run, run_json

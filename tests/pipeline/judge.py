@@ -1,53 +1,82 @@
 """A judge of one message's records, in plain Python: what the audit must agree with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 Record = tuple[str, dict[str, Any]]  # stream, plain record
 
 
-def judge(history: Sequence[Record], now: datetime, grace: timedelta) -> str:
-    """The verdict over one message's records, all streams being there."""
+def judge(history: Sequence[Record], now: datetime, grace: timedelta) -> tuple[str, bool]:
+    """The verdict over one message's records, all streams being there, and whether it is sure."""
 
     def of(stream: str) -> list[dict[str, Any]]:
         return [record for name, record in history if name == stream]
 
     effects = {record["appointment_id"] for record in of("effects")}
     accepted = [one for one in of("deliveries") if one["end"] in {"started", "suppressed"}]
+    started = [one for one in accepted if one["end"] == "started"]
     refused = [one["reason"] for one in of("deliveries") if one["end"] == "refused"]
+    failed = [one for one in of("deliveries") if one["end"] == "failed"]
     runs = sorted(of("executions"), key=lambda one: (one["at"], closing(one)))
     letters = sorted(of("dead_letters"), key=lambda one: (one["at"], answering(one)))
     run = closing(runs[-1]) if runs else None
     letter = answering(letters[-1]) if letters else None
 
+    quiet = now - max(moment(record) for _, record in history) > grace
     waits = letter == 0 and run in {None, 0}
     rejected = not effects and (run == 2 or letter == 3)
     resolved = not effects and (run == 3 or letter == 2)
-    only_refused = bool(refused) and not accepted and run is None and not effects
+    given_up = bool(refused) or (bool(failed) and quiet)
+    only_refused = given_up and not accepted and run is None and not effects
     ended = effects or waits or rejected or resolved or only_refused
-    quiet = now - max(moment(record) for _, record in history) > grace
+    asked_for = bool(started) or (bool(of("sent")) and not accepted)
+    by_hand = run == 1 and not of("deliveries") and not of("sent")
+    gone = not ended and (run in {1, 4, 5} or (run is None and quiet and asked_for))
     if len(effects) > 1:
-        return "performed_again"
-    if not ended and (run in {1, 4} or (run is None and quiet)):
-        return "lost"
+        return "performed_again", True
+    if gone and not by_hand:
+        return "lost", True
+    if effects and _contradicts(run, letter, runs, letters, of):
+        return "contradiction", True
     if "conflict" in refused or len({one["fingerprint"] for one in accepted}) > 1:
-        return "conflict"
+        return "conflict", not gone
     if waits:
-        return "awaiting_decision"
+        return "awaiting_decision", True
     if effects:
-        return "performed_once"
+        return "performed_once", True
     if rejected:
-        return "rejected"
+        return "rejected", True
     if resolved:
-        return "resolved"
-    return "refused" if only_refused else "in_flight"
+        return "resolved", True
+    return ("refused", True) if only_refused else ("in_flight", not gone)
+
+
+def _contradicts(
+    run: int | None,
+    letter: int | None,
+    runs: list[dict[str, Any]],
+    letters: list[dict[str, Any]],
+    of: Callable[[str], list[dict[str, Any]]],
+) -> bool:
+    effect_at = min(moment(record) for record in of("effects"))
+    if run == 2 or letter == 3:
+        return True
+    if letter == 2 and effect_at > moment(letters[-1]):
+        return True
+    if letter != 2 and run == 3 and effect_at > moment(runs[-1]):
+        return True
+    performed = {one["at"] for one in runs if closing(one) == 5}
+    if run == 5 and len(performed) > 1:
+        return True
+    accepted = any(one["end"] in {"started", "suppressed"} for one in of("deliveries"))
+    return not accepted and run is None and letter is None
 
 
 def closing(run: dict[str, Any]) -> int:
-    """0 running, 1 failed, 2 rejected, 3 resolved, 4 performed; a later one wins a tie."""
+    """0 running, 1 failed, 2 rejected, 3 resolved, 4 found, 5 performed; a later one wins a tie."""
     if run["status"] == "SUCCEEDED":
-        return 3 if run["outcome"] == "resolved" else 4
+        return {"resolved": 3, "performed": 5}.get(run["outcome"], 4)
     if run["status"] == "FAILED" and run["error"] == "RejectedByOperator":
         return 2
     return 0 if run["status"] == "RUNNING" else 1

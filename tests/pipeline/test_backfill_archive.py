@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import backfill_archive
-from pipeline.backfill_archive import changed, columns_of, files_of, fingerprinted, rows_of
-from pipeline.backfill_errors import WrongRequest
+from pipeline.backfill import archive as backfill_archive
+from pipeline.backfill.archive import changed, columns_of, files_of, fingerprinted, rows_of
+from pipeline.backfill.errors import WrongRequest
 
 
 def rows(path: Path, content: bytes) -> list[tuple[int, dict[str, object] | None]]:

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
 
-from pipeline import backfill, backfill_archive
-from pipeline.backfill import Summary
-from pipeline.backfill_errors import BackfillFailed, WrongRequest
-from pipeline.backfill_plan import PlanFiles
-from pipeline.backfill_rows import Selection
-from pipeline.backfill_send import Queue
+from pipeline.backfill import archive as backfill_archive
+from pipeline.backfill import job as backfill
+from pipeline.backfill.errors import BackfillFailed, WrongRequest
+from pipeline.backfill.job import Summary
+from pipeline.backfill.plan import PlanFiles
+from pipeline.backfill.rows import Selection
+from pipeline.backfill.send import Queue
 from pipeline.session import spark_session
 from tests import java
 from tests.embedded import appointments as real
@@ -207,7 +208,7 @@ def test_an_archive_that_grows_while_it_is_planned_is_not_planned(
     was = backfill_archive.fingerprinted
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "pipeline.backfill_archive.fingerprinted",
+            "pipeline.backfill.archive.fingerprinted",
             lambda files: (was(files), archive.write_text('{"id":1}\n{"id":2}\n'))[0],
         )
         with (

@@ -9,9 +9,9 @@ from deduplication import identity, strict_json
 from deduplication import message as starters
 from deduplication.delivery import Delivery
 from deduplication.message import Message, MessageReader
-from pipeline import backfill_rows
-from pipeline.backfill_errors import WrongRequest
-from pipeline.backfill_rows import BadRow, Selection, canonical, parse, stored_message_id
+from pipeline.backfill import rows as backfill_rows
+from pipeline.backfill.errors import WrongRequest
+from pipeline.backfill.rows import BadRow, Selection, canonical, parse, stored_message_id
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | text

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from pipeline import backfill_send
-from pipeline.backfill_send import Message, Pace, Queue, Run, RunOver, Sender, Stopped, batches
-from pipeline.backfill_work import Confirmations, let_send, the_only_run
+from pipeline.backfill import send as backfill_send
+from pipeline.backfill.send import Message, Pace, Queue, Run, RunOver, Sender, Stopped, batches
+from pipeline.backfill.work import Confirmations, let_send, the_only_run
 
 REGION = "us-east-1"
 ENDPOINT = f"https://sqs.{REGION}.amazonaws.com"
@@ -121,7 +121,7 @@ def accepted(*ids: str) -> list[dict[str, str]]:
 def stubbed(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> Stubber:
     sqs = boto3.client("sqs", region_name=REGION, aws_access_key_id="x", aws_secret_access_key="x")
     monkeypatch.setattr(sender, "_sqs", sqs)
-    monkeypatch.setattr("pipeline.backfill_send.random.uniform", lambda *_: 0.0)
+    monkeypatch.setattr("pipeline.backfill.send.random.uniform", lambda *_: 0.0)
     return Stubber(sqs)
 
 

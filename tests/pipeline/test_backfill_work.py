@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.backfill_errors import BackfillFailed, WrongRequest
-from pipeline.backfill_work import (
+from pipeline.backfill.errors import BackfillFailed, WrongRequest
+from pipeline.backfill.work import (
     ConfirmationCount,
     Confirmations,
     let_send,
@@ -57,7 +57,7 @@ def test_whatever_was_cut_off_is_not_confirmed_and_can_be_confirmed_again(
 
 
 def test_a_folder_is_held_by_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.backfill_work._RUN_LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("pipeline.backfill.work._RUN_LOCK_SECONDS", 0.0)
     with the_only_run(tmp_path), pytest.raises(WrongRequest, match="Another backfill works in"):
         the_only_run(tmp_path).__enter__()
     with the_only_run(tmp_path):

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import Request, audit, main, requested
+from pipeline.audit.job import Request, audit, main, requested
 from pipeline.errors import CannotAudit
 from pipeline.session import BRIEF, spark_session
 from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, performed, write
@@ -51,7 +51,11 @@ def test_a_day_whose_records_vanished_does_not_stay_behind(
         file.unlink()
     summary = judged(spark, root, DAY)
     assert summary["messages"] == 0
-    assert summary["sentence"] == "There was no message."
+    assert summary["sentence"] == (
+        "There was no message. This is not the whole answer. "
+        f"{DAY}: no stream has a file, so nothing was looked at."
+    )
+    assert summary["exit_status"] == 3
     assert [row["message_id"] for row in rows(root)] == ["two"]
     assert [row["day"] for row in rows(root, "days")] == [NEXT_DAY]
 
@@ -154,7 +158,7 @@ def test_without_java_it_says_so_in_one_sentence(
 
 
 # Those that meet each of its ways; for all of them: SPARK_REMOTE=local pytest -n 0 tests/pipeline
-CONNECT = "every_real_shape or late_records or differs_in_one_digit"
+CONNECT = "every_real_shape or late_records or differs_in_one_digit or each_history"
 
 
 @pytest.mark.long
@@ -171,7 +175,8 @@ def test_the_same_on_spark_connect(spark: SparkSession) -> None:
         [
             sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider",
             *(str(TESTS / name) for name in ("test_days.py", "test_real_shapes.py")),
-            str(TESTS / "test_verdicts.py"), "-k", CONNECT,
+            str(TESTS / "test_verdicts.py"), str(TESTS / "adversary" / "test_messages.py"),
+            "-k", CONNECT,
         ],
         env=environment | {"SPARK_REMOTE": "local", "SPARK_SUBMIT_OPTS": BRIEF},
         capture_output=True,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipeline.audit import Request, audit, requested
+from pipeline.audit.job import Request, audit, requested
 
 EXPORT = Path(__file__).parents[1] / "collect" / "fixtures" / "incremental-export"
 DAY = "2026-11-20"
@@ -78,10 +78,14 @@ def test_as_of_its_end_a_day_is_judged_without_what_came_after(
             "outcome": "performed",
         },
     }
+    exported_ones = ("request-1", "request-2")
     for folder, record in records.items():
         (root / folder).mkdir(parents=True)
-        line = json.dumps(record | {"version": 1, "message_id": "across-midnight"})
-        (root / folder / "lines.jsonl").write_text(line + "\n")
+        lines = [record | {"version": 1, "message_id": "across-midnight"}]
+        if DAY in folder:  # the effects of the export were asked for, too
+            lines += [lines[0] | {"message_id": one} for one in exported_ones]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (root / folder / "lines.jsonl").write_text(text)
 
     by_all = audit(spark, requested(str(root), out=str(tmp_path / "all"), day=DAY))
     by_its_end = audit(

@@ -7,6 +7,7 @@ VERDICTS = (
     "performed_once",
     "performed_again",
     "lost",
+    "contradiction",
     "conflict",
     "refused",
     "awaiting_decision",

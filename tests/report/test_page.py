@@ -219,6 +219,29 @@ def test_a_summary_of_another_version_is_refused_with_what_to_do(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_summary_without_one_of_its_keys_is_refused_in_a_sentence() -> None:
+    refused = set()
+    for key in summaries.all_good():
+        summary = summaries.all_good()
+        del summary[key]
+        try:
+            html(summary)
+        except ValueError:  # and nothing else
+            refused.add(key)
+    assert refused >= {"version", "verdicts", "totals", "days", "gaps", "latency", "quarantine"}
+
+
+def test_of_an_audit_that_did_not_end_its_own_sentence_is_told() -> None:
+    with pytest.raises(ValueError, match="has not come to its end"):
+        html({"version": 1, "sentence": "The audit has not come to its end.", "exit_status": 2})
+
+
+def test_the_page_says_when_it_was_judged_and_of_what() -> None:
+    page = html(summaries.all_good() | {"records": "s3://bucket/"})
+    assert "<code>s3://bucket/</code>" in page
+    assert str(summaries.all_good()["generated_at"]) in page
+
+
 def test_a_page_that_cannot_be_put_in_place_leaves_nothing_half_written(tmp_path: Path) -> None:
     (tmp_path / "report.html").mkdir()
     with pytest.raises(OSError, match=r"report\.html"):

@@ -20,13 +20,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from pipeline import backfill_archive, backfill_plan
-from pipeline.backfill_archive import CSV, ArchiveFile, columns_of, files_of, format_of
-from pipeline.backfill_errors import BackfillFailed, WrongRequest
-from pipeline.backfill_plan import Plan, PlanFiles
-from pipeline.backfill_rows import Selection
-from pipeline.backfill_send import Queue, Run, send_parts
-from pipeline.backfill_work import (
+from pipeline.backfill import archive as archives
+from pipeline.backfill import plan as plans
+from pipeline.backfill.archive import CSV, ArchiveFile, columns_of, files_of, format_of
+from pipeline.backfill.errors import BackfillFailed, WrongRequest
+from pipeline.backfill.plan import Plan, PlanFiles
+from pipeline.backfill.rows import Selection
+from pipeline.backfill.send import Queue, Run, send_parts
+from pipeline.backfill.work import (
     ConfirmationCount,
     let_send,
     read_state,
@@ -175,10 +176,10 @@ def opened(
 
 
 def _plan(spark: SparkSession, files: dict[str, Path], selection: Selection, work: Path) -> Plan:
-    was = backfill_archive.fingerprinted(files)
-    plan = backfill_plan.write(spark, files, selection, work)
+    was = archives.fingerprinted(files)
+    plan = plans.write(spark, files, selection, work)
     with contextlib.suppress(OSError):
-        if backfill_archive.changed(was, files) is None:
+        if archives.changed(was, files) is None:
             state = {
                 "version": VERSION,
                 "selection": asdict(selection),
@@ -208,7 +209,7 @@ def _known_plan(work: Path, files: dict[str, Path], selection: Selection) -> Pla
             f"{work} was made with {_options(state['selection'])}: ask for the same, or name "
             "another folder with --work."
         )
-    name = backfill_archive.changed([ArchiveFile(**file) for file in state["files"]], files)
+    name = archives.changed([ArchiveFile(**file) for file in state["files"]], files)
     if name is not None:
         raise WrongRequest(
             f"{name} of the archive is not what it was when {work} was made: name another folder "

@@ -15,9 +15,9 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
+from pipeline.audit.layout import as_argument, file_path
+from pipeline.audit.streams import COLUMNS
 from pipeline.errors import CannotAudit
-from pipeline.layout import as_argument, file_path
-from pipeline.streams import COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +26,7 @@ LINES: Final = "file string, line long, text string, problem string"
 _TEXTS: Final = frozenset(name for names in COLUMNS.values() for name in names) - {"at"}
 _TIMES: Final = ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS")
 _GZIP: Final = b"\x1f\x8b"
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BATCH: Final = 4096
 _PIECE: Final = 4096  # bytes; what a corrupt place costs at most
 
@@ -42,12 +43,17 @@ class Line(NamedTuple):
 
 
 def plain_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Lines of files that Spark reads itself; `line` is null, Spark does not count."""
-    return spark.read.text([as_argument(path) for path in paths]).select(
+    """Lines of files that Spark reads itself; `line` is null, Spark does not count.
+
+    A carriage return ends no line, as below: inside a record it is a blank.
+    """
+    lines = spark.read.option("lineSep", "\n").text([as_argument(path) for path in paths])
+    return lines.select(
         file_path(),
         F.lit(None).cast("long").alias("line"),
         F.col("value").alias("text"),
-        F.lit(None).cast("string").alias("problem"),
+        # Two ids that differ in such bytes only would be one.
+        F.expr("CASE WHEN NOT is_valid_utf8(value) THEN 'not_utf8' END").alias("problem"),
     )
 
 
@@ -188,6 +194,7 @@ def lines_of(path: str, content: bytes) -> Iterator[Line]:
             content, inner = _unpacked(content)
             problem = problem or inner
     number = 0
+    content = content.removeprefix(_BYTE_ORDER_MARK)
     pieces = content.split(b"\n")
     # What follows the last line feed of a broken file is not a line but the place of the break.
     last = pieces.pop() if problem else b""

@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.backfill_errors import BackfillFailed, WrongRequest
+from pipeline.backfill.errors import BackfillFailed, WrongRequest
 
 _RUN_LOCK_SECONDS = 5.0  # a sender that looks whether its run is alive holds the lock for a moment
 

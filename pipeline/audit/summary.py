@@ -1,17 +1,21 @@
 """The numbers of a page: totals, days, latencies, alarms, and one sentence."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from operator import itemgetter
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import Listing
-from pipeline.sql import columns, worked_out
-from pipeline.streams import REFUSALS, STREAMS
-from pipeline.verdicts import ALARMS, VERDICTS
+from pipeline.audit.layout import Listing
+from pipeline.audit.sql import columns, worked_out
+from pipeline.audit.streams import REFUSALS, STREAMS, TELLS, WITNESSES
+from pipeline.audit.verdicts import ALARMS, VERDICTS, Interval, absent
 
 MAX_ALARMS: Final = 1_000
+MAX_EVENTS: Final = 10_000
+"""Of all alarms together, so that a page stays one that a browser opens."""
 _ROWS_OF: Final = {
     "sent": "sent",
     "deliveries": "deliveries",
@@ -31,14 +35,20 @@ def by_day(messages: DataFrame) -> DataFrame:
         "messages": "count(1)",
         **{verdict: f"count_if(verdict = '{verdict}')" for verdict in VERDICTS},
         "unjudged": "count_if(NOT judged)",
+        "unsent": "count_if(unsent)",
+        "failed": "sum(failed)",
         "executions": "count_if(execution_records > 0)",
         **{name: f"sum({name})" for name in _COUNTED},
     }
     return messages.groupBy("day").agg(*columns(numbers))
 
 
-def totals(days: Sequence[Mapping[str, Any]], listing: Listing, failed: int) -> dict[str, Any]:
-    """What the streams told of the days' messages; null where a stream has no file at all."""
+def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -> dict[str, Any]:
+    """What the streams told of the days' messages; null where a stream has no file at all.
+
+    `nameless` deliveries failed before anybody could tell whose they were.
+    """
+    failed = sum(day["failed"] for day in days) + nameless
 
     def total(name: str) -> int:
         return sum(day[name] for day in days)
@@ -61,7 +71,9 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, failed: int) -> 
     }
 
 
-def days_told(days: Sequence[Mapping[str, Any]], listing: Listing) -> list[dict[str, Any]]:
+def days_told(
+    days: Sequence[Mapping[str, Any]], listing: Listing, span: Interval
+) -> list[dict[str, Any]]:
     """The days for the page, with what cannot be judged of each."""
     return [
         {
@@ -72,37 +84,90 @@ def days_told(days: Sequence[Mapping[str, Any]], listing: Listing) -> list[dict[
                 stream: day[column] if day["day"] in listing.days_of(stream) else None
                 for stream, column in _ROWS_OF.items()
             },
-            "cannot_judge": _cannot_judge(day, listing),
+            "cannot_judge": _of_messages(day, listing, span),
         }
         for day in days
     ]
 
 
-def _cannot_judge(day: Mapping[str, Any], listing: Listing) -> list[str]:
-    missing = [stream for stream in STREAMS if day["day"] not in listing.days_of(stream)]
-    told = {
-        "sent": "whether a message was sent and never delivered",
-        "deliveries": "whether a message was refused, or delivered and lost",
-        "executions": "whether a message without an effect is lost or still in work",
-        "effects": "whether a message was acted on, once or again; its execution's word is all "
-        "there is",
-    }
-    name = day["day"].isoformat()
+def _of_messages(day: Mapping[str, Any], listing: Listing, span: Interval) -> list[str]:
+    """What cannot be judged of a day's messages."""
+    name, which = day["day"].isoformat(), day["day"]
+    missing = [stream for stream in STREAMS if which not in listing.days_of(stream)]
+    inside = span[0] <= which <= span[1]
     sentences = [
-        f"{name}: {stream} is missing, so it cannot be told {told[stream]}."
+        f"{name}: {stream} is missing, so it cannot be told {TELLS[stream]}."
         for stream in missing
-        if stream in told
+        if inside and stream != "dead_letters"
     ]
     if "dead_letters" in missing and day["in_flight"]:
         sentences.append(
             f"{name}: dead_letters is missing, so it cannot be told whether "
             f"{_messages(day['in_flight'])} in flight wait for a decision."
         )
+    if day["unsent"]:
+        sentences.append(
+            f"{name}: sent lacks {_messages(day['unsent'])} that came, so only a part of it is "
+            f"there, and it cannot be told {TELLS['sent']}."
+        )
     if day["unjudged"]:
         sentences.append(
-            f"{name}: {_messages(day['unjudged'])} could not be judged: a stream is missing."
+            f"{name}: {_messages(day['unjudged'])} could not be judged: a stream is missing or "
+            "could not be read."
         )
     return sentences
+
+
+def not_looked_at(listing: Listing, span: Interval, as_of: datetime | None) -> list[str]:
+    """What keeps the days of a span from being clean, whatever was found: a witness is missing.
+
+    Args:
+        listing: the files.
+        span: the days that are judged.
+        as_of: the limit of what was known; later days are not looked at.
+
+    Returns:
+        Sentences, by day.
+    """
+    since, until = span
+    last = until if as_of is None else (as_of - timedelta(milliseconds=1)).date()
+    found: list[tuple[Interval, str]] = []
+    if last < until:
+        days = (max(since, last + timedelta(days=1)), until)
+        found.append((days, f"is after {as_of}, as of which was asked, so nothing was looked at."))
+    until = min(until, last)
+    of_all = absent(listing.days(), since, until)
+    found += [(days, "no stream has a file, so nothing was looked at.") for days in of_all]
+    everyone = listing.days()
+    for stream in ("sent", *WITNESSES):
+        have = listing.days_of(stream)
+        # Days without any file are told above.
+        if have or stream in WITNESSES:
+            found += [
+                (days, f"{stream} is missing, so it cannot be told {TELLS[stream]}.")
+                for days in absent(have | _each(of_all), since, until)
+            ]
+    later = min(max(everyone), last) if as_of is not None else max(everyone)
+    if later > until:
+        found += [
+            (days, "effects is missing, so an effect may have been repeated there unseen.")
+            for days in absent(listing.days_of("effects"), until + timedelta(days=1), later)
+        ]
+    return [f"{_days(days)}: {said}" for days, said in sorted(found)]
+
+
+def _each(intervals: Sequence[Interval]) -> frozenset[date]:
+    """Each day of intervals."""
+    return frozenset(
+        date.fromordinal(number)
+        for since, until in intervals
+        for number in range(since.toordinal(), until.toordinal() + 1)
+    )
+
+
+def _days(days: Interval) -> str:
+    since, until = days
+    return f"{since}" if since == until else f"{since} to {until}"
 
 
 def latency_columns() -> dict[str, str]:
@@ -146,19 +211,30 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     )
     if not found:
         return []
+    # The first and the last of each: how it began, and how it ended.
+    most = max(4, MAX_EVENTS // len(found))
     timelines: dict[str, list[dict[str, Any]]] = {row["message_id"]: [] for row in found}
     time = F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
+    by_time = Window.partitionBy("message_id").orderBy("at", "code", "what")
     told = (
         worked_out(rows, "message_id", "at", "stream", "code", "what")
         .where(F.col("message_id").isin(*timelines))
-        .select("message_id", time.alias("time"), "at", "stream", "code", "what")
+        .select(
+            "*",
+            time.alias("time"),
+            F.row_number().over(by_time).alias("turn"),
+            F.count("*").over(Window.partitionBy("message_id")).alias("all"),
+        )
+        .where(f"turn <= {most // 2} OR turn > all - {most - most // 2}")
         .collect()
     )
     # Put in order here: Spark would read everything twice, first to see how it is spread.
-    for row in sorted(told, key=lambda row: (row["at"], row["code"], row["what"] or "")):
-        timelines[row["message_id"]].append(
-            {"at": row["time"], "stream": row["stream"], "what": row["what"]}
-        )
+    for row in sorted(told, key=itemgetter("turn")):
+        timeline = timelines[row["message_id"]]
+        timeline.append({"at": row["time"], "stream": row["stream"], "what": row["what"]})
+        if row["turn"] == most // 2 and row["all"] > most:
+            between = f"… and {row['all'] - most:,} more records …"
+            timeline.append({"at": row["time"], "stream": "", "what": between})
     return [
         {
             "message_id": row["message_id"],
@@ -169,8 +245,15 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     ]
 
 
+_TOLD_IN_SENTENCE: Final = 3
+
+
 def sentence(
-    verdicts: Mapping[str, int], unjudged: int, quarantined: int, late_alarms: Sequence[str] = ()
+    verdicts: Mapping[str, int],
+    unjudged: int,
+    quarantined: int,
+    late_alarms: Sequence[str] = (),
+    unseen: Sequence[str] = (),
 ) -> str:
     """The answer.
 
@@ -179,11 +262,13 @@ def sentence(
         unjudged: how many of them could not be judged.
         quarantined: how many lines or files could not be read.
         late_alarms: other days, on which a message began that has an alarm and a record of these.
+        unseen: sentences that say what was not looked at.
     """
     total = sum(verdicts.values())
     said = {
         "performed_again": "acted on more than once",
         "lost": "lost",
+        "contradiction": "in contradiction",
         "conflict": "in conflict",
     }
     found = [f"{verdicts[verdict]:,} {said[verdict]}" for verdict in ALARMS if verdicts[verdict]]
@@ -206,8 +291,19 @@ def sentence(
         lines = "1 line or file" if quarantined == 1 else f"{quarantined:,} lines or files"
         answer += f" {lines} could not be read."
     if late_alarms:
-        answer += f" A message that began earlier has an alarm: audit {_listed(late_alarms)} again."
+        days = [*late_alarms[:MAX_DAYS_TOLD]]
+        if len(late_alarms) > len(days):
+            days.append(f"{len(late_alarms) - len(days):,} more days")
+        answer += f" A message that began earlier has an alarm: audit {_listed(days)} again."
+    if unseen:
+        told = " ".join(unseen[:_TOLD_IN_SENTENCE])
+        more = len(unseen) - _TOLD_IN_SENTENCE
+        rest = f" And {more:,} more like these." if more > 0 else ""
+        answer += f" This is not the whole answer. {told}{rest}"
     return answer
+
+
+MAX_DAYS_TOLD: Final = 10
 
 
 def _messages(count: int) -> str:

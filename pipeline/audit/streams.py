@@ -1,4 +1,4 @@
-"""The five streams, and what one row of each says, as a number.
+"""What a stream is: its name, its columns, what it tells, and what one row says, as a number.
 
 The audit's one shuffle carries these codes instead of words: an aggregate over numbers costs half
 of one over strings.
@@ -8,6 +8,20 @@ from enum import IntEnum
 from typing import Final
 
 STREAMS: Final = ("sent", "deliveries", "executions", "effects", "dead_letters")
+
+TELLS: Final = {
+    "sent": "whether a message was sent and never delivered",
+    "deliveries": "whether a message was refused, or delivered and lost",
+    "executions": "whether a message without an effect is lost or still in work",
+    "effects": "whether a message was acted on, once or again; its execution's word is all "
+    "there is",
+    "dead_letters": "whether a message in flight waits for a decision",
+}
+"""What cannot be told of a day without the stream."""
+
+WITNESSES: Final = ("deliveries", "executions", "effects")
+"""Who has to be there on every day that is judged. `sent` has to be if it is on any: whether a
+producer records what it sends is not the stack's to know. No alarm hangs on `dead_letters`."""
 
 COLUMNS: Final = {
     "sent": ("at", "message_id", "sqs_message_id"),
@@ -59,13 +73,14 @@ class Code(IntEnum):
     CLOSED_FAILED = 13
     CLOSED_REJECTED = 14
     CLOSED_RESOLVED = 15
-    CLOSED_PERFORMED = 16
-    EFFECT = 17
-    POSTED = 18
-    DECIDED_RETRY = 19
-    DECIDED_RESOLVE = 20
-    DECIDED_REJECT = 21
-    QUARANTINED = 22
+    CLOSED_FOUND = 16
+    CLOSED_PERFORMED = 17
+    EFFECT = 18
+    POSTED = 19
+    DECIDED_RETRY = 20
+    DECIDED_RESOLVE = 21
+    DECIDED_REJECT = 22
+    QUARANTINED = 23
 
 
 REFUSED: Final = {reason: Code.REFUSED_CONFLICT + index for index, reason in enumerate(REFUSALS)}

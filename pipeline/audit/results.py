@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -13,7 +13,80 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import StructType, TimestampType
 from pyspark.sql.utils import is_remote
 
-from pipeline.layout import as_argument, is_uri
+from pipeline.audit.layout import RESULTS, as_argument, files_below, is_uri
+from pipeline.errors import CannotAudit
+
+_TABLES: Final = {
+    "messages": {"message_id", "verdict", "judged"},
+    "days": {"performed_once", "unjudged"},
+    "quarantine": None,
+}
+"""The folders that are replaced, and columns by which a table is known to be an audit's."""
+_TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
+
+
+def refuse_others(spark: SparkSession, out: str) -> None:
+    """Make sure that whatever a run replaces was written by an audit.
+
+    Raises:
+        CannotAudit: it was not.
+    """
+    for name, columns in _TABLES.items():
+        folder = f"{out}/{name}"
+        here = None if is_uri(folder) else Path(re.sub(r"^file:/+", "/", folder))
+        if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
+            raise CannotAudit(_others(out, name))
+        below = files_below(spark, folder)
+        for file in below:
+            if not RESULTS.match(f"{name}/{file}"):
+                raise CannotAudit(_others(out, f"{name}/{file}"))
+        if columns and any(file.endswith(".parquet") for file in below):
+            try:
+                told = set(spark.read.parquet(as_argument(folder)).columns)
+            except Exception as error:
+                raise CannotAudit(_others(out, name)) from error
+            if not columns <= told:
+                raise CannotAudit(_others(out, name))
+    for name, sign in _TEXTS.items():
+        text = _text(spark, f"{out}/{name}")
+        if text is not None and sign not in text:
+            raise CannotAudit(_others(out, name))
+
+
+def _others(out: str, name: str) -> str:
+    return (
+        f"{out} holds {name}, which no audit has written and this one would replace: name another "
+        "folder with --out."
+    )
+
+
+def _text(spark: SparkSession, path: str) -> str | None:
+    """A text file, or None if there is none."""
+    if is_uri(path) and not path.startswith("file:"):
+        try:
+            return "\n".join(row.value for row in spark.read.text(as_argument(path)).collect())
+        except AnalysisException:
+            return None
+    file = Path(re.sub(r"^file:/+", "/", path))
+    return file.read_text("utf-8", "replace") if file.exists() else None
+
+
+def forget(spark: SparkSession, path: str) -> None:
+    """Delete a file, if it is there."""
+    bucket = re.match(r"s3[an]?://([^/]+)/(.+)$", path)
+    if is_uri(path) and not path.startswith("file:"):
+        if is_remote():
+            if bucket:
+                import boto3
+
+                boto3.client("s3").delete_object(Bucket=bucket[1], Key=bucket[2])
+            return
+        context: Any = spark.sparkContext
+        place = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001 - as below
+        settings = context._jsc.hadoopConfiguration()  # noqa: SLF001
+        place.getFileSystem(settings).delete(place, False)
+        return
+    Path(re.sub(r"^file:/+", "/", path)).unlink(missing_ok=True)
 
 
 def parquet_writer(table: DataFrame, schema: StructType) -> DataFrameWriter:

@@ -14,24 +14,33 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.layout import PLACE, file_path
-from pipeline.sql import literal
-from pipeline.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, STREAMS, Code
+from pipeline.audit.layout import DAY, PLACE, file_path
+from pipeline.audit.sql import literal
+from pipeline.audit.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, STREAMS, Code
 
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
 # after a string's end no letter follows, so this is never inside a record.
+# What else two objects may be joined by is no JSON, or more than one value, and so corrupt.
 _SEAM: Final = literal(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)')
 _APART: Final = literal(r"\}\s+\{")
 _LOGS: Final = literal('"logEvents"')  # no plain record has it: its quotes are escaped in a string
-_TIME: Final = literal(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)$")
+_TIME: Final = literal(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)\z")
 # Where the schema says string, Spark takes a number or an object for its text.
 _NOT_TEXT: Final = literal(
     r'"(stream|at|message_id|sqs_message_id|fingerprint|end|reason|execution_name|status|event'
     r'|decision|S)"\s*:\s*[-\d\[tf]'
 )
-_HASHED_ID: Final = literal(r"^sha256-[0-9a-f]{64}$")
+# Java's `$` also matches before a line feed at the end.
+_HASHED_ID: Final = literal(r"^sha256-[0-9a-f]{64}\z")
+# A text that closes the array around it, and opens another: what follows would not be read.
+_CLOSES: Final = literal(r"\}\s*\]")
+_EARLIEST_MS: Final = 946_684_800_000  # 2000; an earlier or later time is none, or in other units
+_LATEST_MS: Final = 4_102_444_800_000  # 2100
+_DAY_MS: Final = 86_400_000
+_CLOCKS_DIFFER_MS: Final = 3_600_000
 _STORED_BYTES: Final = 2048
 _NUMBERS: Final = 2  # f1 and f2
+_SHOWN: Final = 500  # characters of what a record says
 
 _BATCH: Final = "struct<messageType:string,logEvents:array<struct<message:string>>>"
 _TEXTS: Final = tuple(
@@ -60,7 +69,8 @@ def text_records(lines: DataFrame) -> DataFrame:
     Returns:
         `stream`, `file`, `line`, `text`, `problem` (null: a good record), `message_id` (null where
         the record tells none), `at` (long, ms), `code`, `f1` and `f2` (longs: a delivery's
-        fingerprint, an effect's identity) and `what` (a few words for a person).
+        fingerprint, an effect's identity), `what` (a few words for a person) and `sqs_message_id`
+        (null where the record tells none).
     """
     place = ("file", "line", "text", "stream")
     # In an array: of a bare text Spark reads the first object and forgets what follows.
@@ -87,9 +97,8 @@ def parquet_schema(stream: str) -> str:
 
     Told to Spark, so that it neither reads a footer to find them nor takes one file's for all.
     """
-    return ", ".join(
-        f"{name} {'timestamp' if name == 'at' else 'string'}" for name in COLUMNS[stream]
-    )
+    names = (*COLUMNS[stream], *_FOREIGN.get(stream, ()))
+    return ", ".join(f"`{name}` {'timestamp' if name == 'at' else 'string'}" for name in names)
 
 
 def parquet_records(table: DataFrame, stream: str, *, located: bool) -> DataFrame:
@@ -104,16 +113,25 @@ def parquet_records(table: DataFrame, stream: str, *, located: bool) -> DataFram
             one is asked for, and not every Spark Connect server can; without, it is null.
     """
     nothing = F.lit(None).cast("string")
+    sqs = "sqs_message_id" in COLUMNS[stream]
+    foreign = " OR ".join(f"`{name}` IS NOT NULL" for name in _FOREIGN.get(stream, ()))
+    problem = F.expr(f"CASE WHEN {foreign} THEN 'not_a_record' END") if foreign else nothing
     plain = table.select(
         F.lit(stream).alias("stream"),
         F.unix_millis("at").alias("at"),
-        *(name for name in COLUMNS[stream] if name != "at"),
+        *(name for name in COLUMNS[stream] if name not in ("at", "sqs_message_id")),
+        F.col("sqs_message_id") if sqs else nothing.alias("sqs_message_id"),
         file_path() if located else nothing.alias("file"),
         F.lit(None).cast("long").alias("line"),
         nothing.alias("text"),
-        nothing.alias("problem"),
+        problem.cast("string").alias("problem"),
     )
     return _records(plain, _TOLD[stream])
+
+
+_FOREIGN: Final = {"sent": ("end", "status", "event", "appointment_id")}
+"""Columns of other streams: with one of them a table is not of this one. The others have a column
+that every record of theirs needs."""
 
 
 def _single_objects(lines: DataFrame) -> DataFrame:
@@ -132,7 +150,7 @@ def _single_objects(lines: DataFrame) -> DataFrame:
             ) AS text""",
         )
         .selectExpr("file", "line", "problem", bare)
-        .where("problem IS NOT NULL OR length(text) > 0")
+        .where("length(text) > 0 OR problem IS NOT NULL")
     )
 
 
@@ -152,6 +170,9 @@ _MALFORMED: Final = f"""
     CASE WHEN NOT coalesce(
         startswith(text, '{{') AND endswith(text, '}}') AND size(objects) = 1, false
     ) THEN 'corrupt_line'
+    WHEN rlike(text, {_CLOSES})
+        AND coalesce(size(json_object_keys(concat('{{"x":', text, '}}'))) != 1, true)
+        THEN 'corrupt_line'
     WHEN rlike(text, {_NOT_TEXT}) THEN 'wrong_type' END
 """
 
@@ -159,8 +180,8 @@ _MALFORMED: Final = f"""
 def _plain(parsed: DataFrame, place: Iterable[str]) -> DataFrame:
     """The plain record's columns, out of whichever envelope; `at` in ms."""
     told_id = _stored("get_json_object(r.detail.input, '$.message_id')")
-    # Without its input an event still tells the id, if the execution is named by the id itself.
-    of_name = f"CASE WHEN NOT rlike(r.detail.name, {_HASHED_ID}) THEN r.detail.name END"
+    # Without its input an event still tells the id: the execution is named by it, or by its hash.
+    of_name = "CASE WHEN r.detail.input IS NULL THEN r.detail.name END"
     from_events = {
         "at": "CASE WHEN r.detail.status = 'RUNNING' "
         "THEN coalesce(r.detail.redriveDate, r.detail.startDate) ELSE r.detail.stopDate END",
@@ -236,6 +257,7 @@ class _Told:
         message_id: null if it tells none.
         problem: null: it has none.
         numbers: `f1` and `f2`; those left out are null.
+        of_lines: the day of the record's file is known.
     """
 
     code: str
@@ -243,6 +265,7 @@ class _Told:
     message_id: str = "message_id"
     problem: str = "CASE WHEN message_id IS NULL THEN 'missing_field' END"
     numbers: tuple[str, ...] = ()
+    of_lines: bool = False
 
     def number(self, index: int) -> str:
         """`f1` or `f2`, counted from 0."""
@@ -251,10 +274,21 @@ class _Told:
 
 def _records(plain: DataFrame, told: _Told) -> DataFrame:
     """Codes and numbers; every record without a code has a problem."""
+    # What arrived on a day happened before its end. Of Parquet that would cost more than it tells.
+    latest = (
+        f"coalesce(unix_millis(try_to_timestamp({DAY})) + {_DAY_MS + _CLOCKS_DIFFER_MS}, "
+        f"{_LATEST_MS})"
+        if told.of_lines
+        else f"{_LATEST_MS}"
+    )
+    possible = f"(at >= {_EARLIEST_MS} AND at < {latest})"
     # In steps, each a column of its own: written into each other, the code would stand in every
     # column some twenty times over, and Spark would plan, and work out, every one.
     coded = plain.selectExpr("*", f"CASE WHEN problem IS NULL THEN {told.code} END AS code")
-    without = "CASE WHEN at IS NULL THEN 'wrong_type' WHEN code IS NULL THEN 'unknown_value' END"
+    without = (
+        f"CASE WHEN at IS NULL THEN 'wrong_type' WHEN NOT {possible} THEN 'impossible_time' "
+        "WHEN code IS NULL THEN 'unknown_value' END"
+    )
     sorted_out = coded.withColumn(
         "problem", F.expr(f"coalesce(problem, {told.problem}, {without})")
     )
@@ -267,7 +301,8 @@ def _records(plain: DataFrame, told: _Told) -> DataFrame:
             f"CASE WHEN problem IS NULL THEN {told.number(index)} END AS f{index + 1}"
             for index in range(_NUMBERS)
         ),
-        f"{told.what} AS what",
+        f"substring({told.what}, 1, {_SHOWN}) AS what",
+        "sqs_message_id",
     )
 
 
@@ -282,6 +317,7 @@ def _of_any_stream() -> _Told:
         message_id=chosen(lambda told: told.message_id),
         problem=chosen(lambda told: told.problem),
         numbers=tuple(chosen(methodcaller("number", index)) for index in range(_NUMBERS)),
+        of_lines=True,
     )
 
 
@@ -312,7 +348,7 @@ _TOLD: Final = {
             ("`end` = 'failed'", Code.FAILED),
         ),
         what="concat_ws(' ', `end`, reason)",
-        message_id=f"CASE WHEN `end` != 'failed' THEN {_OR_SQS_ID} END",
+        message_id=_OR_SQS_ID,
         problem=f"""
             CASE WHEN `end` IS NULL THEN 'missing_field'
             WHEN {_ACCEPTED} AND (message_id IS NULL OR fingerprint IS NULL) THEN 'missing_field'
@@ -331,11 +367,13 @@ _TOLD: Final = {
         code=_case(
             ("status = 'RUNNING'", Code.RUNNING),
             ("status = 'SUCCEEDED' AND outcome = 'resolved'", Code.CLOSED_RESOLVED),
-            ("status = 'SUCCEEDED'", Code.CLOSED_PERFORMED),
+            ("status = 'SUCCEEDED' AND outcome = 'performed'", Code.CLOSED_PERFORMED),
+            ("status = 'SUCCEEDED'", Code.CLOSED_FOUND),
             (f"status = 'FAILED' AND error = '{OPERATOR_REJECTED}'", Code.CLOSED_REJECTED),
             ("status IN ('FAILED', 'TIMED_OUT', 'ABORTED')", Code.CLOSED_FAILED),
         ),
         what="concat_ws(' ', status, outcome, error)",
+        problem="CAST(NULL AS string)",  # somebody started it by hand, for no message
     ),
     "effects": _Told(
         code=str(int(Code.EFFECT)),

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pipeline.backfill_errors import WrongRequest
-from pipeline.backfill_rows import BadRow, kind, parse
+from pipeline.backfill.errors import WrongRequest
+from pipeline.backfill.rows import BadRow, kind, parse
 
 JSON_LINES = frozenset({".jsonl", ".ndjson", ".json"})
 CSV = ".csv"

@@ -21,9 +21,9 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import SparkSession
 
-from pipeline.backfill_plan import PlanFiles
-from pipeline.backfill_rows import stored_message_id
-from pipeline.backfill_work import Confirmations, run_is_over, the_only_sender
+from pipeline.backfill.plan import PlanFiles
+from pipeline.backfill.rows import stored_message_id
+from pipeline.backfill.work import Confirmations, run_is_over, the_only_sender
 from pipeline.sqs_errors import is_busy, is_refused
 
 MAX_BATCH = 10

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline import backfill_archive
-from pipeline.backfill_rows import BadRow, Selection
+from pipeline.backfill import archive
+from pipeline.backfill.rows import BadRow, Selection
 
 ENDS = ("message", "duplicate", "conflict", "quarantined")
 
@@ -166,7 +166,7 @@ class Plan:
 
 
 def _planned_rows(name: str, path: Path, selection: Selection) -> Iterator[dict[str, Any]]:
-    for row in backfill_archive.rows_of(path):
+    for row in archive.rows_of(path):
         planned: dict[str, Any] = {"file": name, "line": row.line, "problem": row.problem}
         if row.fields is not None:
             try:

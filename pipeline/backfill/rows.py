@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.backfill_errors import WrongRequest
+from pipeline.backfill.errors import WrongRequest
 
 MAX_EXECUTION_INPUT_BYTES = 256 * 1024 - 1024
 """Largest execution input that the starter starts, in bytes of UTF-8."""

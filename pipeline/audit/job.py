@@ -1,0 +1,530 @@
+"""The audit: from the records that each part wrote on its own, what happened to each message.
+
+    python -m pipeline.audit RECORDS [--day D | --from D --to D] [--out DIR] [--json]
+    spark-submit pipeline/audit/__main__.py RECORDS ...
+    SPARK_REMOTE=sc://host python -m pipeline.audit RECORDS ...
+
+A message belongs to the UTC day of its first record. The days asked for are judged by all records
+below RECORDS, so that a duplicate of an old message is not taken for a new one; see `--reach`.
+
+Exit status: see `Status`.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from enum import IntEnum
+from operator import itemgetter
+from typing import Any, Final
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql.types import ArrayType
+
+from pipeline.audit import summary
+from pipeline.audit.gaps import gap_columns, gaps
+from pipeline.audit.layout import (
+    File,
+    Listing,
+    as_argument,
+    first_line,
+    is_small,
+    is_uri,
+    list_records,
+    readable,
+)
+from pipeline.audit.progress import told_how_far
+from pipeline.audit.quarantine import (
+    NOTHING_UNREAD,
+    Quarantine,
+    files_with_bad_lines,
+    is_to_be_taken_apart,
+    quarantine,
+)
+from pipeline.audit.reading import before, narrow, records, with_known_ids, without_broken
+from pipeline.audit.results import (
+    days_held,
+    empty_days,
+    forget,
+    refuse_others,
+    write_days,
+    write_json,
+)
+from pipeline.audit.sql import columns
+from pipeline.audit.streams import STREAMS
+from pipeline.audit.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
+from pipeline.errors import CannotAudit
+from pipeline.session import configured, spark_session
+from pipeline.visible import guard_standard_streams, json_text
+
+VERSION = 1
+"""Of summary.json's form."""
+GRACE = timedelta(minutes=15)
+INTERNAL: Final = ("touched", "quarantined", "seen_at", "unresolved")
+"""Columns of the judgement that `messages/` does not hold."""
+_LONGEST: Final = timedelta(days=36_500)
+_MOST_TOLD: Final = 200
+_MOST_PASSES: Final = 6
+
+
+class Status(IntEnum):
+    """How an audit ends: the process's exit status, and `exit_status` in its summary."""
+
+    CLEAN = 0  # every message is accounted for, and none was acted on twice
+    ALARMS = 1  # one was acted on twice or lost, is in contradiction or in conflict
+    NOT_AUDITED = 2  # wrong use, nothing to audit, or it did not come to its end
+    NOT_WHOLE = 3  # no alarm, but not everything could be read or judged
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for.
+
+    Attributes:
+        records: the root of the streams.
+        out: where the results go.
+        since: first day to judge; None: all days that there are.
+        until: last day to judge; None with `since`.
+        as_of: later records are left out, and silence is measured against this moment; None: all
+            records, and when the newest file was written, but not after the last day that there is.
+        grace: how long a message without an end is in flight, not lost.
+        reach: how many days before `since` records are read from; None: all.
+    """
+
+    records: str
+    out: str
+    since: date | None = None
+    until: date | None = None
+    as_of: datetime | None = None
+    grace: timedelta = GRACE
+    reach: int | None = None
+
+
+def requested(  # noqa: C901 - one check after the other
+    records: str,
+    *,
+    day: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    out: str | None = None,
+    as_of: str | None = None,
+    grace: float = GRACE.total_seconds(),
+    reach: int | None = None,
+) -> Request:
+    """What a command line asks for; `grace` in seconds.
+
+    Raises:
+        CannotAudit: it cannot be asked for.
+    """
+    if day is not None:
+        if since is not None or until is not None:
+            raise CannotAudit("--day and --from/--to exclude each other: leave one of them out.")
+        since = until = day
+    if (since is None) != (until is None):
+        raise CannotAudit("--from and --to belong together: give both, or --day.")
+    try:
+        first = None if since is None else date.fromisoformat(since)
+        last = None if until is None else date.fromisoformat(until)
+        moment = None if as_of is None else datetime.fromisoformat(as_of)
+    except ValueError as error:
+        raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
+    if first is not None and last is not None and first > last:
+        raise CannotAudit(f"--from {first} is after --to {last}: exchange them.")
+    if moment is not None and moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    for one in (first, last, moment):
+        if one is not None and not 2000 <= one.year < 2100:
+            raise CannotAudit(f"Of {one} no records are kept.")
+    if not 0 <= grace <= _LONGEST.total_seconds():
+        raise CannotAudit(f"--grace {grace:g} is no number of seconds to wait for.")
+    if reach is not None and not 0 <= reach <= _LONGEST.days:
+        raise CannotAudit(f"--reach {reach} is no number of days.")
+    return Request(
+        records,
+        out or records.rstrip("/") + "/audit",
+        first,
+        last,
+        moment,
+        timedelta(seconds=grace),
+        reach,
+    )
+
+
+def audit(
+    spark: SparkSession, request: Request, say: Callable[[str], None] | None = None
+) -> dict[str, Any]:
+    """Judge, write the results, and return the summary.
+
+    Args:
+        spark: the session.
+        request: what is asked for.
+        say: told how far it is, if that takes long.
+
+    Raises:
+        CannotAudit: there is nothing to audit, or the audit did not come to its end.
+    """
+    request = replace(request, out=_absolute(request.out))
+    try:
+        configured(spark)
+        listing = _listing(spark, request)
+        _span(request, listing)
+        refuse_others(spark, request.out)
+        _begin(spark, request)
+        with told_how_far(spark, listing, say):
+            return _Audit(spark, request, listing).summary()
+    except (PySparkException, Py4JError) as error:
+        raise CannotAudit(f"The audit did not come to its end: {first_line(error)}") from error
+    except OSError as error:
+        raise CannotAudit(f"The audit did not come to its end: {error}") from error
+
+
+def _begin(spark: SparkSession, request: Request) -> None:
+    """Put the last result away: a run that does not end leaves no clean one behind."""
+    began = _now()
+    unfinished = {
+        "version": VERSION,
+        "sentence": f"The audit that began at {began} has not come to its end.",
+        "exit_status": int(Status.NOT_AUDITED),
+        "generated_at": began,
+        "records": request.records,
+    }
+    write_json(spark, f"{request.out}/summary.json", unfinished)
+    forget(spark, f"{request.out}/report.html")
+
+
+def _listing(spark: SparkSession, request: Request) -> Listing:
+    listing = list_records(spark, request.records, request.out)
+    if request.since is None or request.reach is None:
+        return listing
+    oldest = request.since - timedelta(days=min(request.reach, (request.since - _FIRST).days))
+    files = tuple(file for file in listing.files if file.day >= oldest)
+    if not files:
+        raise CannotAudit(f"Nothing to audit in {request.records} since {oldest}.")
+    return Listing(files, listing.unread, listing.modified)
+
+
+def message_rows(
+    rows: DataFrame,
+    request: Request,
+    listing: Listing,
+    unread: Mapping[str, frozenset[date]] | None = None,
+    newest: int | None = None,
+) -> DataFrame:
+    """The whole judgement as one plan with one shuffle: records in, a row per message id out.
+
+    Args:
+        rows: the records.
+        request: what is asked for.
+        listing: what they are of.
+        unread: the days of each stream on which something could not be read.
+        newest: when the newest record was written (ms), if the files do not tell.
+    """
+    since, until = _span(request, listing)
+    span = None
+    if request.since is not None:
+        span = (_midnight(since), _midnight(until + timedelta(days=1)))
+    coverage = Coverage.of({name: listing.days_of(name) for name in STREAMS}, unread or {})
+    grace_ms = int(request.grace.total_seconds() * 1000)
+    numbers = per_message(narrow(rows, request.since, request.until), span)
+    return judged(numbers, coverage, _as_of(request, listing, newest), grace_ms)
+
+
+@dataclass(slots=True)
+class _Audit:
+    """One audit: what it has found out of its records so far.
+
+    A pass judges everything as if all were well, and finds whether it was. If not, what it found
+    goes into the next: which files are to be read byte by byte, on which days something could not
+    be read, that ids have to be looked up, how new the newest record is.
+    """
+
+    spark: SparkSession
+    request: Request
+    listing: Listing
+    bad: Quarantine = NOTHING_UNREAD
+    looked: bool = False
+    known_ids: bool = False
+    newest: int | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Pass after pass, then the results and their summary."""
+        for _ in range(_MOST_PASSES):
+            try:
+                messages, told = self._pass()
+                if not self._has_learned(told):
+                    return self._results(messages, told)
+            except (PySparkException, Py4JJavaError) as error:
+                # A column that breaks a reader is first read where it is asked for.
+                self.listing = without_broken(self.spark, self.listing, error)
+                self.looked = False
+        raise CannotAudit("What is below the records' root changes while it is read: try again.")
+
+    def _rows(self) -> DataFrame:
+        rows = records(self.spark, self.listing.files)
+        if self.request.as_of is not None:
+            rows = before(rows, self.request.as_of)
+        return with_known_ids(rows) if self.known_ids else rows
+
+    def _pass(self) -> tuple[DataFrame, dict[str, Any]]:
+        """Judge, write the messages, and tell what was seen on the way."""
+        rows = self._rows()
+        judgement = message_rows(rows, self.request, self.listing, self.bad.days, self.newest)
+        since, until = _span(self.request, self.listing)
+        in_range = self._in_range()
+        seen = Observation()
+        unattributed = F.col("message_id").isNull()
+        late = ~unattributed & F.col("touched") & ~in_range
+        observed = judgement.observe(
+            seen,
+            F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
+            F.coalesce(F.sum("quarantined"), F.lit(0)).alias("quarantined"),
+            F.max("seen_at").alias("newest"),
+            F.count_if("unresolved").alias("unresolved"),
+            _days_where(~unattributed & in_range).alias("days"),
+            _days_where(late).alias("late_days"),
+            _days_where(late & F.col("verdict").isin(*ALARMS)).alias("late_alarms"),
+            _days_where(late & ~F.col("judged")).alias("late_unjudged"),
+        )
+        folder = f"{self.request.out}/messages"
+        held = days_held(self.spark, folder)
+        messages = observed.where(F.col("message_id").isNotNull() & in_range).drop(*INTERNAL)
+        whole = self.request.since is None
+        write_days(messages, folder, whole=whole, schema=judgement.schema)
+        told = seen.get
+        if not whole:
+            gone = {day for day in held if since <= day <= until} - _dates(told["days"])
+            empty_days(folder, messages, gone)
+            empty_days(f"{self.request.out}/days", summary.by_day(messages), gone)
+        return _written(self.spark, folder, messages, in_range), told
+
+    def _in_range(self) -> Column:
+        if self.request.since is None:
+            return F.lit(True)
+        return F.col("day").between(*_span(self.request, self.listing))
+
+    def _has_learned(self, told: dict[str, Any]) -> bool:
+        """Whether there is something that this pass did not know."""
+        learned = False
+        if not self.looked:
+            self.looked = True
+            learned = self._looked_for_bad_lines(told["quarantined"])
+        if told["unresolved"] and not self.known_ids:
+            learned = self.known_ids = True
+        newest = told["newest"]
+        known = _as_of(self.request, self.listing, self.newest)
+        if newest is not None and _as_of(self.request, self.listing, newest) > known:
+            self.newest = newest
+            learned = True
+        return learned
+
+    def _looked_for_bad_lines(self, lines: int) -> bool:
+        """Whether a line or a file could not be read, so that all has to be judged with that."""
+        since = self.request.since
+        files = tuple(f for f in self.listing.files if since is None or f.day >= since)
+        asked: tuple[File, ...] = ()
+        if lines:
+            named = files_with_bad_lines(self.spark, files)
+            careful = frozenset(
+                readable(file.path)
+                for file in files
+                if readable(file.path) in named and is_to_be_taken_apart(file)
+            )
+            self.listing = self.listing.carefully(careful)
+            asked = tuple(f for f in self.listing.files if readable(f.path) in named)
+        folder = f"{self.request.out}/quarantine"
+        self.bad = quarantine(self.spark, self.listing, asked, since, folder)
+        return bool(lines or self.bad.days)
+
+    def _results(self, messages: DataFrame, told: dict[str, Any]) -> dict[str, Any]:
+        """Write everything else."""
+        spark, request, listing, bad = self.spark, self.request, self.listing, self.bad
+        span = _span(request, listing)
+        by_day = summary.by_day(messages)
+        day_rows = sorted((row.asDict() for row in by_day.collect()), key=itemgetter("day"))
+        # As JSON: rows of Python's would start a Python worker to be taken apart.
+        told_days = F.from_json(F.lit(json.dumps(day_rows, default=str)), ArrayType(by_day.schema))
+        write_days(
+            spark.range(1).select(F.inline(told_days)),
+            f"{request.out}/days",
+            whole=request.since is None,
+        )
+        numbers = messages.agg(*columns(gap_columns() | summary.latency_columns()))
+        row = numbers.collect()[0].asDict()
+        verdicts = {name: sum(row[name] for row in day_rows) for name in VERDICTS}
+        alarms_total = sum(verdicts[name] for name in ALARMS)
+        unjudged = sum(row["unjudged"] for row in day_rows)
+        days = summary.days_told(day_rows, listing, span)
+        late_alarms, late_unjudged = (
+            [day.isoformat() for day in sorted(_dates(told[name]))]
+            for name in ("late_alarms", "late_unjudged")
+        )
+        unseen = summary.not_looked_at(listing, span, request.as_of)
+        unseen += [
+            f"{day['day']}: sent is there in part only." for day in day_rows if day["unsent"]
+        ]
+        unseen += [
+            f"{day}: messages that have late records could not be judged." for day in late_unjudged
+        ]
+        if alarms_total or late_alarms:
+            status = Status.ALARMS
+        else:
+            status = Status.NOT_WHOLE if unjudged or bad.lines or unseen else Status.CLEAN
+        cannot_judge = [*dict.fromkeys(s for d in days for s in d["cannot_judge"]), *unseen]
+        result = {
+            "version": VERSION,
+            "from": span[0].isoformat(),
+            "to": span[1].isoformat(),
+            "generated_at": _now(),
+            "sentence": summary.sentence(verdicts, unjudged, bad.lines, late_alarms, unseen),
+            "exit_status": int(status),
+            "records": request.records,
+            "messages": sum(verdicts.values()),
+            "totals": summary.totals(day_rows, listing, told["failed"]),
+            "verdicts": verdicts,
+            "days": days,
+            "gaps": gaps(messages, row, self._deliveries),
+            "latency": summary.latency(row),
+            "alarms": summary.alarms(messages, self._rows()) if alarms_total else [],
+            "alarms_total": alarms_total,
+            "quarantine": {
+                "lines": bad.lines,
+                "by_reason": bad.by_reason,
+                "examples": bad.examples,
+            },
+            "cannot_judge": cannot_judge[:_MOST_TOLD],
+            "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
+            "late_alarms": late_alarms,
+        }
+        write_json(spark, f"{request.out}/summary.json", result)
+        return result
+
+    def _deliveries(self) -> DataFrame:
+        if self.known_ids:
+            return self._rows()
+        files = tuple(file for file in self.listing.files if file.stream == "deliveries")
+        rows = records(self.spark, files, located=self.request.as_of is not None)
+        return rows if self.request.as_of is None else before(rows, self.request.as_of)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def _absolute(out: str) -> str:
+    out = out.rstrip("/") or "/"
+    return out if is_uri(out) else os.path.abspath(out)  # noqa: PTH100 - links stay
+
+
+def _span(request: Request, listing: Listing) -> tuple[date, date]:
+    """The days that are judged.
+
+    Raises:
+        CannotAudit: all of them are later than `as_of`.
+    """
+    days = listing.days()
+    since = request.since or min(days)
+    if request.as_of is not None and _midnight(since) >= request.as_of.timestamp() * 1000:
+        raise CannotAudit(f"--as-of {request.as_of} is before {since}, the first day to judge.")
+    if request.since is not None and request.until is not None:
+        return request.since, request.until
+    until = max(days)
+    if request.as_of is not None:
+        until = min(until, (request.as_of - timedelta(milliseconds=1)).astimezone(UTC).date())
+    return since, until
+
+
+def _as_of(request: Request, listing: Listing, newest: int | None) -> int:
+    """The moment (ms) that silence is measured against.
+
+    A restored file may be older than its records, so the newest record is a lower bound.
+    """
+    if request.as_of is not None:
+        return int(request.as_of.timestamp() * 1000)
+    last = _midnight(max(listing.days()) + timedelta(days=1))
+    return min(last, max(newest or 0, int(listing.modified.timestamp() * 1000)))
+
+
+def _days_where(condition: Column) -> Column:
+    return F.concat_ws(" ", F.collect_set(F.when(condition, F.col("day").cast("string"))))
+
+
+def _dates(text: str) -> set[date]:
+    return {date.fromisoformat(day) for day in text.split()}
+
+
+_FIRST: Final = date(2000, 1, 1)
+
+
+def _midnight(day: date) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
+
+
+def _written(spark: SparkSession, folder: str, schema_of: DataFrame, in_range: Column) -> DataFrame:
+    """The messages as they were written, so that nothing is judged twice."""
+    schema = schema_of.schema
+    reader = spark.read.schema(schema).option("basePath", folder)
+    return reader.parquet(as_argument(folder)).where(in_range)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the audit from a command line; see `Status` for the exit status."""
+    guard_standard_streams()
+    arguments = _parser().parse_args(argv)
+    try:
+        request = requested(
+            arguments.records,
+            day=arguments.day,
+            since=arguments.since,
+            until=arguments.until,
+            out=arguments.out,
+            as_of=arguments.as_of,
+            grace=arguments.grace,
+            reach=arguments.reach,
+        )
+        spark = spark_session("actonce-audit", brief=is_small(request.records))
+        result = audit(spark, request, lambda said: _err(f"audit: {said}"))
+    except CannotAudit as error:
+        _err(f"audit: {error}")
+        return int(Status.NOT_AUDITED)
+    except Exception as error:  # noqa: BLE001 - a traceback would end with the status of an alarm
+        _err(f"audit: it did not come to its end: {type(error).__name__}: {first_line(error)}")
+        return int(Status.NOT_AUDITED)
+    if arguments.json:
+        sys.stdout.write(json_text(result) + "\n")
+    else:
+        sys.stdout.write(result["sentence"] + "\n")
+    return int(result["exit_status"])
+
+
+def _err(said: str) -> None:
+    sys.stderr.write(f"{said}\n")
+    sys.stderr.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m pipeline.audit", description="Say what happened to each message."
+    )
+    parser.add_argument("records", metavar="RECORDS", help="the root of the streams")
+    parser.add_argument("--day", metavar="D", help="judge one UTC day, YYYY-MM-DD")
+    parser.add_argument("--from", dest="since", metavar="D", help="first day to judge")
+    parser.add_argument("--to", dest="until", metavar="D", help="last day to judge")
+    parser.add_argument("--out", metavar="DIR", help="where the results go (RECORDS/audit)")
+    parser.add_argument(
+        "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"
+    )
+    parser.add_argument(
+        "--grace", metavar="SECONDS", type=float, default=GRACE.total_seconds(),
+        help="a message without an end is in flight for so long, then lost (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reach", metavar="DAYS", type=int, help="read records of so many days before"
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary")
+    return parser

@@ -1,0 +1,426 @@
+"""Which files there are: `<root>/<stream>/dt=YYYY-MM-DD/<anything>`.
+
+Whatever lies below the root is listed here once: to be read, or with the reason why it is not.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql.utils import is_remote
+
+from pipeline.audit.streams import STREAMS
+from pipeline.errors import CannotAudit
+
+PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
+"""In the path of a file that is read: its stream and its day. The last such place: the root's own
+path may hold another, and below its day's folder no file that is read has one."""
+DAY: Final = "substring_index(substring_index(file, '/dt=', -1), '/', 1)"
+"""The same day, as SQL that costs less than a pattern."""
+_PLACE_BELOW: Final = re.compile(r"([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/(?!(?:.*/)?dt=)", re.DOTALL)
+_MANIFEST: Final = re.compile(r"/AWSDynamoDB/.*manifest-(summary|files)\.(json|md5|checksum)$")
+_CHECKSUM: Final = re.compile(r"^(.*?)\.([^/]*)\.crc$", re.DOTALL)
+_HIDDEN: Final = re.compile(r"(^|/)[_.]")
+RESULTS: Final = re.compile(
+    r"(messages|days)/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
+    r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?)$"
+    r"|(messages|days|quarantine)/(_temporary|\.spark-staging-[^/]*)/.*$"
+    r"|\.?(summary\.json|report\.html)(\.crc)?$"
+)
+"""In the results' folder: what an audit writes."""
+_EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
+
+_SMALL = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
+
+
+class Kind(StrEnum):
+    """How a file is read."""
+
+    TEXT = "text"  # its name tells Spark what it is
+    PARQUET = "parquet"
+    BYTES = "bytes"  # looked at byte by byte: no telling name, or something is wrong with it
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of records; `day` is its folder's, on which they arrived."""
+
+    path: str
+    stream: str
+    day: date
+    kind: Kind
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What is not read, and why; whose it may be, and of which day, as far as its path tells."""
+
+    path: str
+    reason: str
+    stream: str | None = None
+    day: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of records.
+
+    Attributes:
+        files: those to read.
+        unread: those that are not.
+        modified: when the newest file of records was written.
+    """
+
+    files: tuple[File, ...]
+    unread: tuple[Unread, ...]
+    modified: datetime
+    _days: dict[str, frozenset[date]] = field(default_factory=dict, repr=False, compare=False)
+
+    def days(self) -> frozenset[date]:
+        """Days that any stream has a file for."""
+        return frozenset().union(*(self.days_of(stream) for stream in STREAMS))
+
+    def days_of(self, stream: str) -> frozenset[date]:
+        """Days that the stream has a file for."""
+        if stream not in self._days:
+            days = frozenset(file.day for file in self.files if file.stream == stream)
+            self._days[stream] = days
+        return self._days[stream]
+
+    def carefully(self, paths: frozenset[str]) -> "Listing":
+        """The same with these files, as `readable` has them, to be read byte by byte."""
+        files = tuple(
+            replace(file, kind=Kind.BYTES) if readable(file.path) in paths else file
+            for file in self.files
+        )
+        return Listing(files, self.unread, self.modified)
+
+    def without(self, reasons: dict[str, str]) -> "Listing":
+        """The same without these files, as `readable` has them, each with its reason."""
+        unread = tuple(
+            Unread(file.path, reasons[readable(file.path)], file.stream, file.day)
+            for file in self.files
+            if readable(file.path) in reasons
+        )
+        files = tuple(file for file in self.files if readable(file.path) not in reasons)
+        return Listing(files, self.unread + unread, self.modified)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Something below a root: `below` is its path from there on."""
+
+    path: str
+    below: str
+    size: int = 0
+    modified: int = 0
+    problem: str | None = None
+
+
+def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
+    """List the records below `root`, a folder or a URI that Spark knows.
+
+    A link is followed. What this process may not read, what no path can name and what lies in no
+    stream's day is listed as unread; only what an audit has written into `out` is neither.
+
+    Args:
+        spark: the session; its file systems are listed where `root` is not a folder here.
+        root: the root of the streams.
+        out: the results' folder.
+
+    Raises:
+        CannotAudit: there is no such folder, or no record in it.
+    """
+    found = sorted(_everything(spark, root), key=lambda one: one.path)
+    names = frozenset(one.below for one in found)
+    results = _results_below(root, out, names)
+    files: list[File] = []
+    unread: list[Unread] = []
+    modified = 0
+    for one in found:
+        place = _PLACE_BELOW.match(one.below)
+        day = _day(place[2]) if place else None
+        stream = place[1] if place and place[1] in STREAMS and day else None
+        problem = one.problem or _problem(one, stream)
+        if _is_no_record(one, stream, names) or _is_result(one.below, results):
+            continue
+        if stream and day and not problem:
+            files.append(File(one.path, stream, day, _kind(one.path), one.size))
+            modified = max(modified, one.modified)
+        else:
+            reason = problem or "misplaced_file"
+            whose = stream or _some_stream(one.below)
+            unread.append(Unread(one.path, reason, whose, day or _some_day(one.below)))
+    if not files:
+        raise CannotAudit(
+            f"Nothing to audit in {root}: there is no file at <stream>/dt=YYYY-MM-DD/ for any of "
+            f"the streams {', '.join(STREAMS)} that can be read."
+            + (f" Not read: {readable(unread[0].path)} ({unread[0].reason})." if unread else "")
+        )
+    return Listing(tuple(files), tuple(unread), datetime.fromtimestamp(modified / 1000, UTC))
+
+
+def _problem(one: "_Found", stream: str | None) -> str | None:
+    """Why this is not read."""
+    name = one.below.lower()
+    if stream is None:
+        return "misplaced_file"
+    if _HIDDEN.search(one.below):
+        return "hidden_file"  # Hadoop passes over it in silence
+    if one.size == 0 and name.endswith(".gz"):
+        return "truncated_gzip"
+    return "corrupt_parquet" if one.size == 0 and name.endswith(".parquet") else None
+
+
+def _is_no_record(one: "_Found", stream: str | None, names: frozenset[str]) -> bool:
+    """Whether others than people left it there: an export's list, a mark, a file's checksum."""
+    if one.problem:
+        return False
+    checksum = _CHECKSUM.match(one.below)
+    return bool(
+        (one.size == 0 and (_HIDDEN.search(one.below) or one.below.endswith("_$folder$")))
+        or (stream == "effects" and _MANIFEST.search(one.path) is not None)
+        or (checksum is not None and checksum[1] + checksum[2] in names)
+    )
+
+
+def _results_below(root: str, out: str, names: frozenset[str]) -> tuple[str, ...]:
+    """The folders below the root that hold an audit's results, this one's and earlier ones'."""
+    folders = {name.removesuffix("summary.json") for name in names if _is_summary(name)}
+    if is_uri(root) or is_uri(out):
+        below = out.rstrip("/") + "/"
+        top = root.rstrip("/") + "/"
+        inside = below.removeprefix(top) if below.startswith(top) else None
+    else:
+        below = os.path.relpath(os.path.realpath(out or "."), os.path.realpath(root))
+        inside = None if below.startswith("..") or not out else below + "/"
+    if inside is not None:
+        folders.add("" if inside == "./" else inside)
+    return tuple(sorted(folders))
+
+
+def _is_summary(name: str) -> bool:
+    return (name == "summary.json" or name.endswith("/summary.json")) and not _PLACE_BELOW.match(
+        name
+    )
+
+
+def _is_result(below: str, results: tuple[str, ...]) -> bool:
+    return any(
+        below.startswith(folder) and RESULTS.match(below[len(folder) :]) for folder in results
+    )
+
+
+def is_small(root: str) -> bool:
+    """Whether `root` is a folder here with so little in it that starting is most of the work."""
+    return not is_uri(root) and sum(one.size for one in _local(root)) < _SMALL
+
+
+def is_uri(place: str) -> bool:
+    """Whether a place is named by a URI, which Spark knows; otherwise it is a path here."""
+    return "://" in place
+
+
+def files_below(spark: SparkSession, folder: str) -> list[str]:
+    """The paths of all files below a folder, from there on; none if there is no folder."""
+    try:
+        return [one.below for one in _everything(spark, folder)]
+    except CannotAudit:
+        return []
+
+
+def _everything(spark: SparkSession, root: str) -> list[_Found]:
+    here = re.sub(r"^file:/+", "/", root)
+    if not is_uri(here):
+        if not Path(here).is_dir():
+            raise CannotAudit(f"{root} cannot be read: there is no such folder.")
+        return list(_local(here))
+    bucket = re.match(r"s3[an]?://([^/]+)/?(.*)$", root)
+    if not is_remote():
+        return _in_hadoop(spark, root)
+    return _in_bucket(root, bucket[1], bucket[2]) if bucket else _listed(spark, root)
+
+
+def _local(root: str) -> Iterator[_Found]:
+    """Each file of a folder here, links followed, and what cannot be looked at."""
+    base = os.path.abspath(root)  # noqa: PTH100 - a link's own name is what its files go by
+    return _walk(base, "", frozenset())
+
+
+def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[_Found]:
+    real = os.path.realpath(folder)
+    if real in above:
+        yield _named(folder, below.rstrip("/"), problem="circular_link")
+        return
+    try:
+        with os.scandir(folder) as entries:
+            inside = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        yield _named(folder, below.rstrip("/"), problem="unreadable_folder")
+        return
+    for entry in inside:
+        name = below + entry.name
+        try:
+            if entry.is_dir():
+                yield from _walk(entry.path, name + "/", above | {real})
+                continue
+            status = entry.stat()
+        except OSError:
+            yield _named(entry.path, name, problem="broken_link")
+            continue
+        if not entry.is_file():
+            yield _named(entry.path, name, problem="not_a_file")
+        elif not os.access(entry.path, os.R_OK):
+            yield _named(entry.path, name, problem="unreadable_file")
+        else:
+            yield _named(entry.path, name, status.st_size, int(status.st_mtime * 1000))
+
+
+def _named(
+    path: str, below: str, size: int = 0, modified: int = 0, problem: str | None = None
+) -> _Found:
+    """A file here; a name that Java cannot take is a problem."""
+    told = path.encode("utf-8", "backslashreplace").decode("utf-8")
+    if told != path or _UNNAMEABLE in below:
+        problem = problem or "unreadable_name"
+    below = below.encode("utf-8", "backslashreplace").decode("utf-8")
+    return _Found(f"file://{told}", below, size, modified, problem)
+
+
+_UNNAMEABLE: Final = ":"  # Hadoop's own file system here takes it for a scheme's end
+
+
+def _in_hadoop(spark: SparkSession, root: str) -> list[_Found]:
+    """By Hadoop's file systems themselves: Spark tells neither of empty nor of hidden files."""
+    context: Any = spark.sparkContext
+    hadoop = context._jvm.org.apache.hadoop  # noqa: SLF001 - Spark has no public name for it
+    place = hadoop.fs.Path(root)
+    try:
+        system = place.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+        top = system.getFileStatus(place).getPath().toString().rstrip("/") + "/"
+        listed = system.listFiles(place, True)
+        found = []
+        while listed.hasNext():
+            path, size, modified = _of_status(listed.next())
+            found.append(_Found(path, path.removeprefix(top), size, modified))
+    except Exception as error:
+        if "java" not in type(error).__name__.lower() and not hasattr(error, "java_exception"):
+            raise
+        raise CannotAudit(f"{root} cannot be read: {first_line(error)}") from error
+    return found
+
+
+_STATUS: Final = re.compile(
+    r"[^{]*\{path=(.*); isDirectory=false; length=(\d+);.*?; modification_time=(\d+);", re.DOTALL
+)
+
+
+def _of_status(status: Any) -> tuple[str, int, int]:
+    """Path, size and time of change (ms); by one call, for each costs a tenth of a millisecond."""
+    if told := _STATUS.match(status.toString()):
+        return told[1], int(told[2]), int(told[3])
+    path = str(status.getPath().toString())
+    return path, int(status.getLen()), int(status.getModificationTime())
+
+
+def _in_bucket(root: str, bucket: str, prefix: str) -> list[_Found]:
+    """For a client of Spark Connect, which has no Hadoop."""
+    import boto3
+
+    prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
+    scheme = root.split("://", 1)[0]
+    pages = boto3.client("s3").get_paginator("list_objects_v2")
+    return [
+        _Found(
+            f"{scheme}://{bucket}/{item['Key']}",
+            item["Key"].removeprefix(prefix),
+            item["Size"],
+            int(item["LastModified"].timestamp() * 1000),
+        )
+        for page in pages.paginate(Bucket=bucket, Prefix=prefix)
+        for item in page.get("Contents", [])
+        if not item["Key"].endswith("/")
+    ]
+
+
+def _listed(spark: SparkSession, root: str) -> list[_Found]:
+    try:
+        rows = (
+            spark.read.format("binaryFile")
+            .option("recursiveFileLookup", "true")
+            .load(root)
+            .select("path", "length", F.unix_millis("modificationTime").alias("modified"))
+            .collect()
+        )
+    except AnalysisException as error:
+        raise CannotAudit(f"{root} cannot be read: {first_line(error)}") from error
+    found = []
+    for row in rows:
+        below = re.sub(r"^.*?/(?=[a-z_]+/dt=\d{4})", "", row["path"])
+        found.append(_Found(row["path"], below, row["length"], row["modified"]))
+    return found
+
+
+def readable(path: str) -> str:
+    """A path as a person writes it."""
+    return re.sub(r"^file:/+", "/", path)
+
+
+def file_path() -> Column:
+    """Of each row, its file as it is listed; Spark itself tells it percent-encoded.
+
+    What decodes here takes a plus sign for a blank, which it is in no path.
+    """
+    encoded = F.replace("_metadata.file_path", F.lit("+"), F.lit("%2B"))
+    return F.url_decode(encoded).alias("file")
+
+
+def as_argument(path: str) -> str:
+    """A path as an argument of a reader, which would take it for a pattern."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
+def first_line(error: Exception) -> str:
+    """What an error says first."""
+    said = getattr(error, "java_exception", None)
+    return str(error if said is None else said.toString()).split("\n", 1)[0]
+
+
+def _day(text: str) -> date | None:
+    """A folder's day; none for one that no record can be of."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if _EARLIEST <= day <= _LATEST else None
+
+
+def _some_stream(below: str) -> str | None:
+    """The stream that a path names in whatever place, if it is one only."""
+    named = {part for part in below.split("/") if part in STREAMS}
+    return named.pop() if len(named) == 1 else None
+
+
+def _some_day(below: str) -> date | None:
+    """The day that a path names in whatever way, if it is one only."""
+    days = {day for text in _A_DAY.findall(below) if (day := _day(text))}
+    return days.pop() if len(days) == 1 else None
+
+
+_A_DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
+
+
+def _kind(path: str) -> Kind:
+    name = path.rsplit("/", 1)[1].lower()
+    if name.endswith(".parquet"):
+        return Kind.PARQUET
+    return Kind.TEXT if name.endswith((".jsonl", ".json", ".gz")) else Kind.BYTES

@@ -1,0 +1,122 @@
+"""Lines that are no records: where each is, and why."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.audit.layout import (
+    PLACE,
+    File,
+    Kind,
+    Listing,
+    as_argument,
+    is_uri,
+    readable,
+)
+from pipeline.audit.reading import records
+from pipeline.audit.sql import worked_out
+from pipeline.audit.streams import STREAMS
+
+MAX_EXAMPLES = 100
+LARGEST_BY_BYTES: Final = 2**30
+"""A file that is read byte by byte is held in memory; lines of a larger one get no numbers."""
+_SHOWN = 200  # characters of a line that are kept
+_OF_ANOTHER: Final = frozenset({"not_a_record", "missing_field", "unknown_value", "wrong_type"})
+"""Reasons for which a line may be one of another stream, put into the wrong folder."""
+_TABLE: Final = "file string, line long, reason string, text string"
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """What was not read.
+
+    Attributes:
+        by_reason: how many lines and files, by the reason.
+        examples: the first of them.
+        days: of each stream, the days of which something may not have been read.
+    """
+
+    by_reason: dict[str, int] = field(default_factory=dict)
+    examples: list[dict[str, Any]] = field(default_factory=list)
+    days: dict[str, frozenset[date]] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> int:
+        """How many there are."""
+        return sum(self.by_reason.values())
+
+
+NOTHING_UNREAD: Final = Quarantine()
+
+
+def files_with_bad_lines(spark: SparkSession, files: tuple[File, ...]) -> frozenset[str]:
+    """The files, as `readable` has them, that hold a line that is no record.
+
+    Spark's reader is quick, and decides only that a file is well. Where it is not, the other one
+    decides what was read, and nothing is counted by both.
+    """
+    told = _bad_lines(spark, files).select("file").distinct().collect()
+    return frozenset(readable(row.file) for row in told)
+
+
+def is_to_be_taken_apart(file: File) -> bool:
+    """Whether a file with a bad line is read byte by byte from then on."""
+    return file.kind is Kind.TEXT and file.size <= LARGEST_BY_BYTES
+
+
+def _bad_lines(spark: SparkSession, files: tuple[File, ...]) -> DataFrame:
+    rows = worked_out(records(spark, files), "file", "line", "problem", "text")
+    return rows.where("problem IS NOT NULL")
+
+
+def quarantine(
+    spark: SparkSession, listing: Listing, asked: tuple[File, ...], since: date | None, folder: str
+) -> Quarantine:
+    """What of the listing is not read; the lines among it are written to `folder`.
+
+    Args:
+        spark: the session.
+        listing: what is unread of it from `since` on, or in no stream's day, is told.
+        asked: the files that hold bad lines; none: nothing is read, and none of an earlier run
+            stays behind.
+        since: the first day.
+        folder: of the lines.
+    """
+    unread = [one for one in listing.unread if since is None or one.day is None or one.day >= since]
+    by_reason: dict[str, int] = {}
+    days: dict[str, set[date]] = {stream: set() for stream in STREAMS}
+    for one in unread:
+        by_reason[one.reason] = by_reason.get(one.reason, 0) + 1
+        for stream in (one.stream,) if one.stream else STREAMS:
+            days[stream] |= {one.day} if one.day else listing.days()
+    examples = [{"file": readable(one.path), "line": None, "reason": one.reason} for one in unread]
+    if asked:
+        (
+            _bad_lines(spark, asked)
+            .selectExpr(
+                "file", "line", "problem AS reason", f"substring(text, 1, {_SHOWN}) AS text"
+            )
+            .write.mode("overwrite")
+            .json(folder)
+        )
+        table = spark.read.schema(_TABLE).json(as_argument(folder))
+        for row in table.groupBy("reason").count().collect():
+            by_reason[row["reason"]] = by_reason.get(row["reason"], 0) + row["count"]
+        for row in table.select("file", "reason").distinct().collect():
+            place = re.search(PLACE, row["file"])
+            if place:
+                whose = STREAMS if row["reason"] in _OF_ANOTHER else (place[1],)
+                for stream in whose:
+                    days[stream].add(date.fromisoformat(place[2]))
+        examples += [
+            {"file": readable(row["file"]), "line": row["line"], "reason": row["reason"]}
+            for row in table.orderBy("file", "line").limit(MAX_EXAMPLES).collect()
+        ]
+    elif is_uri(folder) or Path(folder).exists():
+        spark.range(0).write.mode("overwrite").json(folder)
+    told = {stream: frozenset(which) for stream, which in days.items() if which}
+    return Quarantine(by_reason, examples[:MAX_EXAMPLES], told)

@@ -1,0 +1,135 @@
+"""All streams' records, out of all their files."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+
+from pipeline.audit.layout import DAY, File, Kind, Listing, as_argument, readable
+from pipeline.audit.lines import broken_files, careful_lines, plain_lines
+from pipeline.audit.records import parquet_records, parquet_schema, text_records
+from pipeline.audit.sql import worked_out
+from pipeline.audit.streams import STREAMS, Code
+
+
+def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = True) -> DataFrame:
+    """The records of the files; see `records.text_records` for the columns.
+
+    Args:
+        spark: the session.
+        files: what to read.
+        located: whether records out of Parquet say in which `file` they are.
+    """
+
+    def of(kind: Kind, streams: Sequence[str] = STREAMS) -> list[str]:
+        return [file.path for file in files if file.kind is kind and file.stream in streams]
+
+    parts = []
+    for stream in STREAMS:
+        if paths := of(Kind.PARQUET, [stream]):
+            table = spark.read.schema(parquet_schema(stream)).parquet(*map(as_argument, paths))
+            parts.append(parquet_records(table, stream, located=located))
+    lines = []
+    if paths := of(Kind.TEXT):
+        lines.append(plain_lines(spark, paths))
+    if paths := of(Kind.BYTES):
+        lines.append(careful_lines(spark, paths))
+    if lines:
+        parts.append(text_records(reduce(DataFrame.union, lines)))
+    return reduce(DataFrame.union, parts)
+
+
+def before(rows: DataFrame, moment: datetime) -> DataFrame:
+    """The records that were there before a moment, and those without a time of their own.
+
+    What arrived on an earlier day was there, whatever its own clock said. Later ones stay as rows
+    that tell nothing. Spark would work out a filter's columns once more, below the projection that
+    makes them; an aggregate passes such rows over.
+    """
+    arrived_before = f"coalesce({DAY} < '{moment.astimezone(UTC).date()}', false)"
+    later = f"at >= {int(moment.timestamp() * 1000)} AND NOT {arrived_before}"
+    return rows.withColumns(
+        {
+            name: F.expr(f"CASE WHEN {later} THEN NULL ELSE {name} END")
+            for name in ("message_id", "code", "at")
+        }
+    )
+
+
+def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame:
+    """What the aggregate needs, numbers but for the id.
+
+    Records that tell no message count on the days asked for only, and quarantined lines, which
+    have no time, if they lie there or in a later folder: they may be late. Others tell nothing (see
+    `before`). `late` says that a record of another day lies in the
+    folder of one of these.
+    """
+    if since is None or until is None:
+        return rows.selectExpr("message_id", "at", "code", "f1", "f2")
+    first, last = (
+        int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
+        for day in (since, until + timedelta(days=1))
+    )
+    return rows.selectExpr(
+        "message_id",
+        "at",
+        f"CASE WHEN code = {int(Code.QUARANTINED)} AND {DAY} < '{since}' THEN NULL "
+        f"WHEN message_id IS NULL AND NOT at BETWEEN {first} AND {last - 1} THEN NULL "
+        "ELSE code END AS code",
+        "f1",
+        "f2",
+        f"at < {first} AND coalesce({DAY} BETWEEN '{since}' AND '{until}', false) AS late",
+    )
+
+
+def with_known_ids(rows: DataFrame) -> DataFrame:
+    """The records, each under the id by which the starter knew its message.
+
+    A message is known by SQS's id where a record was written without its own, and by its hash
+    where an execution's event came without its input; a delivery tells what both stand for.
+    """
+    known = worked_out(rows, "message_id", "sqs_message_id", "code").where(
+        f"message_id IS NOT NULL AND code BETWEEN {int(Code.SENT)} AND {int(Code.FAILED)} "
+        "AND NOT startswith(message_id, 'sqs:')"
+    )
+    names = known.selectExpr(
+        "inline(array(struct(concat('sqs:', sqs_message_id) AS stands, message_id AS known), "
+        "struct(concat('sha256-', sha2(message_id, 256)) AS stands, message_id AS known)))"
+    )
+    # Of two messages with one SQS id, which there cannot be, neither is taken for the other.
+    names = (
+        names.where("stands IS NOT NULL")
+        .groupBy("stands")
+        .agg(F.min("known").alias("known"), F.max("known").alias("other"))
+        .where("known = other")
+        .select("stands", "known")
+    )
+    columns = rows.columns
+    joined = rows.join(names, on=rows["message_id"] == names["stands"], how="left")
+    return joined.selectExpr(
+        *(
+            f"coalesce(known, {name}) AS {name}" if name == "message_id" else name
+            for name in columns
+        )
+    )
+
+
+def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> Listing:
+    """The listing with the files that broke a job marked to be read byte by byte.
+
+    Looking for them costs a read of every compressed file, so it is done after a failure only.
+
+    Raises:
+        Exception: `error`, if no file is broken; it was something else.
+    """
+    suspects = [
+        file.path
+        for file in listing.files
+        if file.kind is not Kind.BYTES and file.path.lower().endswith((".gz", ".parquet"))
+    ]
+    broken = {readable(path) for path in broken_files(spark, suspects)} if suspects else set()
+    if not broken:
+        raise error
+    return listing.carefully(frozenset(broken))

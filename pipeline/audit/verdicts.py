@@ -1,0 +1,396 @@
+"""What a verdict is, and which a message has.
+
+One verdict per message; the first that holds, from the top:
+
+    performed_again    two different effects (an effect exported twice is one)          alarm
+    lost               accepted, and ended nowhere                                      alarm
+    contradiction      its records cannot all be true                                   alarm
+    conflict           its id came with another content, refused or (worse) accepted    alarm
+    awaiting_decision  its dead letter is posted and not answered
+    performed_once     one effect
+    rejected           an operator decided that it is not to happen
+    resolved           an operator decided that it needs no effect any more
+    refused            every delivery of it was refused, or failed until SQS gave it up
+    in_flight          none of these yet
+
+`conflict` stands above `performed_once` because one of two requests was *not* carried out, and
+somebody has to know; the row's `effects` tells that the other was.
+
+A message is `lost` if it has no effect, its dead letter does not wait, nobody rejected or resolved
+it, and either its execution is closed, or it was sent or started, has no execution and no refusal,
+and the newest record of all is more than the grace period younger than its last one. A running
+execution is in flight, however old. That a delivery was suppressed proves an execution, so one that
+is not seen began before the records did.
+
+A `contradiction` has one effect, and: it was rejected; or it was resolved before the effect; or
+its executions say twice that they performed it; or nothing ever asked for it.
+
+What cannot be told because a stream is missing, or could not be read, on the message's days is not
+guessed: the row says `judged` false, and it is never `lost`.
+
+Clocks: records of one execution, or of one dead letter, are compared with each other; an effect's
+only with the decision of a person, which takes longer than clocks differ.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from pipeline.audit.sql import columns
+from pipeline.audit.streams import REFUSED, STREAM_OF, STREAMS, Code
+
+VERDICTS: Final = (
+    "performed_once",
+    "performed_again",
+    "lost",
+    "contradiction",
+    "conflict",
+    "refused",
+    "awaiting_decision",
+    "rejected",
+    "resolved",
+    "in_flight",
+)
+ALARMS: Final = ("performed_again", "lost", "contradiction", "conflict")
+NAMES_LIVE_DAYS: Final = 90
+"""Step Functions remembers the name of an execution so long after its end."""
+_HALVES: Final = (1, 2)  # of a fingerprint
+_STATES: Final = 8  # a state's rank fits below its time
+_MOST_INTERVALS: Final = 100  # of a stream, in SQL
+
+Interval = tuple[date, date]
+"""Days, both ends included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Which stream was there when.
+
+    Attributes:
+        since: first day that any stream has a file for.
+        until: the last.
+        missing: days in between on which a stream has no file.
+        apart: those of them on which another stream has one.
+        unread: days of a stream on which something could not be read.
+        began: the first day of each stream.
+    """
+
+    since: date
+    until: date
+    missing: Mapping[str, tuple[Interval, ...]]
+    apart: Mapping[str, tuple[Interval, ...]]
+    unread: Mapping[str, tuple[Interval, ...]]
+    began: Mapping[str, date]
+
+    @staticmethod
+    def of(
+        of_stream: Mapping[str, frozenset[date]], unread: Mapping[str, frozenset[date]]
+    ) -> "Coverage":
+        """From the days of files that each stream has, and of what of them could not be read."""
+        days = frozenset[date]().union(*of_stream.values())
+        since, until = min(days), max(days)
+        return Coverage(
+            since,
+            until,
+            {name: _together(absent(of_stream[name], since, until)) for name in STREAMS},
+            {name: _together(_apart(days, of_stream[name])) for name in STREAMS},
+            {
+                name: _together((day, day) for day in sorted(unread.get(name, ())))
+                for name in STREAMS
+            },
+            {name: min(of_stream[name]) for name in STREAMS if of_stream[name]},
+        )
+
+    def has(self, stream: str, last: str = "last_day") -> str:
+        """Whether the stream was there from `first_day` to a last day of a message, as SQL.
+
+        Days that have nothing at all are told by themselves.
+        """
+        return f"(NOT ({_meets(self.apart[stream], last)}))"
+
+    def saw(self, stream: str, last: str) -> str:
+        """Whether whatever the stream has of these days was seen, as SQL; late lines included."""
+        return (
+            f"(NOT ({_meets(self.missing[stream], last)}) AND first_day >= DATE'{self.since}' "
+            f"AND {last} <= DATE'{self.until}' "
+            f"AND NOT ({_meets(self.unread[stream], f'date_add({last}, 1)')}))"
+        )
+
+
+def _meets(intervals: Iterable[Interval], last: str) -> str:
+    """Whether one of them has a day of `first_day` to a last day, as SQL."""
+    meeting = (
+        f"first_day <= DATE'{until}' AND {last} >= DATE'{since}'" for since, until in intervals
+    )
+    return " OR ".join(meeting) or "false"
+
+
+def absent(have: frozenset[date], since: date, until: date) -> tuple[Interval, ...]:
+    """The days from `since` to `until` that are not there."""
+    found, before = [], since.toordinal() - 1
+    for day in (*sorted(d.toordinal() for d in have if since <= d <= until), until.toordinal() + 1):
+        if day > before + 1:
+            found.append((date.fromordinal(before + 1), date.fromordinal(day - 1)))
+        before = day
+    return tuple(found)
+
+
+def _apart(days: frozenset[date], have: frozenset[date]) -> Iterator[Interval]:
+    """Neighbours among the days that are missing, put together; there may be gaps in them."""
+    for lacking, run in groupby(sorted(days), key=lambda day: day not in have):
+        neighbours = list(run)
+        if lacking:
+            yield neighbours[0], neighbours[-1]
+
+
+def _together(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+    """So many that a plan can hold them; what is put together only makes less certain."""
+    found = tuple(intervals)
+    if len(found) <= _MOST_INTERVALS:
+        return found
+    return (*found[: _MOST_INTERVALS - 1], (found[_MOST_INTERVALS - 1][0], found[-1][1]))
+
+
+def per_message(rows: DataFrame, touched_in: tuple[int, int] | None) -> DataFrame:
+    """One row of numbers per message id: the audit's one shuffle.
+
+    Args:
+        rows: `message_id`, `at` (ms), `code`, `f1`, `f2`, `late`; a null id gathers what tells
+            none.
+        touched_in: from and until (ms, exclusive); `touched` says whether a record lies in it, or
+            is `late`. None: every message is touched, and there is no such column.
+    """
+    touched = "true"
+    if touched_in is not None:
+        touched = f"late OR at BETWEEN {touched_in[0]} AND {touched_in[1] - 1}"
+    execution, dead_letter = _codes(*STREAM_OF["executions"]), _codes(*STREAM_OF["dead_letters"])
+    effect, sent = _codes(Code.EFFECT), _codes(Code.SENT)
+    delivered = _codes(Code.STARTED, Code.REFUSED_ENDED_THE_STARTER)
+    accepted = _codes(Code.STARTED, Code.SUPPRESSED)
+    state = f"at * {_STATES} + code"
+    numbers = {
+        "first_at": "min(at)",
+        "last_at": "max(at)",
+        "touched": f"max({touched})",
+        "sent": f"count_if({sent})",
+        "started": f"count_if({_codes(Code.STARTED)})",
+        "suppressed": f"count_if({_codes(Code.SUPPRESSED)})",
+        **{f"refused_{name}": f"count_if({_codes(code)})" for name, code in REFUSED.items()},
+        "failed": f"count_if({_codes(Code.FAILED)})",
+        "execution_records": f"count_if({execution})",
+        "effect_records": f"count_if({effect})",
+        "dead_letter_records": f"count_if({dead_letter})",
+        "quarantined": f"count_if({_codes(Code.QUARANTINED)})",
+        "sent_at": f"min(CASE WHEN {sent} THEN at END)",
+        "delivered_first": f"min(CASE WHEN {delivered} THEN at END)",
+        "delivered_last": f"max(CASE WHEN {delivered} THEN at END)",
+        # Only wanted of three, where a double has it to the millisecond; it never overflows.
+        "delivered_sum": f"sum(CASE WHEN {delivered} THEN CAST(at AS double) END)",
+        "effect_at": f"min(CASE WHEN {effect} THEN at END)",
+        "effect_low": f"min(CASE WHEN {effect} THEN f1 END)",
+        "effect_high": f"max(CASE WHEN {effect} THEN f1 END)",
+        "performed_first": f"min(CASE WHEN {_codes(Code.CLOSED_PERFORMED)} THEN at END)",
+        "execution_state": f"max(CASE WHEN {execution} THEN {state} END)",
+        "dead_letter_state": f"max(CASE WHEN {dead_letter} THEN {state} END)",
+        **{f"low{n}": f"min(CASE WHEN {accepted} THEN f{n} END)" for n in _HALVES},
+        **{f"high{n}": f"max(CASE WHEN {accepted} THEN f{n} END)" for n in _HALVES},
+    }
+    # Without the exchange, the aggregate's own follows a partial aggregate, which costs twice the
+    # CPU here: most messages have few records, so little is saved before it.
+    return rows.repartition("message_id").groupBy("message_id").agg(*columns(numbers))
+
+
+def _codes(first: int, last: int | None = None) -> str:
+    """Whether a record's code is this, or one of these."""
+    return f"code = {int(first)}" if last is None else f"code BETWEEN {int(first)} AND {int(last)}"
+
+
+def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms: int) -> DataFrame:
+    """The verdicts.
+
+    Args:
+        messages: what `per_message` gives.
+        coverage: which stream was missing when.
+        newest: the moment (ms) that silence is measured against; None: cannot be told.
+        grace_ms: how long a message without an end is in flight.
+
+    Returns:
+        One row per message id, as `messages/` holds it; times are timestamps.
+    """
+    refused = " + ".join(f"refused_{name}" for name in REFUSED)
+    contents_differ = " OR ".join(f"low{n} != high{n}" for n in _HALVES)
+    counted = messages.selectExpr(
+        "*",
+        f"{refused} AS refused",
+        f"started + suppressed + {refused} AS deliveries",
+        "CASE WHEN effect_records = 0 THEN 0L WHEN effect_low = effect_high THEN 1L "
+        "ELSE effect_records END AS effects",
+        f"refused_conflict > 0 OR {_surely(contents_differ)} AS conflicting",
+        f"{_rank('execution')} AS execution",
+        f"{_rank('dead_letter')} AS dead_letter",
+        f"to_date({_time('first_at')}) AS first_day",
+        f"to_date({_time('last_at')}) AS last_day",
+    )
+    # In steps, because a method that is too long is not compiled.
+    *steps, (verdict, certain) = _verdict(coverage, newest, grace_ms)
+    for step in steps:
+        counted = counted.selectExpr("*", *step)
+    return counted.selectExpr(
+        "first_day AS day",
+        "message_id",
+        f"{verdict} AS verdict",
+        f"{certain} AS judged",
+        f"{_time('first_at')} AS first_at",
+        f"{_time('last_at')} AS last_at",
+        *("sent", "deliveries", "started", "suppressed"),
+        *(f"refused_{name}" for name in REFUSED),
+        *("execution_records", "effect_records", "effects", "dead_letter_records"),
+        f"{_time('sent_at')} AS sent_at",
+        f"{_time('delivered_first')} AS first_delivery_at",
+        # Of two or three deliveries the second follows from the sum; of more it is looked up.
+        f"CASE deliveries WHEN 2 THEN {_time('delivered_last')} "
+        f"WHEN 3 THEN {_time(_SECOND_OF_THREE)} "
+        "END AS second_delivery_at",
+        f"{_time('delivered_last')} AS last_delivery_at",
+        f"{_time('effect_at')} AS effect_at",
+        *("touched", "failed", "quarantined"),
+        f"greatest(delivered_last, {_since('execution')}) AS seen_at",
+        f"{_UNRESOLVED} AS unresolved",
+        f"{_unsent(coverage, grace_ms)} AS unsent",
+    )
+
+
+_SECOND_OF_THREE: Final = "try_cast(delivered_sum AS bigint) - delivered_first - delivered_last"
+# A name that stands for an id: see `reading.with_known_ids`.
+_UNRESOLVED: Final = (
+    "coalesce((startswith(message_id, 'sqs:') AND started + suppressed = 0 "
+    "AND sent + failed > 0) OR (startswith(message_id, 'sha256-') "
+    "AND execution_records > 0 AND started + suppressed = 0), false)"
+)
+
+
+def _unsent(coverage: Coverage, grace_ms: int) -> str:
+    """Whether `sent` lacks a message that was started while it was there, as SQL."""
+    if "sent" not in coverage.began:
+        return "false"
+    earlier = f"to_date({_time(f'first_at - {grace_ms}')})"
+    return (
+        f"(started > 0 AND sent = 0 AND {coverage.has('sent')} "
+        f"AND {earlier} >= DATE'{coverage.began['sent']}')"
+    )
+
+
+def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tuple[str, ...]]:
+    """The verdict, and whether it is certain, as SQL; before them the columns that they name."""
+    running = int(Code.RUNNING)
+    said_done = _surely(f"execution IN ({int(Code.CLOSED_PERFORMED)}, {int(Code.CLOSED_FOUND)})")
+    waits = _surely(
+        f"dead_letter = {int(Code.POSTED)} AND (execution IS NULL OR execution = {running})"
+    )
+    rejected, resolved = (
+        _surely(f"execution = {int(ended)} OR dead_letter = {int(decided)}")
+        for ended, decided in (
+            (Code.CLOSED_REJECTED, Code.DECIDED_REJECT),
+            (Code.CLOSED_RESOLVED, Code.DECIDED_RESOLVE),
+        )
+    )
+    accepted = "started + suppressed > 0"
+    silent = "false" if newest is None else f"({newest} - last_at > {grace_ms})"
+    # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
+    only_refused = (
+        f"(refused > 0 OR (failed > 0 AND {silent})) AND NOT {accepted} "
+        "AND execution IS NULL AND effects = 0"
+    )
+    last = "last_day"
+    if newest is not None:
+        until = f"least(last_at + {grace_ms}, {newest - 1})"
+        last = f"to_date({_time(f'greatest(last_at, {until})')})"
+    resolved_before = _surely(
+        f"effect_at > CASE WHEN dead_letter = {int(Code.DECIDED_RESOLVE)} "
+        f"THEN {_since('dead_letter')} WHEN execution = {int(Code.CLOSED_RESOLVED)} "
+        f"THEN {_since('execution')} END"
+    )
+    performed_twice = _surely(
+        f"execution = {int(Code.CLOSED_PERFORMED)} AND performed_first < {_since('execution')}"
+    )
+    first = (
+        f"{said_done} AS said_done",
+        f"{_surely(f'execution = {int(Code.CLOSED_FAILED)}')} AS said_failed",
+        f"{waits} AS waits",
+        f"{rejected} AS was_rejected",
+        f"{resolved} AS was_resolved",
+        f"{only_refused} AS only_refused",
+        f"{last} AS seen_until",
+        f"{resolved_before} AS resolved_before",
+        f"{performed_twice} AS performed_twice",
+        f"{coverage.has('effects')} AS has_effects",
+    )
+    ended = "(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused)"
+    closed = "(said_done OR said_failed)"
+    asked_for = "(started > 0 OR (sent > 0 AND suppressed = 0))"
+    # Nobody's message: no producer's, and none that SQS delivered.
+    by_hand = "(said_failed AND deliveries + failed + sent = 0)"
+    # An execution of before the records began, but of no more than its name lives.
+    began = coverage.began.get("executions", coverage.until)
+    second = (
+        # An execution's end tells by itself; without one, silence, if every witness was there.
+        f"NOT {ended} AND ({closed} OR (execution IS NULL AND {silent} AND {asked_for})) AS gone",
+        (
+            f"{coverage.saw('effects', 'seen_until')} "
+            f"AND {coverage.saw('executions', 'seen_until')} "
+            f"AND ({closed} OR {coverage.saw('deliveries', 'seen_until')}) AND NOT {by_hand} "
+            "AS witnessed"
+        ),
+        (
+            f"NOT {ended} AND execution IS NULL AND suppressed > 0 AND started = 0 "
+            f"AND datediff(first_day, DATE'{began}') > {NAMES_LIVE_DAYS} AS earlier"
+        ),
+        (
+            f"NOT {accepted} AND execution IS NULL AND dead_letter IS NULL "
+            f"AND {coverage.saw('deliveries', 'last_day')} "
+            f"AND {coverage.saw('executions', 'last_day')} AS nobody_asked"
+        ),
+    )
+    verdict = """
+        CASE WHEN effects > 1 THEN 'performed_again'
+        WHEN gone AND witnessed THEN 'lost'
+        WHEN effects = 1 AND (was_rejected OR resolved_before OR performed_twice OR nobody_asked)
+            THEN 'contradiction'
+        WHEN conflicting THEN 'conflict'
+        WHEN waits THEN 'awaiting_decision'
+        WHEN effects > 0 OR (NOT has_effects AND said_done) THEN 'performed_once'
+        WHEN was_rejected THEN 'rejected'
+        WHEN was_resolved THEN 'resolved'
+        WHEN only_refused THEN 'refused'
+        ELSE 'in_flight' END
+    """
+    doubtful = (
+        f"(NOT has_effects AND ({closed} OR {accepted} OR effects > 0) AND effects < 2 "
+        "AND NOT (effects = 0 AND (was_rejected OR was_resolved)) AND NOT waits)"
+    )
+    certain = f"NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier)"
+    return [first, second, (verdict, certain)]
+
+
+def _surely(condition: str) -> str:
+    """The condition, false where it cannot be told."""
+    return f"coalesce({condition}, false)"
+
+
+def _rank(stream: str) -> str:
+    """The code in a state, which is `time * 8 + code`: its rank is above the first code's."""
+    first = int(STREAM_OF[f"{stream}s"][0])
+    return f"CAST(pmod({stream}_state - {first}, {_STATES}) AS int) + {first}"
+
+
+def _since(stream: str) -> str:
+    """The time in a state."""
+    return f"(({stream}_state - {int(STREAM_OF[f'{stream}s'][0])}) div {_STATES})"
+
+
+def _time(milliseconds: str) -> str:
+    return f"timestamp_millis({milliseconds})"

@@ -1,0 +1,152 @@
+"""Whatever lies below the root is read, or counted and named; what an audit wrote is neither."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from pipeline.audit.layout import Listing, list_records
+from pipeline.errors import CannotAudit
+from tests.pipeline.streams_on_disk import DAY, performed, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NO_SPARK = cast("SparkSession", None)  # a folder here is listed without
+
+
+def listed(root: Path, out: Path | None = None) -> Listing:
+    return list_records(NO_SPARK, str(root), str(out or root / "audit"))
+
+
+def reasons(listing: Listing) -> dict[str, str]:
+    return {Path(one.path).name: one.reason for one in listing.unread}
+
+
+def test_nothing_below_the_root_is_passed_over(tmp_path: Path) -> None:
+    root = write(tmp_path / "records", performed("m"))
+    read = len(listed(root).files)
+    day = root / "effects" / f"dt={DAY}"
+    (day / "gone").symlink_to(root / "nowhere")
+    (day / "round").symlink_to(root)
+    (day / "empty.parquet").touch()
+    (day / "empty.gz").touch()
+    (day / ".hidden").write_text("x")
+    (day / "10:00.jsonl").write_text("x")
+    (day / "deeper" / "dt=2026-01-30").mkdir(parents=True)
+    (day / "deeper" / "dt=2026-01-30" / "two-days.jsonl").write_text("x")
+    os.mkfifo(day / "pipe")
+    (root / "messages" / "day=2026-01-31").mkdir(parents=True)
+    (root / "messages" / "day=2026-01-31" / "mine.jsonl").write_text("x")
+    (root / "effects" / "dt=2026-02-30").mkdir()
+    (root / "effects" / "dt=2026-02-30" / "no-day.jsonl").write_text("x")
+    (root / "Effects" / f"dt={DAY}").mkdir(parents=True)
+    (root / "Effects" / f"dt={DAY}" / "other-case.jsonl").write_text("x")
+    listing = listed(root)
+    assert len(listing.files) == read
+    assert reasons(listing) == {
+        "gone": "broken_link",
+        "round": "circular_link",
+        "empty.parquet": "corrupt_parquet",
+        "empty.gz": "truncated_gzip",
+        ".hidden": "hidden_file",
+        "10:00.jsonl": "unreadable_name",
+        "two-days.jsonl": "misplaced_file",
+        "pipe": "not_a_file",
+        "mine.jsonl": "misplaced_file",
+        "no-day.jsonl": "misplaced_file",
+        "other-case.jsonl": "misplaced_file",
+    }
+
+
+def test_links_are_followed_and_their_own_path_says_whose_the_records_are(tmp_path: Path) -> None:
+    away = write(tmp_path / "away", performed("m"))
+    root = tmp_path / "records"
+    (root / "sent").mkdir(parents=True)
+    (root / "effects").symlink_to(away / "effects")
+    (root / "sent" / f"dt={DAY}").symlink_to(away / "deliveries" / f"dt={DAY}")
+    assert sorted(file.stream for file in listed(root).files) == ["effects", "sent"]
+
+
+@pytest.mark.parametrize("above", ["messages", "days", "quarantine", f"effects/dt={DAY}"])
+def test_the_roots_own_path_says_nothing(tmp_path: Path, above: str) -> None:
+    root = write(tmp_path / above / "records", performed("m"))
+    (root / "stray.txt").write_text("x")
+    listing = listed(root, root / "days" / "out")
+    assert {file.stream for file in listing.files} == {
+        "sent", "deliveries", "executions", "effects", "dead_letters",
+    }  # fmt: skip
+    assert reasons(listing) == {"stray.txt": "misplaced_file"}
+
+
+def test_results_of_this_audit_and_of_others_are_no_records(tmp_path: Path) -> None:
+    root = write(tmp_path, performed("m"))
+    modified = listed(root).modified
+    for name in ("audit", "another"):
+        table = root / name / "messages" / f"day={DAY}"
+        table.mkdir(parents=True)
+        (table / "part-00000-1.snappy.parquet").write_text("x")
+        (table / ".part-00000-1.snappy.parquet.crc").write_text("x")
+        (root / name / "messages" / "_temporary" / "0").mkdir(parents=True)
+        (root / name / "messages" / "_temporary" / "0" / "x").write_text("x")
+        (root / name / "summary.json").write_text("{}")
+    later = modified.timestamp() + 1000
+    for file in root.rglob("audit/**/*"):
+        os.utime(file, (later, later))
+    listing = listed(root)
+    assert listing.unread == ()
+    assert listing.modified == modified  # and they do not make records look newer
+
+
+def test_an_unread_file_says_whose_it_may_be(tmp_path: Path) -> None:
+    root = write(tmp_path, performed("m"))
+    (root / "errors" / "effects").mkdir(parents=True)
+    (root / "errors" / "effects" / "2026-01-30-1").write_text("x")
+    (root / "lost").write_text("x")
+    (root / "effects" / f"dt={DAY}" / "sent" / f"dt={DAY}").mkdir(parents=True)
+    (root / "effects" / f"dt={DAY}" / "sent" / f"dt={DAY}" / "of-two").write_text("x")
+    told = {Path(one.path).name: (one.stream, str(one.day)) for one in listed(root).unread}
+    assert told == {
+        "2026-01-30-1": ("effects", "2026-01-30"),
+        "lost": (None, "None"),
+        "of-two": (None, DAY),
+    }
+
+
+def test_a_name_that_is_no_utf8_is_named(tmp_path: Path) -> None:
+    root = write(tmp_path, performed("m"))
+    (root / "sent" / f"dt={DAY}" / os.fsdecode(b"\xff.jsonl")).write_text("x")
+    assert reasons(listed(root)) == {r"\udcff.jsonl": "unreadable_name"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody who may not read")
+def test_what_may_not_be_read_is_named() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        day = write(Path(folder), performed("m")) / "effects" / f"dt={DAY}"
+        (day / "secret.jsonl").write_text("x")
+        (day / "secret.jsonl").chmod(0)
+        (day / "closed").mkdir(mode=0)
+        told, tell = os.pipe()
+        if not (child := os.fork()):
+            try:
+                os.setgid(65534)
+                os.setuid(65534)
+                os.write(tell, repr(sorted(reasons(listed(Path(folder))).items())).encode())
+            finally:
+                os._exit(0)
+        os.close(tell)
+        answer = os.read(told, 4096).decode()
+        os.close(told)
+        os.waitpid(child, 0)
+    assert answer == "[('closed', 'unreadable_folder'), ('secret.jsonl', 'unreadable_file')]"
+
+
+def test_where_nothing_can_be_read_it_says_what_there_is(tmp_path: Path) -> None:
+    path = tmp_path / "effects" / f"dt={DAY}" / "records.parquet"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    with pytest.raises(CannotAudit, match=r"records.parquet \(corrupt_parquet\)"):
+        listed(tmp_path)

@@ -1,0 +1,207 @@
+"""What one message's records say, many messages in one audit: contradictions, and what is well."""
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.audit import layout
+from pipeline.audit.job import audit, main, requested
+from pipeline.audit.results import refuse_others
+from pipeline.audit.summary import MAX_EVENTS
+from pipeline.audit.verdicts import per_message
+from pipeline.errors import CannotAudit
+from tests.pipeline.adversary.planted import CASES
+from tests.pipeline.adversary.test_told_right import verdicts_of
+from tests.pipeline.judge import Record
+from tests.pipeline.streams_on_disk import (
+    FINGERPRINTS,
+    at,
+    dead_letter,
+    delivery,
+    effect,
+    execution,
+    performed,
+    sent,
+    write,
+)
+
+
+def began(name: str, seconds: float) -> list[Record]:
+    """A message that was sent and delivered, and whose execution runs."""
+    return performed(name, seconds)[:3]
+
+
+def ended(name: str, seconds: float, *end: str | None) -> Record:
+    return execution(name, at(seconds), *end)  # type: ignore[arg-type]
+
+
+HISTORIES: dict[str, tuple[str, list[Record]]] = {
+    "rejected-then-performed": ("contradiction", [
+        *began("", 2000), dead_letter("", at(2010)), dead_letter("", at(2100), "reject"),
+        ended("", 2101, "FAILED", None, "RejectedByOperator"), effect("", at(2200))]),
+    "resolved-then-performed": ("contradiction", [
+        *began("", 2000), dead_letter("", at(2010)), dead_letter("", at(2100), "resolve"),
+        ended("", 2101, "SUCCEEDED", "resolved"), effect("", at(2200))]),
+    "performed-then-resolved": ("performed_once", [
+        *began("", 2000), effect("", at(2005)), dead_letter("", at(2010)),
+        dead_letter("", at(2100), "resolve"), ended("", 2101, "SUCCEEDED", "resolved")]),
+    "performed-by-two": ("contradiction", [
+        *performed("", 2000), ended("", 2010, "SUCCEEDED", "performed")]),
+    "performed-and-found": ("performed_once", [
+        *performed("", 2000), ended("", 2010, "SUCCEEDED", "found")]),
+    "nobody-asked": ("contradiction", [effect("", at(2000), "ghost")]),
+    "lone-suppressed": ("in_flight", [sent("", at(2000)), delivery("", at(2001), "suppressed")]),
+    "failing": ("refused", [sent("", at(2000)), delivery("", at(2001), "failed", None, None)]),
+    "lost": ("lost", [sent("", at(2000)), delivery("", at(2001))]),
+    "never-delivered": ("lost", [sent("", at(2000))]),
+    "performed-without-effect": ("lost", [
+        *began("", 2000), ended("", 2010, "SUCCEEDED", "performed")]),
+    "by-hand": ("in_flight", [ended("", 2000, "RUNNING"), ended("", 2001, "FAILED")]),
+    "in-conflict": ("conflict", [
+        *performed("", 2000), delivery("", at(2010), "suppressed", None, FINGERPRINTS[1])]),
+}  # fmt: skip
+
+
+def test_each_history_has_its_verdict(spark: SparkSession, tmp_path: Path) -> None:
+    named: list[Record] = [
+        (stream, record | {"message_id": name})
+        for name, (_, history) in HISTORIES.items()
+        for stream, record in history
+    ]
+    root = write(tmp_path / "records", [*named, *performed("last", 80_000)])
+    summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))
+    told = verdicts_of(tmp_path / "out")
+    assert {name: told[name] for name in HISTORIES} == {
+        name: verdict for name, (verdict, _) in HISTORIES.items()
+    }
+    assert summary["exit_status"] == 1
+
+
+# ------------------------------------------------------------------------------- the results
+
+
+def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Path) -> None:
+    """In a bucket, where Spark passes over what is hidden or empty."""
+    if os.environ.get("SPARK_REMOTE"):
+        pytest.skip("a client of Spark Connect has no Hadoop")
+    root = write(tmp_path, performed("m"))
+    for name in (".hidden", "empty.gz", "a; isDirectory=true; length=7; b"):
+        (root / "effects" / name).write_text("" if "empty" in name else "x")
+    listed = {(one.below, one.size) for one in layout._in_hadoop(spark, f"file://{root}")}
+    assert listed == {(one.below, one.size) for one in layout._local(str(root))}
+    with pytest.raises(CannotAudit):
+        layout._in_hadoop(spark, f"file://{root}/nowhere")
+
+
+def test_what_no_audit_wrote_is_never_replaced(tmp_path: Path) -> None:
+    """Nothing has been read or written by then."""
+    for name in ("messages/mine.txt", "days/day=1/mine.csv", "quarantine/part-1.txt"):
+        out = tmp_path / name.replace("/", "-")
+        (out / name).parent.mkdir(parents=True)
+        (out / name).write_text("mine")
+        with pytest.raises(CannotAudit, match="no audit has written"):
+            refuse_others(None, str(out))  # type: ignore[arg-type]
+    for name in ("summary.json", "report.html", "messages"):
+        out = tmp_path / f"file-{name}"
+        out.mkdir()
+        (out / name).write_text("mine")
+        with pytest.raises(CannotAudit, match="name another folder with --out"):
+            refuse_others(None, str(out))  # type: ignore[arg-type]
+
+
+def test_a_table_of_others_is_not_replaced_even_if_it_is_named_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.range(3).selectExpr("id", "1 AS day").write.partitionBy("day").parquet(
+        str(tmp_path / "messages")
+    )
+    with pytest.raises(CannotAudit, match="messages"):
+        refuse_others(spark, str(tmp_path))
+    assert spark.read.parquet(str(tmp_path / "messages")).count() == 3
+
+
+def test_a_run_that_does_not_end_leaves_no_clean_result(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write(tmp_path / "records", performed("m"))
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "summary.json").write_text('{"sentence": "All is well.", "exit_status": 0}')
+    (out / "report.html").write_text("<title>ActOnce audit</title> clean")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipeline.audit.job.message_rows", killed)
+    with pytest.raises(KeyboardInterrupt):
+        audit(spark, requested(str(root), out=str(out)))
+    assert "has not come to its end" in (out / "summary.json").read_text()
+    assert not (out / "report.html").exists()
+
+
+@pytest.mark.parametrize("out", ["/proc/nowhere", "{}/a-file/out"])
+def test_where_nothing_can_be_written_it_says_so(
+    spark: SparkSession, tmp_path: Path, out: str
+) -> None:
+    (tmp_path / "a-file").write_text("x")
+    root = write(tmp_path / "records", performed("m"))
+    with pytest.raises(CannotAudit, match="did not come to its end"):
+        audit(spark, requested(str(root), out=out.format(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"grace": float("nan")}, {"grace": float("inf")}, {"grace": -1.0}, {"grace": 1e300},
+        {"reach": -1}, {"reach": 10**9}, {"day": "0001-01-01"}, {"as_of": "9999-12-31T00:00:00Z"},
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_in_a_sentence(asked: dict[str, float]) -> None:
+    with pytest.raises(CannotAudit):
+        requested("records", **asked)  # type: ignore[arg-type]
+
+
+def test_what_nobody_thought_of_ends_in_a_sentence_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("first line\n\x1b[31mat org.apache...")
+
+    monkeypatch.setattr("pipeline.audit.job.spark_session", broken)
+    assert main(["records"]) == 2
+    assert capsys.readouterr().err == (
+        "audit: it did not come to its end: RuntimeError: first line\n"
+    )
+
+
+@pytest.mark.long
+def test_more_deliveries_of_one_message_than_a_sum_of_times_can_hold(spark: SparkSession) -> None:
+    rows = spark.range(5_500_000).selectExpr(
+        "'m' AS message_id", "1769817600000L + id AS at", "1 AS code", "1L AS f1", "1L AS f2"
+    )
+    (row,) = per_message(rows, None).collect()
+    assert row["started"] == 5_500_000
+    assert row["delivered_sum"] > 2**63
+
+
+@pytest.mark.long
+def test_a_message_that_came_very_often_makes_no_page_of_its_own(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    often = [
+        delivery("odd", at(n / 10), "suppressed", None, FINGERPRINTS[n % 2]) for n in range(30_000)
+    ]
+    root = write(tmp_path / "records", [*performed("odd"), *often])
+    summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))
+    (alarm,) = summary["alarms"]
+    assert alarm["verdict"] == "conflict"
+    assert len(alarm["timeline"]) == MAX_EVENTS + 1
+    assert "… and 20,005 more records …" in {event["what"] for event in alarm["timeline"]}
+    assert (tmp_path / "out" / "summary.json").stat().st_size < 2_000_000
+
+
+def test_every_kind_of_the_adversarys_folders_is_there() -> None:
+    assert len(CASES) > 80
+    assert {planted.status for planted in CASES.values()} == {0, 1, 2, 3}
