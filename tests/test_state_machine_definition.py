@@ -711,7 +711,7 @@ def test_no_text_of_a_message_passes_for_an_answer(
 def test_without_a_function_to_look_up_a_person_decides(states: dict[str, Any]) -> None:
     without = asl.definition(asl.EXAMPLE_SUBSTITUTIONS | {"FindFunctionArn": ""})["States"]
     arguments = without["FindEffect"]["Arguments"]
-    with pytest.raises(JException, match="No function is named to look it up"):
+    with pytest.raises(JException, match="no function is named to look it up"):
         asl.evaluate(arguments, input={"rounds": 1}, context=CONTEXT)
     before = {"rounds": 1, "failure": {"error": "E", "cause": "C"}}
     caught = catch_output(

@@ -54,9 +54,9 @@ def _judged(mutant: Mutant, *cells: Cell) -> Judged:
         (
             "locking.consumer",
             "Consumer._act",
-            "`self.locks.release_processing_lock(attempt)` left out",
+            "`self.locks.release_processing_lock(attempt, waited=(attem…` left out",
             ("ledger", "given-up"),
-            "takes longer",
+            "leaves something else behind",
         ),
         (
             "deduplication.unstarted",
@@ -159,9 +159,9 @@ def test_a_mutant_of_the_definition_keeps_its_name_when_others_come_before_it(
 ) -> None:
     before = {one.name for one in mutants_of_definition()}
     changed: Any = copy.deepcopy(dict(process_message()))
-    first = changed["States"]["PerformEffect"]["Retry"][0]
+    first = changed["States"]["DeadLetter"]["Retry"][0]
     more = {**first, "ErrorEquals": ["Lambda.Another"], "MaxAttempts": 1}
-    changed["States"]["PerformEffect"]["Retry"].insert(0, more)
+    changed["States"]["DeadLetter"]["Retry"].insert(0, more)
     monkeypatch.setattr(definition, "process_message", lambda: changed)
 
     assert before < {one.name for one in mutants_of_definition()}
