@@ -349,17 +349,17 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tupl
             f"NOT {ended} AND execution IS NULL AND suppressed > 0 AND started = 0 "
             f"AND datediff(first_day, DATE'{began}') > {NAMES_LIVE_DAYS} AS earlier"
         ),
+        f"NOT {accepted} AND execution IS NULL AND dead_letter IS NULL AS unasked",
         (
-            f"NOT {accepted} AND execution IS NULL AND dead_letter IS NULL "
-            f"AND {coverage.saw('deliveries', 'last_day')} "
-            f"AND {coverage.saw('executions', 'last_day')} AS nobody_asked"
+            f"{coverage.saw('deliveries', 'last_day')} "
+            f"AND {coverage.saw('executions', 'last_day')} AS saw_who_asks"
         ),
     )
     verdict = """
         CASE WHEN effects > 1 THEN 'performed_again'
         WHEN gone AND witnessed THEN 'lost'
-        WHEN effects = 1 AND (was_rejected OR resolved_before OR performed_twice OR nobody_asked)
-            THEN 'contradiction'
+        WHEN effects = 1 AND (was_rejected OR resolved_before OR performed_twice
+            OR (unasked AND saw_who_asks)) THEN 'contradiction'
         WHEN conflicting THEN 'conflict'
         WHEN waits THEN 'awaiting_decision'
         WHEN effects > 0 OR (NOT has_effects AND said_done) THEN 'performed_once'
@@ -372,7 +372,9 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tupl
         f"(NOT has_effects AND ({closed} OR {accepted} OR effects > 0) AND effects < 2 "
         "AND NOT (effects = 0 AND (was_rejected OR was_resolved)) AND NOT waits)"
     )
-    certain = f"NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier)"
+    # Who asked for an effect may stand in what could not be read.
+    unexplained = "(effects = 1 AND unasked AND NOT saw_who_asks)"
+    certain = f"NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier OR {unexplained})"
     return [first, second, (verdict, certain)]
 
 
