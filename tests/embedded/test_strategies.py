@@ -139,7 +139,7 @@ def test_what_was_refused_can_be_sent_back(deployed: Deployed) -> None:
 
     wait_until(lambda: len(conflicts()) >= 2)
     before = conflicts()
-    redriven = run(deployed.state, "unstarted", "redrive", "--all", "--reason", "conflict")
+    redriven = run(deployed.state, "unstarted", "redrive", "--all", "--reason", "conflict", "--yes")
     assert redriven.returncode == 0, redriven.stderr
     # Still conflicts, so they come to lie there again, as new entries.
     wait_until(lambda: len(conflicts() - before) == len(before))
