@@ -158,11 +158,19 @@ def test_patience_is_measured_by_when_a_wait_is_entered(
     assert abs(datetime.fromisoformat(waited["since"]) - datetime.now(UTC)) < timedelta(minutes=1)
 
 
-@pytest.mark.parametrize(("over", "following"), [(True, "DeadLetter"), (False, "AwaitStraggler")])
-def test_what_follows_when_the_effect_was_not_asked_for(
-    states: States, over: bool, following: str
+@pytest.mark.parametrize(
+    ("answer", "following"),
+    [
+        ("none", "DeadLetter"),
+        ("rejected", "DeadLetter"),
+        ("not_performed", "AwaitProvider"),
+        ("unclear", "AwaitStraggler"),
+    ],
+)
+def test_what_follows_an_answer_that_is_no_clear_yes(
+    states: States, answer: str, following: str
 ) -> None:
-    assert states.run("Answer?", WAITING | {"over": over})["nextState"] == following
+    assert states.run("Answer?", WAITING | {"answer": answer})["nextState"] == following
 
 
 @pytest.mark.parametrize(
