@@ -119,6 +119,11 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
         shutil.copy(PROJECT / name, clone)
     for name in ("functions", "statemachine"):
         shutil.copytree(PROJECT / name, clone / name)
+    # MiniStack refuses an alarm of more than one metric (test_ministack_gaps.py).
+    whole = (clone / "template.yaml").read_text()
+    (clone / "template.yaml").write_text(
+        re.sub(r"^  NothingReceivedAlarm:\n(?:    .*\n)+", "", whole, flags=re.M)
+    )
     build, deploy, send, where = commands()[-6:-2]
 
     answer = _run(build, environment, clone)
