@@ -4,7 +4,7 @@ BIN := .venv/bin
 RESOLVED := -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check fmt lock clean everything for-demo
+.PHONY: help demo test test-long test-table check fmt lock clean everything for-demo
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,6 +17,9 @@ test: everything  ## Run the tests, but for the long ones
 
 test-long: everything  ## Run the long tests: many seeds, whole matrices, soaks
 	@$(BIN)/pytest -m long
+
+test-table: everything  ## Walk the whole conformance table, and compare its page (six minutes of a core)
+	@$(BIN)/pytest -m table
 
 check: everything  ## Run every static check
 	$(BIN)/ruff format --check .

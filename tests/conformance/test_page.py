@@ -1,6 +1,7 @@
 """docs/conformance.md is what the suite finds today, and this project's ways keep their promises.
 
-These are all the schedules of the published table, which takes about a minute of one core.
+All the schedules of the published table take some six minutes of a core. The long tests walk the ways
+without a lease; `make test-table` walks the others too, and compares the whole page.
 """
 
 from functools import cache
@@ -30,15 +31,28 @@ def _trials(way: Way) -> list[Trial]:
 
 
 QUICK = ("ledger", "naive-ledger")
-"""Ways whose schedules are few; the others are walked by the long tests."""
+"""Ways whose schedules are few."""
+
+LONG = (
+    "step-functions",
+    "step-functions-fifo",
+    "ledger-fenced",
+    "ledger-fenced-fifo",
+    "ledger-worker-fenced",
+    "powertools",
+    "powertools-best",
+)
+"""Ways that the long tests walk; the others, `make test-table`."""
+
+
+def _marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
+    if name in QUICK:
+        return ()
+    return (pytest.mark.long if name in LONG else pytest.mark.table,)
 
 
 @pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param(way, id=way.name, marks=() if way.name in QUICK else pytest.mark.long)
-        for way in WAYS
-    ],
+    "way", [pytest.param(way, id=way.name, marks=_marks(way.name)) for way in WAYS]
 )
 def test_a_ways_section_is_what_the_suite_finds(way: Way) -> None:
     trials = _trials(way)
@@ -47,14 +61,14 @@ def test_a_ways_section_is_what_the_suite_finds(way: Way) -> None:
     assert page.section(way, trials) in page.PAGE.read_text(), "run: actonce conformance --write"
 
 
-@pytest.mark.long
+@pytest.mark.table
 def test_the_whole_page_is_what_the_suite_finds() -> None:
     trials = [trial for way in WAYS for trial in _trials(way)]
 
     assert page.render(trials) == page.PAGE.read_text(), "run: actonce conformance --write"
 
 
-@pytest.mark.long
+@pytest.mark.table
 def test_a_cell_is_read_from_the_page_as_the_suite_found_it() -> None:
     cells = page.cells(page.PAGE.read_text())
 
@@ -73,13 +87,12 @@ def test_a_page_that_is_not_ours_is_not_read() -> None:
         page.cells("`--way none`\n| something else | survived | | | | 1 | 1 |")
 
 
-@pytest.mark.long
+@pytest.mark.table
 def test_no_way_of_ours_does_worse_than_its_page_says_nor_better() -> None:
     assert suite.surprises(trial for way in WAYS for trial in _trials(way)) == []
 
 
-@pytest.mark.parametrize("name", AS_IT_SHIPS)
-@pytest.mark.long
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in AS_IT_SHIPS])
 def test_what_ships_never_acts_twice_and_loses_nothing(name: str) -> None:
     (way,) = (one for one in WAYS if one.name == name)
 
@@ -87,7 +100,7 @@ def test_what_ships_never_acts_twice_and_loses_nothing(name: str) -> None:
     assert {trial.worst.kind for trial in _trials(way)} <= {Kind.SURVIVED, Kind.PARKED}
 
 
-@pytest.mark.long
+@pytest.mark.table
 def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
     needs_a_person = {
         trial.scenario

@@ -25,7 +25,7 @@ from tests.pipeline.adversary.mutations import (
 )
 
 TOGETHER = 25
-BATCHES = int(os.environ.get("ACTONCE_MUTATION_BATCHES", "4"))
+BATCHES = int(os.environ.get("ACTONCE_MUTATION_BATCHES", "1"))
 """Of `TOGETHER` mutations each, in the long run; 40 are a thousand."""
 
 
