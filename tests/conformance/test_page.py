@@ -1,7 +1,7 @@
 """docs/conformance.md is what the suite finds today, and this project's ways keep their promises.
 
-All the schedules of the published table take some six minutes of a core. The long tests walk the ways
-without a lease; `make test-table` walks the others too, and compares the whole page.
+All the schedules of the published table take some six minutes of a core. The long tests walk the
+ways without a lease; `make test-table` walks the others, and compares the whole page.
 """
 
 from functools import cache
