@@ -1,3 +1,4 @@
+import io
 import json
 from typing import Any
 
@@ -21,8 +22,10 @@ def test_letters_stay_legible_and_what_acts_is_escaped() -> None:
     assert line == r'{"message_id":"\u001b[2J\u009b\u007f\u202e\ud800"}'
 
 
-def test_the_functions_write_such_lines(capfd: pytest.CaptureFixture[str]) -> None:
-    log_lines.logger().info("delivery", extra={"message_id": "a\u202eb", "error": ValueError("x")})
-    out, _ = capfd.readouterr()
-    assert r"a\u202eb" in out
-    assert json.loads(out)["error"] == "x"
+def test_the_functions_write_such_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    logger, stream = log_lines.logger(), io.StringIO()
+    monkeypatch.setattr(logger.registered_handler, "stream", stream)  # whoever made it first
+    monkeypatch.setattr(logger.registered_formatter, "json_serializer", log_lines.log_line)
+    logger.info("delivery", extra={"message_id": "a\u202eb", "error": ValueError("x")})
+    assert r"a\u202eb" in stream.getvalue()
+    assert json.loads(stream.getvalue())["error"] == "x"
