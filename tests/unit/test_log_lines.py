@@ -23,9 +23,10 @@ def test_letters_stay_legible_and_what_acts_is_escaped() -> None:
 
 
 def test_the_functions_write_such_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Loggers of one name are one logger, and other tests have made theirs.
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "test-log-lines")
     logger, stream = log_lines.logger(), io.StringIO()
-    monkeypatch.setattr(logger.registered_handler, "stream", stream)  # whoever made it first
-    monkeypatch.setattr(logger.registered_formatter, "json_serializer", log_lines.log_line)
+    monkeypatch.setattr(logger.registered_handler, "stream", stream)
     logger.info("delivery", extra={"message_id": "a\u202eb", "error": ValueError("x")})
     assert r"a\u202eb" in stream.getvalue()
     assert json.loads(stream.getvalue())["error"] == "x"
