@@ -92,6 +92,7 @@ def _told(
 
 
 @seed(12)
+@pytest.mark.long
 @settings(
     max_examples=1,
     phases=[Phase.generate],
