@@ -29,6 +29,8 @@ from actonce.pausing import Pause, PauseWatch
 from actonce.target import find_stack
 from actonce.worker import Worker
 
+EXAMPLE = "appointments:book_from_environment"
+
 
 class Way(StrEnum):
     """What the worker deduplicates with."""
@@ -47,7 +49,7 @@ def worker(
         typer.Option(
             metavar="MODULE:FACTORY", help="Called without arguments, it returns the effect."
         ),
-    ] = "appointments:book_from_environment",
+    ] = EXAMPLE,
     threads: Annotated[int, typer.Option(min=1, max=256, help="Worked on side by side.")] = 4,
     batch: Annotated[int, typer.Option(min=1, max=10, help="Received at once by a thread.")] = 1,
     visibility: Annotated[
@@ -99,6 +101,10 @@ def worker(
         )
     if stack.is_example:
         os.environ.setdefault("APPOINTMENTS_TABLE", stack.appointments_table)
+    elif effect == EXAMPLE:
+        raise WrongUse(
+            f"The stack {stack_name!r} has no example to act by: name your own with --effect."
+        )
     values = parameters(stack)
     locks: ProcessingLocks
     if strategy is Way.LEDGER:

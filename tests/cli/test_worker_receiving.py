@@ -6,7 +6,10 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from actonce import worker
+from actonce.aws import Aws, Stack
+from actonce.commands import worker as worker_command
 from actonce.deployed import Delivery
+from actonce.errors import WrongUse
 from actonce.worker import Worker
 from locking.patience import TriedLater
 
@@ -32,6 +35,15 @@ def working(sqs: Any) -> tuple[Worker, list[dict[str, Any]]]:
     one = Worker(sqs, QUEUE_URL, consumer, threads=1, batch=1, visibility=60, report=told.append)
     consumer.worker = one
     return one, told
+
+
+def test_in_front_of_a_function_of_ones_own_the_example_is_no_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = Stack(Aws(), "shop", {"LedgerTableName": "rows"})
+    monkeypatch.setattr(worker_command, "find_stack", lambda _: own)
+    with pytest.raises(WrongUse, match="no example to act by: name your own with --effect"):
+        worker_command.worker(worker_command.Way.LEDGER, stack_name="shop")
 
 
 @pytest.mark.parametrize(
