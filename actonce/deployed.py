@@ -29,6 +29,7 @@ from deduplication.identity import (  # noqa: E402
     stored_message_id,
 )
 from deduplication.message import Message, MessageReader  # noqa: E402
+from deduplication.patience import is_weather  # noqa: E402
 from deduplication.refusal import Reason, Refusal  # noqa: E402
 from deduplication.unstarted import (  # noqa: E402
     SOURCE_ATTRIBUTES,
@@ -91,6 +92,7 @@ __all__ = [
     "executions_between",
     "folder_of",
     "has_room",
+    "is_weather",
     "json_line",
     "json_object",
     "message_id_of",

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from botocore.exceptions import ClientError
 
+from actonce.deployed import is_weather
+
 T = TypeVar("T")
 
 TRIES = 9
@@ -14,21 +16,6 @@ TRIES = 9
 
 _LONGEST_WAIT = 30.0  # seconds
 
-_THROTTLED = frozenset(
-    {
-        "KMS.ThrottlingException",
-        "KmsThrottlingException",
-        "LimitExceededException",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "ServiceUnavailable",
-        "Throttling",
-        "ThrottlingException",
-        "TooManyRequestsException",
-    }
-)
 _FORBIDDEN = frozenset(
     {
         "AccessDenied",
@@ -54,12 +41,6 @@ def is_forbidden(error: ClientError) -> bool:
     return _code(error) in _FORBIDDEN
 
 
-def is_throttled(error: ClientError) -> bool:
-    """Whether the same call may be accepted a little later."""
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return _code(error) in _THROTTLED or status == 429 or status >= 500
-
-
 def through_throttling(call: Callable[[], T], stopping: threading.Event) -> T:
     """Call until it is not throttled, with full jitter; once `stopping` is set, no more.
 
@@ -72,7 +53,7 @@ def through_throttling(call: Callable[[], T], stopping: threading.Event) -> T:
         try:
             return call()
         except ClientError as error:
-            if not is_throttled(error) or attempt == TRIES - 1:
+            if not is_weather(error) or attempt == TRIES - 1:
                 raise
             longest = min(_LONGEST_WAIT, 0.5 * 2**attempt)
             if stopping.wait(random.uniform(0, longest)):  # noqa: S311 - not for secrets

@@ -11,6 +11,7 @@ deadline. Its time-outs are what bounds a single call (`CALL_SECONDS`).
 
 import itertools
 import random
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ _THROTTLED = frozenset(
     {
         "BandwidthLimitExceeded",
         "KmsThrottled",
+        "KmsThrottlingException",
         "LimitExceededException",
         "PriorRequestNotComplete",
         "ProvisionedThroughputExceededException",
@@ -69,7 +71,7 @@ def is_weather(error: BaseException) -> bool:
     """
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        code = error.response.get("Error", {}).get("Code", "").rpartition(".")[2]
+        code = re.split("[.#]", error.response.get("Error", {}).get("Code", ""))[-1]
         return status >= _SERVER_ERROR or status == _TOO_MANY_REQUESTS or code in _THROTTLED
     return isinstance(error, NoConnection | HTTPClientError)
 
