@@ -20,6 +20,7 @@ from actonce.queue_pass import Handled, Pace, QueuePass
 from actonce.queue_peek import Queued, QueueReader
 from actonce.throttling import is_forbidden, through_throttling
 from actonce.unstarted import Unstarted, send_back, unstarted
+from pipeline.durable import sync_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class Clearing(ABC):
         self._stack = stack
         self._reader = reader
         self._chosen = chosen
-        self._pass: QueuePass[None] = QueuePass(
+        self._pass: QueuePass = QueuePass(
             stack.sqs,
             stack.unstarted_queue,
             [entry.sqs_message_id for entry in chosen],
@@ -148,13 +149,13 @@ class Clearing(ABC):
             self._ends.setdefault(entry.sqs_message_id, where)
 
     @abstractmethod
-    def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled[None]]:
+    def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled]:
         """See `queue_pass.Handle`."""
 
-    def _end(self, entry: Unstarted, why: str | None) -> Handled[None]:
+    def _end(self, entry: Unstarted, why: str | None) -> Handled:
         with self._lock:
             self._ends[entry.sqs_message_id] = why
-        return Handled(entry.queued, goes=why is None, value=None)
+        return Handled(entry.queued, goes=why is None)
 
 
 class Redriving(Clearing):
@@ -164,7 +165,7 @@ class Redriving(Clearing):
     behind it with the same receive stays as well.
     """
 
-    def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled[None]]:
+    def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled]:
         stuck: set[str] = set()
         for queued in batch:
             entry = unstarted(queued, self._reader)
@@ -226,7 +227,7 @@ class Discarding(Clearing):
         except OSError as error:
             raise Failed(f"{self._path} cannot be written: {error.strerror}") from error
         try:
-            _sync_folder(self._path.parent)
+            sync_folder(self._path.parent)
             super().run(tell)
         except OSError as error:
             raise Failed(
@@ -236,7 +237,7 @@ class Discarding(Clearing):
         finally:
             os.close(self._file)
 
-    def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled[None]]:
+    def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled]:
         entries = [unstarted(queued, self._reader) for queued in batch]
         lines = "".join(self._line(entry) for entry in entries).encode("ascii")
         with self._lock:
@@ -256,12 +257,3 @@ class Discarding(Clearing):
             "body": entry.queued.body,
         }
         return json.dumps(line) + "\n"
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new file is there after a power cut only if its folder says so."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

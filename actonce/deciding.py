@@ -124,7 +124,7 @@ class Deciding:
         self._shown = shown
         self._newest = {letter.queued.sqs_message_id: letter for letter in shown.letters}
         older = {letter.queued.sqs_message_id for letter in shown.older}
-        self._pass: QueuePass[None] = QueuePass(
+        self._pass: QueuePass = QueuePass(
             stack.sqs,
             stack.dead_letter_queue,
             self._newest.keys() | older,
@@ -175,17 +175,17 @@ class Deciding:
                 raise
         _raise_first(work)
 
-    def _batch(self, by: Decider, batch: Sequence[Queued]) -> Iterator[Handled[None]]:
+    def _batch(self, by: Decider, batch: Sequence[Queued]) -> Iterator[Handled]:
         for queued in batch:
             letter = dead_letter(queued)
             if letter is None:
                 continue  # it was a letter when it was shown, and SQS changes none
             if queued.sqs_message_id not in self._newest:
-                yield Handled(queued, goes=self._older(by, letter), value=None)
+                yield Handled(queued, goes=self._older(by, letter))
                 continue
             if not self._pace.wait():
                 return
-            yield Handled(queued, goes=self._newest_one(by, letter), value=None)
+            yield Handled(queued, goes=self._newest_one(by, letter))
 
     def _newest_one(self, by: Decider, letter: DeadLetter) -> bool:
         stopping = self._pass.stopping

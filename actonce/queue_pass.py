@@ -5,15 +5,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from actonce.queue_peek import HOLD_SECONDS, Queued, counts, give_back, hold_for, receive
 from actonce.throttling import through_throttling
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-T = TypeVar("T")
 
 WORKERS = 8
 """Most messages of a pass that are ended at a time."""
@@ -45,7 +43,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Handled(Generic[T]):
+class Handled:
     """What became of one chosen message.
 
     Attributes:
@@ -54,14 +52,13 @@ class Handled(Generic[T]):
 
     queued: Queued
     goes: bool
-    value: T
 
 
-Handle = Callable[[Sequence[Queued]], Iterable[Handled[T]]]
+Handle = Callable[[Sequence[Queued]], Iterable[Handled]]
 """Ends the messages of one receive, in their order. What it stops short of is given back."""
 
 
-class QueuePass(Generic[T]):
+class QueuePass:
     """Takes every message of a queue, has the chosen ones ended, and gives back the others.
 
     Each is held for about as long as its own end takes, and the ones that were not chosen until the
@@ -92,7 +89,7 @@ class QueuePass(Generic[T]):
         self._lock = threading.Lock()
         self._held: dict[str, str] = {}
         self._wait_for_others = wait_for_others
-        self.ended: list[Handled[T]] = []
+        self.ended: list[Handled] = []
         self.stopping = threading.Event()
         """Set when the pass ends early; a handler looks at it where it waits."""
         self.held_elsewhere = 0
@@ -107,7 +104,7 @@ class QueuePass(Generic[T]):
         """Chosen messages that did not come."""
         return frozenset(self._missing)
 
-    def run(self, handle: Handle[T], tell: Callable[[int], None] = lambda _: None) -> None:
+    def run(self, handle: Handle, tell: Callable[[int], None] = lambda _: None) -> None:
         """End the chosen messages; `ended` has what became of them.
 
         Whatever ends this early, Ctrl-C too, lets the messages that are being handled come to their
@@ -141,7 +138,7 @@ class QueuePass(Generic[T]):
             self._give_back()
             tell(len(self.ended))
 
-    def _round(self, handle: Handle[T], tell: Callable[[int], None]) -> None:
+    def _round(self, handle: Handle, tell: Callable[[int], None]) -> None:
         """Until there is nothing more to receive."""
         seen: set[str] = set()
         with ThreadPoolExecutor(self._workers, thread_name_prefix="pass") as threads:
@@ -155,7 +152,7 @@ class QueuePass(Generic[T]):
         for one in work:
             one.result()
 
-    def _work(self, handle: Handle[T], seen: set[str]) -> None:
+    def _work(self, handle: Handle, seen: set[str]) -> None:
         again = 0
         while self._missing and not self.stopping.is_set():
             messages = through_throttling(
@@ -175,7 +172,7 @@ class QueuePass(Generic[T]):
             if not messages or again > len(seen):
                 return
 
-    def _end(self, handle: Handle[T], mine: Sequence[Queued]) -> None:
+    def _end(self, handle: Handle, mine: Sequence[Queued]) -> None:
         """Handle and delete; what the handler did not come to is missing again."""
         left = {message.sqs_message_id for message in mine}
         go: list[Queued] = []

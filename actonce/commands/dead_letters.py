@@ -72,7 +72,7 @@ def list_(
 
         actonce dead-letters list --reason not_performed --before 2h --each
     """
-    _check_reason(reason)
+    many.check_reason(reason, REASONS)
     how = many.Many.asked_for(
         {"reason": reason, "error": error}, before=before, match=match, limit=limit
     )
@@ -275,7 +275,7 @@ def _decide(
     every: bool,
 ) -> None:
     how.check(message_id, every=every)
-    _check_reason(how.narrowing.kind.get("reason"))
+    many.check_reason(how.narrowing.kind.get("reason"), REASONS)
     if decision != "retry" and not note.strip():
         raise WrongUse("An empty note is none: say why, for whoever reads the history.")
     stack = find_stack(stack_name)
@@ -372,8 +372,3 @@ def _look(stack: Stack, how: many.Many) -> Shown:
         return many.reading(
             queue, "dead letters", lambda tell: deciding.look(queue, how.narrowing, tell)
         )
-
-
-def _check_reason(reason: str | None) -> None:
-    if reason is not None and reason not in REASONS:
-        raise WrongUse(f"There is no reason {reason!r}; there are {', '.join(REASONS)}.")

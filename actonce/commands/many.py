@@ -88,6 +88,16 @@ class Many:
             raise WrongUse("Nobody can be asked here: say --yes, or --dry-run to look first.")
 
 
+def check_reason(reason: str | None, known: Sequence[str]) -> None:
+    """Whether there is such a reason.
+
+    Raises:
+        WrongUse: there is not.
+    """
+    if reason is not None and reason not in known:
+        raise WrongUse(f"There is no reason {reason!r}; there are {', '.join(known)}.")
+
+
 def reading(queue: QueueReader, name: str, read: Callable[[Callable[[int], None]], T]) -> T:
     """Read a queue, with a bar where it takes long; what `read` read."""
     with console.progress(f"Reading {name}", quiet_until=_BAR_FROM) as bar:

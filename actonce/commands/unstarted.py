@@ -68,7 +68,7 @@ def list_(
 
         actonce unstarted list --reason conflict
     """
-    _check(reason)
+    many.check_reason(reason, unstarted.REASONS)
     how = many.Many.asked_for({"reason": reason}, before=before, match=match, limit=limit)
     stack = find_stack(stack_name)
     shown = _look(stack, message_reader(stack), how)
@@ -165,7 +165,7 @@ def redrive(
         json=json,
     )
     how.check(ids, every=every)
-    _check(reason)
+    many.check_reason(reason, unstarted.REASONS)
     stack = find_stack(stack_name)
     reader = message_reader(stack)
     chosen, missing = _choose(stack, reader, ids, how, "redriven")
@@ -220,7 +220,7 @@ def discard(
         json=json,
     )
     how.check(ids, every=every)
-    _check(reason)
+    many.check_reason(reason, unstarted.REASONS)
     if not note.strip():
         raise WrongUse("An empty note is none: say why, for whoever reads the file.")
     file = to or Path(f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl")
@@ -321,8 +321,3 @@ def _look(stack: Stack, reader: MessageReader, how: many.Many) -> Shown:
 
 def _queue(stack: Stack) -> QueueReader:
     return QueueReader(stack.sqs, stack.unstarted_queue)
-
-
-def _check(reason: str | None) -> None:
-    if reason is not None and reason not in unstarted.REASONS:
-        raise WrongUse(f"There is no reason {reason!r}; there are {', '.join(unstarted.REASONS)}.")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
+from pipeline.durable import sync_folder
 
 _RUN_LOCK_SECONDS = 5.0  # a sender that looks whether its run is alive holds the lock for a moment
 
@@ -132,7 +133,7 @@ class Confirmations:
             os.fsync(file.fileno())
         if new:
             for parent in (folder, self._sent, self._sent.parent):
-                _sync_folder(parent)
+                sync_folder(parent)
         for line in lines:
             self.confirmed[line["position"]] = 1
 
@@ -186,7 +187,7 @@ def write_whole(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def _lock(descriptor: int, how: int) -> bool:
@@ -195,11 +196,3 @@ def _lock(descriptor: int, how: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,13 +15,13 @@ def bodies_left(stack: Stack) -> list[str]:
     return sorted(message["Body"] for message in received(stack, stack.unstarted_queue))
 
 
-def over(stack: Stack, chosen: set[str], wait_for_others: float = 0) -> QueuePass[str]:
+def over(stack: Stack, chosen: set[str], wait_for_others: float = 0) -> QueuePass:
     return QueuePass(stack.sqs, stack.unstarted_queue, chosen, wait_for_others=wait_for_others)
 
 
-def all_go(batch: Sequence[Queued]) -> Iterator[Handled[str]]:
+def all_go(batch: Sequence[Queued]) -> Iterator[Handled]:
     for queued in batch:
-        yield Handled(queued, goes=True, value=queued.body)
+        yield Handled(queued, goes=True)
 
 
 def test_the_chosen_are_ended_once_and_the_others_are_given_back(moto_stack: Stack) -> None:
@@ -40,9 +40,9 @@ def test_the_chosen_are_ended_once_and_the_others_are_given_back(moto_stack: Sta
 def test_what_does_not_go_is_given_back_and_not_handled_again(moto_stack: Stack) -> None:
     chosen = fill(moto_stack, 5)
 
-    def some_go(batch: Sequence[Queued]) -> Iterator[Handled[str]]:
+    def some_go(batch: Sequence[Queued]) -> Iterator[Handled]:
         for queued in batch:
-            yield Handled(queued, goes=queued.body != "body 3", value="")
+            yield Handled(queued, goes=queued.body != "body 3")
 
     once = over(moto_stack, chosen | {"gone"})
     once.run(some_go)
@@ -79,18 +79,18 @@ def test_an_error_ends_the_pass_and_what_was_ended_before_it_is_kept(
     lock = threading.Lock()
     handled: list[str] = []
 
-    def fails(batch: Sequence[Queued]) -> Iterator[Handled[str]]:
+    def fails(batch: Sequence[Queued]) -> Iterator[Handled]:
         for queued in batch:
             with lock:
                 if len(handled) == 7:
                     raise error
                 handled.append(queued.body)
-            yield Handled(queued, goes=True, value=queued.body)
+            yield Handled(queued, goes=True)
 
     once = over(moto_stack, chosen)
     with pytest.raises(error):
         once.run(fails)
-    assert sorted(one.value for one in once.ended) == sorted(handled)
+    assert sorted(one.queued.body for one in once.ended) == sorted(handled)
     assert bodies_left(moto_stack) == sorted({f"body {n}" for n in range(40)} - set(handled))
 
 
@@ -104,15 +104,15 @@ def test_ctrl_c_in_the_middle_lets_what_is_handled_come_to_its_end(moto_stack: S
     once = over(moto_stack, chosen)
     pace = Pace(20, once.stopping)
 
-    def paced(batch: Sequence[Queued]) -> Iterator[Handled[str]]:
+    def paced(batch: Sequence[Queued]) -> Iterator[Handled]:
         for queued in batch:
             if not pace.wait():
                 return
-            yield Handled(queued, goes=True, value=queued.body)
+            yield Handled(queued, goes=True)
 
     with pytest.raises(KeyboardInterrupt):
         once.run(paced, interrupted)
-    ended = {one.value for one in once.ended}
+    ended = {one.queued.body for one in once.ended}
     assert 0 < len(ended) < 24
     assert bodies_left(moto_stack) == sorted({f"body {n}" for n in range(24)} - ended)
 
@@ -142,6 +142,6 @@ def test_a_fifo_queue_gives_what_stood_behind_others(
         )["MessageId"]
         for n in range(25)
     ]
-    once: QueuePass[str] = QueuePass(moto_stack.sqs, url, sent, wait_for_others=0)
+    once: QueuePass = QueuePass(moto_stack.sqs, url, sent, wait_for_others=0)
     once.run(all_go)
-    assert [int(one.value) for one in once.ended] == list(range(25))
+    assert [int(one.queued.body) for one in once.ended] == list(range(25))

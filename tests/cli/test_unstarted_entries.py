@@ -401,7 +401,7 @@ def test_what_cannot_be_written_is_not_deleted(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     work = discarding(moto_stack, tmp_path / "discarded.jsonl")
-    monkeypatch.setattr(clearing_module, "_sync_folder", lambda _: None)
+    monkeypatch.setattr(clearing_module, "sync_folder", lambda _: None)
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(Failed, match="No space left"):
         work.run()
