@@ -11,7 +11,6 @@ something was left, or if listing took more than a minute or deciding more than 
 
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -33,6 +32,7 @@ from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.queue_peek import counts
+from bench.machine import machine
 
 _ACTONCE = str(Path(sysconfig.get_path("scripts")) / "actonce")
 _NOTE = "measured"
@@ -241,10 +241,11 @@ def main(
     """Measure how long many dead letters take to be listed and decided."""
     result = measure(letters)
     if as_json:
-        sys.stdout.write(json.dumps(asdict(result) | {"passed": result.passed}) + "\n")
+        told = asdict(result) | {"passed": result.passed, "machine": machine()}
+        sys.stdout.write(json.dumps(told) + "\n")
     else:
         out = Console(soft_wrap=True, highlight=False)
-        out.print(f"{os.cpu_count()} cores, {platform.platform()}, Python {sys.version.split()[0]}")
+        out.print(", ".join(f"{name} {value}" for name, value in machine().items()))
         for name, value in asdict(result).items():
             text = f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
             out.print(f"{name.replace('_', ' '):16} {text:>10}")

@@ -7,12 +7,9 @@ acted on twice or lost.
 """
 
 import json
-import os
-import platform
 import sys
 import tempfile
 import threading
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +24,7 @@ from actonce.demo.run import Settings, run
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.errors import Failed
+from bench.machine import machine
 
 
 def _kill_half_way(paths: Paths, messages: int, killed: list[int], over: threading.Event) -> None:
@@ -93,22 +91,16 @@ def main(
             ]
         finally:
             lifecycle.down(paths)
-    machine = {
-        "cores": os.cpu_count(),
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        "ministack": version("ministack"),
-        **parameters,
-    }
+    ran_on = {**machine(), **parameters}
     if json_:
-        sys.stdout.write(json.dumps({"runs": runs, "machine": machine}) + "\n")
+        sys.stdout.write(json.dumps({"runs": runs, "machine": ran_on}) + "\n")
     else:
         table = Table(*[name.replace("_", " ") for name in runs[0]], box=None)
         for row in runs:
             table.add_row(*[str(value) for value in row.values()])
         console = Console(width=200)
         console.print(table)
-        console.print(machine)
+        console.print(ran_on)
     good = all(row["exactly_once"] and not row["out_of_order"] for row in runs)
     raise typer.Exit(0 if good else 1)
 

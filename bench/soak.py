@@ -9,8 +9,6 @@ there were fewer kills or weathers than asked for, or if it did not end before t
 """
 
 import json
-import os
-import platform
 import signal
 import sys
 import tempfile
@@ -19,7 +17,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +32,7 @@ from actonce.embedded.paths import PROJECT, Paths
 from actonce.errors import Failed
 from actonce.weather import kinds
 from actonce.weather.sky import CALM, Sky, Weather
+from bench.machine import machine
 from pipeline.java import use_java
 
 _CALM_SHARE = 0.5
@@ -220,21 +218,17 @@ def main(
         except Failed as error:
             told = {"good": False, "failed": str(error), "times_killed": len(trouble.killed)}
     told |= {"trouble": None if trouble.error is None else repr(trouble.error)}
-    machine = {
-        "cores": os.cpu_count(),
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        "ministack": version("ministack"),
-        "boto3": version("boto3"),
+    ran_on = {
+        **machine(),
         "seed": seed,
         "spell_seconds": spell_seconds,
         "took_seconds": round(time.monotonic() - began, 1),
     }
     if json_:
-        sys.stdout.write(json.dumps({"result": told, "machine": machine}) + "\n")
+        sys.stdout.write(json.dumps({"result": told, "machine": ran_on}) + "\n")
     else:
         console = Console(width=120)
-        for name, value in (told | machine).items():
+        for name, value in (told | ran_on).items():
             console.print(f"{name.replace('_', ' '):>20}  {value}", markup=False, highlight=False)
     raise typer.Exit(0 if told["good"] else 1)
 

@@ -12,14 +12,12 @@ second half was slower than the first.
 import io
 import json
 import os
-import platform
 import sys
 import tempfile
 import time
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 import typer
 from rich.console import Console
@@ -31,6 +29,7 @@ from actonce.demo.run import Resting, wait_for_rest
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.sending import Sender
+from bench.machine import machine
 
 
 class Result(TypedDict):
@@ -117,20 +116,12 @@ def main(
     """Run the storm and print what it showed."""
     began = time.monotonic()
     result = storm(messages, seed)
-    machine: dict[str, Any] = {
-        "cores": os.cpu_count(),
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        "ministack": version("ministack"),
-        "boto3": version("boto3"),
-        "seed": seed,
-        "seconds": round(time.monotonic() - began, 1),
-    }
+    ran_on = {**machine(), "seed": seed, "seconds": round(time.monotonic() - began, 1)}
     if json_:
-        sys.stdout.write(json.dumps({"result": result, "machine": machine}) + "\n")
+        sys.stdout.write(json.dumps({"result": result, "machine": ran_on}) + "\n")
     else:
         table = Table(show_header=False, box=None)
-        for name, value in (result | machine).items():
+        for name, value in (result | ran_on).items():
             table.add_row(name.replace("_", " "), str(value))
         Console().print(table)
     raise typer.Exit(0 if result["passed"] else 1)

@@ -9,13 +9,10 @@ twice, lost a message, exiled one, or asked a person for a decision.
 """
 
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +27,7 @@ from actonce.weather.figures import Figures
 from actonce.weather.kinds import MEASURED, Shown
 from actonce.weather.showing import show
 from bench.deployments import deployed, last_tag, sources_at
+from bench.machine import machine
 
 NOW = "as it is"
 _SAY = Console(stderr=True)
@@ -124,20 +122,11 @@ def main(
     except (Failed, WrongUse) as error:
         _SAY.print(str(error), style="red", markup=False)
         raise typer.Exit(2) from None
-    machine: dict[str, Any] = {
-        "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1),
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        "ministack": version("ministack"),
-        "boto3": version("boto3"),
-        **given,
-        "seconds": round(time.monotonic() - began, 1),
-    }
+    ran_on = {**machine(), **given, "seconds": round(time.monotonic() - began, 1)}
     if json_:
-        sys.stdout.write(json.dumps({"runs": rows, "machine": machine}) + "\n")
+        sys.stdout.write(json.dumps({"runs": rows, "machine": ran_on}) + "\n")
     else:
-        _show(rows, machine)
+        _show(rows, ran_on)
     good = all(
         "failed" not in row
         and not any(row[name] for name in ("decisions", "exiled", "twice", "lost"))
@@ -178,7 +167,7 @@ _COLUMNS = {
 }
 
 
-def _show(rows: Sequence[dict[str, Any]], machine: dict[str, Any]) -> None:
+def _show(rows: Sequence[dict[str, Any]], ran_on: dict[str, Any]) -> None:
     table = Table(*_COLUMNS.values(), box=None)
     for row in rows:
         if "failed" in row:
@@ -190,7 +179,7 @@ def _show(rows: Sequence[dict[str, Any]], machine: dict[str, Any]) -> None:
         table.add_row(*values.values())
     console = Console(width=200)
     console.print(table)
-    console.print(", ".join(f"{name} {value}" for name, value in machine.items()), markup=False)
+    console.print(", ".join(f"{name} {value}" for name, value in ran_on.items()), markup=False)
 
 
 if __name__ == "__main__":

@@ -232,7 +232,7 @@ def _(_world: World, root: Path, files: list[Path], random: Random) -> None:
 
 def _astray(root: Path, path: Path, random: Random) -> Path:
     folder = random.choice(("messages", "quarantine", "errors", "days/day=1", "lost+found"))
-    return root / folder / f"{abs(hash(path)) % 10**9}-{path.name}"
+    return root / folder / f"{random.randrange(10**9)}-{path.name}"
 
 
 @_mutation("misplaced")
