@@ -920,3 +920,15 @@ def test_dead_letter_always_fits_into_a_state(text: str, size: int, message_id: 
     posted = dead_letter(states, message, cause='"€"' * (2 * 4096 // 3))
 
     assert len(as_bytes(posted)) <= MAX_STATE_BYTES
+
+
+@pytest.mark.parametrize("performed", [True, False])
+def test_look_up_need_not_describe_what_it_says(states: dict[str, Any], performed: bool) -> None:
+    found = asl.evaluate(
+        states["FindEffect"]["Output"],
+        input={"rounds": 1, "failure": {"error": "E", "cause": "C"}},
+        result={"Payload": {"performed": performed}},
+        context=CONTEXT,
+    )
+    assert (found["performed"], found["effect"]) == (performed, None)
+    assert choose(states["Performed?"], found) == ("Done" if performed else "PerformEffect")

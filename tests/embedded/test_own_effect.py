@@ -21,13 +21,18 @@ pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
 GIFT_CARDS = PROJECT / "examples" / "gift_cards" / "gift_cards.py"
 
-# What a person does to a copy of the example to see the hazards: the answer is lost the first time.
-LOST_ANSWER = """
+# What a person does to a copy of the example to see the hazards.
+FAULTS = """
 
 _answered = handler
 
 
 def handler(event, context):
+    mark = os.path.join(os.environ["MARKS"], event["message"]["message_id"])
+    if event["operation"] == "perform" and event["message"]["body"].get("fail_first"):
+        if not os.path.exists(mark):
+            open(mark, "w").close()
+            raise RuntimeError("before it could act")
     answer = _answered(event, context)
     if event["operation"] == "perform" and event["message"]["body"].get("lose_the_answer"):
         raise RuntimeError("the answer is lost")
@@ -41,7 +46,7 @@ def zipped(paths: Paths, folder: Path) -> bytes:
     """The example as a package that the embedded AWS runs."""
     source = folder / "source"
     source.mkdir()
-    (source / "gift_cards.py").write_text(GIFT_CARDS.read_text() + LOST_ANSWER)
+    (source / "gift_cards.py").write_text(GIFT_CARDS.read_text() + FAULTS)
     package = folder / "package"
     start = lambda_runtime.bootstrap(paths.runtime, paths.bytecode)
     lambda_runtime.provide_package(source, package, start)
@@ -71,7 +76,12 @@ def gift_cards(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> str:
         Handler="gift_cards.handler",
         Code={"ZipFile": zipped(paths, tmp_path_factory.mktemp("gift-cards"))},
         Timeout=4,
-        Environment={"Variables": {"GIFT_CARDS_TABLE": "gift-cards"}},
+        Environment={
+            "Variables": {
+                "GIFT_CARDS_TABLE": "gift-cards",
+                "MARKS": str(tmp_path_factory.mktemp("marks")),
+            }
+        },
     )
     return str(made["FunctionArn"])
 
@@ -100,6 +110,7 @@ def test_it_stands_in_front_of_a_function_that_knows_nothing_of_it(
         {"message_id": "twice", "amount": 20},
         {"message_id": "twice", "amount": 20},
         {"message_id": "lost", "amount": 30, "lose_the_answer": True},
+        {"message_id": "again", "amount": 35, "fail_first": True},
         {"message_id": "never", "amount": "20"},
         {"message_id": "cannot-look", "amount": 40, "lose_the_answer": True},
     ):
@@ -107,7 +118,10 @@ def test_it_stands_in_front_of_a_function_that_knows_nothing_of_it(
 
     twice = wait_for_execution(stack, stack.execution_arn("twice"), 60)
     lost = wait_for_execution(stack, stack.execution_arn("lost"), 60)
+    again = wait_for_execution(stack, stack.execution_arn("again"), 60)
     assert json.loads(twice["output"])["outcome"] == "performed"
+    # Looked up in between, and not found: `{"performed": false}`.
+    assert json.loads(again["output"])["outcome"] == "performed"
     assert json.loads(lost["output"])["outcome"] == "found"
 
     def letters() -> Any:
@@ -119,7 +133,7 @@ def test_it_stands_in_front_of_a_function_that_knows_nothing_of_it(
         ("never", "rejected", "Rejected"),
         ("cannot-look", "outcome_unknown", "RuntimeError"),
     }
-    assert cards(stack) == {"twice": 20, "lost": 30, "cannot-look": 40}
+    assert cards(stack) == {"twice": 20, "lost": 30, "again": 35, "cannot-look": 40}
 
     told = run(state, "where", "twice").stdout
     assert 'it was acted on, by the word of its execution: {"card": "card-' in told
