@@ -76,7 +76,8 @@ def run(settings: Settings, paths: Paths, say: Say = console.say, sky: Sky | Non
             meanwhile. None where no weather is asked for.
 
     Raises:
-        WrongUse: another demo runs on this embedded AWS.
+        WrongUse: another demo runs on this embedded AWS, or its stack has another effect than the
+            example.
         Failed: the stack did not come up, or its messages did not come to rest.
     """
     with _alone(paths):
@@ -99,7 +100,14 @@ def _alone(paths: Paths) -> Iterator[None]:
 
 
 def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> Result:
-    was_up = lifecycle.running(paths) is not None
+    state = lifecycle.running(paths)
+    was_up = state is not None
+    kept = state.parameters if state is not None else {}
+    if (kept if settings.parameters is None else settings.parameters).get("EffectFunctionArn"):
+        raise WrongUse(
+            "The demo counts the example's appointments, and this stack is to have a function of "
+            "its own (EffectFunctionArn): run it in another folder, or after actonce down."
+        )
     if not settings.keep:
         for folder in (paths.sent, paths.records):
             shutil.rmtree(folder, ignore_errors=True)
