@@ -8,7 +8,14 @@ import json
 import math
 from typing import Any, Protocol, runtime_checkable
 
-from time_allowed import Context, EndProcessIn, end_process_in, ends_in, seconds_left_of
+from time_allowed import (
+    Context,
+    EndProcessIn,
+    TimeNotKnown,
+    end_process_in,
+    ends_in,
+    seconds_left_of,
+)
 
 MAX_EFFECT_BYTES = 32 * 1024
 """Largest description of an effect, in bytes of JSON, that goes into the execution's output. Step
@@ -121,7 +128,8 @@ def answer(
     """Run the operation that the state machine, or a consumer, asked for.
 
     Invariant: `perform` is at work for `allowed_seconds` at most, whatever time-out the function is
-    deployed with by now. If need be the process ends.
+    deployed with by now. If need be the process ends; where that time cannot be known, nothing is
+    performed.
 
     Args:
         effect: the team's own.
@@ -152,7 +160,10 @@ def answer(
         return {"performed": found is not None, "effect": _small(found)}
     if operation == "perform":
         request = _request(message)
-        left = seconds_left_of(event, context)
+        try:
+            left = seconds_left_of(event, context)
+        except TimeNotKnown as unknown:
+            raise NotPerformed(f"how long it may act is not known: {unknown}") from None
         if left is not None and left <= 0:
             raise NotPerformed("the time that its execution allows was over before it began")
         with ends_in(left, end_in):

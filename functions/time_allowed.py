@@ -29,6 +29,10 @@ class Context(Protocol):
         """Milliseconds until Lambda ends the invocation."""
 
 
+class TimeNotKnown(Exception):
+    """What the function lacks to know how long it may act, in words for who writes it."""
+
+
 EndProcessIn = Callable[[float | None], None]
 """Has the process ended in so many seconds; None: not any more."""
 
@@ -44,16 +48,24 @@ def seconds_left(allowed: float, configured: float | None, remaining: float | No
     Returns:
         Zero or less: the time was over before it began. Lambda repeats a cold start that took more
         than 10 s within the invocation's own time.
+
+    Raises:
+        TimeNotKnown: Lambda may give more than is allowed, and how long the invocation has been at
+            work cannot be told.
     """
-    if configured is not None and remaining is not None and remaining > configured:
-        configured = None  # somebody has changed the one and not the other
-    if configured is not None and configured <= allowed:
-        return None
-    if remaining is None:
-        return allowed
     if configured is None:
-        return allowed if remaining > allowed else None
-    return allowed - max(configured - remaining, 0)
+        raise TimeNotKnown("EFFECT_TIMEOUT_SECONDS is not set to the function's time-out")
+    if remaining is None:
+        if configured <= allowed:
+            return None
+        raise TimeNotKnown("the handler does not hand Lambda's context on to `answer`")
+    if remaining > configured:
+        # Raised by hand. It began a cold start of at most 10 s ago, for which the straggler's
+        # margin has room.
+        return allowed
+    if configured <= allowed:
+        return None
+    return allowed - (configured - remaining)
 
 
 def seconds_left_of(event: dict[str, Any], context: Context | None) -> float | None:
@@ -61,6 +73,7 @@ def seconds_left_of(event: dict[str, Any], context: Context | None) -> float | N
 
     Raises:
         ValueError: what it says is no number.
+        TimeNotKnown: see `seconds_left`.
     """
     allowed = event.get("allowed_seconds")
     if allowed is None:

@@ -116,6 +116,7 @@ def _given_up_and_answered(stage: Stage) -> None:
 
 _RETRIED = (("retry",), ("perhaps", "retry"), ("", "retry"), (None, "retry"))
 _CLOSED = (("resolve",), ("reject",), ("perhaps",), ("", "reject"), ("retry ",))
+_NOT_LOOKED_UP = (("retry",), ("resolve",), ("reject",), ("retry", "resolve"))
 """What is answered to dead letters; "retry " is no decision either."""
 
 
@@ -137,9 +138,32 @@ def _closed(stage: Stage) -> None:
 def _cold_start(stage: Stage) -> None:
     told = stage.world.pick(((True, True), (True, False), (False, True)))
     stage.tells_time_out, stage.tells_time_left = told
-    # Who is not told both cannot know how long it took to begin: 10 s are assumed then.
-    stage.cold_start = stage.world.pick((5_000, 60_000) if all(told) else (5_000, 10_000))
+    stage.cold_start = stage.world.pick((5_000, 60_000))
     _deployed_before(stage)
+
+
+def _by_value(stage: Stage) -> None:
+    stage.answers_by_value = True
+    # Behind a lock the consumer reads the answer, and waits as after any other.
+    is_started = stage.way.strategy == "step-functions"
+    wrong = stage.world.pick(("", POISON, CLOSED) if is_started else ("", POISON))
+    if not wrong:
+        stage.performed.down_until, stage.performed.back_after = 90_000, 60.0
+    stage.send("a", more={wrong: True} if wrong else None)
+
+
+def _not_looked_up(stage: Stage) -> None:
+    """Nothing is named to look the effect up, and an operator answers, or does not."""
+    stage.look_nothing_up()
+    stage.executions.answers = stage.world.pick(((), *_NOT_LOOKED_UP))
+    stage.send("a")
+
+
+def _changed_by_hand(stage: Stage) -> None:
+    stage.time_out_by_hand = stage.world.pick((5_000, 120_000))
+    # A longer one is begun anew by Lambda, and the function cannot know that.
+    stage.cold_start = stage.world.pick((0, 4_000, 10_000))
+    stage.send("a")
 
 
 def _row_of_before(stage: Stage) -> None:
@@ -251,6 +275,9 @@ _SERVICE = (Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.REPEATED)
 
 _EXECUTIONS = frozenset({"step-functions", "step-functions-booking"})
 """What a deployment parts and an operator aborts is an execution."""
+
+_INVOKES = frozenset({"step-functions", "ledger-invoking", "lease-invoking"})
+"""What has a function of its own perform the effect."""
 
 _AS_IT_SHIPS = frozenset(
     {
@@ -470,15 +497,56 @@ SCENARIOS = (
     Scenario(
         "cold-start",
         "a slow cold start",
-        "The effect's function takes 5 s or a minute of its time to begin (up to 10 s where it is "
-        "not told its time-out, and what is left of it), its time-out having been raised meanwhile "
-        "or not; a process stands still for 10 s or 40 s, or crashes.",
+        "The effect's function takes 5 s or a minute of its time to begin, its time-out having "
+        "been raised meanwhile or not, and it may not be told its time-out, or what is left of it; "
+        "a process stands still for 10 s or 40 s, or crashes.",
         _cold_start,
         (Hazard.PAUSE, Hazard.CRASH),
         1,
         (10_000, 40_000),
         is_of_effect=True,
         ways=frozenset({"step-functions"}),
+    ),
+    Scenario(
+        "changed-by-hand",
+        "a time-out changed by hand",
+        "Somebody sets the time-out of the effect's function to 5 s or 2 minutes, past the stack; "
+        "a process stands still for 10 s or 40 s, or crashes, or the effect is late.",
+        _changed_by_hand,
+        (Hazard.PAUSE, Hazard.CRASH, Hazard.EFFECT_LATE),
+        1,
+        (10_000, 40_000),
+        is_of_effect=True,
+        ways=_INVOKES,
+    ),
+    Scenario(
+        "by-value",
+        "an answer by value",
+        "That it did not perform, or never will, the effect's function says by a value and not by "
+        "an error, of one message, or of all for 90 s; besides, its answer is lost, a process "
+        "crashes, or the execution is aborted.",
+        _by_value,
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
+        1,
+        is_of_effect=True,
+        ways=_INVOKES,
+    ),
+    Scenario(
+        "not-looked-up",
+        "nothing looks it up",
+        "No function is named to look the effect up; its answer is lost, a process or a call "
+        "fails, the execution is aborted, and an operator answers, or nobody does.",
+        _not_looked_up,
+        (
+            Hazard.EFFECT_ANSWER_LOST,
+            Hazard.EFFECT_OUTLIVES,
+            Hazard.CRASH,
+            Hazard.ANSWER_LOST,
+            Hazard.ABORTED,
+        ),
+        1,
+        is_of_effect=True,
+        ways=_INVOKES,
     ),
     Scenario(
         "row-of-before",

@@ -175,6 +175,8 @@ def section(way: Way, trials: Sequence[Trial]) -> str:
         lines.append(f"| {hazard.title} | {mark} | {numbers} | {trial.schedules:,} |")
     for name, why in way.cannot.items():
         lines += ["", f"*Why not {hazards[name].title}:* {why}."]
+    for name, why in way.left_out.items():
+        lines += ["", f"*Not walked, {hazards[name].title}:* {why}."]
     worst = _worst(trials)
     if worst is not None:
         title = hazards[worst.scenario].title

@@ -47,6 +47,8 @@ NOT_DEPLOYED = {
     "ledger-idempotent-blind": "likewise",
     "ledger": "the example's effect is fenced; without a fence it runs in a worker",
     "lease": "the example's effect is fenced; without a fence it runs in a worker",
+    "ledger-invoking": "the same consumer; what it calls a function of one's own by has tests",
+    "lease-invoking": "likewise",
 }
 """This project's ways that are not deployed for it, and why; the rivals are not ours to deploy."""
 
@@ -120,6 +122,9 @@ NOT_CAUSED = {
     "long-zombie": "it is the zombie again, with an effect that takes as long as a lease",
     "slow-look-up": "a look-up that is slow differs only in when it answers",
     "texts": "the tests of the reader, and those of hostile bodies, put them through a starter",
+    "changed-by-hand": "deployed-between has a function with a longer time-out than was assumed",
+    "by-value": "the tests of a function of one's own have it answer so",
+    "not-looked-up": "likewise",
     "by-hand": "the tests of the effect's function do",
     "any-and-memory": "nothing is deployed for it; the two are caused one by one",
 }

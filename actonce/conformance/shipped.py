@@ -13,6 +13,7 @@ from deduplication.patience import Patience
 from deduplication.start import Starter
 from deduplication.unstarted import UnstartedQueue
 from effect import Effect, NotPerformed, Rejected, answer
+from invoked_effect import InvokedEffect
 from locking import row_locks
 from locking.attempt import ProcessingLocks
 from locking.consumer import Consumer
@@ -21,6 +22,7 @@ from locking.host import Host
 from locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
 from locking.lease import Lease
 from locking.ledger import Ledger
+from time_allowed import EndProcessIn
 
 __all__ = [
     "ConflictingContent",
@@ -28,9 +30,11 @@ __all__ = [
     "DeadLetterQueue",
     "Delivery",
     "Effect",
+    "EndProcessIn",
     "Executions",
     "FingerprintTable",
     "Host",
+    "InvokedEffect",
     "KnownElsewhere",
     "Lease",
     "Ledger",

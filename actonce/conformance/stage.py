@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -18,15 +18,19 @@ from actonce.conformance.effects import (
     Lateness,
     Performed,
 )
+from actonce.conformance.invoking import Invoking
 from actonce.conformance.process import Ended, Hazard, Process
 from actonce.conformance.queues import Attributes, KeptQueues, Record, RequestsQueue
 from actonce.conformance.shipped import (
     Delivery,
     Effect,
+    EndProcessIn,
+    InvokedEffect,
     Message,
     MessageReader,
     NotPerformed,
     Patience,
+    Rejected,
     answer,
     seconds_until_back,
 )
@@ -54,12 +58,18 @@ DEAD_LETTERS = "DeadLetterQueue"
 CONSUMER_TIMEOUT = 30_000
 EFFECT_TIMEOUT = 15_000
 STRAGGLER_MARGIN = 30_000
+
+_TOLD_TIME_OUT = "EFFECT_TIMEOUT_SECONDS"
+"""The variable that tells a function its time-out."""
 CLOCK_SKEW = 300_000
 LEASE = 12_000
 VISIBILITY = 210_000
 # What a lease needs, so that a takeover has the time to wait for the margin.
 LEASE_CONSUMER_TIMEOUT = 60_000
 LEASE_VISIBILITY = 390_000
+# What a lease needs whose effect is a function of its own, at work for its own time besides.
+INVOKING_LEASE_CONSUMER_TIMEOUT = 120_000
+INVOKING_LEASE_VISIBILITY = 750_000
 MOST_RECEIVES = 1000
 MOST_RECEIVES_OF_A_WORKER = 150
 MOST_RECEIVES_ELSEWHERE = 5
@@ -119,6 +129,11 @@ def _other_machine() -> machine.Definition:
     return process_message(**OTHER_PARAMETERS)
 
 
+@cache
+def _blind_machine() -> machine.Definition:
+    return process_message(FindFunctionArn="")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Way:
     """A way to deduplicate.
@@ -133,6 +148,7 @@ class Way:
         is_content_based: what deduplicates on a FIFO queue is the body, and not the message id.
         is_fenced: its effect checks the fence.
         effect: makes another effect than the one that only counts.
+        invokes: its consumer has a function of a team's own perform the effect.
         installed: patches clocks and ids of a library that has no place to put them in.
         most_receives: `maxReceiveCount` of its queue.
         visibility: its queue's visibility timeout, in milliseconds.
@@ -143,6 +159,7 @@ class Way:
         lateness_awaited: milliseconds after which one happens whose caller waits; () for the same.
         threads_in_order: see `Process`.
         cannot: hazards, by name, that it is known not to survive, and why.
+        left_out: hazards, by name, that it is not walked against, and why.
     """
 
     name: str
@@ -153,6 +170,7 @@ class Way:
     is_content_based: bool = False
     is_fenced: bool = False
     effect: "Callable[[Stage], Effect] | None" = None
+    invokes: bool = False
     installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
     most_receives: int = MOST_RECEIVES_ELSEWHERE
     visibility: int = VISIBILITY
@@ -162,6 +180,7 @@ class Way:
     lateness_awaited: tuple[int, ...] = ()
     threads_in_order: bool = False
     cannot: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -200,8 +219,12 @@ class Stage:
         lateness: milliseconds after which a late effect happens.
         cold_start: milliseconds that the next invocation of the effect's function takes to begin,
             of its own time.
+        time_out_by_hand: milliseconds that somebody has set its time-out to, and not told it.
         tells_time_out: whether that function is told its time-out, as the template has it.
         tells_time_left: whether its handler hands Lambda's context on.
+        answers_by_value: that it did not perform, or never will, it says by a value, as functions
+            in other languages do.
+        looks_up: whether a function is named to look the effect up.
         message_id_from, content_from: how what is deployed reads messages.
     """
 
@@ -237,7 +260,9 @@ class Stage:
             Hazard.EFFECT_LATE: way.lateness_awaited or way.lateness,
             Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
         }
-        self.cold_start, self.tells_time_out, self.tells_time_left = 0, False, True
+        self.cold_start, self.time_out_by_hand = 0, 0
+        self.tells_time_out, self.tells_time_left = True, True
+        self.answers_by_value, self.looks_up = False, True
         self.message_id_from, self.content_from = "body:message_id", ""
         self._consumers = self.at_work = 0
         self._function = _Function(EFFECT_TIMEOUT)
@@ -250,6 +275,18 @@ class Stage:
             self.executions,
         ]
 
+    @contextmanager
+    def playing(self) -> Iterator[None]:
+        """Inside, the world may run; afterwards this process is as it was before."""
+        told = os.environ.get(_TOLD_TIME_OUT)
+        try:
+            with self.way.installed(self.world):
+                yield
+        finally:
+            os.environ.pop(_TOLD_TIME_OUT, None)
+            if told is not None:
+                os.environ[_TOLD_TIME_OUT] = told
+
     @property
     def effects(self) -> list[tuple[str, str]]:
         """What has happened: message id and body of each effect, in its order."""
@@ -259,6 +296,15 @@ class Stage:
             (item["message_id"]["S"], json.dumps(json.loads(item["request"]["S"]), sort_keys=True))
             for item in appointments
         ]
+
+    @property
+    def acts(self) -> Effect:
+        """What the consumer that is running acts by: the effect, or a function that performs it."""
+        if not self.way.invokes:
+            return self.effect
+        lambda_: Any = Invoking(self.world, self._invoke)
+        find = "effect" if self.looks_up else ""
+        return InvokedEffect(lambda_, "effect", find, EFFECT_TIMEOUT / 1000)
 
     @property
     def effect(self) -> Effect:
@@ -376,6 +422,11 @@ class Stage:
         raised = self._function.timeout == EFFECT_TIMEOUT
         self._function.timeout = OTHER_EFFECT_TIMEOUT if raised else EFFECT_TIMEOUT
 
+    def look_nothing_up(self) -> None:
+        """Name no function that looks the effect up."""
+        self.looks_up = False
+        self.executions.definition = _blind_machine()
+
     def deploy_machine(self) -> None:
         """Deploy the state machine with the other parameters, for executions that start later."""
         self.executions.definition = _other_machine()
@@ -476,7 +527,7 @@ class Stage:
     def _invoke(self, name: str, payload: Any, on_end: Callable[[Ended], None]) -> None:
         effect = self.effect
         timeout = self._function.timeout
-        deadline = self.world.now + timeout
+        deadline = self.world.now + (self.time_out_by_hand or timeout)
         cold_start, self.cold_start = self.cold_start, 0
 
         def end_in(seconds: float | None) -> None:
@@ -490,16 +541,31 @@ class Stage:
                 self.world.sleep(cold_start / 1000)
             if self.tells_time_out:
                 # As Lambda sets it, with the time-out; it is read before the first step.
-                os.environ["EFFECT_TIMEOUT_SECONDS"] = str(timeout // 1000)
+                os.environ[_TOLD_TIME_OUT] = str(timeout // 1000)
             else:
-                os.environ.pop("EFFECT_TIMEOUT_SECONDS", None)
+                os.environ.pop(_TOLD_TIME_OUT, None)
             context = _Context(self) if self.tells_time_left else None
-            answered = answer(effect, payload, context=context, end_in=end_in)
+            answered = self._answered(effect, payload, context, end_in)
             # Between the effect and its answer the function may still crash.
             self.world.step("answers", lambda: None)
             return answered
 
         self.world.spawn(process, handle, on_end)
+
+    def _answered(
+        self, effect: Effect, payload: Any, context: _Context | None, end_in: EndProcessIn
+    ) -> dict[str, Any]:
+        try:
+            return answer(effect, payload, context=context, end_in=end_in)
+        except NotPerformed as error:
+            if not self.answers_by_value:
+                raise
+            said = {"performed": False, "not_performed": True, "reason": str(error)}
+            return said | ({} if error.retry_after is None else {"retry_after": error.retry_after})
+        except Rejected as error:
+            if not self.answers_by_value:
+                raise
+            return {"rejected": True, "reason": str(error)}
 
     def _deadline(self, timeout: int | None) -> int | None:
         return None if timeout is None else self.world.now + timeout

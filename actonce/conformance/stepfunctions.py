@@ -273,8 +273,9 @@ class _Reached:
         )
         if not self._world.wait(lambda: bool(endings), timeout):
             raise machine.StateFailed("States.Timeout", "")
-        self._may_be_aborted(f"has heard of {name}")
         ended = endings[0]
+        self._world.observe(repr(ended))
+        self._may_be_aborted(f"has heard of {name}")
         if ended.killed_by is not None:
             is_late = ended.killed_by == TIME_IS_OVER
             error = "Sandbox.Timedout" if is_late else "Lambda.Unknown"

@@ -24,6 +24,8 @@ def is_published(way: Way, hazard: Scenario) -> bool:
         return False
     if hazard.is_of_strategy and not way.strategy:
         return False
+    if hazard.name in way.left_out:
+        return False
     return hazard.ways is None or way.name in hazard.ways
 
 

@@ -87,7 +87,7 @@ def run_trial(  # noqa: PLR0913 - all but the first two have names
     def play(world: World) -> Verdict:
         stage = Stage(world, way, machine)
         scenario.set_up(stage)
-        with way.installed(world):
+        with stage.playing():
             world.run()
         verdict = judge(ends(stage))
         if not scenario.asks_for_order:

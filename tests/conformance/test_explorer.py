@@ -209,7 +209,7 @@ def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> Non
     def play(world: World) -> Any:
         stage = Stage(world, way, definition)
         hazard.set_up(stage)
-        with way.installed(world):
+        with stage.playing():
             world.run()
         return judge(ends(stage)).kind
 

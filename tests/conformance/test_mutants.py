@@ -3,6 +3,7 @@
 import copy
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from actonce.conformance.mutants.judging import (
     all_cells,
     all_mutants,
 )
+from actonce.conformance.mutants.kept import Kept
 from actonce.conformance.mutants.mutant import Mutant
 from actonce.conformance.stage import process_message
 from locking import rows
@@ -194,3 +196,19 @@ def test_a_page_has_the_counts_and_each_survivor_with_its_reason() -> None:
 
 def test_every_survivor_of_the_published_run_is_explained() -> None:
     assert "not looked into" not in page.PAGE.read_text()
+
+
+def test_a_run_that_was_broken_off_goes_on_and_of_other_code_begins_anew(tmp_path: Path) -> None:
+    first, second = (
+        Judged(f"mutant {number}", "effect.py", "answer", "negated", cell, "twice")
+        for number, cell in ((1, ("ledger", "crash")), (2, None))
+    )
+    file = tmp_path / "judged"
+    Kept(file, "this code").keep(first)
+    Kept(file, "this code").keep(second)
+    with file.open("a") as broken_off:
+        broken_off.write('{"name": "mutant 3", "fi')
+
+    assert Kept(file, "this code").judged == {"mutant 1": first, "mutant 2": second}
+    assert Kept(file, "other code").judged == {}
+    assert len(file.read_text().splitlines()) == 1

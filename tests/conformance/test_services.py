@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from actonce.conformance import machine, stage
+import invoked_effect
+from actonce.conformance import invoking, machine, stage
 from actonce.conformance.process import NotKnownHere
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
 from actonce.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
 from actonce.conformance.world import EPOCH, World
 from actonce.embedded.paths import PROJECT
+from locking.lease import seconds_for_a_takeover
 
 MINUTE = 60_000
 
@@ -44,8 +46,21 @@ def test_time_outs_are_the_templates() -> None:
     assert _default("NamesRememberedDays") * 24 * 60 * MINUTE == stage.NAMES_REMEMBERED
     assert f'"{stage.CONSUMER_TIMEOUT // 1000}": {stage.VISIBILITY // 1000}\n' in text
     assert f'"{stage.LEASE_CONSUMER_TIMEOUT // 1000}": {stage.LEASE_VISIBILITY // 1000}\n' in text
+    longest = stage.INVOKING_LEASE_CONSUMER_TIMEOUT // 1000
+    assert f'"{longest}": {stage.INVOKING_LEASE_VISIBILITY // 1000}\n' in text
+    needed = seconds_for_a_takeover(
+        stage.LEASE / 1000, (stage.STRAGGLER_MARGIN + stage.EFFECT_TIMEOUT) / 1000
+    )
+    assert stage.LEASE_CONSUMER_TIMEOUT / 1000 < needed <= longest
     receives = f"[FeedsWorker, {stage.MOST_RECEIVES_OF_A_WORKER}, {stage.MOST_RECEIVES}]"
     assert f"maxReceiveCount: !If {receives}\n" in text
+
+
+def test_an_answer_is_waited_for_as_long_as_the_client_that_ships_waits() -> None:
+    shipped: Any = invoked_effect.client_config(stage.EFFECT_TIMEOUT / 1000)
+
+    assert shipped.read_timeout == invoking.LONGEST_WAIT
+    assert shipped.retries["total_max_attempts"] == 1
 
 
 class _Consumers:

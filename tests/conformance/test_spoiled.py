@@ -26,6 +26,7 @@ from locking.attempt import Completed, InProgress, LockLost, Outcome
 from locking.consumer import Consumer
 from locking.dead_letters import DeadLetterQueue
 from locking.row_locks import RowLocks
+from time_allowed import TimeNotKnown, seconds_left_of
 
 LEDGER_FENCED = LEDGER_WAYS[1]
 LEASE_FENCED = LEASE_WAYS[1]
@@ -110,6 +111,21 @@ def test_an_effect_that_does_not_end_its_process_in_time_is_found_out(
     monkeypatch.setattr(effect, "seconds_left_of", lambda *_: None)
 
     assert _worst(STEP_FUNCTIONS, "deployed-between") == Kind.TWICE
+
+
+def test_an_effect_that_acts_without_knowing_its_time_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def as_before(event: dict[str, Any], context: Any) -> float | None:
+        try:
+            return seconds_left_of(event, context)
+        except TimeNotKnown:
+            allowed: float = event["allowed_seconds"]
+            return allowed
+
+    monkeypatch.setattr(effect, "seconds_left_of", as_before)
+
+    assert _worst(STEP_FUNCTIONS, "cold-start") == Kind.TWICE
 
 
 def test_a_starter_that_forgets_the_fingerprint_loses_a_conflict(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from effect import NotPerformed, answer
-from time_allowed import seconds_left
+from time_allowed import TimeNotKnown, seconds_left
 
 FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
 EVENT = {"operation": "perform", "message": {"message_id": "m-1", "body": {}}}
@@ -26,17 +26,30 @@ EVENT = {"operation": "perform", "message": {"message_id": "m-1", "body": {}}}
         (120, 100, -5),  # a cold start that took too long was repeated, and that took 20 s
         (120, 2, -103),
         (120, 121, 15),  # Lambda's clock and the machine's are a little apart
-        (120, None, 15),
         (15, 120, 15),  # raised by hand, and not in the template
-        (None, 120, 15),
-        (None, 14, None),
-        (None, None, 15),
+        (15, 14, None),
     ],
 )
 def test_it_may_act_for_as_long_as_its_execution_assumes(
     configured: float | None, remaining: float | None, expected: float | None
 ) -> None:
     assert seconds_left(15, configured, remaining) == expected
+
+
+@pytest.mark.parametrize(
+    ("configured", "remaining", "lacks"),
+    [
+        (120, None, "context"),
+        (None, 120, "EFFECT_TIMEOUT_SECONDS"),
+        (None, 14, "EFFECT_TIMEOUT_SECONDS"),  # of 120, after a long cold start, or of 15
+        (None, None, "EFFECT_TIMEOUT_SECONDS"),
+    ],
+)
+def test_what_is_lacking_to_know_its_time_is_named(
+    configured: float | None, remaining: float | None, lacks: str
+) -> None:
+    with pytest.raises(TimeNotKnown, match=lacks):
+        seconds_left(15, configured, remaining)
 
 
 class Clock:
@@ -88,7 +101,10 @@ def test_the_process_is_to_end_while_it_performs_and_no_longer(
     assert step.clock.told == [14, None]
 
 
-def test_it_is_not_to_end_any_more_when_the_effect_has_failed() -> None:
+def test_it_is_not_to_end_any_more_when_the_effect_has_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EFFECT_TIMEOUT_SECONDS", "120")
     step = Step(Clock(), NotPerformed("closed"))
 
     with pytest.raises(NotPerformed):
@@ -104,6 +120,18 @@ def test_nothing_is_performed_when_the_time_was_over_before_it_began(
     step = Step(Clock(105))
 
     with pytest.raises(NotPerformed, match="over before it began"):
+        perform(step, allowed_seconds=15)
+
+    assert (step.told, step.clock.told) == (None, [])
+
+
+def test_nothing_is_performed_where_the_time_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("EFFECT_TIMEOUT_SECONDS", raising=False)
+    step = Step(Clock())
+
+    with pytest.raises(NotPerformed, match="EFFECT_TIMEOUT_SECONDS"):
         perform(step, allowed_seconds=15)
 
     assert (step.told, step.clock.told) == (None, [])
@@ -150,8 +178,11 @@ class Effect:
         print("acted", flush=True)
         return {{}}
 
+class Context:
+    def get_remaining_time_in_millis(self): return 60_000
+
 event = {{"operation": "perform", "message": {{"message_id": "m", "body": 1}}, "allowed_seconds": {seconds}}}
-answer(Effect(), event)
+answer(Effect(), event, context=Context())
 print("answered", signal.getitimer(signal.ITIMER_REAL)[0], flush=True)
 {after}
 """  # noqa: E501 - a program
@@ -166,7 +197,7 @@ def run(seconds: float, during: str, after: str = "") -> subprocess.CompletedPro
     program = _PROCESS.format(seconds=seconds, during=during, after=after)
     return subprocess.run(
         [sys.executable, "-c", program],
-        env={"PYTHONPATH": str(FUNCTIONS)},
+        env={"PYTHONPATH": str(FUNCTIONS), "EFFECT_TIMEOUT_SECONDS": "60"},
         capture_output=True,
         text=True,
         timeout=50,

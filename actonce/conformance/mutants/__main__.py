@@ -15,6 +15,8 @@ from actonce.conformance.mutants.judging import (
     judge_all,
     walk_what_ships,
 )
+from actonce.conformance.mutants.kept import Kept, code_judged
+from actonce.conformance.mutants.mutant import Mutant
 from actonce.sources import in_clone
 
 
@@ -26,6 +28,7 @@ def main() -> int:
     parser.add_argument("--list", type=Path, help="only those whose names are the lines of a file")
     parser.add_argument("--seconds", type=float, help="of a processor, for each mutant")
     parser.add_argument("--known", type=Path, help="keep what is walked first, for runs to come")
+    parser.add_argument("--judged", type=Path, help="keep what is judged, and go on from there")
     parser.add_argument("--processes", type=int, default=2, help="side by side")
     parser.add_argument("--write", action="store_true", help="write docs/conformance-mutants.md")
     options = parser.parse_args()
@@ -36,12 +39,10 @@ def main() -> int:
     if options.list is not None:
         listed = set(options.list.read_text().splitlines())
         mutants = [one for one in mutants if one.name in listed]
-    if options.most is not None and options.most < len(mutants):
-        chance = random.Random("mutants")  # noqa: S311 - not for secrets
-        drawn = chance.sample(range(len(mutants)), options.most)
-        mutants = [mutants[index] for index in sorted(drawn)]
-    judged = []
-    names = [one.name for one in mutants]
+    mutants = _drawn(mutants, options.most)
+    kept = Kept(options.judged, code_judged()) if options.judged is not None else None
+    judged = [kept.judged[one.name] for one in mutants if kept and one.name in kept.judged]
+    names = [one.name for one in mutants if kept is None or one.name not in kept.judged]
     if options.known is not None and options.known.exists():
         known = pickle.loads(options.known.read_bytes())  # noqa: S301 - of an earlier run
     else:
@@ -49,13 +50,19 @@ def main() -> int:
         if options.known is not None:
             options.known.write_bytes(pickle.dumps(known))
     found = judge_all(names, known, processes=options.processes, seconds=options.seconds)
-    for number, one in enumerate(found, start=1):
+    for number, one in enumerate(found, start=1 + len(judged)):
         judged.append(one)
+        if kept is not None:
+            kept.keep(one)
         print(f"{number}/{len(mutants)} {one.name}: {_end(one)}", flush=True)
     if options.write:
         today = datetime.now(UTC).date().isoformat()
+        order = {one.name: number for number, one in enumerate(everything)}
+        judged.sort(key=lambda one: order[one.name])
+        is_whole = len(names) == len(mutants)
         minutes = round(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) / 60)
-        page.PAGE.write_text(page.render(page.Run(today, len(everything), judged, minutes)))
+        run = page.Run(today, len(everything), judged, minutes if is_whole else None)
+        page.PAGE.write_text(page.render(run))
     unexplained = page.unexplained(judged)
     stale = page.stale(one.name for one in everything)
     for told, of in (
@@ -66,6 +73,14 @@ def main() -> int:
         for name in of:
             print(f"{told}: {name}", file=sys.stderr)
     return 1 if unexplained or stale else 0
+
+
+def _drawn(mutants: list[Mutant], most: int | None) -> list[Mutant]:
+    """So many of them, the same each time, in their order."""
+    if most is None or most >= len(mutants):
+        return mutants
+    chance = random.Random("mutants")  # noqa: S311 - not for secrets
+    return [mutants[index] for index in sorted(chance.sample(range(len(mutants)), most))]
 
 
 def _end(one: Judged) -> str:

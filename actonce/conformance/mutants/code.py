@@ -36,6 +36,8 @@ NOT_RUN = frozenset(
         ("locking.lease", "heartbeats_in_a_thread"),
         ("locking.lease", "seconds_for_a_takeover"),
         ("time_allowed", "_STANDARD_ERROR"),
+        ("invoked_effect", "client_config"),
+        ("invoked_effect", "SECONDS_BEFORE_A_FUNCTION_BEGINS"),
         ("deduplication.message", "MessageReader.read_whole"),
         ("deduplication.identity", "execution_name_of_stored"),
     }

@@ -104,9 +104,6 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "`may_be_none` left out": "It spares a search that would find nothing.",
         "`_NOT_PLAIN.search(outline)` left out": "Carried as a text where it need not be; the effect gets the same.",
     },
-    "functions/effect.py answer": {
-        "`request = _request(message)` after `left = seconds_left_of(event, context)`": _INDEPENDENT,
-    },
     "functions/locking/consumer.py": {
         "MAX_MARKS_SIDE_BY_SIDE: doubled": _THREADS,
         "MAX_MARKS_SIDE_BY_SIDE: halved": _THREADS,
@@ -155,7 +152,6 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "the boundary of `remaining > configured`": "Of the two the one is as right as the other: what has been taken is nothing.",
         "the boundary of `configured <= allowed`": _LAMBDA,
         "`return None` left out": _LAMBDA,
-        "the boundary of `remaining > allowed`": _LAMBDA,
     },
     f"{_DEFINITION} PerformEffect, Arguments": {
         f"`({_IS_REDRIVEN})` is `$states.context.Execution.RedriveCount`": _REDRIVES,

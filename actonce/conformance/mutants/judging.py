@@ -51,6 +51,7 @@ TRIED = (
     "deduplication.delivery",
     "effect",
     "time_allowed",
+    "invoked_effect",
     "locking.once",
     "locking.ledger",
     "locking.lease",
@@ -70,6 +71,7 @@ WAYS_TRIED = (
     "ledger-fenced-fifo",
     "ledger-idempotent",
     "ledger-idempotent-blind",
+    "ledger-invoking",
     "lease",
     "ledger-worker",
     "ledger-worker-fenced",
@@ -86,6 +88,8 @@ NOT_TRIED = {
     "`tests/unit/test_patience.py`, `test_coming_back.py`, `test_pace.py`.",
     "deduplication/apart.py, apart_process.py, from_environment.py": "a process beside the "
     "starter's, which runs what is tried here; `tests/unit/test_apart.py` kills it.",
+    "invoked_effect.py client_config": "the settings of a client; the walk's own waits as long "
+    "(`tests/conformance/test_services.py`).",
     "locking/host.py, attempt.py, deduplication/refusal.py": "they decide nothing.",
     "time_allowed.py end_process_in, lease.py heartbeats_in_a_thread": "timers and threads; a "
     "walk has its own. `tests/unit/test_time_allowed.py`, `tests/unit/locking/test_locks.py`.",
@@ -105,6 +109,11 @@ _OF_A_FIFO_QUEUE = frozenset(
     {"texts", "poison", "conflict", "group-order", "crash", "again-later", "resend-later"}
 )
 """Those that a FIFO queue differs in from a standard one; its ways are tried against these."""
+
+_OF_AN_INVOKED_FUNCTION = frozenset(
+    {"by-value", "not-looked-up", "crash", "effect-unheard", "services-fail", "poison"}
+)
+"""Those that a function which the consumer calls differs in from an effect of its own."""
 
 _OF_THE_EXAMPLE = frozenset({"again-later"})
 """Where its effect, which could check a fence, stands behind executions, which have none."""
@@ -220,6 +229,7 @@ def all_cells() -> list[Cell]:
         and (way.name, hazard.name) not in _HAS_LIKES
         and (hazard.name in _OF_A_HOST or way.ends_at is not None)
         and (hazard.name in _OF_A_FIFO_QUEUE or not way.is_fifo)
+        and (hazard.name in _OF_AN_INVOKED_FUNCTION or not way.invokes)
         and (hazard.name in _OF_THE_EXAMPLE or way.effect is None)
     ]
 

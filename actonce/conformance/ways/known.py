@@ -5,7 +5,12 @@ from dataclasses import replace
 from actonce.conformance.stage import Way
 from actonce.conformance.ways.example import booking
 from actonce.conformance.ways.lock_client import LOCK_CLIENT
-from actonce.conformance.ways.locks import DECORATED_WAYS, LEASE_WAYS, LEDGER_WAYS
+from actonce.conformance.ways.locks import (
+    DECORATED_WAYS,
+    INVOKING_WAYS,
+    LEASE_WAYS,
+    LEDGER_WAYS,
+)
 from actonce.conformance.ways.plain import FIFO_ALONE, NAIVE_LEDGER, NONE
 from actonce.conformance.ways.powertools import POWERTOOLS, POWERTOOLS_BEST
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
@@ -34,6 +39,7 @@ WAYS = (
     *LEDGER_WAYS,
     *DECORATED_WAYS,
     *LEASE_WAYS,
+    *INVOKING_WAYS,
     *(_on_fifo(way) for way in (*LEDGER_WAYS, *LEASE_WAYS) if way.is_fenced and way.ends_at),
     *(booking(way) for way in (STEP_FUNCTIONS, LEDGER_WAYS[0], LEASE_WAYS[0])),
 )

@@ -31,6 +31,9 @@ from actonce.conformance.stage import (
     CLOCK_SKEW,
     CONSUMER_TIMEOUT,
     DEAD_LETTERS,
+    EFFECT_TIMEOUT,
+    INVOKING_LEASE_CONSUMER_TIMEOUT,
+    INVOKING_LEASE_VISIBILITY,
     LEASE,
     LEASE_CONSUMER_TIMEOUT,
     LEASE_VISIBILITY,
@@ -64,14 +67,20 @@ def _installed(world: World) -> Iterator[None]:
 
 
 def _ledger(stage: Stage) -> Handler:
-    return _consume(stage, _a_ledger(stage), _LEDGER_SECONDS)
+    seconds = (CONSUMER_TIMEOUT + _straggler(stage.way)) / 1000
+    return _consume(stage, _a_ledger(stage), seconds)
+
+
+def _straggler(way: Way) -> int:
+    """Milliseconds; a function that was called may be at work for its own time besides."""
+    return STRAGGLER_MARGIN + (EFFECT_TIMEOUT if way.invokes else 0)
 
 
 def _a_ledger(stage: Stage) -> Ledger:
     return Ledger(
         stage.dynamodb,
         MEMORY_TABLE,
-        straggler_seconds=STRAGGLER_MARGIN / 1000,
+        straggler_seconds=_straggler(stage.way) / 1000,
         clock_skew_seconds=CLOCK_SKEW / 1000,
     )
 
@@ -134,7 +143,7 @@ def _lease(stage: Stage) -> Handler:
     lease = Lease(
         stage.dynamodb,
         MEMORY_TABLE,
-        straggler_seconds=STRAGGLER_MARGIN / 1000,
+        straggler_seconds=_straggler(stage.way) / 1000,
         owner=world.process.name,
         start_heartbeats=start_heartbeats,
     )
@@ -145,7 +154,7 @@ def _consume(stage: Stage, locks: ProcessingLocks, lock_timeout: float) -> Handl
     consumer = Consumer(
         reader=stage.reader(),
         locks=locks,
-        effect=stage.effect,
+        effect=stage.acts,
         unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
         dead_letters=DeadLetterQueue(stage.sqs, DEAD_LETTERS),
         lock_timeout=lock_timeout,
@@ -238,3 +247,31 @@ LEASE_WAYS = _variants(
     ),
     ends_in_time=False,
 )
+
+_INVOKED_LATE = (2_000, EFFECT_TIMEOUT + 5_000, EFFECT_TIMEOUT + STRAGGLER_MARGIN - 1_000)
+INVOKING_WAYS = (
+    replace(
+        LEDGER_WAYS[0],
+        name="ledger-invoking",
+        title="ActOnce: ledger, a function of one's own",
+        invokes=True,
+        lateness=_INVOKED_LATE,
+    ),
+    replace(
+        LEASE_WAYS[0],
+        name="lease-invoking",
+        title="ActOnce: lease, a function of one's own",
+        invokes=True,
+        ends_at=INVOKING_LEASE_CONSUMER_TIMEOUT,
+        visibility=INVOKING_LEASE_VISIBILITY,
+        lateness=_INVOKED_LATE,
+        lateness_awaited=(2_000, EFFECT_TIMEOUT - 1_000),
+        cannot={},
+        left_out={
+            "zombie": "its function's own time makes a takeover wait for longer than the pauses "
+            "of this hazard, so it would survive these alone; a longer pause lets it act twice, as "
+            "behind every lease without a fence"
+        },
+    ),
+)
+"""The consumer has another function perform it, by `InvokedEffect`."""
