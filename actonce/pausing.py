@@ -4,8 +4,8 @@ The event source mapping is disabled; and two tags on RequestsQueue say so, sinc
 why, to workers on hosts and to whoever asks.
 
 Invariant: the tags are written first and removed last. Interrupted in between, or with somebody
-enabling the mapping by hand, the stack says that it is paused while it is not, which the command
-that was interrupted mends when it is run again; never the other way round.
+enabling the mapping, by hand or by a deployment, the stack says that it is paused while it is not,
+which `actonce status` tells, and pausing or resuming it mends; never the other way round.
 """
 
 import re
@@ -34,6 +34,9 @@ LONGEST_TAG = 256
 
 LOOK_EVERY_SECONDS = 60.0
 
+_ON = ("Enabled", "Enabling")
+_OFF = ("Disabled", "Disabling")
+
 
 @dataclass(frozen=True, slots=True)
 class Pause:
@@ -55,6 +58,11 @@ class Feed:
     uuid: str
     function: str
     state: str
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it takes messages, or is about to."""
+        return self.state in _ON
 
 
 def find_pause(sqs: "SQSClient", queue_url: str) -> Pause | None:
@@ -119,7 +127,7 @@ def resume(stack: Stack) -> Pause | None:
 
 
 def _enable(stack: Stack, *, enabled: bool) -> None:
-    wanted = ("Enabled", "Enabling") if enabled else ("Disabled", "Disabling")
+    wanted = _ON if enabled else _OFF
     for one in feeds(stack):
         if one.state not in wanted:
             stack.lambda_.update_event_source_mapping(UUID=one.uuid, Enabled=enabled)

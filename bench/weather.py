@@ -162,6 +162,7 @@ _COLUMNS = {
     "transitions": "transitions each",
     "sqs_requests": "SQS requests each",
     "after_seconds": "s after its end",
+    "back_off_seconds": "longest back-off, s",
     "seconds": "s",
     "did_not_pass": "calls met it",
 }

@@ -7,17 +7,7 @@ import typer
 from actonce import console, dead_letters, deciding, history
 from actonce.aws import Stack
 from actonce.commands import many, tables
-from actonce.commands.options import (
-    All,
-    Before,
-    DryRun,
-    Each,
-    Json,
-    Limit,
-    Rate,
-    StackName,
-    Yes,
-)
+from actonce.commands.options import Json, StackName
 from actonce.dead_letters import REASONS, Decision
 from actonce.deciding import Decided, Deciding, Shown
 from actonce.errors import Failed, WrongUse
@@ -49,19 +39,13 @@ Match = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="Only with TEXT in id, error, cause or message."),
 ]
+_KINDS = {"reason": Reason, "error": Error}
+_asked_to_decide = many.asked_how(_KINDS, Match, acts=True, paced=True)
 
 
 @app.command("list")
-def list_(
-    reason: Reason = None,
-    error: Error = None,
-    before: Before = None,
-    match: Match = None,
-    limit: Limit = None,
-    each: Each = False,
-    stack_name: StackName = "actonce",
-    json: Json = False,
-) -> None:
+@many.asked_how(_KINDS, Match)
+def list_(*, how: many.Many, stack_name: StackName = "actonce") -> None:
     """List the messages that wait for a decision, the longest waiting first.
 
     Where there are many it tells how many of which kind; --each lists them all.
@@ -72,13 +56,10 @@ def list_(
 
         actonce dead-letters list --reason not_performed --before 2h --each
     """
-    many.check_reason(reason, REASONS)
-    how = many.Many.asked_for(
-        {"reason": reason, "error": error}, before=before, match=match, limit=limit
-    )
+    many.check_reason(how.narrowing.kind.get("reason"), REASONS)
     shown = _look(find_stack(stack_name), how)
     letters = shown.letters
-    if json:
+    if how.json:
         found = [letter.as_json() for letter in letters]
         console.print_json(
             {
@@ -89,7 +70,7 @@ def list_(
         )
     elif not letters:
         console.out.print("No message waits for a decision.")
-    elif len(letters) > many.GROUPED_FROM and not each:
+    elif len(letters) > many.GROUPED_FROM and not how.each:
         console.out.print(f"{len(letters):,} messages wait for a decision:")
         many.print_groups(letters)
     else:
@@ -139,21 +120,13 @@ def show(
 
 
 @app.command()
+@_asked_to_decide
 def retry(
+    *,
     message_id: OneOrAll = None,
-    every: All = False,
-    reason: Reason = None,
-    error: Error = None,
-    before: Before = None,
-    match: Match = None,
-    limit: Limit = None,
-    rate: Rate = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    each: Each = False,
+    how: many.Many,
     note: Note = "",
     stack_name: StackName = "actonce",
-    json: Json = False,
 ) -> None:
     """Have the effect tried again; where the outcome is unknown it is looked up first.
 
@@ -169,36 +142,17 @@ def retry(
 
         actonce dead-letters retry --all --reason not_performed --rate 20
     """
-    how = many.Many.asked_for(
-        {"reason": reason, "error": error},
-        before=before,
-        match=match,
-        limit=limit,
-        rate=rate,
-        dry_run=dry_run,
-        yes=yes,
-        each=each,
-        json=json,
-    )
-    _decide(message_id, "retry", note, stack_name, how, every=every)
+    _decide(message_id, "retry", note, stack_name, how)
 
 
 @app.command()
+@_asked_to_decide
 def resolve(
-    note: Note,
+    *,
     message_id: OneOrAll = None,
-    every: All = False,
-    reason: Reason = None,
-    error: Error = None,
-    before: Before = None,
-    match: Match = None,
-    limit: Limit = None,
-    rate: Rate = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    each: Each = False,
+    note: Note,
+    how: many.Many,
     stack_name: StackName = "actonce",
-    json: Json = False,
 ) -> None:
     """Declare it done: the effect happened, or was made to happen by hand.
 
@@ -210,36 +164,17 @@ def resolve(
 
         actonce dead-letters resolve --all --match 'practice-7' --note 'booked by telephone'
     """
-    how = many.Many.asked_for(
-        {"reason": reason, "error": error},
-        before=before,
-        match=match,
-        limit=limit,
-        rate=rate,
-        dry_run=dry_run,
-        yes=yes,
-        each=each,
-        json=json,
-    )
-    _decide(message_id, "resolve", note, stack_name, how, every=every)
+    _decide(message_id, "resolve", note, stack_name, how)
 
 
 @app.command()
+@_asked_to_decide
 def reject(
-    note: Note,
+    *,
     message_id: OneOrAll = None,
-    every: All = False,
-    reason: Reason = None,
-    error: Error = None,
-    before: Before = None,
-    match: Match = None,
-    limit: Limit = None,
-    rate: Rate = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    each: Each = False,
+    note: Note,
+    how: many.Many,
     stack_name: StackName = "actonce",
-    json: Json = False,
 ) -> None:
     """Declare that it shall not be done; its execution fails.
 
@@ -251,18 +186,7 @@ def reject(
 
         actonce dead-letters reject --all --error Rejected --before 3d --note 'out of time'
     """
-    how = many.Many.asked_for(
-        {"reason": reason, "error": error},
-        before=before,
-        match=match,
-        limit=limit,
-        rate=rate,
-        dry_run=dry_run,
-        yes=yes,
-        each=each,
-        json=json,
-    )
-    _decide(message_id, "reject", note, stack_name, how, every=every)
+    _decide(message_id, "reject", note, stack_name, how)
 
 
 def _decide(
@@ -271,10 +195,8 @@ def _decide(
     note: str,
     stack_name: str,
     how: many.Many,
-    *,
-    every: bool,
 ) -> None:
-    how.check(message_id, every=every)
+    how.check(message_id)
     many.check_reason(how.narrowing.kind.get("reason"), REASONS)
     if decision != "retry" and not note.strip():
         raise WrongUse("An empty note is none: say why, for whoever reads the history.")

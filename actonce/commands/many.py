@@ -1,14 +1,18 @@
 """What the commands that act on many entries have in common: look, show, ask, act, tell."""
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Any, TypeVar, get_args
 
 from actonce import console
 from actonce.choosing import Group, Narrowing, Waiting, age, grouped, read_before
 from actonce.commands import tables
+from actonce.commands.options import All, Before, DryRun, Each, Json, Limit, Rate, Yes
 from actonce.errors import Failed, Interrupted, WrongUse
 from actonce.queue_peek import QueueReader
 
@@ -30,6 +34,7 @@ class Many:
 
     narrowing: Narrowing
     is_narrowed: bool
+    every: bool
     rate: float | None
     dry_run: bool
     yes: bool
@@ -44,6 +49,7 @@ class Many:
         before: str | None,
         match: str | None,
         limit: int | None,
+        every: bool = False,
         rate: float | None = None,
         dry_run: bool = False,
         yes: bool = False,
@@ -60,6 +66,7 @@ class Many:
         return cls(
             narrowing=Narrowing(narrowed, at, match, limit),
             is_narrowed=bool(narrowed or before or match is not None or limit or rate or dry_run),
+            every=every,
             rate=rate,
             dry_run=dry_run,
             yes=yes,
@@ -67,25 +74,69 @@ class Many:
             json=json,
         )
 
-    def check(self, what: object, *, every: bool) -> None:
+    def check(self, what: object) -> None:
         """Whether one thing is asked for.
 
         Args:
             what: that was named; empty for nothing.
-            every: whether all are meant.
 
         Raises:
             WrongUse: neither, or both; or what is only for many was said of a named one; or
                 somebody has to be asked, and there is nobody.
         """
-        if bool(what) == every:
+        if bool(what) == self.every:
             raise WrongUse("Name one, or say --all (and not both).")
-        if not every and self.is_narrowed:
+        if not self.every and self.is_narrowed:
             raise WrongUse("What narrows, paces or tries goes with --all only.")
-        if not every or self.yes or self.dry_run:
+        if not self.every or self.yes or self.dry_run:
             return
         if self.json or not console.can_ask():
             raise WrongUse("Nobody can be asked here: say --yes, or --dry-run to look first.")
+
+
+def asked_how(
+    kinds: Mapping[str, Any], match: Any, *, acts: bool = False, paced: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that choose among many, and how it goes about them.
+
+    The command gets them as its argument `how`, a `Many`, and says at that place of its own
+    arguments where its help names them.
+
+    Args:
+        kinds: the options for what entries are grouped by, by the names of `Waiting.kind`.
+        match: the option --match, which says what is looked at.
+        acts: it does something to them.
+        paced: at a rate that can be asked for.
+    """
+    options: dict[str, Any] = {**kinds, "before": Before, "match": match, "limit": Limit}
+    if acts:
+        options |= {"every": All} | ({"rate": Rate} if paced else {})
+        options |= {"dry_run": DryRun, "yes": Yes}
+    options |= {"each": Each, "json": Json}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            said = {name: given.pop(name) for name in options}
+            kind = {name: said.pop(name) for name in kinds}
+            command(**given, how=Many.asked_for(kind, **said))
+
+        parameters: list[inspect.Parameter] = []
+        for own in inspect.signature(command, eval_str=True).parameters.values():
+            parameters += map(_option, options, options.values()) if own.name == "how" else [own]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate
+
+
+def _option(name: str, annotation: Any) -> inspect.Parameter:
+    """None where it may be left unsaid, else False."""
+    default = None if NoneType in get_args(get_args(annotation)[0]) else False
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 def check_reason(reason: str | None, known: Sequence[str]) -> None:

@@ -70,6 +70,12 @@ def status(stack_name: StackName = "actonce", json: Json = False) -> None:
             "Queue feeds": ", ".join(told) or "nothing",
         }
     )
+    if found.is_fed_all_the_same:
+        console.err.print(
+            "It says that it is paused, and messages are taken all the same: a deployment, or "
+            "somebody, has enabled what its queue feeds. actonce pause pauses it again, actonce "
+            "resume lets it go on."
+        )
     rows = [
         (
             name.replace("_", " "),

@@ -11,17 +11,7 @@ from actonce import console, unstarted
 from actonce.aws import Stack
 from actonce.clearing import Cleared, Clearing, Discarding, Redriving, Shown, look
 from actonce.commands import many, tables
-from actonce.commands.options import (
-    All,
-    Before,
-    DryRun,
-    Each,
-    Json,
-    Limit,
-    Rate,
-    StackName,
-    Yes,
-)
+from actonce.commands.options import Json, StackName
 from actonce.deployed import MessageReader, timestamp
 from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
@@ -48,18 +38,12 @@ Reason = Annotated[
     str | None,
     typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(unstarted.REASONS)}."),
 ]
+_KINDS = {"reason": Reason}
 
 
 @app.command("list")
-def list_(
-    reason: Reason = None,
-    before: Before = None,
-    match: Match = None,
-    limit: Limit = None,
-    each: Each = False,
-    stack_name: StackName = "actonce",
-    json: Json = False,
-) -> None:
+@many.asked_how(_KINDS, Match)
+def list_(*, how: many.Many, stack_name: StackName = "actonce") -> None:
     """List what could not be started, the oldest first.
 
     Where there is much it tells how many of which kind; --each lists them all.
@@ -68,12 +52,11 @@ def list_(
 
         actonce unstarted list --reason conflict
     """
-    many.check_reason(reason, unstarted.REASONS)
-    how = many.Many.asked_for({"reason": reason}, before=before, match=match, limit=limit)
+    _check_reason(how)
     stack = find_stack(stack_name)
     shown = _look(stack, message_reader(stack), how)
     entries = shown.entries
-    if json:
+    if how.json:
         found = [entry.as_json() for entry in entries]
         console.print_json(
             {
@@ -84,7 +67,7 @@ def list_(
         )
     elif not entries:
         console.out.print("Nothing lies in UnstartedQueue.")
-    elif len(entries) > many.GROUPED_FROM and not each:
+    elif len(entries) > many.GROUPED_FROM and not how.each:
         console.out.print(f"{len(entries):,} deliveries could not be started:")
         many.print_groups(entries)
     else:
@@ -126,20 +109,8 @@ def show(
 
 
 @app.command()
-def redrive(
-    ids: Ids = None,
-    every: All = False,
-    reason: Reason = None,
-    before: Before = None,
-    match: Match = None,
-    limit: Limit = None,
-    rate: Rate = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    each: Each = False,
-    stack_name: StackName = "actonce",
-    json: Json = False,
-) -> None:
+@many.asked_how(_KINDS, Match, acts=True, paced=True)
+def redrive(*, ids: Ids = None, how: many.Many, stack_name: StackName = "actonce") -> None:
     """Send messages back to RequestsQueue as their producers sent them.
 
     What still cannot be started comes here again. A message that has an execution is suppressed.
@@ -153,19 +124,8 @@ def redrive(
 
         actonce unstarted redrive --all --reason received_too_often
     """
-    how = many.Many.asked_for(
-        {"reason": reason},
-        before=before,
-        match=match,
-        limit=limit,
-        rate=rate,
-        dry_run=dry_run,
-        yes=yes,
-        each=each,
-        json=json,
-    )
-    how.check(ids, every=every)
-    many.check_reason(reason, unstarted.REASONS)
+    how.check(ids)
+    _check_reason(how)
     stack = find_stack(stack_name)
     reader = message_reader(stack)
     chosen, missing = _choose(stack, reader, ids, how, "redriven")
@@ -176,25 +136,19 @@ def redrive(
 
 
 @app.command()
+@many.asked_how(_KINDS, Match, acts=True)
 def discard(
-    note: Note,
+    *,
     ids: Ids = None,
-    every: All = False,
-    reason: Reason = None,
-    before: Before = None,
-    match: Match = None,
-    limit: Limit = None,
+    note: Note,
+    how: many.Many,
     to: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="A new file for them; default discarded-TIME.jsonl here."
         ),
     ] = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    each: Each = False,
     stack_name: StackName = "actonce",
-    json: Json = False,
 ) -> None:
     """Take away what shall not be started. It is written to a file first, whole.
 
@@ -209,18 +163,8 @@ def discard(
 
         actonce unstarted discard --all --reason not_json --to garbage.jsonl --note 'a scanner'
     """
-    how = many.Many.asked_for(
-        {"reason": reason},
-        before=before,
-        match=match,
-        limit=limit,
-        dry_run=dry_run,
-        yes=yes,
-        each=each,
-        json=json,
-    )
-    how.check(ids, every=every)
-    many.check_reason(reason, unstarted.REASONS)
+    how.check(ids)
+    _check_reason(how)
     if not note.strip():
         raise WrongUse("An empty note is none: say why, for whoever reads the file.")
     file = to or Path(f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl")
@@ -236,6 +180,10 @@ def discard(
         _clear(work, how, "discarded", "Discarded", missing, len(chosen), str(file))
     else:
         _clear(None, how, "discarded", "Discarded", missing, 0)
+
+
+def _check_reason(how: many.Many) -> None:
+    many.check_reason(how.narrowing.kind.get("reason"), unstarted.REASONS)
 
 
 def _choose(

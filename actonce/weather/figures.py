@@ -1,9 +1,10 @@
 """What came of messages in bad weather, counted where it was recorded."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from actonce.aws import Stack
@@ -14,6 +15,9 @@ from actonce.weather.sky import LAMBDA, PROVIDER, Sky
 
 _SQS_REQUESTS_OF_A_BATCH = 2
 _HISTORIES_AT_ONCE = 4
+
+Wait = tuple[float, float]
+"""Its beginning and its end, as time stamps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Figures:
             itself asked of SQS; without the producer's.
         after_seconds: from the end of the bad weather until all was done; None if something was
             left for a person.
+        back_off_seconds: the longest wait, of a delivery in the queue or of an execution, that
+            ended after the bad weather did; 0 if there was none.
         seconds: from the first sending until the last was done.
         did_not_pass: calls that met the weather.
     """
@@ -48,6 +54,7 @@ class Figures:
     transitions: float | None
     sqs_requests: float
     after_seconds: float | None
+    back_off_seconds: float
     seconds: float
     did_not_pass: int
 
@@ -94,9 +101,12 @@ def figures(
     )
     batches = _batches(stack) - before.batches
     share = sky.share_of_quota(calls)
-    transitions = None
+    transitions, waits = None, waits_of_deliveries(own.deliveries)
     if stack.ledger_table is None:
-        transitions = round(_transitions(stack, own) / max(1, counted.distinct), 2)
+        entered, waited = _histories(stack, own)
+        transitions = round(entered / max(1, counted.distinct), 2)
+        waits += waited
+    over_at = sky.over_at(calls)
     return Figures(
         weather=sky.weather.name,
         messages=counted.distinct,
@@ -110,9 +120,12 @@ def figures(
             (_SQS_REQUESTS_OF_A_BATCH * batches + sqs_calls) / max(1, counted.distinct), 2
         ),
         after_seconds=(
-            round(ended - sky.over_at(calls), 1)
+            round(ended - over_at, 1)
             if not (counted.awaiting_decision or own.refused or counted.lost)
             else None
+        ),
+        back_off_seconds=round(
+            max((until - since for since, until in waits if until > over_at), default=0.0), 1
         ),
         seconds=round(ended - sky.began, 1),
         did_not_pass=sky.refused,
@@ -125,7 +138,10 @@ _FUNCTIONS_SQS_CALLS = frozenset(
 
 
 def _calls(own: Records) -> dict[str, int]:
-    """Calls that were needed: one for each sending that came to an end, one for each effect."""
+    """Calls that were needed: one for each sending that came to an end, one for each effect.
+
+    The starter puts a row for each sending, and the example effect an appointment.
+    """
     sendings = len(
         {
             line["sqs_message_id"]
@@ -134,7 +150,8 @@ def _calls(own: Records) -> dict[str, int]:
         }
     )
     effects = len(own.effects)
-    return {"StartExecution": sendings, "PutItem": sendings, PROVIDER: effects, LAMBDA: effects}
+    puts = sendings + effects
+    return {"StartExecution": sendings, "PutItem": puts, PROVIDER: effects, LAMBDA: effects}
 
 
 def _exiled(sent: Collection[Sent], own: Records) -> int:
@@ -176,15 +193,49 @@ def state_transitions(types: Iterable[str]) -> int:
     return 1 + entered + max(0, scheduled - tasks)
 
 
-def _transitions(stack: Stack, own: Records) -> int:
-    def of_one(name: str) -> int:
+def waits_of_execution(events: Iterable[tuple[str, float]]) -> list[Wait]:
+    """When an execution waited; `events` are the types and times of its history, in order."""
+    waits: list[Wait] = []
+    since = 0.0
+    for kind, at in events:
+        if kind == "WaitStateEntered":
+            since = at
+        elif kind == "WaitStateExited":
+            waits.append((since, at))
+    return waits
+
+
+def waits_of_deliveries(lines: Iterable[Mapping[str, Any]]) -> list[Wait]:
+    """When deliveries that had failed waited in the queue, until their next end."""
+    of_each: dict[str, list[tuple[float, str]]] = {}
+    for line in lines:
+        at = datetime.fromisoformat(line["at"]).timestamp()
+        of_each.setdefault(line["sqs_message_id"], []).append((at, line["end"]))
+    return [
+        (since, until)
+        for ends in of_each.values()
+        for (since, end), (until, _) in pairwise(sorted(ends))
+        if end == "failed"
+    ]
+
+
+def _histories(stack: Stack, own: Records) -> tuple[int, list[Wait]]:
+    """Transitions and waits of the run's executions."""
+
+    def of_one(name: str) -> tuple[int, list[Wait]]:
         pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(
             executionArn=stack.execution_arn(name)
         )
-        return state_transitions(event["type"] for page in pages for event in page["events"])
+        events = [
+            (str(event["type"]), event["timestamp"].timestamp())
+            for page in pages
+            for event in page["events"]
+        ]
+        return state_transitions(kind for kind, _ in events), waits_of_execution(events)
 
     with ThreadPoolExecutor(_HISTORIES_AT_ONCE) as threads:
-        return sum(threads.map(of_one, own.executions))
+        told = list(threads.map(of_one, own.executions))
+    return sum(number for number, _ in told), [wait for _, waits in told for wait in waits]
 
 
 def _ended(stack: Stack, sent: Collection[Sent], own: Records) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from actonce.weather.sky import DYNAMODB, LAMBDA, PROVIDER, STEP_FUNCTIONS, Weather
+from actonce.weather.sky import DYNAMODB, LAMBDA, PROVIDER, SQS, STEP_FUNCTIONS, Weather
 from actonce.weather.token_bucket import Quota
 
 
@@ -64,7 +64,7 @@ MEASURED = _by_name(
     Shown(
         Weather(
             "table-throttled",
-            "PutItem is allowed 20 times a second.",
+            "PutItem, of the starter and of the effect, is allowed 20 times a second.",
             quotas={"PutItem": Quota(25, 20)},
         ),
         300,
@@ -133,6 +133,15 @@ MEASURED = _by_name(
     ),
     Shown(
         Weather(
+            "sqs-down",
+            "SQS takes nothing back from the functions, while Step Functions starts nothing.",
+            down=frozenset({SQS, STEP_FUNCTIONS}),
+            down_seconds=120,
+        ),
+        300,
+    ),
+    Shown(
+        Weather(
             "find-down",
             "The first answer of each message's effect is lost, and then find fails for 10 s.",
             find_fails_seconds=10,
@@ -148,8 +157,8 @@ DEMO = {
     "outage": Shown(
         Weather(
             "outage",
-            "Step Functions and the provider are down for 20 s.",
-            down=frozenset({STEP_FUNCTIONS, PROVIDER}),
+            "SQS, Step Functions and the provider are down for 20 s.",
+            down=frozenset({SQS, STEP_FUNCTIONS, PROVIDER}),
             down_seconds=20,
         ),
         200,

@@ -7,7 +7,7 @@ random moment of the next window, counted from the first time that it failed:
 
 So many that wait do not come back together, an hour costs ten tries, and what comes back within a
 minute is not kept waiting for ten. Where the patience is less than an hour the windows are shorter
-in proportion. The last try is when the patience ends.
+in proportion. The last try is when the patience ends, or when the provider says.
 """
 
 import itertools
@@ -19,6 +19,8 @@ _SHARE = 360
 """The first window is so much of the patience, at most `_UNIT`; the others are multiples of it."""
 _GROWING = (1, 3, 9, 27, 81)
 _WIDEST = 60
+_JITTER = 0.1
+"""Above what a provider says, where that is later than the window's end."""
 
 
 class TriedLater(Exception):
@@ -47,19 +49,18 @@ def next_wait(
         waited: seconds since it failed for the first time; None: it has just done so.
         patience: seconds after which it is tried for the last time.
         chance: from 0 to 1, for the jitter.
-        retry_after: what the provider says, see `NotPerformed`. It is believed, up to 15 minutes,
-            but for a try before the next window begins.
+        retry_after: what the provider says, see `NotPerformed`. Believed up to 15 minutes, or the
+            patience if that is less: it is not asked before then, even if the patience ends.
     """
     since = waited or 0.0
     left = max(patience - since, 0.0)
     unit = max(0.001, min(_UNIT, patience / _SHARE))
     begins, ends = (unit * edge for edge in _window(None if waited is None else waited / unit))
-    if ends >= patience:
-        return left
-    if retry_after is not None:
-        soonest = max(begins - since, min(retry_after, LONGEST_RETRY_AFTER_SECONDS))
-        return min(soonest * (1 + chance / 10), left)
-    return begins - since + chance * (ends - begins)
+    soonest, latest = (left, left) if ends >= patience else (begins - since, ends - since)
+    if retry_after is not None and left > 0:
+        said = min(retry_after, LONGEST_RETRY_AFTER_SECONDS, patience)
+        soonest, latest = max(soonest, said), max(latest, said * (1 + _JITTER))
+    return soonest + chance * (latest - soonest)
 
 
 def _window(waited: float | None) -> tuple[float, float]:

@@ -217,16 +217,32 @@ def test_what_cannot_be_asked_for_is_wrong_use_before_anything_is_read(line: str
         app(line.split(" "), standalone_mode=False)
 
 
+def test_what_acts_on_many_has_the_same_options_everywhere() -> None:
+    group = typer.main.get_command(app)
+    options = {}
+    for name in ("dead-letters retry", "dead-letters resolve", "unstarted redrive"):
+        area, command = name.split()
+        found = group.commands[area].commands[command].params  # type: ignore[attr-defined]
+        options[name] = {one.name: one.opts for one in found}
+    first, *others = options.values()
+    own = {"message_id", "ids", "note", "error"}
+    assert {"every", "before", "limit", "rate", "dry_run", "yes", "each", "json"} < first.keys()
+    for other in others:
+        assert {n: o for n, o in other.items() if n not in own} == {
+            n: o for n, o in first.items() if n not in own
+        }
+
+
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    everything: dict[str, Any] = {"before": None, "match": None, "limit": None}
+    everything: dict[str, Any] = {"before": None, "match": None, "limit": None, "every": True}
     how = many.Many.asked_for({}, **everything)
     with pytest.raises(WrongUse, match="Nobody can be asked"):
-        how.check(None, every=True)
+        how.check(None)
     leader, follower = pty.openpty()
     with os.fdopen(follower, "w+b", buffering=0) as raw:
         terminal = io.TextIOWrapper(raw)
         monkeypatch.setattr(sys, "stdin", terminal)
         monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
         console.err.file = terminal
-        how.check(None, every=True)
+        how.check(None)
     os.close(leader)

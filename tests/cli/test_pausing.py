@@ -12,7 +12,10 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
+from actonce import console
 from actonce.aws import Stack
+from actonce.commands import pausing as pausing_command
+from actonce.console import SafeConsole
 from actonce.pausing import Pause, PauseWatch, find_pause, pause, resume
 from actonce.status import status
 
@@ -130,6 +133,28 @@ def test_what_was_resumed_in_part_is_still_said_to_be_paused(fed: Fed) -> None:
     assert status(stack, NOW).pause == paused
 
 
+def test_a_paused_stack_that_a_deployment_lets_go_on_says_so_and_is_paused_again(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = fed("function")
+    pause(stack, by=BY, note="", now=NOW)
+    assert not status(stack, NOW).is_fed_all_the_same
+    (feed,) = status(stack, NOW).feeds
+    stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=True, BatchSize=5)
+
+    assert status(stack, NOW).as_json()["fed_all_the_same"] is True
+    monkeypatch.setattr(pausing_command, "find_stack", lambda _: stack)
+    monkeypatch.setattr(console, "out", SafeConsole())
+    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
+    pausing_command.status()
+    assert "taken all the same" in " ".join(capsys.readouterr().err.split())
+
+    pause(stack, by=BY, note="", now=NOW)
+
+    assert state_of(stack) == "Disabled"
+    assert not status(stack, NOW).is_fed_all_the_same
+
+
 def test_status_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
     stack = fed("function")
     for number in range(3):
@@ -154,6 +179,7 @@ def test_status_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
     assert found == {
         "stack": "actonce",
         "paused": None,
+        "fed_all_the_same": False,
         "feeds": [{"function": "starter", "state": "Enabled"}],
         "queues": {
             "requests": empty,

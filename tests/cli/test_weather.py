@@ -13,7 +13,12 @@ import pytest
 from actonce.demo.outcome import Sent
 from actonce.demo.records import Records
 from actonce.weather import kinds
-from actonce.weather.figures import of_run, state_transitions
+from actonce.weather.figures import (
+    of_run,
+    state_transitions,
+    waits_of_deliveries,
+    waits_of_execution,
+)
 from actonce.weather.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
 from actonce.weather.sky import (
     CALM,
@@ -193,6 +198,18 @@ def test_each_state_and_each_repeat_of_a_task_is_a_transition() -> None:
     assert state_transitions(happy) == 2
     assert state_transitions(["TaskStateEntered", *["TaskScheduled", "TaskFailed"] * 3]) == 4
     assert state_transitions(["TaskStateEntered", "WaitStateEntered", "ChoiceStateEntered"]) == 4
+
+
+def test_a_back_off_is_what_was_waited_in_an_execution_or_in_the_queue() -> None:
+    history = [("TaskStateEntered", 1.0), ("WaitStateEntered", 2.0), ("WaitStateExited", 7.5)]
+    assert waits_of_execution([*history, ("WaitStateEntered", 9.0)]) == [(2.0, 7.5)]
+    ends = [("a", 5, "failed"), ("a", 1, "failed"), ("a", 20, "started"), ("a", 30, "suppressed")]
+    lines = [
+        {"sqs_message_id": key, "at": f"2026-01-31T00:00:{second:02}.000Z", "end": end}
+        for key, second, end in [*ends, ("b", 3, "failed"), ("c", 4, "started")]
+    ]
+    waited = [until - since for since, until in waits_of_deliveries(lines)]
+    assert waited == [4.0, 15.0]
 
 
 def test_what_was_there_before_belongs_to_no_run() -> None:

@@ -1,0 +1,103 @@
+"""An outage longer than the patience, and what a person then does: one command, one yes."""
+
+import os
+import pty
+import re
+import subprocess
+import threading
+from collections import Counter
+
+import pytest
+
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.demo import records, requests
+from actonce.demo.outcome import judge
+from actonce.demo.run import Resting, reader_of, send, wait_for_rest
+from actonce.embedded import lifecycle
+from actonce.embedded.paths import Paths
+from actonce.weather.figures import of_run
+from actonce.weather.kinds import MEASURED, parameters
+from actonce.weather.sky import Sky, Weather
+from actonce.weather.stack import under
+from tests.actonce_server import ACTONCE
+
+MESSAGES = int(os.environ.get("ACTONCE_LETTERS", "1000"))
+PATIENCE = 20
+OUTAGE = 3600.0
+"""It is ended by hand."""
+
+
+def on_a_terminal(endpoint_url: str, *arguments: str) -> tuple[int, str, str]:
+    """Run a command in front of somebody who says yes, once; its status, output and questions."""
+    leader, follower = pty.openpty()
+    command = subprocess.Popen(
+        [ACTONCE, *arguments],
+        stdin=follower,
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        text=True,
+        env=EMBEDDED_CREDENTIALS
+        | {
+            "AWS_ENDPOINT_URL": endpoint_url,
+            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+            "PATH": os.environ["PATH"],
+            "HOME": "/nonexistent",
+        },
+    )
+    os.close(follower)
+    asked, output = "", [""]
+
+    def read() -> None:
+        assert command.stdout is not None
+        output.append(command.stdout.read())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    has_answered = False
+    try:
+        while chunk := os.read(leader, 4096):
+            asked += chunk.decode(errors="replace")
+            if not has_answered and "[y/N]" in asked:
+                os.write(leader, b"y\n")
+                has_answered = True
+    except OSError:  # Linux: the other end is closed
+        pass
+    finally:
+        os.close(leader)
+    status = command.wait(timeout=1200)
+    reader.join()
+    return status, "".join(output), asked
+
+
+@pytest.mark.table
+@pytest.mark.embedded
+def test_all_dead_letters_of_an_outage_longer_than_the_patience_are_one_decision(
+    paths: Paths,
+) -> None:
+    provider_down = MEASURED["provider-down"].resized(down_seconds=OUTAGE).weather
+    values = parameters(frozenset(), {"PatienceSeconds": str(PATIENCE), "BatchSize": "10"})
+    state, stack = lifecycle.up(paths, lambda _: None, parameters=values)
+    traffic = requests.generate(MESSAGES, 1)
+    sky = Sky()
+    with under(stack, sky):
+        sky.change(provider_down)
+        sent = send(stack, reader_of(stack), "\n".join(traffic.bodies).encode())
+        # It goes on for longer than anybody waits: all come to rest as dead letters.
+        wait_for_rest(stack, Resting(MESSAGES, 300))
+        before = of_run(records.read(stack), sent)
+        assert Counter(before.executions.values()) == {"RUNNING": MESSAGES}
+        assert (before.effects, before.refused) == ({}, set())
+
+        sky.change(Weather("mended", "The provider is back."))
+        status, told, asked = on_a_terminal(
+            state.endpoint_url, *("dead-letters", "retry", "--all", "--reason", "not_performed")
+        )
+        assert (status, asked.count("[y/N]")) == (0, 1), (told, asked)
+        assert re.search(rf"Decided: {MESSAGES:,}\b", told)
+        wait_for_rest(stack, Resting(MESSAGES, 300))
+
+    found = of_run(records.read(stack), sent)
+    counted = judge(sent, found, 0, ordered=False)
+    assert (counted.effects, counted.awaiting_decision) == (MESSAGES, 0)
+    assert (counted.acted_on_twice, counted.lost) == (0, 0)
+    assert set(found.executions.values()) == {"SUCCEEDED"}
