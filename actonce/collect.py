@@ -1,14 +1,15 @@
 """Getting the five streams of some days through AWS's ordinary APIs, for the audit.
 
 Each comes from where its part of the stack recorded it: deliveries from the starter's log,
-executions and dead letters from the executions' histories, effects from the Appointments table,
-sent from what `actonce send --record` wrote. Nothing is consumed, and nothing of it is changed.
+executions and dead letters from the executions' histories, rows from the table of a ledger or a
+lease, effects from the Appointments table, or from where a team says that its own are, sent from
+what `actonce send --record` wrote. Nothing is consumed, and nothing of it is changed.
 """
 
 import contextlib
 import gzip
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -21,11 +22,12 @@ from actonce import console
 from actonce.aws import Stack
 from actonce.day_files import DayFiles, day_folder, files_of_others
 from actonce.delivery_log import delivery_lines
-from actonce.deployed import executions_between, tell
-from actonce.errors import WrongUse
+from actonce.deployed import executions_between, tell, timestamp
+from actonce.errors import Failed, WrongUse
 from actonce.execution_records import records
+from actonce.own_effects import OwnEffects
 
-STREAMS = ("sent", "deliveries", "executions", "effects", "dead_letters")
+STREAMS = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
 """In the order in which they are collected, but that executions and dead letters are one: of a
 message on its way the earlier records are read first, so that none seems to come from nowhere."""
 
@@ -46,8 +48,9 @@ class Wanted:
         days: UTC days.
         root: the folder of the streams.
         sent: the folder that `actonce send --record` was given; None: none was.
-        streams: names out of `STREAMS`.
+        streams: names out of `STREAMS`; a stack without a ledger or a lease has no rows.
         retry_for: seconds after which what AWS throttles is given up.
+        effects: where a team's own effects are; None: it did not say.
     """
 
     days: Sequence[date]
@@ -55,6 +58,7 @@ class Wanted:
     sent: Path | None = None
     streams: frozenset[str] = frozenset(STREAMS)
     retry_for: float = 300.0
+    effects: OwnEffects | None = None
 
 
 @dataclass(slots=True)
@@ -109,9 +113,13 @@ class _Run:
     progress: Progress
     now: datetime
     result: Collected = field(init=False)
+    ended: dict[str, str] = field(default_factory=dict)
+    """The last time that an execution, or a row, has of a message; only where nothing else tells
+    when its effect was."""
 
     def __post_init__(self) -> None:
-        streams = [stream for stream in STREAMS if stream in self.wanted.streams]
+        has = STREAMS if self.stack.ledger_table else [one for one in STREAMS if one != "rows"]
+        streams = [stream for stream in has if stream in self.wanted.streams]
         self.result = Collected({day: dict.fromkeys(streams) for day in sorted(self.wanted.days)})
 
     @property
@@ -153,16 +161,22 @@ class _Run:
         if wanted & {"executions", "dead_letters"}:
             with self._reported(*sorted(wanted & {"executions", "dead_letters"})):
                 self._executions()
+        if "rows" in wanted and self.stack.ledger_table:
+            with self._reported("rows"):
+                self._rows(self.stack.ledger_table)
         if "effects" in wanted:
             with self._reported("effects"):
-                self._effects()
+                if self.wanted.effects is not None:
+                    self._own_effects(self.wanted.effects)
+                else:
+                    self._effects()
 
     @contextlib.contextmanager
     def _reported(self, *streams: str) -> Iterator[None]:
         """One stream that AWS does not give must not keep the others from being collected."""
         try:
             yield
-        except (ClientError, BotoCoreError) as error:
+        except (ClientError, BotoCoreError, Failed) as error:
             self.result.missing.append(
                 f"{' and '.join(streams)}: {error} (files that were there stay as they were)."
             )
@@ -278,6 +292,7 @@ class _Run:
                 if told.records is None:
                     gone.append(told.listed.name)
                 for record in told.records or ():
+                    self._note_end(record)
                     if record["stream"] in files:
                         files[record["stream"]].write(_day(record["at"]), record)
                 bar.update(number)
@@ -287,13 +302,150 @@ class _Run:
                 f"they were read, {gone[0]} the first."
             )
 
+    def _note_end(self, record: dict[str, Any]) -> None:
+        source = self.wanted.effects
+        if source is None or source.attributes.time is not None or record["message_id"] is None:
+            return
+        if record["stream"] != "dead_letters":
+            at = max(self.ended.get(record["message_id"], ""), record["at"])
+            self.ended[record["message_id"]] = at
+
+    # ----------------------------------------------------------------- rows
+
+    def _rows(self, table: str) -> None:
+        """How each message stands now; of the day on which its row was last written."""
+        pages = self.stack.dynamodb.get_paginator("scan").paginate(
+            TableName=table,
+            ConsistentRead=True,
+            FilterExpression="attribute_exists(#status)",  # a starter's own has none
+            # Not the effect's description, nor a note: they may be personal.
+            ProjectionExpression="message_id, #status, #outcome, consumption_count, updated, #way",
+            ExpressionAttributeNames={
+                "#status": "status",
+                "#outcome": "outcome",
+                "#way": "memory",
+            },
+        )
+        without_time: list[str] = []
+        number = 0
+        with (
+            self.progress("Rows", None) as bar,
+            self._files("rows", list(self.result.lines)) as files,
+        ):
+            for page in pages:
+                for item in page["Items"]:
+                    record = self._row(item)
+                    if (day := _day(record["at"])) is None:
+                        without_time.append(record["message_id"])
+                    else:
+                        self._note_end(record)
+                    files.write(day, record)
+                    number += 1
+                bar.update(number)
+        if without_time:
+            self.result.missing.append(
+                f"rows: {len(without_time)} row(s) have no time `updated` that can be read, and "
+                f"are in no day's file; the first is of message {without_time[0]}."
+            )
+
+    def _row(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        def text(name: str) -> str | None:
+            told: str | None = item.get(name, {}).get("S")
+            return told
+
+        at = text("updated")
+        if at is not None and at.startswith(_OVER_FOR_EVERYBODY):
+            # Given back, to be taken at once: that it is so is known of this moment.
+            at = timestamp(min(self.now, self.until - timedelta(milliseconds=1)))
+        return {
+            "stream": "rows",
+            "version": 1,
+            "at": at,
+            "message_id": text("message_id"),
+            "status": text("status"),
+            "outcome": text("outcome"),
+            "attempts": int(item.get("consumption_count", {}).get("N", "0")),
+            "way": text("memory"),
+        }
+
     # ----------------------------------------------------------------- effects
+
+    def _own_effects(self, source: OwnEffects) -> None:
+        """What a team says that its effects are, as plain records."""
+        without_time: list[str] = []
+        nameless = written = 0
+        days = list(self.result.lines)
+        if source.attributes.time is None and not self._know_when(days):
+            raise Failed(
+                f"nothing says when those in {source.place} happened: name what does with "
+                "--effects-time, or collect executions and rows with them"
+            )
+        seen = one_row = 0
+        with self.progress("Effects", None) as bar, self._files("effects", days) as files:
+            for effect in source.every():
+                seen += 1
+                if effect is None:
+                    nameless += 1
+                    continue
+                at = timestamp(effect.at) if effect.at else self.ended.get(effect.message_id)
+                day = _day(at)
+                if day is None:
+                    without_time.append(effect.message_id)
+                    continue
+                named = {} if effect.effect_id is None else {"effect_id": effect.effect_id}
+                one_row += effect.effect_id is None
+                record = {"stream": "effects", "version": 1, "at": at}
+                files.write(day, record | {"message_id": effect.message_id} | named)
+                written += 1
+                if seen % 1000 == 0:
+                    bar.update(seen)
+            if seen and nameless == seen:
+                raise Failed(
+                    f"nothing in {source.place} has a {source.attributes.key}, of {seen}: name the "
+                    "one that holds the message's id with --effects-key"
+                )
+        self._tell_of_own(source, nameless, without_time, one_row)
+
+    def _know_when(self, days: Sequence[date]) -> bool:
+        """Whether executions, or rows, were collected of each day: they have times."""
+        return all(
+            any(self.result.lines[day].get(name) is not None for name in ("executions", "rows"))
+            for day in days
+        )
+
+    def _tell_of_own(
+        self, source: OwnEffects, nameless: int, without_time: list[str], one_row: int
+    ) -> None:
+        time = source.attributes.time
+        if nameless:
+            self.result.notes.append(
+                f"effects: {nameless} in {source.place} have no {source.attributes.key}, and are "
+                "taken for no effects."
+            )
+        if one_row:
+            self.result.notes.append(
+                f"effects: {source.place} has room for one effect of a message, so a second one "
+                "would not be seen; the audit says so."
+            )
+        if without_time and time is None:
+            self.result.notes.append(
+                f"effects: nothing says when those in {source.place} happened (--effects-time), so "
+                "each has the time of its execution, or row. Of "
+                f"{len(without_time)}, such as {without_time[0]}, there is none on these days, and "
+                "they are in no day's file: an effect that nobody asked for would not be seen."
+            )
+        elif without_time:
+            self.result.missing.append(
+                f"effects: {len(without_time)} have no time {time} that can be read, and are in no "
+                f"day's file; the first is of message {without_time[0]}."
+            )
 
     def _effects(self) -> None:
         if not self.stack.is_example:
             self.result.missing.append(
-                "effects: this stack's effect is a function of your own; bring its effects as JSON "
-                "Lines (docs/records.md)."
+                "effects: this stack's effect is a function of your own: say where its effects are "
+                "(--effects-table, --effects-file), or have the audit take its executions' word "
+                "(--effects-by executions)."
             )
             return
         pages = self.stack.dynamodb.get_paginator("scan").paginate(
@@ -321,6 +473,9 @@ class _Run:
                 f"effects: {len(without_time)} appointment(s) have no time `booked_at` that can be "
                 f"read, and are in no day's file; the first is of message {without_time[0]}."
             )
+
+
+_OVER_FOR_EVERYBODY = "1970-01-01T"  # `locking.rows`, of what was given back to be looked up
 
 
 def _lines(file: Path) -> Iterator[bytes]:

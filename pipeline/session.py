@@ -29,6 +29,8 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     remote = os.environ.get("SPARK_REMOTE")
+    # Java names files by the locale, and in that of C it can open none with an umlaut.
+    os.environ["LC_ALL"] = "C.UTF-8"
     if remote:
         if remote.startswith("local"):
             _require_java()
@@ -38,8 +40,6 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
     else:
         _require_java()
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        # Java names files by the locale, and in that of C it can open none with an umlaut.
-        os.environ["LC_ALL"] = "C.UTF-8"
         builder = (
             builder.master("local[*]")
             .config("spark.ui.enabled", "false")
@@ -67,6 +67,10 @@ def configured(spark: SparkSession) -> SparkSession:
     # Set, a truncated gzip would lose its rest in silence.
     spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "false")
+    # Spark lists many small files by ten thousand tasks, and reads forty of them in one: to start
+    # tasks was most of the work.
+    spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "64")
+    spark.conf.set("spark.sql.files.openCostInBytes", "1048576")
     # A time of before 1900 is no record's, and is told as that.
     for kind in ("datetime", "int96"):
         spark.conf.set(f"spark.sql.parquet.{kind}RebaseModeInRead", "CORRECTED")

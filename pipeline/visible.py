@@ -5,7 +5,9 @@ controls in them; bidirectional characters turn a line around, and unseen ones m
 same. Whatever prints shows them as codes, through this module.
 """
 
+import contextlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -81,6 +83,18 @@ def guard_standard_streams() -> None:
         sys.stdout = cast("TextIO", Guarded(sys.stdout))
     if not isinstance(sys.stderr, Guarded):
         sys.stderr = cast("TextIO", Guarded(sys.stderr))
+
+
+def give_up_output() -> None:
+    """What is still to be written to standard output goes nowhere.
+
+    For after a write that failed: the interpreter would try again at its end, and end with a status
+    of its own.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _is_seen(one: str) -> bool:

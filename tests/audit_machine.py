@@ -15,11 +15,13 @@ SUBSTITUTIONS = {
     "JobRoleArn": "arn:aws:iam::123456789012:role/audit-job",
     "DeadLettersFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:dead-letters",
     "AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms",
+    "KmsKeyArn": "",
 }
 
 
-def definition() -> asl.Definition:
-    """The whole definition."""
-    text = asl.SUBSTITUTION.sub(lambda match: SUBSTITUTIONS[match[1]], AUDIT.read_text())
+def definition(**substitutions: str) -> asl.Definition:
+    """The whole definition; `substitutions` that are not as above."""
+    known = SUBSTITUTIONS | substitutions
+    text = asl.SUBSTITUTION.sub(lambda match: known[match[1]], AUDIT.read_text())
     parsed: asl.Definition = json.loads(text)
     return parsed

@@ -123,6 +123,26 @@ def test_exactly_the_day_is_exported_and_once(day: date) -> None:
     assert arguments["ClientToken"] == f"effects-{day.isoformat()}"
 
 
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("", {"S3SseAlgorithm": "AES256"}),
+        (
+            "arn:aws:kms:us-east-1:1:key/k",
+            {"S3SseAlgorithm": "KMS", "S3SseKmsKeyId": "arn:aws:kms:us-east-1:1:key/k"},
+        ),
+    ],
+)
+def test_what_is_exported_is_under_the_key_that_holds_the_rest(
+    key: str, expected: dict[str, str]
+) -> None:
+    state = audit_machine.definition(KmsKeyArn=key)["States"]["ExportEffects"]
+
+    arguments = asl.evaluate(state["Arguments"], input={"day": "2026-01-05"})
+
+    assert {name: arguments[name] for name in arguments if name.startswith("S3Sse")} == expected
+
+
 @given(WHOLE_DAYS)
 def test_the_day_is_judged_as_of_its_end_and_the_day_before_it_once_more(day: date) -> None:
     state = audit_machine.definition()["States"]["RunAudit"]

@@ -1,6 +1,7 @@
 """`actonce audit`: what happened to each message, by the records that each part wrote."""
 
 import importlib
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +13,18 @@ from actonce.commands.options import Json
 from actonce.errors import Failed, WrongUse
 from actonce.s3_uri import bucket_and_prefix
 from actonce.target import find_aws
+from pipeline.visible import give_up_output
 
 _DAY = "YYYY-MM-DD"
 _PAGE = "report.html"
-_MARKS = {0: ("✓", "green"), 3: ("?", "yellow")}  # beside the sentence
+_MARKS = {0: ("✓", "green"), 3: ("?", "yellow"), 4: ("?", "yellow")}  # beside the sentence
+
+
+class EffectsBy(StrEnum):
+    """`pipeline.audit.job.EffectsBy`, which is there with Spark only."""
+
+    EFFECTS = "effects"
+    EXECUTIONS = "executions"
 
 
 class NotAudited(Failed):
@@ -54,6 +63,13 @@ def audit(
         int | None,
         typer.Option(min=0, help="Read records of so many days before the first  [all]"),
     ] = None,
+    effects_by: Annotated[
+        EffectsBy,
+        typer.Option(
+            help="Who tells the effects. With executions their word is taken, where no stream has "
+            "effects; the sentence says so."
+        ),
+    ] = EffectsBy.EFFECTS,
     json: Json = False,
 ) -> None:
     """Say of each message whether it was acted on once, again, or lost.
@@ -64,13 +80,15 @@ def audit(
 
     Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms; 2, wrong
     use, nothing to audit, or an audit that did not come to its end; 3, no alarm, but something
-    could not be read or judged.
+    could not be read or judged; 4, neither, but it rests on somebody's word, as the sentence says.
 
     Examples:
 
         actonce audit records/
 
         actonce audit records/ --day 2026-01-31 --out results/
+
+        actonce audit records/ --effects-by executions
     """
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("pipeline.audit.job")
@@ -86,6 +104,7 @@ def audit(
             as_of=as_of,
             grace=grace,
             reach=reach,
+            effects_by=effects_by.value,
         )
         console.say("Starting Spark …")
         spark = session.spark_session("actonce-audit", brief=job.is_small(request.records))
@@ -98,10 +117,15 @@ def audit(
         # A traceback would end with the status of an alarm.
         said = str(error).split("\n", 1)[0]
         raise NotAudited(f"The audit did not come to its end: {said}") from error
-    if json:
-        console.print_json(summary)
-    else:
-        _print(summary, page)
+    try:
+        if json:
+            console.print_json(summary)
+        else:
+            _print(summary, page)
+        console.out.file.flush()
+    except OSError as error:
+        give_up_output()
+        raise NotAudited(job.unwritten(request, error)) from error
     raise typer.Exit(summary["exit_status"])
 
 

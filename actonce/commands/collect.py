@@ -1,5 +1,6 @@
 """`actonce collect`: the records of a day, for the audit."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +11,17 @@ from actonce import console
 from actonce.collect import STREAMS, Collected, Wanted
 from actonce.collect import collect as collect_streams
 from actonce.commands import tables
+from actonce.commands.effects_options import (
+    EffectsFileName,
+    EffectsId,
+    EffectsKey,
+    EffectsTableName,
+    EffectsTime,
+    own_effects,
+)
 from actonce.commands.options import Json, StackName
 from actonce.errors import Failed, WrongUse
+from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.target import find_stack
 
 MAX_DAYS = 366
@@ -39,6 +49,11 @@ def collect(
     retry_for: Annotated[
         float, typer.Option(min=0, help="Seconds to try again what AWS throttles.")
     ] = 300.0,
+    effects_table: EffectsTableName = None,
+    effects_file: EffectsFileName = None,
+    effects_key: EffectsKey = DEFAULT_KEY,
+    effects_time: EffectsTime = None,
+    effects_id: EffectsId = DEFAULT_ID,
     stack_name: StackName = "actonce",
     json: Json = False,
 ) -> None:
@@ -52,6 +67,8 @@ def collect(
         actonce collect --day yesterday --to records/
 
         actonce collect --from 2026-11-01 --until 2026-11-07 --sent sent/ --to records/ --json
+
+        actonce collect --day yesterday --to records/ --effects-table gift-cards
     """
     wanted = Wanted(
         days=_days(day, first, last),
@@ -60,8 +77,11 @@ def collect(
         streams=_streams(stream),
         retry_for=retry_for,
     )
+    named = Attributes(effects_key, effects_time, (), effects_id)
+    stack = find_stack(stack_name)
+    source = own_effects(stack, effects_table, effects_file, named)
     try:
-        collected = collect_streams(find_stack(stack_name), wanted)
+        collected = collect_streams(stack, replace(wanted, effects=source))
     except (OSError, EOFError) as error:
         raise Failed(f"The records cannot be read or written: {error}.") from error
     if json:

@@ -26,7 +26,7 @@ from actonce.report.pictures import (
     draw_gaps,
     draw_latency,
 )
-from pipeline.audit.streams import STREAMS
+from pipeline.audit.streams import OPTIONAL, STREAMS
 from pipeline.visible import visible
 
 VERSION = 1
@@ -118,6 +118,7 @@ def _drawn(summary: dict[str, Any]) -> str:
             }
             for verdict, (name, role) in wording.VERDICTS.items()
         ],
+        asked_for=_asked_for(summary),
         alarm_verdicts=[name for name, (_, role) in wording.VERDICTS.items() if role is Role.ALARM],
         verdict_names={verdict: name for verdict, (name, _) in wording.VERDICTS.items()},
         pictures=_pictures(summary),
@@ -125,10 +126,33 @@ def _drawn(summary: dict[str, Any]) -> str:
         horizons=HORIZONS,
         latencies=LATENCIES,
         percentiles=PERCENTILES,
-        streams=STREAMS,
+        streams=[one for one in STREAMS if one not in OPTIONAL],
         timeline=_timeline,
         open_alarms=OPEN_ALARMS,
     )
+
+
+def _asked_for(summary: dict[str, Any]) -> list[tuple[str, list[tuple[str, str, int]]]]:
+    """What bad weather and bad messages there were: headings, each with its rows."""
+    totals = summary["totals"]
+    counts = summary.get("asked_for", {})
+
+    def asked(reasons: dict[str, tuple[str, str]]) -> list[tuple[str, str, int]]:
+        return [(*reasons[name], counts[name]) for name in reasons if name in counts]
+
+    failed = "deliveries given back", "a service was out or throttled; SQS brought them again"
+    weather = [(*failed, totals["failed"])] if totals["failed"] else []
+    refused = [
+        (f"refused: {reason}", "deliveries, in UnstartedQueue", count)
+        for reason, count in (totals["refused"] or {}).items()
+    ]
+    parts = [
+        ("Bad weather that passed by itself", weather),
+        ("Bad weather that outlasted the patience", asked(wording.BAD_WEATHER)),
+        ("Weather or the message", asked(wording.EITHER)),
+        ("Bad messages", [*asked(wording.BAD_MESSAGES), *refused]),
+    ]
+    return [(heading, rows) for heading, rows in parts if rows]
 
 
 def _visible(value: Any) -> Any:

@@ -32,6 +32,23 @@ MEANINGS = {
     "lost": "it ended nowhere",
 }
 
+BAD_WEATHER = {
+    "not_performed": ("not performed", "the provider refused, provably, past the patience"),
+    "throttled": ("throttled", "Lambda let too few of the effects through, past the patience"),
+    "outcome_unknown": ("outcome unknown", "it could not be looked up, past the patience"),
+}
+EITHER = {
+    "rounds_used_up": (
+        "rounds used up",
+        "no clear answer, round after round: lost ones or crashes",
+    ),
+    "other": ("another reason", "this version does not know it"),
+}
+BAD_MESSAGES = {
+    "rejected": ("rejected", "the effect said that it never will"),
+}
+"""Why a person was asked, as the audit names it: in words, and what had happened."""
+
 MARKS = {Role.GOOD: "✓", Role.WAITING: "•", Role.ALARM: "✗"}
 """Said beside every colour, for whoever does not see it."""
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from operator import itemgetter
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import ArrayType
 
 from pipeline.audit import summary
+from pipeline.audit.asking import asked_for
 from pipeline.audit.gaps import gap_columns, gaps
 from pipeline.audit.layout import (
     File,
@@ -36,8 +37,10 @@ from pipeline.audit.layout import (
     first_line,
     is_small,
     is_uri,
+    java_says_all_names,
     list_records,
     readable,
+    without_names_java_lacks,
 )
 from pipeline.audit.progress import told_how_far
 from pipeline.audit.quarantine import (
@@ -61,16 +64,16 @@ from pipeline.audit.streams import STREAMS
 from pipeline.audit.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
 from pipeline.errors import CannotAudit
 from pipeline.session import configured, spark_session
-from pipeline.visible import guard_standard_streams, json_text
+from pipeline.visible import give_up_output, guard_standard_streams, json_text
 
 VERSION = 1
 """Of summary.json's form."""
 GRACE = timedelta(minutes=15)
-INTERNAL: Final = ("touched", "quarantined", "seen_at", "unresolved")
+INTERNAL: Final = ("touched", "quarantined", "seen_at", "unresolved", "unrepeatable")
 """Columns of the judgement that `messages/` does not hold."""
 _LONGEST: Final = timedelta(days=36_500)
 _MOST_TOLD: Final = 200
-_MOST_PASSES: Final = 6
+_MOST_PASSES: Final = 8
 
 
 class Status(IntEnum):
@@ -80,6 +83,14 @@ class Status(IntEnum):
     ALARMS = 1  # one was acted on twice or lost, is in contradiction or in conflict
     NOT_AUDITED = 2  # wrong use, nothing to audit, or it did not come to its end
     NOT_WHOLE = 3  # no alarm, but not everything could be read or judged
+    ON_TRUST = 4  # neither, but somebody's word stands for effects, or for that there is no second
+
+
+class EffectsBy(StrEnum):
+    """Who tells the effects."""
+
+    EFFECTS = "effects"  # the stream, and nobody else
+    EXECUTIONS = "executions"  # where it has no file: what the executions, or rows, say of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +106,7 @@ class Request:
             records, and when the newest file was written, but not after the last day that there is.
         grace: how long a message without an end is in flight, not lost.
         reach: how many days before `since` records are read from; None: all.
+        effects_by: who tells the effects.
     """
 
     records: str
@@ -104,6 +116,7 @@ class Request:
     as_of: datetime | None = None
     grace: timedelta = GRACE
     reach: int | None = None
+    effects_by: EffectsBy = EffectsBy.EFFECTS
 
 
 def requested(  # noqa: C901 - one check after the other
@@ -116,6 +129,7 @@ def requested(  # noqa: C901 - one check after the other
     as_of: str | None = None,
     grace: float = GRACE.total_seconds(),
     reach: int | None = None,
+    effects_by: str = EffectsBy.EFFECTS,
 ) -> Request:
     """What a command line asks for; `grace` in seconds.
 
@@ -138,6 +152,9 @@ def requested(  # noqa: C901 - one check after the other
         raise CannotAudit(f"--from {first} is after --to {last}: exchange them.")
     if moment is not None and moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
+    for place in (records, out or ""):
+        if not _is_utf8(place):
+            raise CannotAudit(f"{place} is not UTF-8, and Java can name no such folder.")
     for one in (first, last, moment):
         if one is not None and not 2000 <= one.year < 2100:
             raise CannotAudit(f"Of {one} no records are kept.")
@@ -153,7 +170,23 @@ def requested(  # noqa: C901 - one check after the other
         moment,
         timedelta(seconds=grace),
         reach,
+        _effects_by(effects_by),
     )
+
+
+def _effects_by(told: str) -> EffectsBy:
+    try:
+        return EffectsBy(told)
+    except ValueError as error:
+        raise CannotAudit(f"--effects-by {told}: it is effects, or executions.") from error
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def audit(
@@ -172,6 +205,7 @@ def audit(
     request = replace(request, out=_absolute(request.out))
     try:
         configured(spark)
+        _require_names(spark, request)
         listing = _listing(spark, request)
         _span(request, listing)
         refuse_others(spark, request.out)
@@ -194,12 +228,17 @@ def _begin(spark: SparkSession, request: Request) -> None:
         "generated_at": began,
         "records": request.records,
     }
-    write_json(spark, f"{request.out}/summary.json", unfinished)
     forget(spark, f"{request.out}/report.html")
+    try:
+        write_json(spark, f"{request.out}/summary.json", unfinished)
+    except BaseException:  # no room for it; then there is none
+        forget(spark, f"{request.out}/summary.json")
+        raise
 
 
 def _listing(spark: SparkSession, request: Request) -> Listing:
     listing = list_records(spark, request.records, request.out)
+    listing = without_names_java_lacks(spark, listing)
     if request.since is None or request.reach is None:
         return listing
     oldest = request.since - timedelta(days=min(request.reach, (request.since - _FIRST).days))
@@ -207,6 +246,24 @@ def _listing(spark: SparkSession, request: Request) -> Listing:
     if not files:
         raise CannotAudit(f"Nothing to audit in {request.records} since {oldest}.")
     return Listing(files, listing.unread, listing.modified)
+
+
+def _require_names(spark: SparkSession, request: Request) -> None:
+    """Make sure that Java means the folders that were named.
+
+    Where its locale lacks a character, spark-submit hands on a question mark.
+
+    Raises:
+        CannotAudit: it may not.
+    """
+    if java_says_all_names(spark):
+        return
+    for name in (request.records, request.out):
+        if not is_uri(name) and (not name.isascii() or "?" in name):
+            raise CannotAudit(
+                f"Java was started in a locale that may lack a character of {name}: "
+                "set LC_ALL=C.UTF-8."
+            )
 
 
 def message_rows(
@@ -229,7 +286,12 @@ def message_rows(
     span = None
     if request.since is not None:
         span = (_midnight(since), _midnight(until + timedelta(days=1)))
-    coverage = Coverage.of({name: listing.days_of(name) for name in STREAMS}, unread or {})
+    coverage = Coverage.of(
+        {name: listing.days_of(name) for name in STREAMS},
+        unread or {},
+        of_later=request.as_of is not None,
+        by_executions=request.effects_by is EffectsBy.EXECUTIONS,
+    )
     grace_ms = int(request.grace.total_seconds() * 1000)
     numbers = per_message(narrow(rows, request.since, request.until), span)
     return judged(numbers, coverage, _as_of(request, listing, newest), grace_ms)
@@ -263,6 +325,7 @@ class _Audit:
                 # A column that breaks a reader is first read where it is asked for.
                 self.listing = without_broken(self.spark, self.listing, error)
                 self.looked = False
+                _span(self.request, self.listing)
         raise CannotAudit("What is below the records' root changes while it is read: try again.")
 
     def _rows(self) -> DataFrame:
@@ -286,6 +349,7 @@ class _Audit:
             F.coalesce(F.sum("quarantined"), F.lit(0)).alias("quarantined"),
             F.max("seen_at").alias("newest"),
             F.count_if("unresolved").alias("unresolved"),
+            F.count_if(F.expr("unrepeatable") & in_range).alias("unrepeatable"),
             _days_where(~unattributed & in_range).alias("days"),
             _days_where(late).alias("late_days"),
             _days_where(late & F.col("verdict").isin(*ALARMS)).alias("late_alarms"),
@@ -359,12 +423,14 @@ class _Audit:
         verdicts = {name: sum(row[name] for row in day_rows) for name in VERDICTS}
         alarms_total = sum(verdicts[name] for name in ALARMS)
         unjudged = sum(row["unjudged"] for row in day_rows)
-        days = summary.days_told(day_rows, listing, span)
+        by_word = request.effects_by is EffectsBy.EXECUTIONS
+        days = summary.days_told(day_rows, listing, span, by_word=by_word)
+        trusted = summary.on_trust(listing, span, told["unrepeatable"], by_word=by_word)
         late_alarms, late_unjudged = (
             [day.isoformat() for day in sorted(_dates(told[name]))]
             for name in ("late_alarms", "late_unjudged")
         )
-        unseen = summary.not_looked_at(listing, span, request.as_of)
+        unseen = summary.not_looked_at(listing, span, request.as_of, by_word=by_word)
         unseen += [
             f"{day['day']}: sent is there in part only." for day in day_rows if day["unsent"]
         ]
@@ -373,22 +439,31 @@ class _Audit:
         ]
         if alarms_total or late_alarms:
             status = Status.ALARMS
+        elif unjudged or bad.lines or unseen:
+            status = Status.NOT_WHOLE
         else:
-            status = Status.NOT_WHOLE if unjudged or bad.lines or unseen else Status.CLEAN
+            status = Status.ON_TRUST if trusted else Status.CLEAN
         cannot_judge = [*dict.fromkeys(s for d in days for s in d["cannot_judge"]), *unseen]
         result = {
             "version": VERSION,
             "from": span[0].isoformat(),
             "to": span[1].isoformat(),
             "generated_at": _now(),
-            "sentence": summary.sentence(verdicts, unjudged, bad.lines, late_alarms, unseen),
+            "sentence": summary.sentence(
+                verdicts, unjudged, bad.lines, late_alarms, unseen, trusted
+            ),
             "exit_status": int(status),
             "records": request.records,
             "messages": sum(verdicts.values()),
             "totals": summary.totals(day_rows, listing, told["failed"]),
             "verdicts": verdicts,
             "days": days,
-            "gaps": gaps(messages, row, self._deliveries),
+            "asked_for": asked_for(
+                messages,
+                sum(row["dead_letter_records"] for row in day_rows),
+                lambda: self._records_of("dead_letters"),
+            ),
+            "gaps": gaps(messages, row, lambda: self._records_of("deliveries")),
             "latency": summary.latency(row),
             "alarms": summary.alarms(messages, self._rows()) if alarms_total else [],
             "alarms_total": alarms_total,
@@ -400,14 +475,15 @@ class _Audit:
             "cannot_judge": cannot_judge[:_MOST_TOLD],
             "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
             "late_alarms": late_alarms,
+            "on_trust": trusted,
         }
         write_json(spark, f"{request.out}/summary.json", result)
         return result
 
-    def _deliveries(self) -> DataFrame:
+    def _records_of(self, stream: str) -> DataFrame:
         if self.known_ids:
             return self._rows()
-        files = tuple(file for file in self.listing.files if file.stream == "deliveries")
+        files = tuple(file for file in self.listing.files if file.stream == stream)
         rows = records(self.spark, files, located=self.request.as_of is not None)
         return rows if self.request.as_of is None else before(rows, self.request.as_of)
 
@@ -425,9 +501,15 @@ def _span(request: Request, listing: Listing) -> tuple[date, date]:
     """The days that are judged.
 
     Raises:
-        CannotAudit: all of them are later than `as_of`.
+        CannotAudit: all of them are later than `as_of`, or nothing can be read.
     """
     days = listing.days()
+    if not days:
+        first = listing.unread[0]
+        raise CannotAudit(
+            f"Nothing to audit in {request.records}: of {len(listing.unread):,} files none can be "
+            f"read, such as {readable(first.path)} ({first.reason})."
+        )
     since = request.since or min(days)
     if request.as_of is not None and _midnight(since) >= request.as_of.timestamp() * 1000:
         raise CannotAudit(f"--as-of {request.as_of} is before {since}, the first day to judge.")
@@ -486,6 +568,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             as_of=arguments.as_of,
             grace=arguments.grace,
             reach=arguments.reach,
+            effects_by=arguments.effects_by,
         )
         spark = spark_session("actonce-audit", brief=is_small(request.records))
         result = audit(spark, request, lambda said: _err(f"audit: {said}"))
@@ -495,11 +578,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a traceback would end with the status of an alarm
         _err(f"audit: it did not come to its end: {type(error).__name__}: {first_line(error)}")
         return int(Status.NOT_AUDITED)
-    if arguments.json:
-        sys.stdout.write(json_text(result) + "\n")
-    else:
-        sys.stdout.write(result["sentence"] + "\n")
+    try:
+        sys.stdout.write((json_text(result) if arguments.json else result["sentence"]) + "\n")
+        sys.stdout.flush()
+    except OSError as error:
+        give_up_output()
+        _err(f"audit: {unwritten(request, error)}")
+        return int(Status.NOT_AUDITED)
     return int(result["exit_status"])
+
+
+def unwritten(request: Request, error: OSError) -> str:
+    """That the answer could not be printed, and where it is."""
+    return f"The answer cannot be written ({error.strerror}): it is in {request.out}/summary.json."
 
 
 def _err(said: str) -> None:
@@ -526,5 +617,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--reach", metavar="DAYS", type=int, help="read records of so many days before"
     )
+    parser.add_argument(
+        "--effects-by", choices=list(EffectsBy), default=EffectsBy.EFFECTS.value,
+        help="who tells the effects; executions: their word, where no stream has them",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the summary")
     return parser

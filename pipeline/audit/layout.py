@@ -17,7 +17,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.utils import is_remote
 
-from pipeline.audit.streams import STREAMS
+from pipeline.audit.streams import STANDS_FOR, STREAMS
 from pipeline.errors import CannotAudit
 
 PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
@@ -38,6 +38,8 @@ RESULTS: Final = re.compile(
 """In the results' folder: what an audit writes."""
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
+MOST_BYTES: Final = 2**31 - 1
+"""Of a file that is read byte by byte, and so held in memory."""
 _SMALL = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
 
 
@@ -95,6 +97,10 @@ class Listing:
             days = frozenset(file.day for file in self.files if file.stream == stream)
             self._days[stream] = days
         return self._days[stream]
+
+    def seen_on(self, stream: str) -> frozenset[date]:
+        """Days that the stream, or what stands in its place, has a file for."""
+        return self.days_of(stream).union(*map(self.days_of, STANDS_FOR.get(stream, ())))
 
     def carefully(self, paths: frozenset[str]) -> "Listing":
         """The same with these files, as `readable` has them, to be read byte by byte."""
@@ -178,6 +184,8 @@ def _problem(one: "_Found", stream: str | None) -> str | None:
         return "hidden_file"  # Hadoop passes over it in silence
     if one.size == 0 and name.endswith(".gz"):
         return "truncated_gzip"
+    if one.size > MOST_BYTES and _kind(one.path) is Kind.BYTES:
+        return "too_large"
     return "corrupt_parquet" if one.size == 0 and name.endswith(".parquet") else None
 
 
@@ -274,6 +282,9 @@ def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[_Found]:
                 yield from _walk(entry.path, name + "/", above | {real})
                 continue
             status = entry.stat()
+        except PermissionError:  # its folder may be listed, and not entered
+            yield _named(entry.path, name, problem="unreadable_file")
+            continue
         except OSError:
             yield _named(entry.path, name, problem="broken_link")
             continue
@@ -368,6 +379,29 @@ def _listed(spark: SparkSession, root: str) -> list[_Found]:
         below = re.sub(r"^.*?/(?=[a-z_]+/dt=\d{4})", "", row["path"])
         found.append(_Found(row["path"], below, row["length"], row["modified"]))
     return found
+
+
+def without_names_java_lacks(spark: SparkSession, listing: Listing) -> Listing:
+    """The listing without the files here whose names Spark's Java cannot say.
+
+    It names files by its locale. `pipeline.session` starts it in one that has all names; who runs
+    spark-submit may not.
+    """
+    if java_says_all_names(spark):
+        return listing
+    odd = (file for file in listing.files if file.path.startswith("file:"))
+    return listing.without(
+        {readable(file.path): "unreadable_name" for file in odd if not file.path.isascii()}
+    )
+
+
+def java_says_all_names(spark: SparkSession) -> bool:
+    """Whether a file of any name can be opened here; of a server nobody can tell."""
+    if is_remote():
+        return True
+    context: Any = spark.sparkContext
+    encoding = context._jvm.System.getProperty("sun.jnu.encoding")  # noqa: SLF001 - as above
+    return str(encoding).upper().replace("-", "") == "UTF8"
 
 
 def readable(path: str) -> str:

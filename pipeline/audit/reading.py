@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
+from typing import Final
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import DAY, File, Kind, Listing, as_argument, readable
+from pipeline.audit.layout import DAY, MOST_BYTES, File, Kind, Listing, as_argument, readable
 from pipeline.audit.lines import broken_files, careful_lines, plain_lines
 from pipeline.audit.records import parquet_records, parquet_schema, text_records
 from pipeline.audit.sql import worked_out
-from pipeline.audit.streams import STREAMS, Code
+from pipeline.audit.streams import OPTIONAL, STREAMS, Code
+from pipeline.errors import CannotAudit
 
 
 def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = True) -> DataFrame:
@@ -37,7 +40,9 @@ def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = Tru
     if paths := of(Kind.BYTES):
         lines.append(careful_lines(spark, paths))
     if lines:
-        parts.append(text_records(reduce(DataFrame.union, lines)))
+        there = {file.stream for file in files}
+        told = [stream for stream in STREAMS if stream not in OPTIONAL or stream in there]
+        parts.append(text_records(reduce(DataFrame.union, lines), told))
     return reduce(DataFrame.union, parts)
 
 
@@ -117,19 +122,70 @@ def with_known_ids(rows: DataFrame) -> DataFrame:
 
 
 def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> Listing:
-    """The listing with the files that broke a job marked to be read byte by byte.
+    """The listing without what broke a job in it: a file costs itself, and no other.
 
-    Looking for them costs a read of every compressed file, so it is done after a failure only.
+    A file that breaks a reader is marked to be read byte by byte. One that cannot be opened is
+    unread: it went after it was listed, or its object is archived or forbidden. Looking for them
+    costs a read of every file, so it is done after a failure only.
 
     Raises:
-        Exception: `error`, if no file is broken; it was something else.
+        Exception: `error`, if every file is well; it was something else.
     """
     suspects = [
         file.path
         for file in listing.files
-        if file.kind is not Kind.BYTES and file.path.lower().endswith((".gz", ".parquet"))
+        if file.kind is not Kind.BYTES
+        and file.size <= MOST_BYTES
+        and file.path.lower().endswith((".gz", ".parquet"))
     ]
-    broken = {readable(path) for path in broken_files(spark, suspects)} if suspects else set()
-    if not broken:
+    try:
+        broken = broken_files(spark, suspects) if suspects else []
+    except CannotAudit as needed:
+        broken, error = [], needed
+    except PySparkException:  # one of them cannot be opened
+        broken = []
+    if broken:
+        return listing.carefully(frozenset(map(readable, broken)))
+    small = [file for file in listing.files if file.size <= _IN_ONE_PIECE]
+    large = [file for file in listing.files if file.size > _IN_ONE_PIECE]
+    closed = _unopened(spark, small)
+    closed |= {readable(file.path) for file in large if not _opens(spark, file.path)}
+    if not closed:
         raise error
-    return listing.carefully(frozenset(broken))
+    return listing.without(dict.fromkeys(closed, "unreadable_file"))
+
+
+_IN_ONE_PIECE: Final = 2**27
+"""Bytes; a larger file is not held in memory to see whether it can be opened."""
+
+
+def _opens(spark: SparkSession, path: str) -> bool:
+    try:
+        spark.read.text(as_argument(path)).limit(1).collect()
+    except PySparkException:
+        return False
+    return True
+
+
+def _unopened(spark: SparkSession, files: Sequence[File]) -> set[str]:
+    """Those of the files, as `readable` has them, that cannot be opened."""
+    if not files:
+        return set()
+    try:
+        read = (
+            spark.read.format("binaryFile")
+            .options(ignoreCorruptFiles="true", ignoreMissingFiles="true")
+            .load([as_argument(file.path) for file in files])
+            .where("length(content) >= 0")
+            .select("path")
+            .collect()
+        )
+    except PySparkException:
+        # What went before a job began keeps Spark from reading any.
+        if len(files) == 1:
+            return {readable(files[0].path)}
+        half = len(files) // 2
+        return _unopened(spark, files[:half]) | _unopened(spark, files[half:])
+    # Spark opens no empty file.
+    asked = {readable(file.path) for file in files if file.size}
+    return asked - {readable(row.path) for row in read}

@@ -28,10 +28,21 @@ _TIME: Final = literal(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)\
 # Where the schema says string, Spark takes a number or an object for its text.
 _NOT_TEXT: Final = literal(
     r'"(stream|at|message_id|sqs_message_id|fingerprint|end|reason|execution_name|status|event'
-    r'|decision|S)"\s*:\s*[-\d\[tf]'
+    r'|decision|effect_id|S)"\s*:\s*[-\d\[tf]'
 )
 # Java's `$` also matches before a line feed at the end.
 _HASHED_ID: Final = literal(r"^sha256-[0-9a-f]{64}\z")
+# Half a surrogate pair has no UTF-8: Spark makes it a question mark, and of two ids one. In an
+# event the message's record is a text, with a backslash more.
+_HALF_A_PAIR: Final = literal(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\{1,8}u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\{0,7})\\u[dD][c-fC-F]"
+)
+_HALF_A_PAIR_OF_LOGS: Final = literal(  # in the envelope itself; its lines are looked at apart
+    r"(?<!\\)(\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F])"
+)
+_ESCAPED: Final = literal(r"\u")
 # A text that closes the array around it, and opens another: what follows would not be read.
 _CLOSES: Final = literal(r"\}\s*\]")
 _EARLIEST_MS: Final = 946_684_800_000  # 2000; an earlier or later time is none, or in other units
@@ -55,7 +66,7 @@ _EVENT: Final = (
 )
 _SCHEMA: Final = ",".join(
     (
-        *(f"{name}:string" for name in ("stream", "version", "at", *_TEXTS)),
+        *(f"{name}:string" for name in ("stream", "version", "at", "effect_id", *_TEXTS)),
         f"`detail-type`:string,detail:{_EVENT}",
         f"Item:{_ITEM},NewImage:{_ITEM},Keys:{_ITEM}",
     )
@@ -63,8 +74,12 @@ _SCHEMA: Final = ",".join(
 """Every stream's lines, plain and in their envelopes; fields not named are not read."""
 
 
-def text_records(lines: DataFrame) -> DataFrame:
+def text_records(lines: DataFrame, streams: Iterable[str] = STREAMS) -> DataFrame:
     """The records of lines; which stream's a line is, its file's folder says.
+
+    Args:
+        lines: see `lines.plain_lines`.
+        streams: those that there are.
 
     Returns:
         `stream`, `file`, `line`, `text`, `problem` (null: a good record), `message_id` (null where
@@ -89,7 +104,7 @@ def text_records(lines: DataFrame) -> DataFrame:
             "explode_outer(slice(objects, 1, 1)) AS r",
         )
     )
-    return _records(_plain(parsed, place), _of_any_stream())
+    return _records(_plain(parsed, place), _of_any_stream(streams))
 
 
 def parquet_schema(stream: str) -> str:
@@ -141,8 +156,13 @@ def _single_objects(lines: DataFrame) -> DataFrame:
     )
     # A log line keeps its line feed inside the batch.
     bare = r"btrim(text, ' \t\r\n') AS text"
+    halved = (
+        f"CASE WHEN contains(text, {_LOGS}) AND contains(text, {_ESCAPED}) "
+        f"AND rlike(text, {_HALF_A_PAIR_OF_LOGS}) THEN 'not_utf8' END"
+    )
     return (
-        lines.selectExpr(
+        lines.selectExpr("file", "line", f"coalesce(problem, {halved}) AS problem", "text")
+        .selectExpr(
             *("file", "line", "problem"),
             f"""explode(
                 CASE WHEN text IS NULL OR problem IS NOT NULL OR {simple} THEN array(text)
@@ -166,6 +186,19 @@ _UNWRAPPED: Final = f"""
     ELSE array(one) END
 """
 
+_IDS_OF_ITEMS: Final = ", ".join(
+    f"objects[0].{item}.{name}.S"
+    for item in ("Item", "NewImage")
+    for name in ("message_id", "appointment_id")
+)
+_IDS: Final = f"""
+    concat_ws('', objects[0].message_id, objects[0].sqs_message_id, objects[0].fingerprint,
+        {_IDS_OF_ITEMS},
+        CASE WHEN objects[0].detail.input IS NOT NULL
+            THEN coalesce(get_json_object(objects[0].detail.input, '$.message_id'), '?') END)
+"""
+"""What tells one message, delivery, content or effect from another."""
+
 _MALFORMED: Final = f"""
     CASE WHEN NOT coalesce(
         startswith(text, '{{') AND endswith(text, '}}') AND size(objects) = 1, false
@@ -173,7 +206,9 @@ _MALFORMED: Final = f"""
     WHEN rlike(text, {_CLOSES})
         AND coalesce(size(json_object_keys(concat('{{"x":', text, '}}'))) != 1, true)
         THEN 'corrupt_line'
-    WHEN rlike(text, {_NOT_TEXT}) THEN 'wrong_type' END
+    WHEN rlike(text, {_NOT_TEXT}) THEN 'wrong_type'
+    WHEN contains(text, {_ESCAPED}) AND rlike(text, {_HALF_A_PAIR}) AND contains({_IDS}, '?')
+        THEN 'not_utf8' END
 """
 
 
@@ -197,7 +232,7 @@ def _plain(parsed: DataFrame, place: Iterable[str]) -> DataFrame:
     }
 
     def column(name: str) -> str:
-        plain = _milliseconds("r.at") if name == "at" else f"r.`{name}`"
+        plain = _PLAIN.get(name, f"r.`{name}`")
         cases = [
             f"WHEN '{envelope}' THEN {values[name]}"
             for envelope, values in (("event", from_events), ("item", from_items))
@@ -207,7 +242,7 @@ def _plain(parsed: DataFrame, place: Iterable[str]) -> DataFrame:
 
     opened = parsed.selectExpr(
         *(*place, "problem", "r"),
-        "CASE WHEN stream = 'effects' THEN 'item' "
+        "CASE WHEN stream = 'effects' AND r.stream IS NULL THEN 'item' "
         "WHEN stream = 'executions' AND r.`detail-type` IS NOT NULL THEN 'event' "
         "ELSE 'none' END AS envelope",
         "CASE WHEN stream = 'effects' THEN coalesce(r.Item, r.NewImage) END AS item",
@@ -245,6 +280,16 @@ def _stored(message_id: str) -> str:
 
 def _milliseconds(text: str) -> str:
     return f"unix_millis(try_to_timestamp(CASE WHEN rlike({text}, {_TIME}) THEN {text} END))"
+
+
+_PLAIN: Final = {
+    "at": _milliseconds("r.at"),
+    # The stack's own column is of the example; an effect of another table has a name of its own, or
+    # none: a table with one row per message.
+    "appointment_id": "coalesce(r.effect_id, r.appointment_id, CASE stream WHEN 'effects' THEN '' "
+    "END)",
+}
+"""Columns of a plain record that are not simply its field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +351,11 @@ def _records(plain: DataFrame, told: _Told) -> DataFrame:
     )
 
 
-def _of_any_stream() -> _Told:
+def _of_any_stream(streams: Iterable[str]) -> _Told:
+    told_by = {stream: _TOLD[stream] for stream in streams}
+
     def chosen(part: Callable[[_Told], str]) -> str:
-        cases = (f"WHEN '{stream}' THEN {part(told)}" for stream, told in _TOLD.items())
+        cases = (f"WHEN '{stream}' THEN {part(told)}" for stream, told in told_by.items())
         return f"CASE stream {' '.join(cases)} END"
 
     return _Told(
@@ -375,12 +422,24 @@ _TOLD: Final = {
         what="concat_ws(' ', status, outcome, error)",
         problem="CAST(NULL AS string)",  # somebody started it by hand, for no message
     ),
+    "rows": _Told(
+        code=_case(
+            ("status = 'IN_PROGRESS'", Code.ROW_IN_PROGRESS),
+            ("status = 'COMPLETE' AND outcome = 'dead_letter'", Code.ROW_DEAD_LETTER),
+            ("status = 'COMPLETE' AND outcome = 'rejected'", Code.CLOSED_REJECTED),
+            ("status = 'COMPLETE' AND outcome = 'resolved'", Code.CLOSED_RESOLVED),
+            ("status = 'COMPLETE' AND outcome = 'found'", Code.CLOSED_FOUND),
+            ("status = 'COMPLETE' AND outcome = 'performed'", Code.CLOSED_PERFORMED),
+        ),
+        what="concat_ws(' ', status, outcome)",
+    ),
     "effects": _Told(
         code=str(int(Code.EFFECT)),
-        what="appointment_id",
+        what="CASE WHEN appointment_id = '' THEN 'an effect' ELSE appointment_id END",
         problem="CASE WHEN message_id IS NULL OR appointment_id IS NULL THEN 'missing_field' END",
-        # Compared inside one message only: is this the same effect, exported again?
-        numbers=("xxhash64(appointment_id)",),
+        # Compared inside one message only: is this the same effect, exported again? Without a name
+        # of its own there is no telling, and no number.
+        numbers=("CASE WHEN appointment_id != '' THEN xxhash64(appointment_id) END",),
     ),
     "dead_letters": _Told(
         code=_case(

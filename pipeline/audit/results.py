@@ -175,8 +175,12 @@ def write_text(spark: SparkSession, path: str, text: str, content_type: str) -> 
     file = Path(re.sub(r"^file:/+", "/", path))
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(file)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(file)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # of a full disk it holds the last bytes
+        raise
 
 
 def _write_by_hadoop(spark: SparkSession, path: str, text: str) -> None:

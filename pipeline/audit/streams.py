@@ -7,12 +7,20 @@ of one over strings.
 from enum import IntEnum
 from typing import Final
 
-STREAMS: Final = ("sent", "deliveries", "executions", "effects", "dead_letters")
+STREAMS: Final = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
+
+OPTIONAL: Final = frozenset({"rows"})
+"""Streams that only some stacks have; where no file is of one, no plan speaks of it."""
+
+STANDS_FOR: Final = {"executions": ("rows",)}
+"""By a stream, those that tell the same in its place: a ledger or a lease has a row per message
+where the state machine has an execution."""
 
 TELLS: Final = {
     "sent": "whether a message was sent and never delivered",
     "deliveries": "whether a message was refused, or delivered and lost",
     "executions": "whether a message without an effect is lost or still in work",
+    "rows": "whether a message without an effect is lost or still in work",
     "effects": "whether a message was acted on, once or again; its execution's word is all "
     "there is",
     "dead_letters": "whether a message in flight waits for a decision",
@@ -27,6 +35,7 @@ COLUMNS: Final = {
     "sent": ("at", "message_id", "sqs_message_id"),
     "deliveries": ("at", "message_id", "sqs_message_id", "end", "reason", "fingerprint"),
     "executions": ("at", "message_id", "status", "outcome", "error"),
+    "rows": ("at", "message_id", "status", "outcome"),
     "effects": ("at", "message_id", "appointment_id"),
     "dead_letters": (
         "at", "message_id", "event", "decision", "reason", "error", "note", "decided_by",
@@ -54,7 +63,8 @@ class Code(IntEnum):
     """What one record says of its message.
 
     The order inside executions and dead letters decides between records of one millisecond: a
-    closed execution beats a running one, a decision beats the dead letter that it answers.
+    closed execution beats a running one, a decision beats the dead letter that it answers. The row
+    of a ledger or a lease says what an execution would, and two things that none does.
     """
 
     SENT = 0
@@ -70,17 +80,19 @@ class Code(IntEnum):
     REFUSED_ENDED_THE_STARTER = 10
     FAILED = 11
     RUNNING = 12
-    CLOSED_FAILED = 13
-    CLOSED_REJECTED = 14
-    CLOSED_RESOLVED = 15
-    CLOSED_FOUND = 16
-    CLOSED_PERFORMED = 17
-    EFFECT = 18
-    POSTED = 19
-    DECIDED_RETRY = 20
-    DECIDED_RESOLVE = 21
-    DECIDED_REJECT = 22
-    QUARANTINED = 23
+    ROW_IN_PROGRESS = 13
+    ROW_DEAD_LETTER = 14
+    CLOSED_FAILED = 15
+    CLOSED_REJECTED = 16
+    CLOSED_RESOLVED = 17
+    CLOSED_FOUND = 18
+    CLOSED_PERFORMED = 19
+    EFFECT = 20
+    POSTED = 21
+    DECIDED_RETRY = 22
+    DECIDED_RESOLVE = 23
+    DECIDED_REJECT = 24
+    QUARANTINED = 25
 
 
 REFUSED: Final = {reason: Code.REFUSED_CONFLICT + index for index, reason in enumerate(REFUSALS)}
@@ -91,7 +103,7 @@ STREAM_OF: Final = {
     "effects": (Code.EFFECT, Code.EFFECT),
     "dead_letters": (Code.POSTED, Code.DECIDED_REJECT),
 }
-"""First and last code of each stream's records."""
+"""First and last code of each stream's records; those of `rows` are among the executions'."""
 
 OPERATOR_REJECTED: Final = "RejectedByOperator"
 """The error of an execution that an operator's `reject` has ended."""

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.layout import Listing
 from pipeline.audit.sql import columns, worked_out
-from pipeline.audit.streams import REFUSALS, STREAMS, TELLS, WITNESSES
+from pipeline.audit.streams import OPTIONAL, REFUSALS, STREAMS, TELLS, WITNESSES
 from pipeline.audit.verdicts import ALARMS, VERDICTS, Interval, absent
 
 MAX_ALARMS: Final = 1_000
@@ -54,8 +54,9 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
         return sum(day[name] for day in days)
 
     def of_stream(stream: str, number: int) -> int | None:
-        return number if listing.days_of(stream) else None
+        return number if listing.seen_on(stream) else None
 
+    # Where a ledger or a lease stands in the state machine's place, its rows are counted there.
     return {
         "sent": of_stream("sent", total("sent")),
         "deliveries": of_stream("deliveries", total("deliveries") + failed),
@@ -72,35 +73,46 @@ def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -
 
 
 def days_told(
-    days: Sequence[Mapping[str, Any]], listing: Listing, span: Interval
+    days: Sequence[Mapping[str, Any]], listing: Listing, span: Interval, *, by_word: bool = False
 ) -> list[dict[str, Any]]:
-    """The days for the page, with what cannot be judged of each."""
+    """The days for the page, with what cannot be judged of each.
+
+    `by_word`: what was done is told by the executions.
+    """
     return [
         {
             "day": day["day"].isoformat(),
             "messages": day["messages"],
             "verdicts": {verdict: day[verdict] for verdict in VERDICTS},
             "streams": {
-                stream: day[column] if day["day"] in listing.days_of(stream) else None
+                stream: day[column] if day["day"] in listing.seen_on(stream) else None
                 for stream, column in _ROWS_OF.items()
             },
-            "cannot_judge": _of_messages(day, listing, span),
+            "cannot_judge": _of_messages(day, listing, span, by_word=by_word),
         }
         for day in days
     ]
 
 
-def _of_messages(day: Mapping[str, Any], listing: Listing, span: Interval) -> list[str]:
+def _of_messages(
+    day: Mapping[str, Any], listing: Listing, span: Interval, *, by_word: bool
+) -> list[str]:
     """What cannot be judged of a day's messages."""
     name, which = day["day"].isoformat(), day["day"]
-    missing = [stream for stream in STREAMS if which not in listing.days_of(stream)]
+    missing = [
+        stream
+        for stream in STREAMS
+        if stream not in OPTIONAL
+        and which not in listing.seen_on(stream)
+        and not (by_word and stream == "effects")
+    ]
     inside = span[0] <= which <= span[1]
     sentences = [
         f"{name}: {stream} is missing, so it cannot be told {TELLS[stream]}."
         for stream in missing
         if inside and stream != "dead_letters"
     ]
-    if "dead_letters" in missing and day["in_flight"]:
+    if "dead_letters" in missing and day["in_flight"] and which not in listing.days_of("rows"):
         sentences.append(
             f"{name}: dead_letters is missing, so it cannot be told whether "
             f"{_messages(day['in_flight'])} in flight wait for a decision."
@@ -118,13 +130,40 @@ def _of_messages(day: Mapping[str, Any], listing: Listing, span: Interval) -> li
     return sentences
 
 
-def not_looked_at(listing: Listing, span: Interval, as_of: datetime | None) -> list[str]:
+def on_trust(listing: Listing, span: Interval, unrepeatable: int, *, by_word: bool) -> list[str]:
+    """What rests on a word that no other record confirms, a sentence each.
+
+    Args:
+        listing: the files.
+        span: the days that are judged.
+        unrepeatable: messages whose effects have no names of their own.
+        by_word: what was done is told by the executions.
+    """
+    said = []
+    have = listing.days_of("effects")
+    if by_word and any(which not in have for which in _each([span])):
+        said.append(
+            "That messages were acted on is their executions' own word, and no effect was counted, "
+            "so one that happened twice would not be seen."
+        )
+    if unrepeatable:
+        said.append(
+            f"Of {_messages(unrepeatable)} the effects come from where there is one row for a "
+            "message, so a second effect would not be seen."
+        )
+    return said
+
+
+def not_looked_at(
+    listing: Listing, span: Interval, as_of: datetime | None, *, by_word: bool = False
+) -> list[str]:
     """What keeps the days of a span from being clean, whatever was found: a witness is missing.
 
     Args:
         listing: the files.
         span: the days that are judged.
         as_of: the limit of what was known; later days are not looked at.
+        by_word: nobody misses the effects.
 
     Returns:
         Sentences, by day.
@@ -139,8 +178,9 @@ def not_looked_at(listing: Listing, span: Interval, as_of: datetime | None) -> l
     of_all = absent(listing.days(), since, until)
     found += [(days, "no stream has a file, so nothing was looked at.") for days in of_all]
     everyone = listing.days()
-    for stream in ("sent", *WITNESSES):
-        have = listing.days_of(stream)
+    witnesses = [one for one in WITNESSES if not (by_word and one == "effects")]
+    for stream in ("sent", *witnesses):
+        have = listing.seen_on(stream)
         # Days without any file are told above.
         if have or stream in WITNESSES:
             found += [
@@ -148,7 +188,7 @@ def not_looked_at(listing: Listing, span: Interval, as_of: datetime | None) -> l
                 for days in absent(have | _each(of_all), since, until)
             ]
     later = min(max(everyone), last) if as_of is not None else max(everyone)
-    if later > until:
+    if later > until and not by_word:
         found += [
             (days, "effects is missing, so an effect may have been repeated there unseen.")
             for days in absent(listing.days_of("effects"), until + timedelta(days=1), later)
@@ -254,6 +294,7 @@ def sentence(
     quarantined: int,
     late_alarms: Sequence[str] = (),
     unseen: Sequence[str] = (),
+    trusted: Sequence[str] = (),
 ) -> str:
     """The answer.
 
@@ -263,6 +304,7 @@ def sentence(
         quarantined: how many lines or files could not be read.
         late_alarms: other days, on which a message began that has an alarm and a record of these.
         unseen: sentences that say what was not looked at.
+        trusted: sentences that say what rests on a word alone; see `on_trust`.
     """
     total = sum(verdicts.values())
     said = {
@@ -281,12 +323,21 @@ def sentence(
             f"Of {_messages(total)}, none is known to be acted on twice or lost, but "
             f"{unjudged:,} could not be judged."
         )
+    elif trusted:
+        answer = f"Of {_messages(total)}, none is known to be acted on twice or lost."
     elif total == 1:
         answer = "The one message is accounted for, and was not acted on twice."
     else:
         answer = f"All {total:,} messages are accounted for, and none was acted on twice."
     if found and unjudged:
         answer += f" {_messages(unjudged).capitalize()} could not be judged."
+    answer += _beside(quarantined, late_alarms, unseen)
+    return f"{answer} {' '.join(trusted)}" if trusted and total else answer
+
+
+def _beside(quarantined: int, late_alarms: Sequence[str], unseen: Sequence[str]) -> str:
+    """What the answer does not hold for; see `sentence`."""
+    answer = ""
     if quarantined:
         lines = "1 line or file" if quarantined == 1 else f"{quarantined:,} lines or files"
         answer += f" {lines} could not be read."

@@ -25,6 +25,13 @@ is not seen began before the records did.
 A `contradiction` has one effect, and: it was rejected; or it was resolved before the effect; or
 its executions say twice that they performed it; or nothing ever asked for it.
 
+The row of a ledger or a lease stands in its execution's place, and says how its message stands
+*now*. One in progress is `lost` when SQS can hold its message no more, after 14 days; as of an
+earlier moment nothing tells whether there was one, so that a message without is not judged.
+
+Judged by the executions' word, where no stream tells the effects: an execution that says that it
+performed it counts for one effect; one that ended without a word is not judged, for it may have.
+
 What cannot be told because a stream is missing, or could not be read, on the message's days is not
 guessed: the row says `judged` false, and it is never `lost`.
 
@@ -41,7 +48,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from pipeline.audit.sql import columns
-from pipeline.audit.streams import REFUSED, STREAM_OF, STREAMS, Code
+from pipeline.audit.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 
 VERDICTS: Final = (
     "performed_once",
@@ -60,6 +67,7 @@ NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
 _HALVES: Final = (1, 2)  # of a fingerprint
 _STATES: Final = 8  # a state's rank fits below its time
+_QUEUE_HOLDS_MS: Final = 14 * 86_400_000  # the longest retention of SQS
 _MOST_INTERVALS: Final = 100  # of a stream, in SQL
 
 Interval = tuple[date, date]
@@ -77,6 +85,9 @@ class Coverage:
         apart: those of them on which another stream has one.
         unread: days of a stream on which something could not be read.
         began: the first day of each stream.
+        rows: there are rows of a ledger or a lease.
+        rows_of_later: they may tell how a message stood later than what is asked for.
+        by_executions: where no stream tells the effects, an execution's word is taken for one.
     """
 
     since: date
@@ -85,12 +96,28 @@ class Coverage:
     apart: Mapping[str, tuple[Interval, ...]]
     unread: Mapping[str, tuple[Interval, ...]]
     began: Mapping[str, date]
+    rows: bool = False
+    rows_of_later: bool = False
+    by_executions: bool = False
 
     @staticmethod
     def of(
-        of_stream: Mapping[str, frozenset[date]], unread: Mapping[str, frozenset[date]]
+        of_stream: Mapping[str, frozenset[date]],
+        unread: Mapping[str, frozenset[date]],
+        *,
+        of_later: bool = False,
+        by_executions: bool = False,
     ) -> "Coverage":
-        """From the days of files that each stream has, and of what of them could not be read."""
+        """From the days of files that each stream has, and of what of them could not be read.
+
+        Args:
+            of_stream: what stands for a stream counts as it.
+            unread: likewise.
+            of_later: only what was known at some moment counts, and there may be records of later.
+            by_executions: see the attribute.
+        """
+        rows = bool(of_stream.get("rows"))
+        of_stream, unread = _with_what_stands_for(of_stream), _with_what_stands_for(unread)
         days = frozenset[date]().union(*of_stream.values())
         since, until = min(days), max(days)
         return Coverage(
@@ -103,6 +130,9 @@ class Coverage:
                 for name in STREAMS
             },
             {name: min(of_stream[name]) for name in STREAMS if of_stream[name]},
+            rows,
+            rows and of_later,
+            by_executions,
         )
 
     def has(self, stream: str, last: str = "last_day") -> str:
@@ -119,6 +149,18 @@ class Coverage:
             f"AND {last} <= DATE'{self.until}' "
             f"AND NOT ({_meets(self.unread[stream], f'date_add({last}, 1)')}))"
         )
+
+
+def _with_what_stands_for(
+    of_stream: Mapping[str, frozenset[date]],
+) -> dict[str, frozenset[date]]:
+    """Each stream's days, those of what tells the same in its place among them."""
+    return {
+        name: of_stream.get(name, frozenset()).union(
+            *(of_stream.get(other, frozenset()) for other in STANDS_FOR.get(name, ()))
+        )
+        for name in STREAMS
+    }
 
 
 def _meets(intervals: Iterable[Interval], last: str) -> str:
@@ -227,8 +269,9 @@ def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms
         "*",
         f"{refused} AS refused",
         f"started + suppressed + {refused} AS deliveries",
-        "CASE WHEN effect_records = 0 THEN 0L WHEN effect_low = effect_high THEN 1L "
-        "ELSE effect_records END AS effects",
+        # Without a name of its own no effect can be told from another: there is one at least.
+        "CASE WHEN effect_records = 0 THEN 0L WHEN effect_low != effect_high THEN effect_records "
+        "ELSE 1L END AS effects",
         f"refused_conflict > 0 OR {_surely(contents_differ)} AS conflicting",
         f"{_rank('execution')} AS execution",
         f"{_rank('dead_letter')} AS dead_letter",
@@ -261,6 +304,7 @@ def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms
         f"greatest(delivered_last, {_since('execution')}) AS seen_at",
         f"{_UNRESOLVED} AS unresolved",
         f"{_unsent(coverage, grace_ms)} AS unsent",
+        "effect_records > 0 AND effect_low IS NULL AS unrepeatable",
     )
 
 
@@ -288,9 +332,11 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tupl
     """The verdict, and whether it is certain, as SQL; before them the columns that they name."""
     running = int(Code.RUNNING)
     said_done = _surely(f"execution IN ({int(Code.CLOSED_PERFORMED)}, {int(Code.CLOSED_FOUND)})")
-    waits = _surely(
+    letter_waits = (
         f"dead_letter = {int(Code.POSTED)} AND (execution IS NULL OR execution = {running})"
     )
+    row_waits = f"execution = {int(Code.ROW_DEAD_LETTER)}"
+    waits = _surely(f"({letter_waits}) OR {row_waits}" if coverage.rows else letter_waits)
     rejected, resolved = (
         _surely(f"execution = {int(ended)} OR dead_letter = {int(decided)}")
         for ended, decided in (
@@ -329,21 +375,34 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tupl
         f"{performed_twice} AS performed_twice",
         f"{coverage.has('effects')} AS has_effects",
     )
-    ended = "(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused)"
+    by_word = "(said_done AND NOT has_effects)" if coverage.by_executions else "false"
+    ended = f"(effects > 0 OR waits OR was_rejected OR was_resolved OR only_refused OR {by_word})"
     closed = "(said_done OR said_failed)"
     asked_for = "(started > 0 OR (sent > 0 AND suppressed = 0))"
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = "(said_failed AND deliveries + failed + sent = 0)"
+    # A row in progress whose message SQS cannot hold any more; until then it may wait there.
+    abandoned = "false"
+    if coverage.rows and newest is not None:
+        abandoned = (
+            f"(execution = {int(Code.ROW_IN_PROGRESS)} AND {newest} - last_at > {_QUEUE_HOLDS_MS})"
+        )
+    silence = f"((execution IS NULL AND {silent} AND {asked_for}) OR {_surely(abandoned)})"
+    if not coverage.rows:
+        silence = f"(execution IS NULL AND {silent} AND {asked_for})"
+    # A row tells how its message stands now: whether it had one at an earlier moment, nothing does.
+    silence_tells = "false" if coverage.rows_of_later else coverage.saw("deliveries", "seen_until")
+    saw_effects = coverage.saw("effects", "seen_until")
+    if coverage.by_executions:
+        saw_effects = f"({saw_effects} OR (NOT has_effects AND NOT {closed}))"
     # An execution of before the records began, but of no more than its name lives.
     began = coverage.began.get("executions", coverage.until)
     second = (
         # An execution's end tells by itself; without one, silence, if every witness was there.
-        f"NOT {ended} AND ({closed} OR (execution IS NULL AND {silent} AND {asked_for})) AS gone",
+        f"NOT {ended} AND ({closed} OR {silence}) AS gone",
         (
-            f"{coverage.saw('effects', 'seen_until')} "
-            f"AND {coverage.saw('executions', 'seen_until')} "
-            f"AND ({closed} OR {coverage.saw('deliveries', 'seen_until')}) AND NOT {by_hand} "
-            "AS witnessed"
+            f"{saw_effects} AND {coverage.saw('executions', 'seen_until')} "
+            f"AND ({closed} OR {silence_tells}) AND NOT {by_hand} AS witnessed"
         ),
         (
             f"NOT {ended} AND execution IS NULL AND suppressed > 0 AND started = 0 "
@@ -355,11 +414,11 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tupl
             f"AND {coverage.saw('executions', 'last_day')} AS saw_who_asks"
         ),
     )
-    verdict = """
+    verdict = f"""
         CASE WHEN effects > 1 THEN 'performed_again'
         WHEN gone AND witnessed THEN 'lost'
         WHEN effects = 1 AND (was_rejected OR resolved_before OR performed_twice
-            OR (unasked AND saw_who_asks)) THEN 'contradiction'
+            OR (unasked AND saw_who_asks)) OR ({by_word} AND performed_twice) THEN 'contradiction'
         WHEN conflicting THEN 'conflict'
         WHEN waits THEN 'awaiting_decision'
         WHEN effects > 0 OR (NOT has_effects AND said_done) THEN 'performed_once'
@@ -372,6 +431,8 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tupl
         f"(NOT has_effects AND ({closed} OR {accepted} OR effects > 0) AND effects < 2 "
         "AND NOT (effects = 0 AND (was_rejected OR was_resolved)) AND NOT waits)"
     )
+    if coverage.by_executions:
+        doubtful = "false"  # an execution that ended without a word is gone, and nobody saw it
     # Who asked for an effect may stand in what could not be read.
     unexplained = "(effects = 1 AND unasked AND NOT saw_who_asks)"
     certain = f"NOT ((gone AND NOT witnessed) OR {doubtful} OR earlier OR {unexplained})"

@@ -405,7 +405,7 @@ def story(message_id: str) -> Story:
 @pytest.mark.parametrize("json_", [(), ("--json",)], ids=["table", "json"])
 def test_where_tells_codes(monkeypatch: pytest.MonkeyPatch, json_: tuple[str, ...]) -> None:
     monkeypatch.setattr(where, "find_stack", lambda _: None)
-    monkeypatch.setattr(where, "read_story", lambda _, message_id: story(message_id))
+    monkeypatch.setattr(where, "read_story", lambda _, message_id, _own: story(message_id))
 
     got = without_own(on_a_terminal("where", HOSTILE, *json_))
 

@@ -14,7 +14,7 @@ FINGERPRINTS = ("0" * 64, "0" * 63 + "1")
 
 def line_of(stream: str, record: dict[str, Any]) -> str:
     """A record's line; effects as a DynamoDB export has them."""
-    if stream == "effects":
+    if stream == "effects" and "own" not in record:
         item = {
             "message_id": {"S": record["message_id"]},
             "appointment_id": {"S": record["appointment_id"]},
@@ -79,18 +79,36 @@ def execution(
     }
 
 
+def row(message_id: str, time: str, outcome: str | None = None) -> Record:
+    """Of a ledger or a lease; in progress unless it says how it was completed."""
+    status = "COMPLETE" if outcome else "IN_PROGRESS"
+    return "rows", {"at": time, "message_id": message_id, "status": status, "outcome": outcome}
+
+
+def own_effect(message_id: str, time: str, effect_id: str | None = None) -> Record:
+    """As a team brings it, and as `collect` writes that of a table of its own."""
+    named = {} if effect_id is None else {"effect_id": effect_id}
+    return "effects", {"at": time, "message_id": message_id, "own": True, **named}
+
+
 def effect(message_id: str, time: str, appointment_id: str = "appointment-1") -> Record:
     return "effects", {"at": time, "message_id": message_id, "appointment_id": appointment_id}
 
 
-def dead_letter(message_id: str, time: str, decision: str | None = None) -> Record:
+def dead_letter(
+    message_id: str,
+    time: str,
+    decision: str | None = None,
+    reason: str = "rejected",
+    error: str = "Rejected",
+) -> Record:
     return "dead_letters", {
         "at": time,
         "message_id": message_id,
         "event": "decided" if decision else "posted",
         "decision": decision,
-        "reason": "rejected",
-        "error": "Rejected",
+        "reason": reason,
+        "error": error,
     }
 
 

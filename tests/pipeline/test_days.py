@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,33 @@ CONNECT = "every_real_shape or late_records or differs_in_one_digit or each_hist
 
 @pytest.mark.long
 def test_the_same_on_spark_connect(spark: SparkSession) -> None:
+    files = (
+        "test_days.py",
+        "test_real_shapes.py",
+        "test_verdicts.py",
+        "adversary/test_messages.py",
+    )
+    on_spark_connect(spark, files, "-k", CONNECT)
+
+
+# Of each way to read one, under the long tests; all of them take minutes.
+CONNECT_PLANTED = (
+    "Firehose or circle or neither or semicolon or restored or compression or identities"
+)
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param(("-k", CONNECT_PLANTED), marks=pytest.mark.long, id="some"),
+        pytest.param((), marks=pytest.mark.table, id="all"),
+    ],
+)
+def test_planted_folders_on_spark_connect(spark: SparkSession, which: tuple[str, ...]) -> None:
+    on_spark_connect(spark, ("adversary/test_told_right.py",), "-m", "long", *which)
+
+
+def on_spark_connect(spark: SparkSession, files: Sequence[str], *chosen: str) -> None:
     if os.environ.get("SPARK_REMOTE"):
         pytest.skip("this is the run on Spark Connect")
     assert spark is not None  # there is a Java
@@ -174,9 +202,7 @@ def test_the_same_on_spark_connect(spark: SparkSession) -> None:
     run = subprocess.run(
         [
             sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider",
-            *(str(TESTS / name) for name in ("test_days.py", "test_real_shapes.py")),
-            str(TESTS / "test_verdicts.py"), str(TESTS / "adversary" / "test_messages.py"),
-            "-k", CONNECT,
+            *(str(TESTS / name) for name in files), *chosen,
         ],
         env=environment | {"SPARK_REMOTE": "local", "SPARK_SUBMIT_OPTS": BRIEF},
         capture_output=True,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.records import generate, write_jsonl
+from pipeline.audit.asking import asked_for
 from pipeline.audit.job import Request, audit, message_rows
 from pipeline.audit.layout import list_records
 from pipeline.audit.reading import before, records
@@ -150,11 +151,52 @@ def test_finds_each_planted_case_and_no_other(spark: SparkSession, tmp_path: Pat
     streams = planted.streams
     assert summary["totals"]["sent"] == streams["sent"].num_rows
     assert summary["totals"]["deliveries"] == streams["deliveries"].num_rows
+    letters = streams["dead_letters"].to_pylist()
+    assert summary["asked_for"] == {
+        "rejected": len({one["message_id"] for one in letters if one["event"] == "posted"})
+    }
     duplicates = streams["deliveries"].num_rows - len(
         set(streams["deliveries"]["message_id"].to_pylist())
     )
     assert summary["gaps"]["duplicates"] == duplicates
     assert sum(bucket["duplicates"] for bucket in summary["gaps"]["buckets"]) == duplicates
+
+
+def test_bad_weather_that_asked_a_person_is_told_apart_from_bad_messages(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    letters = [
+        ("rejected", "Rejected"),
+        ("not_performed", "NotPerformed"),
+        ("not_performed", "NotPerformed"),
+        ("not_performed", "Lambda.TooManyRequestsException"),
+        ("outcome_unknown", "States.Timeout"),
+        ("rounds_used_up", "not_performed"),
+        ("posted not_performed", "' OR 1=1 --"),
+    ]
+    history = [
+        dead_letter(f"m{number}", at(number), None, *letter)
+        for number, letter in enumerate(letters)
+    ]
+    # Once more the same, another reason, a decision; and one of a day that is not judged.
+    history += [dead_letter("m0", at(20)), dead_letter("m0", at(21), "retry")]
+    history += [dead_letter("m1", at(22), None, "rejected"), dead_letter("m8", at(0, "2026-01-01"))]
+    root = write(tmp_path, history)
+    messages = rows_of(spark, root)
+    chosen = spark.createDataFrame(
+        [(name, row["dead_letter_records"]) for name, row in messages.items() if name != "m8"],
+        "message_id string, dead_letter_records long",
+    )
+    files = list_records(spark, str(root)).files
+    assert asked_for(chosen, 1, lambda: records(spark, files)) == {
+        "not_performed": 2,
+        "throttled": 1,
+        "outcome_unknown": 1,
+        "rounds_used_up": 1,
+        "rejected": 2,
+        "other": 1,
+    }
+    assert asked_for(chosen, 0, lambda: records(spark, ())) == {}
 
 
 def test_a_content_that_differs_in_one_digit_is_a_conflict(

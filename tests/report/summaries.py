@@ -87,6 +87,7 @@ def all_good() -> dict[str, Any]:
         },
         "verdicts": verdicts,
         "days": [day("2026-03-01", verdicts)],
+        "asked_for": {"rejected": 2},
         "gaps": {
             "duplicates": 65,
             "buckets": [

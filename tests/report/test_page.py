@@ -1,6 +1,7 @@
 import re
 from datetime import timedelta
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,42 @@ def test_an_axis_of_latencies_that_are_all_alike_names_a_time(milliseconds: int)
     names = 2 * ["p50", "p90", "p99", "max"] + ["sent to effect", "first delivery to effect"]
     drawn_twice = 2  # wide and narrow
     assert len(texts) > drawn_twice * len(names + beside_dots)
+
+
+def test_bad_weather_is_told_apart_from_bad_messages() -> None:
+    summary = summaries.alarms_of_each_kind()
+    summary["asked_for"] = {"not_performed": 1300, "throttled": 12, "rounds_used_up": 3}
+    summary["asked_for"] |= {"rejected": 2}
+    elements = Elements(html(summary))
+    heads = [e for e in elements.by_tag("tr") if "head" in e.classes]
+    assert [flat(head.text) for head in heads] == [
+        "Bad weather that passed by itself",
+        "Bad weather that outlasted the patience",
+        "Weather or the message",
+        "Bad messages",
+    ]
+    told = section(elements, "asked-for")
+    places = [told.index(head) for head in (*(flat(head.text) for head in heads), "Weather is")]
+    parts = [told[begin:end] for begin, end in pairwise(places)]
+    for part, said in zip(
+        parts,
+        (
+            ["deliveries given back", " 6"],
+            ["not performed", " 1,300", "throttled", " 12"],
+            ["rounds used up", " 3"],
+            ["rejected", " 2", "refused: malformed", "refused: conflict"],
+        ),
+        strict=True,
+    ):
+        assert [text for text in said if text not in part] == []
+
+
+def test_without_dead_letters_it_says_which_of_none_not_recorded_and_not_told_it_is() -> None:
+    quiet = summaries.all_good() | {"asked_for": {}}
+    assert "None: nothing was given back" in section(Elements(html(quiet)), "asked-for")
+    del quiet["asked_for"]
+    assert "an older version" in section(Elements(html(quiet)), "asked-for")
+    assert "no dead letters are recorded" in section(parsed("effects_only"), "asked-for")
 
 
 def test_whatever_somebody_outside_wrote_is_text() -> None:

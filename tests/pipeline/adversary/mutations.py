@@ -82,8 +82,9 @@ class World:
         random = Random(self.seed)
         files = _written(self, root, random)
         MUTATIONS[self.mutation](self, root, files, random)
-        # Where nothing happened there is a file without lines, and not no file.
-        for offset in range(2, DAYS_APART):
+        # Where nothing happened there is a file without lines, and not no file. Before the first
+        # of all too: records that begin with a world's second day do not tell that it had a first.
+        for offset in (-1, *range(2, DAYS_APART)):
             day = (date.fromisoformat(self.days[0]) + timedelta(days=offset)).isoformat()
             for stream in STREAMS:
                 empty = root / stream / f"dt={day}" / "nothing.jsonl"

@@ -452,6 +452,50 @@ def _(root: Path) -> None:
         put(root, "effects", f"{n}.jsonl", record)
 
 
+def _halved(record: Record) -> bytes:
+    """Its line, with one half of a pair of surrogates for each A of an id, and another for B."""
+    return lines(record).replace(b"-A", rb"-\ud800").replace(b"-B", rb"-\uDFFF")
+
+
+@case("half surrogates in two ids, of which one is lost", 3, says="could not be read")
+def _(root: Path) -> None:
+    healthy(root, *performed("last", 80_000))
+    for stream, record in performed("odd-A", 900):
+        with file_of(root, stream).open("ab") as file:
+            file.write(_halved((stream, record)))
+    put(root, "sent", "odd.jsonl", _halved(sent("odd-B", at(900))))
+    put(root, "deliveries", "odd.jsonl", _halved(delivery("odd-B", at(900))))
+
+
+@case("half surrogates in two ids of events and of Logs", 3, says="4 lines or files could not")
+def _(root: Path) -> None:
+    healthy(root)
+    for name in ("odd-A", "odd-B"):
+        detail = {"name": name[-1], "status": "RUNNING", "startDate": MS + 900_000,
+                  "input": _halved(sent(name, at(900))).decode()}  # fmt: skip
+        event = json.dumps({"detail-type": "x", "detail": detail}).encode()
+        put(root, "executions", f"{name}.jsonl", event)
+        batch = {"messageType": "DATA_MESSAGE", "logEvents": [
+            {"message": lines(delivery(name, at(900))).decode()}]}  # fmt: skip
+        put(root, "deliveries", f"{name}.jsonl", _halved(("sent", batch)))
+
+
+@case("half surrogates in the identities of two effects", 3, says="2 lines or files could not")
+def _(root: Path) -> None:
+    healthy(root)
+    both = [effect("one", at(70), f"again-{half}") for half in "AB"]
+    put(root, "effects", "odd.jsonl", b"".join(map(_halved, both)))
+
+
+@case("whole pairs of surrogates, question marks and backslashes", 0)
+def _(root: Path) -> None:
+    healthy(root)
+    for n, odd in enumerate((rb"?\ud83d\ude00", rb"\\ud83d", rb"\\\ud83d\ude00?", b"\\u00e4?")):
+        for stream, record in performed("odd-A", 900 + n):
+            with file_of(root, stream).open("ab") as file:
+                file.write(lines((stream, record)).replace(b"odd-A", odd))
+
+
 # ----------------------------------------------------------------------------- 8: old files
 
 

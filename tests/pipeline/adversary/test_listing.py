@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from pipeline.audit import layout
 from pipeline.audit.layout import Listing, list_records
 from pipeline.errors import CannotAudit
 from tests.pipeline.streams_on_disk import DAY, performed, write
@@ -121,6 +122,24 @@ def test_a_name_that_is_no_utf8_is_named(tmp_path: Path) -> None:
     assert reasons(listed(root)) == {r"\udcff.jsonl": "unreadable_name"}
 
 
+def test_a_name_that_java_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under LC_ALL=C spark-submit."""
+    root = write(tmp_path, performed("m"))
+    (root / "sent" / f"dt={DAY}" / "ü.jsonl").write_text("x")
+    monkeypatch.setattr(layout, "java_says_all_names", lambda _: False)
+    told = layout.without_names_java_lacks(NO_SPARK, listed(root))
+    assert reasons(told) == {"ü.jsonl": "unreadable_name"}
+    assert len(told.files) == 5
+
+
+def test_what_has_no_telling_name_and_fits_in_no_memory_is_named(tmp_path: Path) -> None:
+    root = write(tmp_path, performed("m"))
+    for name in ("object", "large.jsonl"):
+        with (root / "sent" / f"dt={DAY}" / name).open("wb") as file:
+            file.truncate(2**31)
+    assert reasons(listed(root)) == {"object": "too_large"}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody who may not read")
 def test_what_may_not_be_read_is_named() -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -129,6 +148,9 @@ def test_what_may_not_be_read_is_named() -> None:
         (day / "secret.jsonl").write_text("x")
         (day / "secret.jsonl").chmod(0)
         (day / "closed").mkdir(mode=0)
+        (day / "listed").mkdir()
+        (day / "listed" / "not-entered.jsonl").write_text("x")
+        (day / "listed").chmod(0o444)
         told, tell = os.pipe()
         if not (child := os.fork()):
             try:
@@ -141,7 +163,10 @@ def test_what_may_not_be_read_is_named() -> None:
         answer = os.read(told, 4096).decode()
         os.close(told)
         os.waitpid(child, 0)
-    assert answer == "[('closed', 'unreadable_folder'), ('secret.jsonl', 'unreadable_file')]"
+    assert answer == (
+        "[('closed', 'unreadable_folder'), ('not-entered.jsonl', 'unreadable_file'), "
+        "('secret.jsonl', 'unreadable_file')]"
+    )
 
 
 def test_where_nothing_can_be_read_it_says_what_there_is(tmp_path: Path) -> None:

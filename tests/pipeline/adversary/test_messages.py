@@ -1,12 +1,16 @@
 """What one message's records say, many messages in one audit: contradictions, and what is well."""
 
+import errno
+import io
 import os
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import layout
+from pipeline.audit import job, layout
 from pipeline.audit.job import audit, main, requested
 from pipeline.audit.results import refuse_others
 from pipeline.audit.summary import MAX_EVENTS
@@ -16,6 +20,7 @@ from tests.pipeline.adversary.planted import CASES
 from tests.pipeline.adversary.test_told_right import verdicts_of
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (
+    DAY,
     FINGERPRINTS,
     at,
     dead_letter,
@@ -141,6 +146,73 @@ def test_a_run_that_does_not_end_leaves_no_clean_result(
     assert not (out / "report.html").exists()
 
 
+def test_without_room_for_a_word_the_last_result_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("summary.json", "report.html"):
+        (tmp_path / name).write_text("All is well.")
+
+    def full(path: Path, text: str, **_: str) -> None:
+        path.write_bytes(text[:9].encode())
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        job._begin(None, requested("records", out=str(tmp_path)))  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_answer_that_cannot_be_written_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pipeline.audit.job.spark_session", lambda *_, **__: None)
+    monkeypatch.setattr(job, "audit", lambda *_: {"sentence": "All is well.", "exit_status": 0})
+    monkeypatch.setattr("sys.stdout", Full())
+    assert main(["records", "--out", "out"]) == 2
+    assert capsys.readouterr().err == (
+        "audit: The answer cannot be written (No space left on device): it is in out/summary.json."
+        "\n"
+    )
+
+
+def test_files_that_cannot_be_opened_cost_themselves_only(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They went after they were listed, or may be listed and not read."""
+    root = write(tmp_path / "records", [*performed("m"), *performed("last", 80_000)])
+    ghosts = ("a", "b.jsonl", "c.jsonl.gz", "d.parquet")
+
+    def with_ghosts(*arguments: Any) -> layout.Listing:
+        found = layout.list_records(*arguments)
+        day = f"file://{root}/effects/dt={DAY}"
+        files = [
+            layout.File(
+                f"{day}/{name}", "effects", date.fromisoformat(DAY), layout._kind(f"/{name}"), n
+            )
+            for n, name in enumerate(ghosts)
+        ]
+        return layout.Listing((*found.files, *files), found.unread, found.modified)
+
+    monkeypatch.setattr(job, "list_records", with_ghosts)
+    summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))
+    assert summary["quarantine"]["by_reason"] == {"unreadable_file": len(ghosts)}
+    assert summary["verdicts"]["performed_once"] == summary["messages"] == 2
+    assert summary["exit_status"] == 3
+
+
+def test_a_locale_that_lacks_a_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """spark-submit hands on a question mark, and would write into a folder of that name."""
+    monkeypatch.setattr(job, "java_says_all_names", lambda _: False)
+    for asked in (requested("r", out="o??"), requested("ü", out="o")):
+        with pytest.raises(CannotAudit, match=r"LC_ALL=C\.UTF-8"):
+            job._require_names(None, asked)  # type: ignore[arg-type]
+    job._require_names(None, requested("s3://b/ü", out="o"))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("out", ["/proc/nowhere", "{}/a-file/out"])
 def test_where_nothing_can_be_written_it_says_so(
     spark: SparkSession, tmp_path: Path, out: str
@@ -156,6 +228,7 @@ def test_where_nothing_can_be_written_it_says_so(
     [
         {"grace": float("nan")}, {"grace": float("inf")}, {"grace": -1.0}, {"grace": 1e300},
         {"reach": -1}, {"reach": 10**9}, {"day": "0001-01-01"}, {"as_of": "9999-12-31T00:00:00Z"},
+        {"out": "\udcff"},
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_in_a_sentence(asked: dict[str, float]) -> None:

@@ -91,6 +91,22 @@ def _told(
     )
 
 
+FOUND = (
+    # The first day of all is gone, and with it everything that was wrong.
+    World(0, "rejected and performed", "a day gone", 5621),
+    # A path that names two streams.
+    World(1, "nobody asked", "moved", 30),
+    # An effect whose asker may stand in what was not read.
+    World(2, "nobody asked", "renamed", 9),
+)
+"""What was once judged wrongly."""
+
+
+@pytest.mark.long
+def test_what_was_found(spark: SparkSession) -> None:
+    assert judge(spark, list(FOUND)) == []
+
+
 @seed(12)
 @pytest.mark.long
 @settings(
