@@ -1,0 +1,1 @@
+"""`actonce doctor`: whether what is deployed is what the stack assumes."""

@@ -1,0 +1,188 @@
+"""What doctor judges: facts of a deployed stack, as plain data.
+
+A fact that could not be read is `Unseen`, with the reason; one that is not there is `Gone`. Neither
+is ever taken for good.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from actonce.pausing import Pause
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A fact that could not be read, and why: one clause."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What the stack names, and is not there."""
+
+
+class NotSeen(Exception):
+    """Raised where a judgement needs what is `Unseen`; its text is why."""
+
+
+def seen(fact: T | Unseen) -> T:
+    """A fact that could be read.
+
+    Raises:
+        NotSeen: it could not.
+    """
+    if isinstance(fact, Unseen):
+        raise NotSeen(fact.why)
+    return fact
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function as it is deployed now.
+
+    Attributes:
+        arn: as the stack names it.
+        timeout: seconds.
+        reserved: its reserved concurrency; None: none.
+        variables: its environment.
+    """
+
+    arn: str
+    timeout: int
+    reserved: int | Unseen | None = None
+    variables: Mapping[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """As a person knows it."""
+        return ":".join(self.arn.split(":")[6:]) or self.arn
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue as it is now.
+
+    Attributes:
+        visibility: its visibility timeout, seconds.
+        retention: how long it keeps a message, seconds.
+        dead_letter_target: ARN of where its redrive policy moves messages to; empty: it has none.
+        max_receive_count: of that policy.
+        key: of SSE-KMS; empty: none.
+    """
+
+    arn: str
+    visibility: int
+    retention: int
+    dead_letter_target: str = ""
+    max_receive_count: int = 0
+    key: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.arn.rpartition(":")[2]
+
+    @property
+    def is_fifo(self) -> bool:
+        """Whether it is a FIFO queue."""
+        return self.arn.endswith(".fifo")
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """An event source mapping of a queue.
+
+    Attributes:
+        function: ARN of what it feeds.
+        state: AWS's word, such as `Enabled`.
+        reports_failures: whether it takes the failed deliveries of a batch back one by one.
+    """
+
+    function: str
+    state: str
+    reports_failures: bool
+
+    @property
+    def takes(self) -> bool:
+        """Whether it takes messages, or soon will."""
+        return self.state in ("Enabled", "Enabling", "Creating", "Updating")
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A call that a role of the stack may not make."""
+
+    role: str
+    action: str
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    """Who is told of alarms.
+
+    Attributes:
+        confirmed: subscriptions of the topic.
+        pending: those that nobody has confirmed.
+        silenced: alarms whose actions are disabled.
+    """
+
+    confirmed: int
+    pending: int
+    silenced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Of one stack, at one time.
+
+    Attributes:
+        stack: as a person names it.
+        version, mine: the stack's, None where it says none, and this command line's.
+        parameters: the stack's, by name.
+        state_machine: its ARN.
+        effect, find: the functions that perform and look up; `find` is None where none is named.
+        starter: what the queue feeds: the starter or the consumer.
+        requests, unstarted, dead_letters: the queues.
+        feeds: every mapping of the requests queue, whoever made it.
+        decides: every mapping of the dead letters' queue; there should be none.
+        pause: None: it is not paused.
+        denied: what the roles may not do and have to.
+    """
+
+    stack: str
+    version: str | None
+    mine: str
+    parameters: Mapping[str, str]
+    state_machine: str
+    effect: Function | Gone | Unseen
+    find: Function | Gone | Unseen | None
+    starter: Function | Gone | Unseen
+    requests: Queue | Gone | Unseen
+    unstarted: Queue | Gone | Unseen
+    dead_letters: Queue | Gone | Unseen
+    feeds: tuple[Feed, ...] | Unseen
+    decides: tuple[Feed, ...] | Unseen
+    pause: Pause | Unseen | None
+    alarms: Alarms | Unseen
+    denied: tuple[Denied, ...] | Unseen
+    now: datetime
+
+    def number(self, parameter: str) -> int:
+        """A parameter's value; 0 for one that the stack's version does not have."""
+        return int(self.parameters.get(parameter, "0") or "0")
+
+    @property
+    def is_example(self) -> bool:
+        """Whether the effect is the example's."""
+        return not self.parameters.get("EffectFunctionArn")
+
+    @property
+    def starts_executions(self) -> bool:
+        """Whether Step Functions stands in front of the effect."""
+        return self.parameters.get("Strategy", "step-functions") == "step-functions"

@@ -1,0 +1,467 @@
+"""What doctor finds: a check is a function over facts, a finding a sentence with its remedy."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from actonce.doctor.facts import Facts, Feed, Function, Gone, NotSeen, Queue, Unseen, seen
+from actonce.versions import misfit
+
+_DAY = 24 * 60 * 60
+_KEPT_LONGEST = 14 * _DAY
+_BATCHES_IN_SIX = 6
+_LEAST_RECEIVES = 5
+_CALM_RECEIVES = 100
+_ALWAYS_REMEMBERED_DAYS = 25
+_STATE_BEYOND_TIMEOUT = 5
+_LONG_PAUSE = 3
+
+
+class Hazard(StrEnum):
+    """What may come of a finding."""
+
+    TWICE = "twice"
+    LOST = "lost"
+    STOPS = "stops"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be.
+
+    Attributes:
+        check: the check's name.
+        hazard: what may come of it.
+        sentence: what is found, what comes of it, and what to do.
+    """
+
+    check: str
+    hazard: Hazard
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotChecked:
+    """A check that could not be made, and why."""
+
+    check: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A stack's findings, the worst first, and what could not be checked."""
+
+    stack: str
+    findings: tuple[Finding, ...]
+    not_checked: tuple[NotChecked, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """1: something can act twice, lose or stop; 3: a check could not be made; else 0."""
+        if any(one.hazard is not Hazard.NONE for one in self.findings):
+            return 1
+        return 3 if self.not_checked else 0
+
+
+Said = Iterator[tuple[Hazard, str]]
+
+
+def said(hazard: Hazard, sentence: str) -> tuple[Hazard, str]:
+    """One finding of a check: what may come of it, and the sentence."""
+    return hazard, sentence
+
+
+def examine(facts: Facts) -> Examined:
+    """Make every check."""
+    findings: list[Finding] = []
+    not_checked: list[NotChecked] = []
+    for name, check in CHECKS.items():
+        try:
+            for hazard, sentence in check(facts):
+                findings.append(Finding(name, hazard, sentence))
+        except NotSeen as unseen:
+            not_checked.append(NotChecked(name, str(unseen)))
+    findings.sort(key=lambda one: list(Hazard).index(one.hazard))
+    return Examined(facts.stack, tuple(findings), tuple(not_checked))
+
+
+def effect_time_out(facts: Facts) -> Said:
+    """The effect's function ends within EffectTimeoutSeconds."""
+    function, allowed = seen(facts.effect), facts.number("EffectTimeoutSeconds")
+    if isinstance(function, Function) and function.timeout > allowed:
+        yield said(
+            Hazard.TWICE,
+            f"{function.name} may run {function.timeout} s and EffectTimeoutSeconds is {allowed}: "
+            "it could act after it was looked up, and be asked again. Give the function a time-out "
+            f"of {allowed} s or less; or, while no message is open, set EffectTimeoutSeconds to "
+            f"{function.timeout}.",
+        )
+    if not facts.starts_executions and not facts.is_example:
+        starter = seen(facts.starter)
+        if isinstance(starter, Function) and starter.timeout <= allowed + _STATE_BEYOND_TIMEOUT:
+            yield said(
+                Hazard.NONE,
+                f"{starter.name} ends after {starter.timeout} s and may wait {allowed} s for the "
+                "effect: what takes longest is left unknown and looked up. Set "
+                "StarterTimeoutSeconds to more than that.",
+            )
+
+
+def consumer_time_out(facts: Facts) -> Said:
+    """The consumer ends when its ledger or lease thinks that it does."""
+    if facts.starts_executions:
+        return
+    consumer = seen(facts.starter)
+    if not isinstance(consumer, Function):
+        return
+    told = int((consumer.variables or {}).get("FUNCTION_TIMEOUT_SECONDS", "0"))
+    if told and consumer.timeout > told:
+        yield said(
+            Hazard.TWICE,
+            f"{consumer.name} may run {consumer.timeout} s, and others take its messages over as "
+            f"if it ended after {told}. Deploy the stack again: somebody changed the function.",
+        )
+
+
+def looking_up(facts: Facts) -> Said:
+    """Unknown outcomes can be looked up."""
+    if facts.find is None:
+        yield said(
+            Hazard.NONE,
+            "No function looks up what was done, so every unknown outcome waits for a person. Have "
+            "one answer `find`, and name it with FindFunctionArn.",
+        )
+        return
+    find, allowed = seen(facts.find), facts.number("EffectTimeoutSeconds")
+    if isinstance(find, Function) and find.timeout > allowed + _STATE_BEYOND_TIMEOUT:
+        yield said(
+            Hazard.NONE,
+            f"{find.name} may take {find.timeout} s to look up, and after "
+            f"{allowed + _STATE_BEYOND_TIMEOUT} it is given up: then a person decides. Have it "
+            "answer sooner.",
+        )
+
+
+def functions(facts: Facts) -> Said:
+    """What is called is there, in this Region."""
+    region = facts.state_machine.split(":")[3]
+    for parameter, fact in (("EffectFunctionArn", facts.effect), ("FindFunctionArn", facts.find)):
+        arn = facts.parameters.get(parameter, "")
+        if fact is None:
+            continue
+        if arn and arn.split(":")[3] != region:
+            yield said(
+                Hazard.STOPS,
+                f"{parameter} is of the Region {arn.split(':')[3]}, and the stack is in {region}: "
+                "it cannot be called. Name a function of this Region.",
+            )
+        elif isinstance(seen(fact), Gone):
+            yield said(
+                Hazard.STOPS,
+                f"The function of {parameter} is not there, so every message becomes a dead "
+                "letter. Deploy it, or name another.",
+            )
+    if isinstance(seen(facts.starter), Gone):
+        yield said(
+            Hazard.STOPS,
+            "The function that the queue feeds is not there, so nothing is taken. Deploy the stack "
+            "again.",
+        )
+
+
+def concurrency(facts: Facts) -> Said:
+    """What is called may run."""
+    effect, starter = seen(facts.effect), seen(facts.starter)
+    if isinstance(effect, Function) and seen(effect.reserved) == 0:
+        yield said(
+            Hazard.STOPS,
+            f"{effect.name} has a reserved concurrency of 0, so it is never run, and messages "
+            "become dead letters when their patience is over. Give it some, or pause the stack: "
+            "actonce pause.",
+        )
+    if not isinstance(starter, Function):
+        return
+    reserved, most = seen(starter.reserved), facts.number("MaximumConcurrency")
+    if reserved == 0:
+        yield said(
+            Hazard.STOPS,
+            f"{starter.name} has a reserved concurrency of 0, so no message is taken. Take the "
+            "limit away; actonce pause is how to stop it.",
+        )
+    elif reserved is not None and reserved < most:
+        yield said(
+            Hazard.NONE,
+            f"{starter.name} has a reserved concurrency of {reserved}, below MaximumConcurrency "
+            f"({most}): SQS counts each throttled batch as received. Set MaximumConcurrency to "
+            f"{reserved} or less, 2 at least.",
+        )
+
+
+def queue(facts: Facts) -> Said:
+    """The requests queue keeps what is not finished, and lets the starter take it."""
+    requests = _seen(facts.requests)
+    if isinstance(requests, Gone):
+        yield said(
+            Hazard.STOPS,
+            "The requests queue is not there, so nothing is taken and nobody can send. Make it "
+            "again by deploying the stack that it belongs to.",
+        )
+        return
+    yield from _place(facts, requests)
+    wanted = facts.parameters.get("QueueType", "standard")
+    if requests.is_fifo != (wanted == "fifo"):
+        kind = "FIFO" if requests.is_fifo else "standard"
+        yield said(
+            Hazard.LOST,
+            f"{requests.name} is a {kind} queue and QueueType is "
+            f"{wanted}, so what cannot be started cannot be moved to UnstartedQueue, and is "
+            "dropped when the queue's retention is over. Set QueueType to what the queue is.",
+        )
+    key, given = requests.key, facts.parameters.get("KmsKeyArn", "")
+    if key and key != "alias/aws/sqs" and key not in (given, given.rpartition("/")[2]):
+        yield said(
+            Hazard.STOPS,
+            f"{requests.name} is encrypted with {key}, which the stack's roles may not use: "
+            "nothing can be taken. Give the key as KmsKeyArn.",
+        )
+    starter = seen(facts.starter)
+    if isinstance(starter, Function) and requests.visibility < _BATCHES_IN_SIX * starter.timeout:
+        yield said(
+            Hazard.NONE,
+            f"{requests.name} has a visibility timeout of {requests.visibility} s, less than six "
+            f"times the time-out of what it feeds ({starter.timeout} s): messages come again while "
+            f"they are at work. Set it to {_BATCHES_IN_SIX * starter.timeout} s or more.",
+        )
+
+
+def _seen(fact: Queue | Gone | Unseen) -> Queue | Gone:
+    if isinstance(fact, Unseen):
+        raise NotSeen(fact.why)
+    return fact
+
+
+def _place(facts: Facts, requests: Queue) -> Said:
+    region, account = requests.arn.split(":")[3:5]
+    own_region, own_account = facts.state_machine.split(":")[3:5]
+    if region != own_region:
+        yield said(
+            Hazard.STOPS,
+            f"{requests.name} is in the Region {region}, and Lambda takes from queues of "
+            f"{own_region} only. Deploy the stack there.",
+        )
+    if account != own_account:
+        yield said(
+            Hazard.NONE,
+            f"{requests.name} is of the account {account}: its metrics are there, so "
+            "OldestRequestAlarm and NothingReceivedAlarm never speak here. Have such alarms there.",
+        )
+
+
+def redrive(facts: Facts) -> Said:
+    """What leaves the requests queue by itself goes where somebody looks."""
+    requests = _seen(facts.requests)
+    if isinstance(requests, Gone):
+        return
+    if requests.retention < _KEPT_LONGEST:
+        days = requests.retention / _DAY
+        yield said(
+            Hazard.LOST if requests.retention < _DAY else Hazard.NONE,
+            f"{requests.name} drops what was not taken within {days:.3g} days. Set its retention "
+            "to 14 days, so that an outage or a pause has time.",
+        )
+    if not requests.dead_letter_target:
+        yield said(
+            Hazard.NONE,
+            f"{requests.name} has no redrive policy: what ends the starter each time comes again "
+            "until it is dropped. Give it one, with a maxReceiveCount of 1000.",
+        )
+        return
+    target = requests.dead_letter_target.rpartition(":")[2]
+    unstarted = seen(facts.unstarted)
+    is_ours = isinstance(unstarted, Queue) and unstarted.arn == requests.dead_letter_target
+    if requests.max_receive_count < _LEAST_RECEIVES:
+        yield said(
+            Hazard.LOST,
+            f"{requests.name} moves a message to {target} when it was received "
+            f"{requests.max_receive_count} times: minutes of throttling do that, and it ends where "
+            "it was never acted on. Set maxReceiveCount to 1000.",
+        )
+    elif requests.max_receive_count < _CALM_RECEIVES:
+        yield said(
+            Hazard.NONE,
+            f"{requests.name} moves a message to {target} when it was received "
+            f"{requests.max_receive_count} times, which an outage can do. Set maxReceiveCount to "
+            "1000: what cannot be started is set apart by itself.",
+        )
+    if not is_ours:
+        yield said(
+            Hazard.NONE,
+            f"{requests.name} moves what was received too often to {target}, where actonce "
+            "unstarted and actonce where do not look. Have an alarm on it.",
+        )
+
+
+def feeding(facts: Facts) -> Said:
+    """Nothing but this stack takes from the requests queue, and it does."""
+    starter, feeds = seen(facts.starter), seen(facts.feeds)
+    own = starter.arn if isinstance(starter, Function) else ""
+    ours = [one for one in feeds if one.function == own]
+    for other in feeds:
+        if other.function != own and other.takes:
+            yield said(
+                Hazard.TWICE,
+                f"{_name(other)} takes from the requests queue as well, and acts on what it takes "
+                "without ActOnce. Remove its event source mapping.",
+            )
+    for one in ours:
+        if not one.reports_failures:
+            yield said(
+                Hazard.LOST,
+                f"The event source mapping of {_name(one)} does not report failed deliveries one "
+                "by one, so those of a batch are acknowledged with the others. Deploy the stack "
+                "again, or set ReportBatchItemFailures.",
+            )
+    if facts.parameters.get("QueueFeeds", "function") == "worker":
+        return
+    if not any(one.takes for one in ours) and seen(facts.pause) is None:
+        yield said(
+            Hazard.STOPS,
+            "No event source mapping of this stack takes messages, and nobody paused it with "
+            "actonce. actonce resume enables it; if there is none, deploy the stack again.",
+        )
+
+
+def _name(feed: Feed) -> str:
+    return ":".join(feed.function.split(":")[6:]) or feed.function
+
+
+def pausing(facts: Facts) -> Said:
+    """It is not paused for longer than the queue keeps messages."""
+    pause = seen(facts.pause)
+    if pause is None:
+        return
+    requests = seen(facts.requests)
+    retention = requests.retention if isinstance(requests, Queue) else _KEPT_LONGEST
+    try:
+        began = datetime.fromisoformat(pause.since)
+    except ValueError:
+        began = facts.now
+    days = (facts.now - began).total_seconds() / _DAY
+    drops = began + timedelta(seconds=retention)
+    by = f"The stack is paused since {pause.since} by {pause.by}"
+    if (drops - facts.now).total_seconds() < _LONG_PAUSE * _DAY:
+        yield said(
+            Hazard.LOST,
+            f"{by}: from {drops:%Y-%m-%d} on SQS drops what was sent when it began. actonce "
+            "resume, before that.",
+        )
+    else:
+        told = f", {days:.0f} days" if days >= 1 else ""
+        yield Hazard.NONE, f"{by}{told}. actonce resume goes on."
+    if any(one.takes for one in seen(facts.feeds)):
+        yield said(
+            Hazard.NONE,
+            "It says that it is paused, and an event source mapping takes messages all the same. "
+            "Say it again: actonce pause, or actonce resume.",
+        )
+
+
+def deciding(facts: Facts) -> Said:
+    """Dead letters wait for a person, and for nobody else."""
+    for one in seen(facts.decides):
+        if one.takes:
+            yield said(
+                Hazard.LOST,
+                f"{_name(one)} takes from DeadLetterQueue: without its message nobody can decide "
+                "on a dead letter. Remove its event source mapping.",
+            )
+    letters = _seen(facts.dead_letters)
+    wait = facts.number("DecisionTimeoutSeconds")
+    if isinstance(letters, Gone):
+        yield said(
+            Hazard.LOST,
+            "DeadLetterQueue is not there: what cannot be finished waits where nobody sees it. "
+            "Deploy the stack again.",
+        )
+    elif letters.retention < wait:
+        yield said(
+            Hazard.LOST,
+            f"DeadLetterQueue keeps a dead letter for {letters.retention / _DAY:.3g} days, and its "
+            f"execution waits {wait / _DAY:.3g}: in between nobody can decide. Deploy the stack "
+            "again: somebody changed the queue.",
+        )
+    elif letters.dead_letter_target:
+        yield said(
+            Hazard.LOST,
+            "DeadLetterQueue has a redrive policy, and looking at a dead letter counts as "
+            "receiving it, so it moves away undecided. Remove the policy.",
+        )
+
+
+def remembering(facts: Facts) -> Said:
+    """Names are remembered for as long as the stack counts on it."""
+    days = facts.number("NamesRememberedDays")
+    if facts.starts_executions and days > _ALWAYS_REMEMBERED_DAYS:
+        raise NotSeen(
+            f"NamesRememberedDays is {days}, which is right only where the account keeps execution "
+            "histories for 90 days and not 30, and AWS has no call that tells; ask its support, or "
+            f"set it to {_ALWAYS_REMEMBERED_DAYS}"
+        )
+    yield from ()
+
+
+def telling(facts: Facts) -> Said:
+    """Somebody is told of alarms."""
+    alarms = seen(facts.alarms)
+    if not alarms.confirmed:
+        pending = f" ({alarms.pending} not confirmed yet)" if alarms.pending else ""
+        yield said(
+            Hazard.NONE,
+            f"Nobody is told of alarms: the topic has no subscription{pending}. Set AlarmEmail and "
+            "confirm it, or subscribe to AlarmTopicArn.",
+        )
+    for name in alarms.silenced:
+        yield (
+            Hazard.NONE,
+            f"The alarm {name} tells nobody: its actions are disabled. Enable them.",
+        )
+
+
+def permissions(facts: Facts) -> Said:
+    """The stack's roles may do what they have to."""
+    for one in seen(facts.denied):
+        yield said(
+            Hazard.STOPS,
+            f"{one.role} may not {one.action} on {one.resource}, so messages wait or become dead "
+            "letters. Deploy the stack again, or see what denies it: a boundary, or a policy of "
+            "your organization.",
+        )
+
+
+def versions(facts: Facts) -> Said:
+    """The stack is of the version of this command line."""
+    told = misfit(facts.stack, facts.version, facts.mine)
+    if told is not None:
+        yield Hazard.NONE, told
+
+
+CHECKS: dict[str, Callable[[Facts], Said]] = {
+    "effect-time-out": effect_time_out,
+    "consumer-time-out": consumer_time_out,
+    "feeding": feeding,
+    "queue": queue,
+    "redrive": redrive,
+    "pause": pausing,
+    "dead-letters": deciding,
+    "functions": functions,
+    "concurrency": concurrency,
+    "permissions": permissions,
+    "remembering": remembering,
+    "looking-up": looking_up,
+    "alarms": telling,
+    "version": versions,
+}
+"""By name, as `--json` and a person see it."""

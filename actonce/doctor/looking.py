@@ -1,0 +1,186 @@
+"""Reads the facts of a deployed stack. It changes nothing, and calls no function of anybody's."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from actonce.aws import Stack
+from actonce.doctor.facts import Alarms, Denied, Facts, Feed, Function, Gone, Queue, Unseen
+from actonce.message_ids import parameters
+from actonce.pausing import find_pause
+from actonce.sources import version
+
+T = TypeVar("T")
+
+_NOT_THERE = (
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "QueueDoesNotExist",
+    "ResourceNotFoundException",
+)
+_ALLOWED = "allowed"
+
+
+def look(stack: Stack, now: datetime) -> Facts:
+    """Read everything that doctor judges.
+
+    Args:
+        stack: found already, so that its outputs could be read.
+        now: the time.
+    """
+    given = parameters(stack)
+    starter = _function(stack, stack.starter_function)
+    effect_arn = stack.outputs.get("EffectFunctionArn", "")
+    requests = _queue(stack, stack.requests_queue)
+    unstarted = _queue(stack, stack.unstarted_queue)
+    dead_letters = _queue(stack, stack.dead_letter_queue)
+    return Facts(
+        stack=stack.called,
+        version=stack.version,
+        mine=version(),
+        parameters=given,
+        state_machine=stack.state_machine,
+        effect=_function(stack, effect_arn) if effect_arn else Unseen("the stack does not name it"),
+        find=_function(stack, stack.find_function) if stack.find_function else None,
+        starter=starter,
+        requests=requests,
+        unstarted=unstarted,
+        dead_letters=dead_letters,
+        feeds=_feeds(stack, requests),
+        decides=_feeds(stack, dead_letters),
+        pause=_or_unseen(lambda: find_pause(stack.sqs, stack.requests_queue)),
+        alarms=_or_unseen(lambda: _alarms(stack)),
+        denied=_or_unseen(
+            lambda: tuple(_denied(stack, starter, requests, unstarted, dead_letters))
+        ),
+        now=now,
+    )
+
+
+def _or_unseen(read: Callable[[], T]) -> T | Unseen:
+    try:
+        return read()
+    except ClientError as error:
+        return Unseen(_why(error))
+    except BotoCoreError as error:
+        return Unseen(str(error))
+
+
+def _why(error: ClientError) -> str:
+    told = error.response["Error"]
+    return f"{error.operation_name} was answered {told['Code']}: {told.get('Message', '')}"
+
+
+def _function(stack: Stack, name: str) -> Function | Gone | Unseen:
+    try:
+        found = stack.lambda_.get_function_configuration(FunctionName=name)
+    except ClientError as error:
+        return Gone() if error.response["Error"]["Code"] in _NOT_THERE else Unseen(_why(error))
+    except BotoCoreError as error:
+        return Unseen(str(error))
+    reserved = _or_unseen(
+        lambda: stack.lambda_.get_function_concurrency(FunctionName=found["FunctionName"]).get(
+            "ReservedConcurrentExecutions"
+        )
+    )
+    variables = found.get("Environment", {}).get("Variables", {})
+    return Function(found["FunctionArn"], found["Timeout"], reserved, variables)
+
+
+def _queue(stack: Stack, url: str) -> Queue | Gone | Unseen:
+    try:
+        read = stack.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+    except ClientError as error:
+        return Gone() if error.response["Error"]["Code"] in _NOT_THERE else Unseen(_why(error))
+    except BotoCoreError as error:
+        return Unseen(str(error))
+    found: dict[str, str] = dict(read["Attributes"].items())  # by AWS's names
+    policy = json.loads(found.get("RedrivePolicy") or "{}")
+    return Queue(
+        found["QueueArn"],
+        int(found["VisibilityTimeout"]),
+        int(found["MessageRetentionPeriod"]),
+        str(policy.get("deadLetterTargetArn", "")),
+        int(policy.get("maxReceiveCount", 0)),
+        found.get("KmsMasterKeyId", ""),
+    )
+
+
+def _feeds(stack: Stack, queue: Queue | Gone | Unseen) -> tuple[Feed, ...] | Unseen:
+    if isinstance(queue, Gone):
+        return ()
+    if isinstance(queue, Unseen):
+        return queue
+    return _or_unseen(lambda: tuple(_mappings(stack, queue.arn)))
+
+
+def _mappings(stack: Stack, queue_arn: str) -> Iterator[Feed]:
+    pages = stack.lambda_.get_paginator("list_event_source_mappings")
+    for page in pages.paginate(EventSourceArn=queue_arn):
+        for one in page["EventSourceMappings"]:
+            reports = "ReportBatchItemFailures" in one.get("FunctionResponseTypes", [])
+            yield Feed(one["FunctionArn"], one["State"], reports)
+
+
+def _alarms(stack: Stack) -> Alarms:
+    topic = stack.outputs["AlarmTopicArn"]
+    pages = stack.aws.client("sns").get_paginator("list_subscriptions_by_topic")
+    arns = [
+        one["SubscriptionArn"]
+        for page in pages.paginate(TopicArn=topic)
+        for one in page["Subscriptions"]
+    ]
+    confirmed = sum(arn.startswith("arn:") for arn in arns)
+    of_topic = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
+    silenced = tuple(
+        alarm["AlarmName"]
+        for page in of_topic.paginate(ActionPrefix=topic)
+        for alarm in page["MetricAlarms"]
+        if topic in alarm["AlarmActions"] and not alarm["ActionsEnabled"]
+    )
+    return Alarms(confirmed, len(arns) - confirmed, silenced)
+
+
+def _denied(
+    stack: Stack, starter: Any, requests: Any, unstarted: Any, dead_letters: Any
+) -> Iterator[Denied]:
+    """What AWS says that the roles may not do, of what they do for every message."""
+    machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
+    arns = {
+        name: queue.arn if isinstance(queue, Queue) else ""
+        for name, queue in (("r", requests), ("u", unstarted), ("d", dead_letters))
+    }
+    effects = sorted(
+        {stack.outputs.get("EffectFunctionArn", ""), stack.outputs.get("FindFunctionArn", "")}
+    )
+    invoked = [("lambda:InvokeFunction", arn) for arn in effects]
+    wanted = {machine["roleArn"]: [*invoked, ("sqs:SendMessage", arns["d"])]}
+    if isinstance(starter, Function):
+        role = stack.lambda_.get_function_configuration(FunctionName=starter.arn)["Role"]
+        _, partition, _, region, account, *_ = stack.state_machine.split(":")
+        memory = f"arn:{partition}:dynamodb:{region}:{account}:table/{stack.fingerprints_table}"
+        of_starter = [
+            (f"sqs:{action}", arns["r"])
+            for action in ("ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility")
+        ]
+        of_starter.append(("sqs:SendMessage", arns["u"]))
+        if stack.ledger_table is None:
+            of_starter.append(("states:StartExecution", stack.state_machine))
+            of_starter.append(("dynamodb:PutItem", memory))
+        else:
+            of_starter.append(("dynamodb:UpdateItem", memory))
+            of_starter += [] if stack.is_example else invoked
+        wanted[role] = of_starter
+    iam = stack.aws.client("iam")
+    for role, calls in wanted.items():
+        for action, resource in calls:
+            if not resource:
+                continue
+            answer = iam.simulate_principal_policy(
+                PolicySourceArn=role, ActionNames=[action], ResourceArns=[resource]
+            )
+            for result in answer["EvaluationResults"]:
+                if result["EvalDecision"] != _ALLOWED:
+                    yield Denied(role.rpartition("/")[2], action, resource)

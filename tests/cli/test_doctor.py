@@ -1,0 +1,246 @@
+"""What doctor finds of facts, and what it says where it could not look."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from actonce.doctor.facts import Alarms, Denied, Facts, Feed, Function, Gone, Queue, Unseen
+from actonce.doctor.findings import CHECKS, Hazard, examine
+from actonce.pausing import Pause
+
+NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
+LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function"
+SQS = "arn:aws:sqs:us-east-1:123456789012"
+DAY = 24 * 60 * 60
+EFFECT = Function(f"{LAMBDA}:cards", 15)
+STARTER = Function(f"{LAMBDA}:starter", 30)
+REQUESTS = Queue(f"{SQS}:requests", 210, 14 * DAY, f"{SQS}:unstarted", 1000)
+OURS = Feed(STARTER.arn, "Enabled", reports_failures=True)
+PARAMETERS = {
+    "DecisionTimeoutSeconds": str(14 * DAY),
+    "EffectFunctionArn": EFFECT.arn,
+    "EffectTimeoutSeconds": "15",
+    "FindFunctionArn": EFFECT.arn,
+    "KmsKeyArn": "",
+    "MaximumConcurrency": "10",
+    "NamesRememberedDays": "25",
+    "QueueFeeds": "function",
+    "QueueType": "standard",
+    "Strategy": "step-functions",
+}
+SOUND = Facts(
+    stack="shop/Once",
+    version="0.1.0",
+    mine="0.1.0",
+    parameters=PARAMETERS,
+    state_machine="arn:aws:states:us-east-1:123456789012:stateMachine:once",
+    effect=EFFECT,
+    find=EFFECT,
+    starter=STARTER,
+    requests=REQUESTS,
+    unstarted=Queue(f"{SQS}:unstarted", 30, 14 * DAY),
+    dead_letters=Queue(f"{SQS}:letters", 30, 14 * DAY),
+    feeds=(OURS,),
+    decides=(),
+    pause=None,
+    alarms=Alarms(1, 0),
+    denied=(),
+    now=NOW,
+)
+
+
+def sound_but(**changed: Any) -> Facts:
+    return replace(SOUND, **changed)
+
+
+def told(**parameters: str) -> dict[str, Any]:
+    return {"parameters": PARAMETERS | parameters}
+
+
+def queue(**changed: Any) -> dict[str, Any]:
+    return {"requests": replace(REQUESTS, **changed)}
+
+
+def paused(days: float) -> Pause:
+    return Pause((NOW - timedelta(days=days)).isoformat(), "kim", "")
+
+
+OTHER = Feed(f"{LAMBDA}:old-consumer", "Enabled", reports_failures=True)
+OFF = replace(OURS, state="Disabled")
+LEDGER = told(Strategy="ledger")
+CONSUMER = replace(STARTER, variables={"FUNCTION_TIMEOUT_SECONDS": "30"})
+
+FOUND: list[tuple[dict[str, Any], str, Hazard, str]] = [
+    ({"effect": replace(EFFECT, timeout=16)}, "effect-time-out", Hazard.TWICE, "of 15 s or less"),
+    (
+        LEDGER | {"starter": replace(STARTER, timeout=20)},
+        "effect-time-out",
+        Hazard.NONE,
+        "StarterTimeoutSeconds",
+    ),
+    (
+        LEDGER | {"starter": replace(CONSUMER, timeout=60)},
+        "consumer-time-out",
+        Hazard.TWICE,
+        "if it ended after 30",
+    ),
+    ({"feeds": (OURS, OTHER)}, "feeding", Hazard.TWICE, "old-consumer takes from the requests"),
+    (
+        {"feeds": (replace(OURS, reports_failures=False),)},
+        "feeding",
+        Hazard.LOST,
+        "ReportBatchItemFailures",
+    ),
+    ({"feeds": (OFF,)}, "feeding", Hazard.STOPS, "nobody paused it with actonce"),
+    ({"feeds": ()}, "feeding", Hazard.STOPS, "if there is none, deploy the stack again"),
+    ({"requests": Gone(), "feeds": (OURS,)}, "queue", Hazard.STOPS, "is not there"),
+    (queue(arn=f"{SQS}:orders.fifo"), "queue", Hazard.LOST, "is a FIFO queue and QueueType is sta"),
+    (told(QueueType="fifo"), "queue", Hazard.LOST, "is a standard queue and QueueType is fifo"),
+    (queue(key="arn:aws:kms:us-east-1:1:key/a"), "queue", Hazard.STOPS, "as KmsKeyArn"),
+    (queue(visibility=179), "queue", Hazard.NONE, "Set it to 180 s or more"),
+    (queue(arn="arn:aws:sqs:eu-west-1:123456789012:q"), "queue", Hazard.STOPS, "of us-east-1 only"),
+    (queue(arn="arn:aws:sqs:us-east-1:210987654321:q"), "queue", Hazard.NONE, "210987654321"),
+    (queue(retention=4 * DAY), "redrive", Hazard.NONE, "within 4 days"),
+    (queue(retention=3600), "redrive", Hazard.LOST, "within 0.0417 days"),
+    (queue(dead_letter_target=""), "redrive", Hazard.NONE, "has no redrive policy"),
+    (queue(max_receive_count=3), "redrive", Hazard.LOST, "Set maxReceiveCount to 1000"),
+    (queue(max_receive_count=10), "redrive", Hazard.NONE, "which an outage can do"),
+    (queue(dead_letter_target=f"{SQS}:dlq"), "redrive", Hazard.NONE, "actonce unstarted"),
+    ({"pause": paused(2), "feeds": (OFF,)}, "pause", Hazard.NONE, "by kim, 2 days"),
+    ({"pause": paused(12), "feeds": (OFF,)}, "pause", Hazard.LOST, "from 2026-03-16 on SQS drops"),
+    ({"pause": paused(0)}, "pause", Hazard.NONE, "takes messages all the same"),
+    ({"decides": (OTHER,)}, "dead-letters", Hazard.LOST, "takes from DeadLetterQueue"),
+    ({"dead_letters": Gone()}, "dead-letters", Hazard.LOST, "DeadLetterQueue is not there"),
+    (
+        {"dead_letters": Queue(f"{SQS}:letters", 30, 4 * DAY)},
+        "dead-letters",
+        Hazard.LOST,
+        "for 4 days, and its execution waits 14",
+    ),
+    (
+        {"dead_letters": Queue(f"{SQS}:letters", 30, 14 * DAY, f"{SQS}:x", 5)},
+        "dead-letters",
+        Hazard.LOST,
+        "Remove the policy",
+    ),
+    ({"effect": Gone()}, "functions", Hazard.STOPS, "function of EffectFunctionArn is not there"),
+    ({"find": Gone()}, "functions", Hazard.STOPS, "function of FindFunctionArn is not there"),
+    ({"starter": Gone(), "feeds": ()}, "functions", Hazard.STOPS, "that the queue feeds is not"),
+    (
+        told(EffectFunctionArn=EFFECT.arn.replace("us-east-1", "eu-west-1")),
+        "functions",
+        Hazard.STOPS,
+        "Name a function of this Region",
+    ),
+    ({"effect": replace(EFFECT, reserved=0)}, "concurrency", Hazard.STOPS, "so it is never run"),
+    ({"starter": replace(STARTER, reserved=0)}, "concurrency", Hazard.STOPS, "no message is taken"),
+    ({"starter": replace(STARTER, reserved=5)}, "concurrency", Hazard.NONE, "to 5 or less"),
+    (
+        {"denied": (Denied("once-role", "sqs:SendMessage", f"{SQS}:letters"),)},
+        "permissions",
+        Hazard.STOPS,
+        "once-role may not sqs:SendMessage",
+    ),
+    ({"find": None}, "looking-up", Hazard.NONE, "name it with FindFunctionArn"),
+    ({"find": replace(EFFECT, timeout=60)}, "looking-up", Hazard.NONE, "after 20 it is given up"),
+    ({"alarms": Alarms(0, 1)}, "alarms", Hazard.NONE, "(1 not confirmed yet)"),
+    ({"alarms": Alarms(1, 0, ("Old",))}, "alarms", Hazard.NONE, "alarm Old tells nobody"),
+    ({"version": None}, "version", Hazard.NONE, "does not say its version"),
+]
+
+
+def test_nothing_is_found_of_a_sound_stack() -> None:
+    examined = examine(SOUND)
+    assert (examined.findings, examined.not_checked, examined.exit_status) == ((), (), 0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "check", "hazard", "said"), FOUND, ids=[one[1] + ": " + one[3] for one in FOUND]
+)
+def test_it_is_found_with_its_remedy(
+    changed: dict[str, Any], check: str, hazard: Hazard, said: str
+) -> None:
+    examined = examine(sound_but(**changed))
+    (found,) = (one for one in examined.findings if said in one.sentence)
+    assert (found.check, found.hazard) == (check, hazard)
+    assert found.sentence.endswith((".", "*'"))
+    assert "\n" not in found.sentence
+    assert examined.exit_status == (0 if hazard is Hazard.NONE else 1)
+    assert examined.not_checked == ()
+
+
+def test_every_check_finds_something_here() -> None:
+    assert {one[1] for one in FOUND} | {"remembering"} == set(CHECKS)
+
+
+def test_the_worst_comes_first() -> None:
+    changed = sound_but(version=None, decides=(OTHER,), effect=replace(EFFECT, timeout=90))
+    hazards = [one.hazard for one in examine(changed).findings]
+    assert hazards == [Hazard.TWICE, Hazard.LOST, Hazard.NONE]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"visibility": 179, "arn": f"{SQS}:orders.fifo"},
+        {"dead_letter_target": f"{SQS}:unstarted", "max_receive_count": 100},
+        {"key": "alias/aws/sqs"},
+    ],
+    ids=str,
+)
+def test_what_is_right_is_not_found(changed: dict[str, Any]) -> None:
+    wanted = told(QueueType="fifo" if str(changed.get("arn")).endswith("fifo") else "standard")
+    examined = examine(sound_but(**(queue(**changed) | wanted)))
+    assert examined.exit_status == 0
+
+
+def test_workers_need_no_mapping() -> None:
+    assert examine(sound_but(feeds=(OFF,), **told(QueueFeeds="worker"))).findings == ()
+
+
+UNSEEN = Unseen("GetIt was answered AccessDenied: no")
+BLIND: dict[str, set[str]] = {
+    "effect": {"effect-time-out", "functions", "concurrency"},
+    "find": {"looking-up", "functions"},
+    "starter": {"queue", "feeding", "functions", "concurrency"},
+    "requests": {"queue", "redrive"},
+    "unstarted": {"redrive"},
+    "dead_letters": {"dead-letters"},
+    "feeds": {"feeding"},
+    "decides": {"dead-letters"},
+    "pause": {"pause"},
+    "alarms": {"alarms"},
+    "denied": {"permissions"},
+}
+
+
+@pytest.mark.parametrize("fact", BLIND)
+def test_what_could_not_be_read_is_named_and_never_taken_for_good(fact: str) -> None:
+    examined = examine(sound_but(**{fact: UNSEEN}))
+    assert {one.check for one in examined.not_checked} == BLIND[fact]
+    assert {one.why for one in examined.not_checked} == {UNSEEN.why}
+    assert (examined.findings, examined.exit_status) == ((), 3)
+
+
+def test_without_any_permission_every_check_that_needs_one_is_named() -> None:
+    examined = examine(sound_but(**dict.fromkeys(BLIND, UNSEEN)))
+    named = {one.check for one in examined.not_checked}
+    assert named == set(CHECKS) - {"version", "remembering", "consumer-time-out"}
+    assert examined.exit_status == 3
+
+
+def test_what_was_found_before_a_check_broke_off_is_told() -> None:
+    blind = sound_but(feeds=(OTHER, OFF), pause=UNSEEN)
+    examined = examine(blind)
+    assert [one.hazard for one in examined.findings] == [Hazard.TWICE]
+    assert {one.check for one in examined.not_checked} == {"feeding", "pause"}
+    assert examined.exit_status == 1
+
+
+def test_how_long_an_account_remembers_cannot_be_asked() -> None:
+    examined = examine(sound_but(**told(NamesRememberedDays="60")))
+    (one,) = examined.not_checked
+    assert (one.check, examined.exit_status) == ("remembering", 3)
+    assert "NamesRememberedDays is 60" in one.why

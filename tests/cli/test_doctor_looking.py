@@ -1,0 +1,76 @@
+"""What doctor reads of a stack: without permissions, nothing is taken for good."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+
+from actonce.aws import Aws, Stack
+from actonce.doctor.facts import Gone
+from actonce.doctor.findings import CHECKS, Hazard, examine
+from actonce.doctor.looking import look
+
+ACCOUNT = "us-east-1:123456789012"
+OUTPUTS = {
+    "AlarmTopicArn": f"arn:aws:sns:{ACCOUNT}:alarms",
+    "DeadLetterQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/letters",
+    "EffectFunctionArn": f"arn:aws:lambda:{ACCOUNT}:function:cards",
+    "FindFunctionArn": f"arn:aws:lambda:{ACCOUNT}:function:cards",
+    "FingerprintsTableName": "fingerprints",
+    "ProcessMessageArn": f"arn:aws:states:{ACCOUNT}:stateMachine:once",
+    "RequestsQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/requests",
+    "StarterFunctionName": "starter",
+    "UnstartedQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/unstarted",
+    "ActOnceVersion": "0.1.0",
+}
+PARAMETERS = {
+    "DecisionTimeoutSeconds": "1209600",
+    "EffectTimeoutSeconds": "15",
+    "EffectFunctionArn": OUTPUTS["EffectFunctionArn"],
+    "Strategy": "step-functions",
+}
+
+
+def answering(code: str) -> Stack:
+    """A stack that can be found; every other call is answered by this error."""
+    aws = Aws()
+
+    def answer(model: Any, **_: Any) -> Any:
+        if model.name == "DescribeStacks":
+            given = [{"ParameterKey": k, "ParameterValue": v} for k, v in PARAMETERS.items()]
+            return SimpleNamespace(status_code=200), {"Stacks": [{"Parameters": given}]}
+        error = {"Error": {"Code": code, "Message": f"{model.name} is not for you"}}
+        return SimpleNamespace(status_code=400), error
+
+    for service in ("cloudformation", "lambda", "sqs", "sns", "cloudwatch", "stepfunctions", "iam"):
+        client: Any = boto3.client(
+            service,
+            region_name="us-east-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )
+        client.meta.events.register("before-call", answer)
+        aws._clients[service] = client
+    return Stack(aws, "shop", OUTPUTS)
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "AccessDeniedException", "ThrottlingException"])
+def test_what_aws_does_not_tell_is_named_as_not_checked(code: str) -> None:
+    examined = examine(look(answering(code), datetime.now(UTC)))
+    assert (examined.findings, examined.exit_status) == ((), 3)
+    named = {one.check: one.why for one in examined.not_checked}
+    assert set(named) == set(CHECKS) - {"version", "remembering", "consumer-time-out"}
+    assert f"was answered {code}" in named["effect-time-out"]
+
+
+def test_what_is_not_there_is_found() -> None:
+    facts = look(answering("ResourceNotFoundException"), datetime.now(UTC))
+    assert (facts.effect, facts.find, facts.requests) == (Gone(), Gone(), Gone())
+    hazards = {(one.check, one.hazard) for one in examine(facts).findings}
+    assert {
+        ("functions", Hazard.STOPS),
+        ("queue", Hazard.STOPS),
+        ("dead-letters", Hazard.LOST),
+    } <= hazards

@@ -1,0 +1,128 @@
+"""An effect in this process, killed and hurried by the test: a check costs microseconds."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import actonce.deployed  # noqa: F401 - the functions' folder
+from actonce.effect_check.calls import End, Event, Kill, Raw
+
+Handler = Callable[[Event], Any]
+
+
+class Killed(BaseException):
+    """Its process is gone."""
+
+
+class Hung(BaseException):
+    """It had not ended in time."""
+
+
+@dataclass
+class World:
+    """What is outside of the effect's processes: a provider, a clock.
+
+    `step` is where a process may be killed, or another one come between.
+    """
+
+    orders: dict[str, Any] = field(default_factory=dict)
+    now: float = 0.0
+    took: float = 0.01
+    left: int = 0
+    steps: int = 0
+    kill_at: int | None = None
+    between: Callable[[], object] | None = None
+    due: list[tuple[float, Callable[[], Any]]] = field(default_factory=list)
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.kill_at is not None and self.steps >= self.kill_at:
+            raise Killed
+        if self.between is not None:
+            self.between()
+
+    def later(self, seconds: float, what: Callable[[], Any]) -> None:
+        self.due.append((self.now + seconds, what))
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        due = [what for at, what in self.due if at <= self.now]
+        self.due = [one for one in self.due if one[0] > self.now]
+        for what in due:
+            what()
+
+
+class Simulated:
+    """See `calls.Caller`; `make` is a process' start."""
+
+    kills = (Kill("before"), Kill("in", 0.4), Kill("in", 0.9), Kill("after"))
+
+    def __init__(self, make: Callable[[World], Handler]) -> None:
+        self.world = World()
+        self._make = make
+        self._handler: Handler | None = None
+        self._typical = 1
+
+    def call(self, event: Event, kill: Kill | None = None) -> Raw:
+        if kill is not None and kill.moment == "before":
+            self.renew()
+            return Raw(End.DIED)
+        if self._handler is None:
+            self._handler = self._make(self.world)
+        self.world.steps = 0
+        if kill is not None and kill.moment == "in":
+            self.world.kill_at = 1 + round(kill.share * self._typical)
+        raw = self._call(self._handler, event)
+        self.world.kill_at = None
+        if raw.end is End.ANSWERED and event["operation"] == "perform":
+            self._typical = max(self._typical, self.world.steps)
+        if kill is not None or raw.end in (End.DIED, End.HUNG):
+            self.renew()
+        return Raw(End.DIED) if kill is not None and kill.moment == "after" else raw
+
+    def at_once(self, events: list[Event]) -> list[Raw]:
+        """All come to their first step before any goes on."""
+        barrier = threading.Barrier(len(events))
+        seen = threading.local()
+
+        def between() -> None:
+            if not getattr(seen, "met", False):
+                seen.met = True
+                barrier.wait(10)
+
+        raws: dict[int, Raw] = {}
+
+        def run(number: int, event: Event) -> None:
+            raws[number] = self._call(self._make(self.world), event)
+
+        self.world.between = between
+        threads = [threading.Thread(target=run, args=one) for one in enumerate(events)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.world.between = None
+        return [raws[number] for number in range(len(events))]
+
+    def renew(self) -> None:
+        self._handler = None
+
+    def left_running(self) -> int:
+        return self.world.left
+
+    def wait(self, seconds: float) -> None:
+        self.world.pass_time(seconds)
+
+    def _call(self, handler: Handler, event: Event) -> Raw:
+        try:
+            answered = json.loads(json.dumps(handler(json.loads(json.dumps(event)))))
+        except Killed:
+            return Raw(End.DIED)
+        except Hung:
+            return Raw(End.HUNG)
+        except Exception as error:  # noqa: BLE001 - as Lambda's runtime
+            told = {"errorType": type(error).__name__, "errorMessage": str(error)}
+            return Raw(End.FAILED, told, self.world.took)
+        return Raw(End.ANSWERED, answered, self.world.took)
