@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError
 
 from actonce.errors import Failed
+from actonce.stacks import find_all, find_one
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -51,52 +52,66 @@ class Aws:
                 raise Failed(f"AWS cannot be reached: {error}") from error
         return self._clients[service]
 
-    def _make(self, service: str) -> Any:
+    def fresh(self, service: str, config: Config) -> Any:
+        """A client of its own, for who wants other time-outs, or no call made twice.
+
+        Raises:
+            Failed: no Region or credentials are set.
+        """
+        try:
+            return self._make(service, config)
+        except BotoCoreError as error:
+            raise Failed(f"AWS cannot be reached: {error}") from error
+
+    def _make(self, service: str, config: Config = _CLIENT_CONFIG) -> Any:
         if self.endpoint_url is None:
-            return boto3.client(service, config=_CLIENT_CONFIG)  # type: ignore[call-overload]
+            return boto3.client(service, config=config)  # type: ignore[call-overload]
         return boto3.client(  # type: ignore[call-overload]
             service,
             endpoint_url=self.endpoint_url,
             region_name=EMBEDDED_REGION,
             aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
             aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-            config=_CLIENT_CONFIG,
+            config=config,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A deployed stack: its name, its outputs, and clients for what it is made of."""
+    """A deployed stack: its name, its outputs, and clients for what it is made of.
+
+    Attributes:
+        name: CloudFormation's: its name, or its ARN where it is nested in a team's own.
+        outputs: by name.
+        path: see `called`.
+    """
 
     aws: Aws
     name: str
     outputs: dict[str, str]
+    path: str = ""
 
     @classmethod
     def find(cls, aws: Aws, name: str) -> "Stack":
-        """Read the stack's outputs from CloudFormation.
+        """Read the stack's outputs from CloudFormation; of the ActOnce stack nested in it, if so.
 
         Raises:
+            WrongUse: no stack can have this name, or several are nested in it.
             Failed: there is no such stack, or it is not this project's, or AWS says no.
         """
-        try:
-            answer = aws.client("cloudformation").describe_stacks(StackName=name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "ValidationError":
-                raise Failed(
-                    f"There is no stack named {name!r} here. Deploy it (sam deploy, or actonce "
-                    "up), or name another with --stack-name."
-                ) from error
-            raise Failed(f"CloudFormation: {error}") from error
-        except BotoCoreError as error:
-            raise Failed(f"AWS cannot be reached: {error}") from error
-        outputs = {
-            output["OutputKey"]: output["OutputValue"]
-            for output in answer["Stacks"][0].get("Outputs", [])
-        }
-        if "ProcessMessageArn" not in outputs:
-            raise Failed(f"The stack {name!r} is not an ActOnce stack, or is not deployed whole.")
-        return cls(aws, name, outputs)
+        found = find_one(aws.client("cloudformation"), name)
+        return cls(aws, found.name, found.outputs, found.path)
+
+    @classmethod
+    def find_all(cls, aws: Aws, name: str) -> "list[Stack]":
+        """As `find`, for a stack that may have several nested in it; one at least."""
+        found = find_all(aws.client("cloudformation"), name)
+        return [cls(aws, one.name, one.outputs, one.path) for one in found]
+
+    @property
+    def called(self) -> str:
+        """As a person names it: `shop`, or `shop/Once` where it is nested in theirs."""
+        return self.path or self.name
 
     @property
     def sqs(self) -> "SQSClient":
@@ -167,6 +182,11 @@ class Stack:
     def find_function(self) -> str | None:
         """What looks up effects, by name or ARN; None where a person does."""
         return self.outputs.get("FindFunctionArn")
+
+    @property
+    def effect_function(self) -> str:
+        """What performs effects, by name or ARN."""
+        return self.outputs["EffectFunctionArn"]
 
     @property
     def state_machine(self) -> str:

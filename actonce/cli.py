@@ -92,6 +92,9 @@ COMMANDS = {
         "conformance:conformance",
         "Walk every schedule of every way to deduplicate against every hazard.",
     ),
+    "effect": Listed(
+        "effect:app", "Try the contract on your own effect, and tell what it does not keep."
+    ),
     "up": Listed(
         "embedded:up",
         "Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.",
@@ -116,6 +119,10 @@ COMMANDS = {
     "resume": Listed("pausing:resume", "Take messages again."),
     "status": Listed(
         "pausing:status", "Show whether the stack takes messages, and how many wait where."
+    ),
+    "doctor": Listed(
+        "doctor:doctor",
+        "Compare what is deployed with what the stack assumes, and say what to do about it.",
     ),
     "where": Listed("where:where", "Tell the whole story of one message, in order of time."),
     "worker": Listed(

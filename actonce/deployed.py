@@ -37,6 +37,7 @@ from deduplication.unstarted import (  # noqa: E402
     has_room,
     unstarted_attributes,
 )
+from effect import MAX_EFFECT_BYTES, Effect, NotPerformed, Rejected  # noqa: E402
 from histories.day_file import FILE_NAME, folder_of, json_line  # noqa: E402
 from histories.dead_letters import (  # noqa: E402
     DEAD_LETTER,
@@ -52,6 +53,7 @@ from histories.reading import (  # noqa: E402
     read_events,
     tell,
 )
+from invoked_effect import InvokedEffect, client_config  # noqa: E402
 from locking.attempt import Outcome, ProcessingLocks  # noqa: E402
 from locking.consumer import Consumer  # noqa: E402
 from locking.dead_letters import DeadLetterQueue  # noqa: E402
@@ -63,6 +65,7 @@ __all__ = [
     "COMPLETE",
     "DEAD_LETTER",
     "FILE_NAME",
+    "MAX_EFFECT_BYTES",
     "SOURCE_ATTRIBUTES",
     "SOURCE_DEDUPLICATION_ID",
     "SOURCE_GROUP_ID",
@@ -70,18 +73,23 @@ __all__ = [
     "Consumer",
     "DeadLetterQueue",
     "Delivery",
+    "Effect",
     "Event",
+    "InvokedEffect",
     "Lease",
     "Ledger",
     "Message",
     "MessageReader",
+    "NotPerformed",
     "Outcome",
     "ProcessingLocks",
     "ProcessingTable",
     "Reason",
     "Refusal",
+    "Rejected",
     "Stay",
     "UnstartedQueue",
+    "client_config",
     "dead_letter_records",
     "dead_letter_stays",
     "decision_of",

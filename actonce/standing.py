@@ -61,17 +61,30 @@ def description_of(story: Story) -> Any:
 def acted_on(story: Story) -> str:
     """Whether it was acted on, and who says so."""
     if story.effects:
-        times = len(story.effects)
-        return f"it was acted on {'once' if times == 1 else f'{times} times'}"
+        return _counted(story)
     outcome = outcome_of(story)
     if outcome in _ACTED:
         who = "row" if story.execution is None else "execution"
-        return f"it was acted on, by the word of its {who}{_described(description_of(story))}"
+        but = "" if story.own_place is None else f", but {story.own_place} has no effect of it"
+        return f"it was acted on, by the word of its {who}{_described(description_of(story))}{but}"
     if outcome == "resolved":
         return "it was acted on, by the word of whoever resolved it"
     if story.execution is not None and story.execution.status == "RUNNING":
         return "no effect of it is known so far"
     return "no effect of it is known"
+
+
+def _counted(story: Story) -> str:
+    times = len(story.effects)
+    if story.own_place is None:
+        return f"it was acted on {'once' if times == 1 else f'{times} times'}"
+    if times == 1 and story.effects[0]["effect_id"] is None:
+        # There is room for one: it cannot tell once from more often.
+        told = f"it was acted on, as {story.own_place} has it"
+    else:
+        told = f"{story.own_place} has {'one effect' if times == 1 else f'{times} effects'} of it"
+    described = [effect["description"] for effect in story.effects if effect["description"]]
+    return told + (_described(described[0] if len(described) == 1 else described or None))
 
 
 def message_argument(story: Story) -> str:

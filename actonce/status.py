@@ -56,11 +56,20 @@ class Status:
     feeds: tuple[Feed, ...]
     queues: Mapping[str, Depth]
 
+    @property
+    def is_fed_all_the_same(self) -> bool:
+        """It says that it is paused, and messages are taken: the mapping was enabled by others.
+
+        A deployment does that where it makes the mapping anew, or changes it.
+        """
+        return self.pause is not None and any(one.is_enabled for one in self.feeds)
+
     def as_json(self) -> dict[str, Any]:
         """For machines; fields may be added."""
         return {
             "stack": self.stack,
             "paused": self.pause.as_json() if self.pause else None,
+            "fed_all_the_same": self.is_fed_all_the_same,
             "feeds": [{"function": one.function, "state": one.state} for one in self.feeds],
             "queues": {name: depth.as_json() for name, depth in self.queues.items()},
         }
@@ -74,7 +83,7 @@ def status(stack: Stack, now: datetime) -> Status:
         "dead_letters": stack.dead_letter_queue,
     }
     return Status(
-        stack=stack.name,
+        stack=stack.called,
         pause=find_pause(stack.sqs, stack.requests_queue),
         feeds=tuple(feeds(stack)),
         queues={name: _depth(stack, url, now) for name, url in queues.items()},

@@ -1,5 +1,6 @@
 """The story of one message: everything that each part of the stack recorded of it."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from actonce.deployed import (
 )
 from actonce.history import Execution, Step
 from actonce.message_ids import message_reader
+from actonce.own_effects import OwnEffects
 from actonce.queue_peek import QueueReader
 from actonce.unstarted import Unstarted
 
@@ -68,9 +70,11 @@ class Story:
         deliveries: lines of the starter's log.
         fingerprint: the row, `fingerprint` and `first_seen`.
         row: of the ledger, where a ledger or a lease stands in the state machine's place.
-        effects: items of the Appointments table, without the request; none where the effect is a
-            team's own, of which the execution or the row tells.
+        effects: items of the Appointments table, without the request; of a team's own effects what
+            it names of them (`OwnEffect.as_json`), and none where it does not say where they are:
+            then the execution or the row tells.
         unstarted: what lies in UnstartedQueue now.
+        own_place: where a team's own effects were looked for; None: nowhere.
     """
 
     message_id: str
@@ -83,6 +87,7 @@ class Story:
     dead_letters: list[Stay]
     effects: list[Record]
     unstarted: list[Unstarted]
+    own_place: str | None = None
 
     @property
     def is_known(self) -> bool:
@@ -104,6 +109,7 @@ class Story:
             "execution": execution,
             "dead_letters": [stay.as_json() for stay in self.dead_letters],
             "effects": self.effects,
+            "effects_place": self.own_place,
             "unstarted": [entry.as_json() for entry in self.unstarted],
             "timeline": [moment.as_json() for moment in self.timeline()],
         }
@@ -120,6 +126,11 @@ class Story:
         yield (Moment(e.since, "UnstartedQueue", "waits", e.reason) for e in self.unstarted)
         yield (_step_moment(step) for step in self.steps if _is_told(step))
         yield (_effect_moment(effect) for effect in self.effects if "booked_at" in effect)
+        yield (
+            _own_effect_moment(effect, self.own_place)
+            for effect in self.effects
+            if self.own_place is not None and effect.get("at")
+        )
         yield self._row_moments()
 
     def _fingerprint_moments(self) -> Iterator[Moment]:
@@ -136,10 +147,16 @@ class Story:
             yield Moment(at, "Ledger", f"{self.row['status']}{outcome}", more)
 
 
-def read_story(stack: Stack, message_id: str) -> Story:
+def read_story(stack: Stack, message_id: str, own: OwnEffects | None = None) -> Story:
     """Read a message's story, all its parts side by side.
 
-    `message_id` is the producer's id, or the name of its execution.
+    Args:
+        stack: that has it.
+        message_id: the producer's id, or the name of its execution.
+        own: where a team's own effects are; None: the Appointments table, if there is one.
+
+    Raises:
+        Failed: `own` cannot be asked.
     """
     execution = history.find_execution_of(stack, message_id)
     if execution is not None:
@@ -147,7 +164,11 @@ def read_story(stack: Stack, message_id: str) -> Story:
     with ThreadPoolExecutor(6, thread_name_prefix="story") as threads:
         deliveries = threads.submit(_deliveries, stack, message_id)
         known = threads.submit(_known, stack, message_id)
-        effects = threads.submit(_effects, stack, message_id)
+        effects = (
+            threads.submit(_effects, stack, message_id)
+            if own is None
+            else threads.submit(_own_effects, own, message_id)
+        )
         entries = threads.submit(_unstarted, stack, message_id)
         events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
         return Story(
@@ -161,6 +182,7 @@ def read_story(stack: Stack, message_id: str) -> Story:
             dead_letters=dead_letter_stays(events),
             effects=effects.result(),
             unstarted=entries.result(),
+            own_place=None if own is None else own.place,
         )
 
 
@@ -228,6 +250,11 @@ def _effects(stack: Stack, message_id: str) -> list[Record]:
     return sorted(effects, key=lambda effect: str(effect.get("booked_at")))
 
 
+def _own_effects(own: OwnEffects, message_id: str) -> list[Record]:
+    effects = [effect.as_json() for effect in own.of_message(message_id)]
+    return sorted(effects, key=lambda effect: str(effect["at"]))
+
+
 def _plain(item: Mapping[str, Any]) -> Record:
     """An item without DynamoDB's types, and without the request, which may be personal."""
     deserialize: Callable[[Any], Any] = TypeDeserializer().deserialize
@@ -284,3 +311,9 @@ def _effect_moment(effect: Record) -> Moment:
     known = [f"{name} {effect[name]}" for name in ("practice", "slot") if name in effect]
     more = ", ".join([*known, effect["appointment_id"]])
     return Moment(datetime.fromisoformat(effect["booked_at"]), "Appointments", "booked", more)
+
+
+def _own_effect_moment(effect: Record, place: str | None) -> Moment:
+    more = json.dumps(effect["description"], ensure_ascii=False) if effect["description"] else ""
+    told = ", ".join(filter(None, [effect["effect_id"], more]))
+    return Moment(datetime.fromisoformat(effect["at"]), str(place), "acted on", told)

@@ -26,14 +26,18 @@ def find_aws() -> Aws:
     return Aws()
 
 
-def find_stack(stack_name: str) -> Stack:
-    """The named stack, where `find_aws` looks. The person is told if its version does not fit.
+def find_stack(stack_name: str, *, warn: bool = True) -> Stack:
+    """The named stack, where `find_aws` looks; or the one that is nested in it.
+
+    Args:
+        stack_name: as the person names it.
+        warn: whether the person is told if its version does not fit.
 
     Raises:
         Failed: there is no such stack.
     """
     stack = Stack.find(find_aws(), stack_name)
-    told = misfit(stack.name, stack.version, version())
+    told = misfit(stack.called, stack.version, version()) if warn else None
     if told is not None:
         console.say_warning(told)
     return stack

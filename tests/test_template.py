@@ -106,8 +106,9 @@ def test_no_queue_can_be_reached_without_tls(template: dict[str, Any]) -> None:
     (policy,) = of_type(template, "AWS::SQS::QueuePolicy").values()
     (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
 
-    assert set(references(policy["Properties"]["Queues"])) == queues
-    assert set(references(statement["Resource"])) == queues
+    no_value = {"OwnsQueue", "AWS::NoValue"}  # a queue of the team's has its own policy
+    assert set(references(policy["Properties"]["Queues"])) == queues | no_value
+    assert set(references(statement["Resource"])) == queues | no_value
     assert statement["Effect"] == "Deny"
     assert statement["Principal"] == "*"
     assert statement["Action"] == "sqs:*"
@@ -163,13 +164,33 @@ def test_tables_are_on_demand_recoverable_and_outlive_the_stack(template: dict[s
 # --------------------------------------------------------------------------- functions
 
 
+OWN_OR_THEIRS = {
+    "Fn::If": ["OwnsQueue", {"Fn::GetAtt": ["RequestsQueue", "Arn"]}, {"Ref": "RequestsQueueArn"}]
+}
+
+
+def test_a_queue_of_the_teams_takes_the_place_of_the_stacks_everywhere(
+    template: dict[str, Any],
+) -> None:
+    theirs = "arn:aws:sqs:us-east-1:123456789012:orders"
+    made = cloudformation.resolved(template, RequestsQueueArn=theirs)["Resources"]
+    assert "RequestsQueue" not in made
+    assert "RequestsQueue" not in set(references(made))
+    starter = properties(made, "StarterFunction")
+    assert starter["Events"]["Requests"]["Properties"]["Queue"] == theirs
+    (taking,) = (s for s in statements(made["StarterRole"]) if s.get("Sid") == "TakeRequests")
+    assert taking["Resource"] == theirs
+    url = starter["Environment"]["Variables"]["REQUESTS_QUEUE_URL"]["Fn::Sub"]
+    assert url[0] == "https://sqs.${AWS::Region}.${AWS::URLSuffix}/${Account}/${Name}"
+
+
 def test_starter_takes_batches_answers_for_each_delivery_and_is_bounded(
     resources: dict[str, Any],
 ) -> None:
     (event,) = properties(resources, "StarterFunction")["Events"].values()
 
     assert event["Type"] == "SQS"
-    assert event["Properties"]["Queue"] == {"Fn::GetAtt": ["RequestsQueue", "Arn"]}
+    assert event["Properties"]["Queue"] == OWN_OR_THEIRS
     assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert event["Properties"]["BatchSize"] == {"Ref": "BatchSize"}
     assert event["Properties"]["ScalingConfig"] == {
@@ -275,6 +296,22 @@ def test_a_lease_whose_takeover_has_no_time_is_refused(template: dict[str, Any])
     assert str(default["StarterTimeoutSeconds"]) not in time_outs  # so with the margin's default
     short_needed = seconds_for_a_takeover(default["LeaseSeconds"], max(map(int, margins)))
     assert short_needed <= default["StarterTimeoutSeconds"]
+
+
+def test_a_lease_before_a_function_of_one_s_own_has_the_time_for_that_too(
+    template: dict[str, Any],
+) -> None:
+    (assertion,) = template["Rules"]["LeaseOfOwnEffectNeedsMoreTime"]["Assertions"]
+    enough, _short = assertion["Assert"]["Fn::Or"]
+    default = {
+        name: one["Default"] for name, one in template["Parameters"].items() if "Default" in one
+    }
+    straggler = default["StragglerMarginSeconds"] + default["EffectTimeoutSeconds"]
+
+    needed = seconds_for_a_takeover(default["LeaseSeconds"], straggler)
+
+    assert enough == {"Fn::Equals": [{"Ref": "StarterTimeoutSeconds"}, "120"]}
+    assert 60 < needed <= 120
 
 
 def test_every_strategy_remembers_in_one_table(
@@ -403,7 +440,11 @@ def test_requests_that_wait_while_none_is_taken_raise_an_alarm(resources: dict[s
     ):
         found = of_id[name]["MetricStat"]
         assert (found["Metric"]["MetricName"], found["Stat"]) == (metric, statistic)
-        assert set(references(found["Metric"]["Dimensions"])) == {"RequestsQueue"}
+        assert set(references(found["Metric"]["Dimensions"])) == {
+            "OwnsQueue",
+            "RequestsQueue",
+            "RequestsQueueArn",
+        }
 
 
 def test_effects_are_capped_only_where_it_is_asked_for(resources: dict[str, Any]) -> None:
@@ -494,6 +535,7 @@ def test_every_wildcard_says_why(template: dict[str, Any]) -> None:
             "StarterRole",
             {
                 "RequestsQueue",
+                "RequestsQueueArn",
                 "FingerprintsTable",
                 "ProcessMessage",
                 "UnstartedQueue",

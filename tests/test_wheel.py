@@ -27,12 +27,12 @@ pytestmark = [pytest.mark.long, pytest.mark.embedded]
 class Installed:
     """An environment with the wheel in it, and a folder that holds nothing."""
 
-    def __init__(self, wheel: Path, root: Path) -> None:
+    def __init__(self, wheel: Path, root: Path, python: str = sys.executable) -> None:
         self.wheel, self.root = wheel, root
         self.venv, self.here = root / "venv", root / "here"
         self.here.mkdir()
         self._uv = _uv(root)
-        self._run_uv("venv", "--python", sys.executable, str(self.venv))
+        self._run_uv("venv", "--python", python, str(self.venv))
 
     def add(self, *extras: str) -> None:
         """Install the wheel with these extras, as locked, hashes checked."""
@@ -141,7 +141,8 @@ def test_the_wheel_is_of_the_stacks_version_and_holds_what_is_committed(wheel: P
     )
     if listed.returncode != 0:
         pytest.skip("what the wheel holds was not compared: this is no git repository")
-    committed = {one for one in listed.stdout.splitlines() if not one.startswith((".", "tests/"))}
+    elsewhere = (".", "bench/", "examples/", "tests/")
+    committed = {one for one in listed.stdout.splitlines() if not one.startswith(elsewhere)}
     with zipfile.ZipFile(wheel) as archive:
         stack = "actonce/stack/"
         names = {one.removeprefix(stack) for one in archive.namelist() if one.startswith(stack)}
@@ -198,6 +199,49 @@ def test_the_audits_package_is_the_clones(installed: Installed, tmp_path: Path) 
     }
 
 
+def _interpreter(minor: int) -> str | None:
+    """A Python of that version on this machine: on the PATH, or where pyenv keeps them."""
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    places = [*kept.glob(f"3.{minor}.*/bin/python"), shutil.which(f"python3.{minor}")]
+    for one in filter(None, places):
+        asked = [str(one), "-c", "import sys; print(sys.version_info.minor)"]
+        answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+        if answer.stdout.strip() == str(minor):
+            return str(one)
+    return None
+
+
+@pytest.mark.table
+@pytest.mark.parametrize("minor", [12, 13, 14])
+def test_it_is_installed_and_lists_its_commands_on_other_pythons(
+    wheel: Path, tmp_path: Path, minor: int
+) -> None:
+    python = _interpreter(minor)
+    if python is None:
+        pytest.skip(f"the wheel was not tried on Python 3.{minor}: there is none on this machine")
+    made = Installed(wheel, tmp_path, python)
+    made.add()
+    assert made.succeeds("actonce", "--version") == f"actonce {version()}\n"
+    assert "doctor" in made.succeeds("actonce", "--help")
+    made.succeeds("actonce", "init", "--new", "shop")
+    assert made.run("actonce", "where", "m-1").returncode == 1
+
+
+# Put into a new project to see a crash: the effect is performed, and its process dies.
+CRASH = """
+
+_answered = handler
+
+
+def handler(event, context):
+    answer = _answered(event, context)
+    body = event["message"].get("body")
+    if event["operation"] == "perform" and isinstance(body, dict) and body.get("crash"):
+        os._exit(1)
+    return answer
+"""
+
+
 def _comes_to(
     installed: Installed, folder: Path, message_id: str, sentence: str, seconds: float = 60
 ) -> None:
@@ -226,12 +270,23 @@ def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Inst
         installed.succeeds("actonce", "send", "one.jsonl")
         _comes_to(installed, installed.here, "m-1", "it was acted on once; 0 of 1 deliveries")
         assert "Stopped" in installed.succeeds("actonce", "down")
-        # And the project: its own effect, of which one message is sent twice.
+        # And the project: its own effect, of which one message is sent twice, and one crashes.
+        with (made / "functions" / "your_effect.py").open("a") as effect:
+            effect.write(CRASH)
         installed.succeeds("actonce", "up", folder=made)
         installed.succeeds("actonce", "send", "events/requests.jsonl", folder=made)
         _comes_to(
             installed, made, "request-1", "it was acted on once; 1 of 2 deliveries suppressed"
         )
+        crashing = made / "crashing.jsonl"
+        crashing.write_text('{"message_id": "crashed", "amount": 5, "crash": true}\n')
+        installed.succeeds("actonce", "send", str(crashing), folder=made)
+        _comes_to(installed, made, "crashed", "SUCCEEDED (found); it was acted on once")
+        checked = json.loads(
+            installed.succeeds("actonce", "effect", "check", "--yes", "--json", folder=made)
+        )
+        assert checked["failed"] == 0
+        assert len(checked["checks"]) > 15
     finally:
         for folder in (installed.here, made):
             installed.run("actonce", "down", folder=folder)

@@ -146,8 +146,8 @@ def _check_ids(stack: Stack, planned: "Backfill") -> None:
         message = reader.read(Delivery("backfill", body, {}, {}))
         if not isinstance(message, Message) or message.message_id != expected:
             raise WrongUse(
-                f"The stack {stack.name!r} would not read the id {expected!r} out of its message, "
-                "in which it is at 'message_id': see the stack's parameter MessageIdFrom."
+                f"The stack {stack.called!r} would not read the id {expected!r} out of its "
+                "message, in which it is at 'message_id': see the stack's parameter MessageIdFrom."
             )
 
 

@@ -10,16 +10,21 @@ import typer
 from rich.table import Table
 
 from actonce import console, extras
+from actonce.commands.effects_options import EffectsKey, EffectsTableName, EffectsTime
 from actonce.commands.embedded import Parameters, parsed_parameters
 from actonce.commands.options import Json
 from actonce.demo.faults import Level
 from actonce.demo.outcome import Outcome
+from actonce.demo.own import Own
 from actonce.demo.run import Result, Settings, run
 from actonce.demo.second_count import SecondCount
 from actonce.demo.timings import Timings
+from actonce.effect_check.target import body_from, sample_body
 from actonce.embedded.local_stack import parameter_names
 from actonce.embedded.paths import PROJECT, Paths
+from actonce.embedded.running import running
 from actonce.errors import WrongUse
+from actonce.own_effects import DEFAULT_KEY, Attributes
 from actonce.weather import kinds
 from actonce.weather.sky import Sky
 from pipeline.java import NONE_FOUND, use_java
@@ -81,6 +86,16 @@ def demo(
     audit: Annotated[
         bool, typer.Option("--audit/--no-audit", help="Have Spark count again, from the records.")
     ] = True,
+    effects_table: EffectsTableName = None,
+    effects_key: EffectsKey = DEFAULT_KEY,
+    effects_time: EffectsTime = None,
+    body: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="A body that your own effect performs, or @FILE  [events/perform.json]",
+        ),
+    ] = None,
     parameter: Parameters = None,
     timings: Annotated[
         bool, typer.Option("--timings", help="Say at the end where the time went.")
@@ -94,6 +109,10 @@ def demo(
     run and audits them: a second, independent count. Exit status 1 if a message was acted on twice
     or lost, or if the two counts differ; in bad weather also if a message was exiled to
     UnstartedQueue, or a person is asked for a decision.
+
+    In a project of actonce init, and where the stack has a function of your own, it acts by that,
+    and counts its effects in the table that you name, in the stack's own, or by looking each up,
+    which cannot tell one effect from two.
 
     Examples:
 
@@ -111,9 +130,12 @@ def demo(
     """
     if file is not None and not file.is_file() and str(file) != "-":
         raise WrongUse(f"--input {file}: there is no such file.")
-    if weather is not None:
-        _check_alone(file, faults)
+    paths = Paths.default()
     parameters = parsed_parameters(parameter)
+    own = _own(paths, parameters, body, file)
+    if own is not None:
+        own = replace(own, table=effects_table, attributes=Attributes(effects_key, effects_time))
+    _check_weather(weather, file, faults, own)
     if strategy is not Strategy.STEP_FUNCTIONS:
         parameters = {"Strategy": strategy.value, **(parameters or {})}
     default_level = Level.NONE if file or weather else Level.SOME
@@ -124,19 +146,20 @@ def demo(
         file,
         keep,
         parameters,
-        audit and _can_audit(strategy),
+        audit and _can_audit(),
+        own=own,
     )
     sky = None
     if weather is not None:
         settings, sky = _in(kinds.DEMO[weather].resized(messages=messages), settings), Sky()
     watch = Timings(console.say)
-    result = run(settings, _paths(), watch.say, sky)
+    result = run(settings, paths, watch.say, sky)
     phases = watch.done()
     if json_:
         of_sky = {} if sky is None else {"weather": sky.weather.name, "did_not_pass": sky.refused}
         console.print_json(result.outcome.as_json() | of_sky)
     else:
-        _show(result.outcome, result.interruptions, strategy, sky)
+        _show(result.outcome, result.interruptions, strategy, sky, own)
     if result.second is not None:
         _show_second(result.second)
     if timings:
@@ -146,17 +169,36 @@ def demo(
         raise typer.Exit(1)
 
 
-def _paths() -> Paths:
-    paths = Paths.default()
-    if paths.stack != PROJECT:
-        raise WrongUse(
-            f"The demo counts what the example did, and {paths.stack} has an effect of its own: "
-            "run it in another folder."
-        )
-    return paths
+def _own(
+    paths: Paths, parameters: dict[str, str] | None, body: str | None, file: Path | None
+) -> Own | None:
+    """What is to be known of a team's own effect; None where it is the example's.
+
+    Raises:
+        WrongUse: nobody says what it performs.
+    """
+    state = running(paths)
+    kept = state.parameters if state is not None else {}
+    wanted = kept if parameters is None else parameters
+    if paths.stack == PROJECT and not wanted.get("EffectFunctionArn"):
+        if body is not None:
+            raise WrongUse("--body is for an effect of your own; the example has requests enough.")
+        return None
+    if file is not None:
+        return Own(None)
+    sample = body_from(body) if body is not None else sample_body(paths.stack.parent)
+    if not isinstance(sample, dict):
+        raise WrongUse("The body has to be an object, for a message id is put into it: --input.")
+    return Own(sample)
 
 
-def _check_alone(file: Path | None, faults: Level | None) -> None:
+def _check_weather(
+    weather: BadWeather | None, file: Path | None, faults: Level | None, own: Own | None
+) -> None:
+    if weather is None:
+        return
+    if own is not None:
+        raise WrongUse("--weather is made around the example: leave it out for your own.")
     if file is not None or faults not in {None, Level.NONE}:
         raise WrongUse(
             "--weather is shown alone, so that what it asks of people is its own: leave --input "
@@ -164,15 +206,8 @@ def _check_alone(file: Path | None, faults: Level | None) -> None:
         )
 
 
-def _can_audit(strategy: Strategy) -> bool:
+def _can_audit() -> bool:
     """Whether there can be a second count; if not, say why."""
-    if strategy is not Strategy.STEP_FUNCTIONS:
-        console.err.print(
-            "NOT AUDITED: the audit reads executions, and this strategy starts none; what "
-            "follows is the demo's own count.",
-            style="yellow",
-        )
-        return False
     extras.require("audit", "actonce demo (without --no-audit)")
     if not use_java(console.say):
         console.err.print(
@@ -217,7 +252,11 @@ def _exiled(outcome: Outcome) -> int:
 
 
 def _show(
-    outcome: Outcome, interruptions: Counter[str], strategy: Strategy, sky: Sky | None
+    outcome: Outcome,
+    interruptions: Counter[str],
+    strategy: Strategy,
+    sky: Sky | None,
+    own: Own | None,
 ) -> None:
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(justify="right", style="bold")
@@ -245,8 +284,12 @@ def _show(
     else:
         row(refused, "exiled", reasons or "nothing was wrong with them", alarm=True)
     table.add_section()
-    row(outcome.effects, "effects", "appointments in the practices' books")
-    row(outcome.acted_on_twice, "acted on twice", "messages with two appointments", alarm=True)
+    if own is None:
+        row(outcome.effects, "effects", "appointments in the practices' books")
+        row(outcome.acted_on_twice, "acted on twice", "messages with two appointments", alarm=True)
+    else:
+        row(outcome.effects, "effects", "of your own")
+        row(outcome.acted_on_twice, "acted on twice", "as far as that can be seen", alarm=True)
     if outcome.out_of_order is not None:
         row(outcome.out_of_order, "out of order", "effects too late in their group", alarm=True)
     if sky is None:

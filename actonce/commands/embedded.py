@@ -1,11 +1,13 @@
 """`actonce up`, `actonce down`, `actonce env`: the embedded AWS."""
 
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from actonce import console
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.errors import Failed, WrongUse
@@ -21,25 +23,58 @@ Parameters = Annotated[
 ]
 
 
+class Faults(StrEnum):
+    """How many messages meet a fault in a team's effect: none, a tenth, half of them."""
+
+    NONE = "none"
+    SOME = "some"
+    MANY = "many"
+
+
 def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 0,
     parameter: Parameters = None,
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="A SAM project of yours, whose template has ActOnce nested in it."
+        ),
+    ] = None,
+    faults: Annotated[
+        Faults | None,
+        typer.Option(help="Around your effect, each once per message; stays until it is changed."),
+    ] = None,
 ) -> None:
     """Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.
 
     Harmless when it is up: a changed source or parameter is deployed, and nothing else happens.
-    Its data live until `actonce down`.
+    What cannot be deployed leaves what ran. Its data live until `actonce down`.
+
+    With --project the whole of your template is deployed, with your functions. From then on actonce
+    means that project, in its folder and below.
 
     Examples:
 
         actonce up
 
         actonce up --port 4566 --parameter 'ContentFrom={patient: patient, day: day}'
+
+        actonce up --project . --faults some
     """
-    state, stack = lifecycle.up(
-        Paths.default(), console.say, port=port, parameters=parsed_parameters(parameter)
+    paths = Paths.default() if project is None else Paths.of_project(project)
+    if faults is not None and not paths.is_project:
+        raise WrongUse("--faults are around an effect of yours, so they belong to --project.")
+    level = None if faults is None else faults.value if faults is not Faults.NONE else ""
+    state, _ = lifecycle.up(
+        paths,
+        console.say,
+        port=port,
+        parameters=parsed_parameters(parameter),
+        faults=level,
     )
-    console.out.print(f"Up at {state.endpoint_url}, stack {stack.name}", markup=False)
+    stacks = Stack.find_all(Aws(state.endpoint_url), lifecycle.STACK_NAME)
+    told = ", ".join(one.called for one in stacks)
+    console.out.print(f"Up at {state.endpoint_url}, stack {told}", markup=False)
 
 
 def down() -> None:

@@ -21,12 +21,29 @@ Into .gitignore:
     .actonce/
     .aws-sam/
 
-To deploy it, as a stack of its own:
+Into your template, in front of a function of yours (here GiftCards, with its time-out):
+
+    Once:
+      Type: AWS::Serverless::Application
+      Properties:
+        Location: actonce/template.yaml
+        Parameters:
+          EffectFunctionArn: !GetAtt GiftCards.Arn
+          FindFunctionArn: !GetAtt GiftCards.Arn
+          EffectTimeoutSeconds: 10
+
+Producers send to !GetAtt Once.Outputs.RequestsQueueUrl. FindFunctionArn only if the function looks
+at what it is asked: one that does not would act. Location is written out, without !Sub, and sam
+deploy needs CAPABILITY_AUTO_EXPAND besides CAPABILITY_IAM. To try it here, without an account:
+
+    actonce up --project .
+
+Or, to deploy it as a stack of its own:
 
     sam build --template-file actonce/template.yaml
     sam deploy --guided --stack-name actonce --capabilities CAPABILITY_IAM
 
-To try it here, without an account: actonce up"""
+and to try that here: actonce up"""
 
 _SAID = {
     What.ADD: "new",

@@ -4,7 +4,13 @@ from typing import Annotated
 
 import typer
 
-StackName = Annotated[str, typer.Option("--stack-name", help="The stack to talk to.")]
+StackName = Annotated[
+    str,
+    typer.Option(
+        "--stack-name",
+        help="The stack to talk to; or yours, that it is nested in (PARENT/LogicalId, of several).",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 All = Annotated[bool, typer.Option("--all", help="All that wait now, as far as not narrowed.")]
 Before = Annotated[

@@ -6,9 +6,19 @@ import typer
 
 from actonce import console
 from actonce.commands import tables
+from actonce.commands.effects_options import (
+    EffectsDescription,
+    EffectsFileName,
+    EffectsId,
+    EffectsKey,
+    EffectsTableName,
+    EffectsTime,
+    own_effects,
+)
 from actonce.commands.options import Json, StackName
 from actonce.deployed import timestamp
 from actonce.errors import Failed
+from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.standing import sentence
 from actonce.story import read_story
 from actonce.target import find_stack
@@ -18,6 +28,12 @@ def where(
     message_id: Annotated[
         str, typer.Argument(metavar="MESSAGE_ID", help="The producer's id, or an execution's name.")
     ],
+    effects_table: EffectsTableName = None,
+    effects_file: EffectsFileName = None,
+    effects_key: EffectsKey = DEFAULT_KEY,
+    effects_time: EffectsTime = None,
+    effects_id: EffectsId = DEFAULT_ID,
+    effects_description: EffectsDescription = None,
     stack_name: StackName = "actonce",
     json: Json = False,
 ) -> None:
@@ -25,12 +41,19 @@ def where(
 
     Its deliveries, its fingerprint, its execution and the states it went through (or its row of the
     ledger), its effect, its dead letter and the decision, and what of it lies in UnstartedQueue.
+    The effects of a function of your own are looked up where you say; else its execution's word is
+    all there is.
 
-    Example:
+    Examples:
 
         actonce where request-4711
+
+        actonce where g-1 --effects-table gift-cards --effects-description card
     """
-    story = read_story(find_stack(stack_name), message_id)
+    stack = find_stack(stack_name)
+    named = Attributes(effects_key, effects_time, tuple(effects_description or ()), effects_id)
+    own = own_effects(stack, effects_table, effects_file, named)
+    story = read_story(stack, message_id, own)
     if not story.is_known:
         raise Failed(f"Nothing is known of a message {message_id!r}: no part of the stack saw it.")
     if json:

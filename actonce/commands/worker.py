@@ -17,11 +17,14 @@ from actonce.commands.options import StackName
 from actonce.deployed import (
     Consumer,
     DeadLetterQueue,
+    Effect,
+    InvokedEffect,
     Lease,
     Ledger,
     MessageReader,
     ProcessingLocks,
     UnstartedQueue,
+    client_config,
 )
 from actonce.errors import WrongUse
 from actonce.message_ids import DEFAULT, parameters
@@ -30,6 +33,7 @@ from actonce.target import find_stack
 from actonce.worker import Worker
 
 EXAMPLE = "appointments:book_from_environment"
+EXAMPLE_HANDLER = "appointments.handler"
 
 
 class Way(StrEnum):
@@ -45,11 +49,12 @@ def worker(
         str | None, typer.Option(metavar="URL", help="The queue  [the stack's RequestsQueue]")
     ] = None,
     effect: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="MODULE:FACTORY", help="Called without arguments, it returns the effect."
+            metavar="MODULE:FACTORY",
+            help="Called without arguments, it returns the effect  [the stack's own]",
         ),
-    ] = EXAMPLE,
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, max=256, help="Worked on side by side.")] = 4,
     batch: Annotated[int, typer.Option(min=1, max=10, help="Received at once by a thread.")] = 1,
     visibility: Annotated[
@@ -64,7 +69,7 @@ def worker(
         typer.Option(
             min=0,
             help="Seconds that an effect may go on unseen: of these with a ledger, after them "
-            "with a lease.",
+            "with a lease. A function's own time-out is added to them.",
         ),
     ] = 20.0,
     clock_skew: Annotated[
@@ -99,17 +104,16 @@ def worker(
         raise WrongUse(
             f"The stack {stack_name!r} has no ledger: deploy it with Strategy={strategy.value}."
         )
-    if stack.is_example:
-        os.environ.setdefault("APPOINTMENTS_TABLE", stack.appointments_table)
-    elif effect == EXAMPLE:
-        raise WrongUse(
-            f"The stack {stack_name!r} has no example to act by: name your own with --effect."
-        )
     values = parameters(stack)
+    act_by, takes = _effect(effect, stack, float(values.get("EffectTimeoutSeconds", 15)))
+    straggler += takes
     locks: ProcessingLocks
     if strategy is Way.LEDGER:
         if straggler >= lock_timeout:
-            raise WrongUse("--straggler is a part of --lock-timeout: make it smaller.")
+            raise WrongUse(
+                f"--straggler ({straggler:g} s, a function's own time-out included) is a part of "
+                "--lock-timeout: make it smaller, or that one longer."
+            )
         locks = Ledger(
             stack.dynamodb,
             stack.ledger_table,
@@ -126,7 +130,7 @@ def worker(
                 values.get("MessageIdFrom", DEFAULT), values.get("ContentFrom", "")
             ),
             locks=locks,
-            effect=_effect(effect, stack)(),
+            effect=act_by,
             unstarted=UnstartedQueue(stack.sqs, stack.unstarted_queue),
             dead_letters=DeadLetterQueue(stack.sqs, stack.dead_letter_queue),
             lock_timeout=lock_timeout,
@@ -154,7 +158,30 @@ def _tell(found: Pause | None) -> None:
     console.say(f"Paused since {found.since} by {found.by}" if found else "Not paused any more")
 
 
-def _effect(name: str, stack: Stack) -> Callable[[], Any]:
+def _effect(name: str | None, stack: Stack, timeout: float) -> tuple[Effect, float]:
+    """What is acted by, and the seconds that a function which it calls may take.
+
+    The example's own code acts here, where it can be fenced; a function of a team's own is called,
+    by the contract, as ConsumerFunction calls it.
+    """
+    if name is None and not _is_of_example(stack):
+        client = stack.aws.fresh("lambda", client_config(timeout))
+        called = InvokedEffect(client, stack.effect_function, stack.find_function or "", timeout)
+        return called, timeout
+    if stack.is_example:
+        os.environ.setdefault("APPOINTMENTS_TABLE", stack.appointments_table)
+    return _loaded(name or EXAMPLE, stack)(), 0.0
+
+
+def _is_of_example(stack: Stack) -> bool:
+    """Whether the stack's effect is the example's code, and not a project's own in its place."""
+    if not stack.is_example:
+        return False
+    told = stack.lambda_.get_function_configuration(FunctionName=stack.appointments_function)
+    return told["Handler"] == EXAMPLE_HANDLER
+
+
+def _loaded(name: str, stack: Stack) -> Callable[[], Any]:
     module_name, _, factory_name = name.partition(":")
     if stack.aws.endpoint_url is not None:  # the usual variables, for an effect's own clients
         own = {"AWS_ENDPOINT_URL": stack.aws.endpoint_url, "AWS_DEFAULT_REGION": EMBEDDED_REGION}

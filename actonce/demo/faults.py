@@ -14,6 +14,7 @@ from actonce.aws import Stack
 from actonce.demo.injected import fault_injection
 
 INJECTED = Path(fault_injection.__file__).parent
+AROUND = "FAULTS_AROUND"  # as in `injected.faulty_effect`, which runs elsewhere
 
 
 class Level(StrEnum):
@@ -118,15 +119,23 @@ def deployed(stack: Stack, folder: Path, planned: Plan) -> Iterator[None]:
     (folder / fault_injection.USED).mkdir(parents=True)
     (folder / fault_injection.PLAN).write_text(json.dumps(planned))
     wrapped = "faulty_starter" if stack.ledger_table is None else "faulty_consumer"
-    originals = [
-        _wrap(stack, stack.appointments_function, "faulty_appointments.handler", folder),
-        _wrap(stack, stack.starter_function, f"{wrapped}.handler", folder),
-    ]
+    functions = [(stack.starter_function, f"{wrapped}.handler")]
+    effect = stack.effect_function
+    # Behind a lock the consumer has the faults of the effect; nothing calls it but that one.
+    if stack.ledger_table is None and is_ours(stack, effect):
+        functions.append((effect, "faulty_effect.handler"))
+    originals = [_wrap(stack, *function, folder) for function in functions]
     try:
         yield
     finally:
         for original in originals:
             stack.lambda_.update_function_configuration(**original)
+
+
+def is_ours(stack: Stack, function: str) -> bool:
+    """Whether a function is Python, on the runtime path that lets others stand around it."""
+    told = stack.lambda_.get_function_configuration(FunctionName=function)
+    return told.get("Runtime", "").startswith("provided")
 
 
 def _wrap(stack: Stack, function: str, handler: str, folder: Path) -> dict[str, Any]:
@@ -136,7 +145,12 @@ def _wrap(stack: Stack, function: str, handler: str, folder: Path) -> dict[str, 
         FunctionName=function,
         Handler=handler,
         Environment={
-            "Variables": variables | {"EXTRA_PYTHONPATH": str(INJECTED), "FAULTS_DIR": str(folder)}
+            "Variables": variables
+            | {
+                "EXTRA_PYTHONPATH": str(INJECTED),
+                "FAULTS_DIR": str(folder),
+                AROUND: before["Handler"],
+            }
         },
     )
     return {

@@ -16,11 +16,13 @@ class Sent:
         sqs_message_id: SQS's id of this sending.
         message_id: the producer's id, as the tables keep it; None if the message has none.
         execution_name: of the execution that it may have; None if it can have none.
+        own_id: the producer's id as it is, for who looks the effect up.
     """
 
     sqs_message_id: str
     message_id: str | None
     execution_name: str | None
+    own_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,14 @@ class ReadyAudit:
 
     process: subprocess.Popen[str]
 
-    def begin(self, records: Path, as_of: datetime) -> None:
-        """Have it audit a folder of records; nothing is in flight any more."""
-        asked = json.dumps({"records": str(records), "as_of": as_of.isoformat()})
+    def begin(self, records: Path, as_of: datetime, *, by_word: bool = False) -> None:
+        """Have it audit a folder of records; nothing is in flight any more.
+
+        `by_word`: executions are believed, because nobody tells the effects.
+        """
+        by = "executions" if by_word else "effects"
+        told = {"records": str(records), "as_of": as_of.isoformat(), "effects_by": by}
+        asked = json.dumps(told)
         assert self.process.stdin is not None  # noqa: S101 - for the type checker
         # If it has ended, `summary` says why.
         with contextlib.suppress(BrokenPipeError):
@@ -84,7 +89,9 @@ def main() -> None:
         if not (line := sys.stdin.readline()):
             return  # the demo ended without an audit
         asked = json.loads(line)
-        request = requested(asked["records"], as_of=asked["as_of"], grace=0.0)
+        request = requested(
+            asked["records"], as_of=asked["as_of"], grace=0.0, effects_by=asked["effects_by"]
+        )
         sys.stdout.write(json.dumps(audit(spark, request), ensure_ascii=False) + "\n")
     except CannotAudit as error:
         sys.exit(str(error))

@@ -2,11 +2,13 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from actonce.aws import Stack
 from actonce.delivery_log import delivery_lines
+from actonce.demo.own import Own, counted
 from actonce.deployed import SOURCE_MESSAGE_ID, Outcome, execution_name_of_stored
 from actonce.queue_peek import QueueReader
 
@@ -23,7 +25,7 @@ class Records:
         executions: name to status; where a ledger or a lease stands in the state machine's place,
             the rows in the same words.
         resolved: names of the executions that an operator ended as resolved.
-        effects: stored message id to the number of its appointments.
+        effects: stored message id to the number of its appointments, or of a team's own effects.
         books: practice to the stored message ids of its appointments, by their slots.
         refused: (`source_message_id`, reason) of what waits in UnstartedQueue.
         waiting: names of the executions whose dead letters wait for a decision.
@@ -38,10 +40,21 @@ class Records:
     waiting: set[str]
 
 
-def read(stack: Stack) -> Records:
-    """Read everything; nothing is consumed."""
-    books = _books(stack)
-    effects = dict(Counter(message_id for book in books.values() for message_id in book))
+def read(stack: Stack, own: Own | None = None, message_ids: Iterable[str] = ()) -> Records:
+    """Read everything; nothing is consumed.
+
+    Args:
+        stack: that the demo ran on.
+        own: how a team's own effects are counted; None: they are the example's.
+        message_ids: whose own effects may have to be looked up.
+
+    Raises:
+        Failed: they cannot be counted.
+    """
+    books = _books(stack) if stack.is_example else {}
+    effects = Counter(message_id for book in books.values() for message_id in book)
+    if own is not None:
+        effects = counted(stack, own, message_ids, effects)
     if stack.ledger_table is None:
         executions = _executions(stack)
         resolved = _resolved(stack, executions, effects)

@@ -30,9 +30,13 @@ def generate(messages: int, seed: int) -> Traffic:
         seed: of the generator.
     """
     chance = random.Random(f"requests {seed}")  # noqa: S311 - not for secrets
-    requests = [_request(chance, number) for number in range(messages)]
+    return resent([_request(chance, number) for number in range(messages)], chance)
+
+
+def resent(requests: list[dict[str, Any]], chance: random.Random) -> Traffic:
+    """Requests, and some of them sent again; each has its `message_id`."""
     bodies = [json.dumps(request) for request in requests]
-    for request in chance.sample(requests, round(messages * _RESENT_SHARE)):
+    for request in chance.sample(requests, round(len(requests) * _RESENT_SHARE)):
         # A producer whose call timed out sends again, at once or much later.
         position = chance.randrange(len(bodies) + 1)
         bodies.insert(position, json.dumps(_in_another_order(request, chance)))

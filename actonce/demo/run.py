@@ -9,13 +9,14 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from actonce import console
 from actonce.aws import Stack
 from actonce.demo import by_hand, faults, outcome, ready_audit, records, requests, second_count
+from actonce.demo.own import Own
 from actonce.demo.timings import Say
 from actonce.deployed import Delivery, MessageReader, Refusal
 from actonce.embedded import lifecycle
@@ -43,6 +44,7 @@ class Settings:
     Attributes:
         weather: that all is sent into; None for the calm.
         quiet_seconds: longest wait for anything to move.
+        own: a team's own effect is shown; None: the example.
     """
 
     messages: int
@@ -54,6 +56,7 @@ class Settings:
     audit: bool = False
     weather: Weather | None = None
     quiet_seconds: float = QUIET_SECONDS
+    own: Own | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +106,8 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
     state = lifecycle.running(paths)
     was_up = state is not None
     kept = state.parameters if state is not None else {}
-    if (kept if settings.parameters is None else settings.parameters).get("EffectFunctionArn"):
-        raise WrongUse(
-            "The demo counts the example's appointments, and this stack is to have a function of "
-            "its own (EffectFunctionArn): run it in another folder, or after actonce down."
-        )
+    wanted = kept if settings.parameters is None else settings.parameters
+    _check_countable(settings, wanted, was_up=was_up)
     if not settings.keep:
         for folder in (paths.sent, paths.records):
             shutil.rmtree(folder, ignore_errors=True)
@@ -141,11 +141,14 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
                 seconds = time.monotonic() - started
             if ready is not None:
                 say("Collecting the records")
-                second_count.begin(stack, paths.records, paths.sent, ready)
+                second_count.begin(stack, paths.records, paths.sent, ready, settings.own)
             say("Counting")
             # An execution goes on by itself: executions that were started in order end in any.
             ordered = stack.is_fifo and stack.ledger_table is not None
-            counted = outcome.judge(sent, records.read(stack), seconds, ordered=ordered)
+            found = records.read(stack, settings.own, [one.own_id for one in sent if one.own_id])
+            # The order of a team's own effects nobody knows.
+            ordered = ordered and settings.own is None
+            counted = outcome.judge(sent, found, seconds, ordered=ordered)
             second = None
             if ready is not None:
                 say("Auditing the records")
@@ -158,6 +161,27 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
     return Result(counted, interruptions + by_operator, second)
 
 
+def _check_countable(settings: Settings, wanted: Mapping[str, str], *, was_up: bool) -> None:
+    """Before anything is thrown away: whether what a function of their own did can be counted.
+
+    Raises:
+        WrongUse: it cannot, or the function would be gone before it is called.
+    """
+    if not wanted.get("EffectFunctionArn"):
+        return
+    if not (settings.keep and was_up):
+        raise WrongUse(
+            "This stack is to have a function of its own (EffectFunctionArn), which lies on the "
+            "embedded AWS beside it and would be gone: bring both up, and say --keep."
+        )
+    table = settings.own is not None and settings.own.table is not None
+    if not table and not wanted.get("FindFunctionArn"):
+        raise WrongUse(
+            "The demo counts what was done, and nothing is named to look it up "
+            "(FindFunctionArn): say --effects-table."
+        )
+
+
 def _under(stack: Stack, sky: Sky | None) -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext() if sky is None else under(stack, sky)
 
@@ -165,7 +189,8 @@ def _under(stack: Stack, sky: Sky | None) -> contextlib.AbstractContextManager[N
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:
     """What is sent, as the lines of a file, and what is interrupted."""
     if settings.file is None:
-        traffic = requests.generate(settings.messages, settings.seed)
+        generate = requests.generate if settings.own is None else settings.own.generate
+        traffic = generate(settings.messages, settings.seed)
         planned = faults.plan(
             traffic.message_ids, settings.level, settings.seed, deliver_again=True
         )
@@ -238,7 +263,9 @@ def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.
     message = reader.read(Delivery(sqs_message_id, body, {}, {}))
     if isinstance(message, Refusal):
         return outcome.Sent(sqs_message_id, message.message_id, None)
-    return outcome.Sent(sqs_message_id, message.stored_message_id, message.execution_name)
+    return outcome.Sent(
+        sqs_message_id, message.stored_message_id, message.execution_name, message.message_id
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,13 +14,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
-from actonce.embedded import lambda_runtime, local_stack
+from actonce.embedded import lambda_runtime, local_stack, nesting, prepared
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.embedded.running import State, answers, is_server, running
 from actonce.errors import Failed, WrongUse
@@ -64,25 +65,34 @@ WARM_UP_ID = "warm-up"
 Say = Callable[[str], None]
 
 
-def up(
+def up(  # noqa: PLR0913 - what a person may say
     paths: Paths,
     say: Say,
     *,
     port: int = 0,
     parameters: Mapping[str, str] | None = None,
     fresh: bool = False,
+    faults: str | None = None,
 ) -> tuple[State, Stack]:
     """Bring the embedded AWS up, and the stack as the sources are now; harmless if it is.
+
+    Where a stack runs and another cannot be deployed in its place, the one that ran runs on, with
+    its data.
 
     Args:
         paths: where it keeps its things.
         say: told what is being done.
         port: to listen on; 0 for a free one.
-        parameters: values of the stack's parameters; None keeps those of the last time.
+        parameters: values of the stack's parameters; None keeps those of the last time. In a
+            project they are its template's, or those of the ActOnce nested in it.
         fresh: start from empty queues, tables and histories.
+        faults: around a project's effect: `some`, `many`, or empty for none; None keeps what was.
+
+    Returns:
+        What runs, and the stack; where a project has several ActOnce nested in it, the first.
 
     Raises:
-        Failed: something did not come up; nothing is left running.
+        Failed: something did not come up.
         WrongUse: something is missing, or the port is taken.
     """
     _check_python()
@@ -93,8 +103,15 @@ def up(
             raise WrongUse(
                 f"The embedded AWS runs on port {state.port} already; actonce down stops it."
             )
+        project = str(paths.stack) if paths.is_project else ""
+        if state is not None and state.project != project and not fresh:
+            raise WrongUse(
+                f"The embedded AWS of {paths.home} runs another stack, "
+                f"{state.project or 'ActOnce alone'}; actonce down stops it."
+            )
         wanted = dict(parameters) if parameters is not None else state.parameters if state else {}
-        digest = _digest(paths.stack, wanted)
+        level = faults if faults is not None else state.faults if state else ""
+        digest = _digest(paths, {**wanted, "--faults": level} if level else wanted)
         if state is not None and (fresh or not state.deployed):
             say(
                 "Starting afresh"
@@ -104,18 +121,20 @@ def up(
             _stop(paths, state.pid)
             port, state = port or state.port, None
         if state is not None and state.deployed == digest:
-            return state, Stack.find(Aws(state.endpoint_url), STACK_NAME)
-        try:
-            if state is None:
-                say("Starting MiniStack")
-                state = _start_server(paths, port, wanted)
-            stack = _deploy(paths, state, wanted, say)
-            state = State(state.pid, state.port, wanted, digest)
-            _write(paths, state)
-        except BaseException:
-            if state is not None:
+            return state, Stack.find_all(Aws(state.endpoint_url), STACK_NAME)[0]
+        if state is not None:
+            stack = _deploy_in_place(paths, replace(state, faults=level), wanted, say)
+        else:
+            build(paths, say)  # before a server is started: much of what fails, fails here
+            say("Starting MiniStack")
+            state = replace(_start_server(paths, port, wanted), faults=level)
+            try:
+                stack = _deploy(paths, state, wanted, say)
+            except BaseException:
                 _stop(paths, state.pid)
-            raise
+                raise
+        state = State(state.pid, state.port, wanted, digest, project, level)
+        _write(paths, state)
     return state, stack
 
 
@@ -126,14 +145,22 @@ def build(paths: Paths, say: Say) -> None:
         Failed: it did not succeed.
     """
     overrides = {"PythonRuntime": _python_runtime()}
-    digest = _digest(paths.stack, overrides)
+    digest = _digest(paths, overrides)
     if paths.built_of.exists() and paths.built_of.read_text() == digest:
         return
+    template = paths.stack / "template.yaml"
+    if paths.is_project:
+        ready = prepared.prepare(_project(paths), paths.prepared)
+        template, overrides = ready.template, ready.overrides
+        for sentence in ready.said:
+            say(sentence)
     say("sam build")
-    arguments = ["build", "--template-file", str(paths.stack / "template.yaml")]
+    arguments = ["build", "--template-file", str(template)]
     arguments += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
     arguments += ["--build-dir", str(paths.build), "--cache-dir", str(paths.build_cache)]
-    arguments += ["--base-dir", str(paths.stack), *_overriding(overrides)]
+    if not paths.is_project:  # whose copies say absolute paths
+        arguments += ["--base-dir", str(paths.stack)]
+    arguments += _overriding(overrides)
     _sam(arguments, paths)
     paths.built_of.write_text(digest)
 
@@ -193,21 +220,55 @@ def _locked(paths: Paths) -> Iterator[None]:
         yield
 
 
-def _digest(stack: Path, parameters: Mapping[str, str]) -> str:
+def _project(paths: Paths) -> nesting.Template:
+    """The outermost template of a project, which has ActOnce nested in it."""
+    template = nesting.read(nesting.outermost(paths.stack))
+    if template.is_actonce:
+        raise WrongUse(
+            f"{template.file} is ActOnce's own template, not one that it is nested in: actonce up, "
+            "without --project, brings it up."
+        )
+    prepared.actonce_in(template)
+    return template
+
+
+def _digest(paths: Paths, parameters: Mapping[str, str]) -> str:
     """Of everything that is deployed: a stack with the same digest is the same stack."""
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True).encode())
-    deployed = [stack / name for name in TEMPLATES]
-    deployed += sorted((stack / "statemachine").glob("*.json"))
-    for code in sorted(local_stack.code_folders(stack / "template.yaml")):
-        files = (one for one in (stack / code).rglob("*") if one.is_file())
-        deployed += sorted(one for one in files if "__pycache__" not in one.parts)
+    if paths.is_project:
+        templates = list(nesting.all_of(_project(paths)))
+    else:
+        templates = [nesting.read(paths.stack / "template.yaml")]
+    deployed = sorted({file for one in templates for file in _deployed_by(one, paths.home)})
     here = Path(__file__).parent
     # By their way from the stack, wherever it lies.
-    named = [(os.path.relpath(one, stack), one) for one in deployed]
+    named = [(os.path.relpath(one, paths.stack), one) for one in deployed]
     named += [(one.name, one) for one in sorted(here.rglob("*.py"))]
     for name, file in named:
         digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
+
+
+_NOT_DEPLOYED = frozenset({"__pycache__", ".actonce", ".aws-sam", ".git", "node_modules"})
+
+
+def _deployed_by(template: nesting.Template, home: Path) -> Iterator[Path]:
+    """What a template is deployed with, but for what is nested in it."""
+    folder = template.file.parent
+    yield template.file
+    if template.is_actonce:
+        yield from (folder / name for name in TEMPLATES)
+        yield from (folder / "statemachine").glob("*.json")
+    for code in local_stack.code_places(template):
+        place = folder / code
+        for one in [place] if place.is_file() else place.rglob("*"):
+            inside = one.relative_to(folder) if one.is_relative_to(folder) else one
+            if (
+                one.is_file()
+                and not _NOT_DEPLOYED.intersection(inside.parts)
+                and not one.is_relative_to(home)
+            ):
+                yield one
 
 
 def _write(paths: Paths, state: State) -> None:
@@ -337,40 +398,139 @@ def _stop(paths: Paths, pid: int) -> None:
 # --------------------------------------------------------------------------- the stack
 
 
+def _deploy_in_place(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
+    """Deploy over what runs. Where that fails, what ran is deployed again: it keeps its data."""
+    build(paths, say)
+    shutil.rmtree(paths.local_before, ignore_errors=True)
+    if paths.local.exists():
+        paths.local.rename(paths.local_before)
+    try:
+        return _deploy(paths, state, parameters, say)
+    except (Exception, KeyboardInterrupt):
+        if not paths.local_before.exists():
+            raise
+        say("It failed; going back to the stack that ran")
+        shutil.rmtree(paths.local, ignore_errors=True)
+        paths.local_before.rename(paths.local)
+        before = paths.deploy_log.read_bytes() if paths.deploy_log.exists() else b""
+        try:
+            _sam_deploy(paths, state, json.loads((paths.local / _VALUES).read_text()))
+        finally:
+            # What failed is what a person looks for, at the end of it.
+            gone_back = paths.deploy_log.read_bytes()[len(before) :]
+            paths.deploy_log.write_bytes(before)
+            paths.deploy_log.with_suffix(".back.log").write_bytes(gone_back)
+        raise
+
+
+_VALUES = "values.json"
+"""Beside the rewritten template: what its parameters were."""
+
+
 def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
-    values = {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **parameters}
-    _check_parameters(paths.stack, values)
+    values, nested = _values(paths, parameters)
     paths.deploy_log.unlink(missing_ok=True)
     build(paths, say)
-    template = local_stack.rewrite(
+    local_stack.rewrite(
         paths.build,
         paths.local,
-        lambda_runtime.bootstrap(paths.runtime, paths.bytecode),
-        values,
+        local_stack.Settings(
+            lambda_runtime.bootstrap(paths.runtime, paths.bytecode),
+            values,
+            nested,
+            _faults(paths, state.faults),
+            say,
+        ),
     )
+    (paths.local / _VALUES).write_text(json.dumps(values))
     aws = Aws(state.endpoint_url)
     with contextlib.suppress(ClientError):
         aws.client("s3").create_bucket(Bucket=_ARTIFACTS_BUCKET)
     say("sam deploy")
+    _sam_deploy(paths, state, values)
+    stacks = Stack.find_all(aws, STACK_NAME)
+    say("Starting the functions")
+    for stack in stacks:
+        if complaint := _call_at_once(stack, 1):
+            say(complaint)
+    return stacks[0]
+
+
+def _faults(paths: Paths, level: str) -> dict[str, str]:
+    """The variables of a function that faults are put around."""
+    if not level:
+        return {}
+    return {
+        "EXTRA_PYTHONPATH": str(Path(__file__).with_name("faulty")),
+        "FAULTY_LEVEL": level,
+        "FAULTY_DIR": str(paths.faults / "met"),
+    }
+
+
+def _sam_deploy(paths: Paths, state: State, values: Mapping[str, str]) -> None:
+    template = paths.local / "template.yaml"
     deploy = ["deploy", "--template-file", str(template), "--stack-name", STACK_NAME]
     deploy += ["--config-file", str(PROJECT / "samconfig.toml")]
     deploy += ["--s3-bucket", _ARTIFACTS_BUCKET, "--no-resolve-s3", "--region", EMBEDDED_REGION]
-    deploy += ["--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset"]
-    deploy += ["--no-fail-on-empty-changeset", "--no-progressbar", *_overriding(values)]
-    _sam(deploy, paths, AWS_ENDPOINT_URL=state.endpoint_url)
-    stack = Stack.find(aws, STACK_NAME)
-    say("Starting the functions")
-    if complaint := _call_at_once(stack, 1):
-        say(complaint)
-    return stack
+    deploy += ["--capabilities", "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+    deploy += ["--no-confirm-changeset", "--no-fail-on-empty-changeset", "--no-progressbar"]
+    deploy += _overriding(values)
+    try:
+        _sam(deploy, paths, AWS_ENDPOINT_URL=state.endpoint_url)
+    except Failed as error:
+        why = _why(Aws(state.endpoint_url))
+        raise Failed(f"{why} {error}" if why else str(error)) from error
 
 
-def _check_parameters(stack: Path, values: Mapping[str, str]) -> None:
-    known = local_stack.parameter_names(stack / "template.yaml")
-    for name in values:
+def _why(aws: Aws) -> str:
+    """What CloudFormation says of the first thing that failed in the last deployment."""
+    cloudformation = aws.client("cloudformation")
+    try:
+        events = cloudformation.describe_stack_events(StackName=STACK_NAME)["StackEvents"]
+    except (ClientError, BotoCoreError):
+        return ""
+    failed = ""
+    for one in events:  # the last one first
+        if one["ResourceType"] == "AWS::CloudFormation::Stack" and one["ResourceStatus"] in (
+            "CREATE_IN_PROGRESS",
+            "UPDATE_IN_PROGRESS",
+        ):
+            if one["LogicalResourceId"] == STACK_NAME:
+                break
+        elif one["ResourceStatus"].endswith("_FAILED") and one.get("ResourceStatusReason"):
+            failed = f"{one['LogicalResourceId']}: {one['ResourceStatusReason']}."
+    return failed
+
+
+def _values(paths: Paths, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The parameters of the outermost template, and those of the ActOnce nested in it.
+
+    A team's time-out of its effect stays what it is, for its function's is deployed as it is.
+
+    Raises:
+        WrongUse: one that is given is a parameter of neither.
+    """
+    if not paths.is_project:
+        _check_parameters(given, [nesting.read(paths.stack / "template.yaml")])
+        return {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **given}, {}
+    project = _project(paths)
+    inner = prepared.actonce_in(project)
+    _check_parameters(given, [project, *inner])
+    outer = {name: value for name, value in given.items() if name in project.parameters}
+    nested = {name: value for name, value in given.items() if name not in project.parameters}
+    hurried = {
+        name: value for name, value in LOCAL_PARAMETERS.items() if name != local_stack.THEIRS
+    }
+    return {**prepared.runtimes(project), **outer}, {**hurried, **nested}
+
+
+def _check_parameters(given: Mapping[str, str], templates: list[nesting.Template]) -> None:
+    known = {name for one in templates for name in one.parameters}
+    for name in given:
         if name not in known:
             raise WrongUse(
-                f"template.yaml has no parameter {name!r}; it has {', '.join(sorted(known))}."
+                f"{templates[0].file.name} has no parameter {name!r}; it has "
+                f"{', '.join(sorted(known))}."
             )
 
 
@@ -379,6 +539,8 @@ def _python_runtime() -> str:
 
 
 def _overriding(values: Mapping[str, str]) -> list[str]:
+    if not values:
+        return []
     return ["--parameter-overrides", *(f"{name}={_quoted(v)}" for name, v in values.items())]
 
 

@@ -10,19 +10,25 @@
 - the margin for a straggler may be short, for a cold start takes no 10 s here;
 - alarms of more than one metric are left out, because MiniStack refuses them;
 - the audit's nested stack is rewritten by `local_audit`.
+
+The stack may be nested in a team's own (`actonce up --project`). Of theirs, functions, mappings and
+alarms are treated likewise, and nothing else is touched: a time-out of theirs stays.
 """
 
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from actonce.embedded import nesting
 from actonce.embedded.lambda_runtime import provide_package
 from actonce.embedded.local_audit import rewrite_audit
+from actonce.embedded.nesting import value_of
 
 _CONSTANT_TIMEOUT = re.compile(r"\{% \$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}")
 
@@ -32,95 +38,210 @@ STARTER_TIMEOUT_SECONDS = 16
 CONSUMER_VISIBILITY_TIMEOUT_SECONDS = 5
 CONSUMER_TIMEOUT_SECONDS = 8
 
+_FUNCTIONS = {"AWS::Serverless::Function": "CodeUri", "AWS::Lambda::Function": "Code"}
+_RUN_HERE = ("python", "nodejs", "provided")
 
-def rewrite(built: Path, local: Path, bootstrap: str, parameters: Mapping[str, str]) -> Path:
+THEIRS = "EffectTimeoutSeconds"
+"""What is not made shorter here where the effect is a team's: it ties their function's time-out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a built stack is rewritten.
+
+    Attributes:
+        bootstrap: the text of each Python function's `bootstrap`.
+        parameters: values of the parameters that are given to the outermost stack.
+        nested: values for an ActOnce stack nested in it, over the team's own.
+        faults: variables of the faults around a team's effect; empty: none are injected.
+        say: told, a sentence each, what will not be here as on AWS.
+    """
+
+    bootstrap: str
+    parameters: Mapping[str, str]
+    nested: Mapping[str, str] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
+    say: Callable[[str], None] = lambda _: None
+
+
+def rewrite(built: Path, local: Path, settings: Settings) -> Path:
     """Copy a built stack and rewrite the copy.
 
     Args:
         built: the folder that `sam build` wrote.
         local: the folder to write.
-        bootstrap: the text of each function's `bootstrap`.
-        parameters: values of the stack's parameters that differ from their defaults.
+        settings: how.
 
     Returns:
         The path of the rewritten template.
     """
     shutil.rmtree(local, ignore_errors=True)
+    return _rewrite(built / "template.yaml", local, settings)
+
+
+def _rewrite(built: Path, local: Path, settings: Settings) -> Path:
     local.mkdir(parents=True)
-    template = yaml.safe_load((built / "template.yaml").read_text())
+    template = yaml.safe_load(built.read_text())
     values = {
-        name: str(parameters.get(name, parameter.get("Default", "")))
-        for name, parameter in template["Parameters"].items()
+        name: str(settings.parameters.get(name, parameter.get("Default", "")))
+        for name, parameter in template.get("Parameters", {}).items()
     }
-    template["Parameters"]["StragglerMarginSeconds"]["MinValue"] = 1
-    for name, resource in list(template["Resources"].items()):
-        properties = resource.get("Properties", {})
-        if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in properties:
-            del template["Resources"][name]
-        elif resource["Type"] == "AWS::Serverless::Function":
-            code = Path(properties["CodeUri"])
-            if not (local / code).exists():
-                provide_package(built / code, local / code, bootstrap)
+    return _Rewriting(built.parent, local, settings, template, values).rewrite()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriting:
+    """One template of a built stack, on its way to its copy."""
+
+    built: Path
+    local: Path
+    settings: Settings
+    template: dict[str, Any]
+    values: Mapping[str, str]
+
+    def rewrite(self) -> Path:
+        resources: dict[str, Any] = self.template["Resources"]
+        for name, resource in list(resources.items()):
+            properties = resource.get("Properties", {})
+            if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in properties:
+                del resources[name]
+            elif resource["Type"] in _FUNCTIONS:
+                self._function(name, properties, _FUNCTIONS[resource["Type"]])
+            elif resource["Type"] == "AWS::Lambda::EventSourceMapping":
+                self._write_numbers_out(properties)
+            elif resource["Type"] in nesting.PLACES:
+                self._nested(name, properties, nesting.PLACES[resource["Type"]])
+        if nesting.is_actonce(self.template):
+            self._hurry(resources)
+        target = self.local / "template.yaml"
+        target.write_text(yaml.safe_dump(self.template, sort_keys=False))
+        return target
+
+    def _function(self, name: str, properties: dict[str, Any], key: str) -> None:
+        for event in properties.get("Events", {}).values():
+            if event["Type"] == "SQS":
+                self._write_numbers_out(event["Properties"])
+        everyones = self.template.get("Globals", {}).get("Function", {}).get("Runtime")
+        runtime = value_of(properties.get("Runtime", everyones), self.values) or ""
+        if properties.get("PackageType") == "Image" or not runtime.startswith(_RUN_HERE):
+            self.settings.say(
+                f"{name} cannot run on the embedded AWS, which has no containers: its calls fail."
+            )
+        elif runtime.startswith("nodejs"):
+            self.settings.say(
+                f"{name} runs on this machine's Node: what it throws has no name of its own here, "
+                "and of @aws-sdk it has what its package brings, or a stand-in if it is required."
+            )
+        if properties.get("Layers"):
+            self.settings.say(f"{name} may miss its layers on the embedded AWS.")
+        code = properties.get(key)
+        if not isinstance(code, str) or "://" in code:
+            return
+        is_there = (self.local / code).exists()
+        if runtime.startswith("python"):
             properties["Runtime"] = "provided.al2023"
-            for event in properties.get("Events", {}).values():
-                mapping = event["Properties"]
-                mapping["BatchSize"] = _number(mapping["BatchSize"], values)
-                scaling = mapping["ScalingConfig"]
-                scaling["MaximumConcurrency"] = _number(scaling["MaximumConcurrency"], values)
-        elif resource["Type"] == "AWS::Serverless::StateMachine":
-            source = (built / properties["DefinitionUri"]).resolve()
-            definition = json.loads(source.read_text())
-            _evaluate_timeouts(definition, properties["DefinitionSubstitutions"], values)
-            (local / source.name).write_text(json.dumps(definition, indent=2))
-            properties["DefinitionUri"] = source.name
-        elif resource["Type"] == "AWS::CloudFormation::Stack":
-            nested = (built / properties["TemplateURL"]).resolve()
-            if name == "Audit":
-                rewrite_audit(nested, local / f"{name}.yaml", bootstrap)
-            else:
-                shutil.copy(nested, local / f"{name}.yaml")
-            properties["TemplateURL"] = f"{name}.yaml"
-    resources = template["Resources"]
-    resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
-        VISIBILITY_TIMEOUT_SECONDS
-        if values["Strategy"] == "step-functions"
-        else CONSUMER_VISIBILITY_TIMEOUT_SECONDS
-    )
-    resources["StarterFunction"]["Properties"]["Timeout"] = STARTER_TIMEOUT_SECONDS
-    consumer = resources["ConsumerFunction"]["Properties"]
-    consumer["Timeout"] = CONSUMER_TIMEOUT_SECONDS
-    consumer["Environment"]["Variables"]["FUNCTION_TIMEOUT_SECONDS"] = str(CONSUMER_TIMEOUT_SECONDS)
-    target = local / "template.yaml"
-    target.write_text(yaml.safe_dump(template, sort_keys=False))
-    return target
+            if not is_there:
+                provide_package(self.built / code, self.local / code, self.settings.bootstrap)
+        elif not is_there:
+            shutil.copytree(self.built / code, self.local / code, symlinks=True)
+
+    def _write_numbers_out(self, mapping: dict[str, Any]) -> None:
+        for place in (mapping, mapping.get("ScalingConfig", {})):
+            for name in ("BatchSize", "MaximumConcurrency"):
+                number = value_of(place.get(name), self.values)
+                if number is not None:
+                    place[name] = int(number)
+
+    def _nested(self, name: str, properties: dict[str, Any], place: str) -> None:
+        where = properties.get(place)
+        if not isinstance(where, str) or "://" in where:
+            return
+        nested = (self.built / where).resolve()
+        if not nesting.is_actonce(self.template):
+            self._nested_of_theirs(name, nested, properties)
+            properties[place] = f"{name}/template.yaml"
+            return
+        properties[place] = f"{name}.yaml"
+        if name == "Audit":
+            rewrite_audit(nested, self.local / properties[place], self.settings.bootstrap)
+        else:
+            shutil.copy(nested, self.local / properties[place])
+
+    def _nested_of_theirs(self, name: str, nested: Path, properties: dict[str, Any]) -> None:
+        """A stack nested in a team's: ActOnce, with what is given for it, or another of theirs."""
+        given = properties.setdefault("Parameters", {})
+        if nesting.is_actonce(yaml.safe_load(nested.read_text())):
+            if self.settings.faults:
+                self._inject(name, given.get("EffectFunctionArn"))
+            given.update(self.settings.nested)
+        known = {parameter: value_of(value, self.values) for parameter, value in given.items()}
+        if given.get(THEIRS) is not None and known[THEIRS] is None:
+            self.settings.say(
+                f"{THEIRS} of {name} is worked out by CloudFormation, so the embedded AWS takes "
+                "the template's default for the time-out of a call."
+            )
+        parameters = {parameter: value for parameter, value in known.items() if value is not None}
+        _rewrite(nested, self.local / name, replace(self.settings, parameters=parameters))
+
+    def _inject(self, name: str, effect: Any) -> None:
+        """Put the faults around the function that a nested ActOnce stands in front of."""
+        named = effect.get("Fn::GetAtt", [""])[0] if isinstance(effect, dict) else ""
+        function = self.template["Resources"].get(named, {})
+        properties = function.get("Properties", {})
+        everyones = self.template.get("Globals", {}).get("Function", {})
+        handler = properties.get("Handler", everyones.get("Handler"))
+        runtime = value_of(properties.get("Runtime", everyones.get("Runtime")), self.values) or ""
+        # One that was rewritten already has a custom runtime, and so has one of theirs.
+        if function.get("Type") not in _FUNCTIONS or not (
+            runtime.startswith("python") or (self.local / named / "bootstrap").exists()
+        ):
+            self.settings.say(
+                f"No faults around the effect of {name}: they need a function of this template, "
+                "in Python."
+            )
+            return
+        properties["Handler"] = "faulty_effect.handler"
+        variables = properties.setdefault("Environment", {}).setdefault("Variables", {})
+        variables |= {**self.settings.faults, "FAULTY_HANDLER": handler}
+
+    def _hurry(self, resources: dict[str, Any]) -> None:
+        """What is ActOnce's alone: its definition's time-outs, and a person who wants to see it."""
+        self.template["Parameters"]["StragglerMarginSeconds"]["MinValue"] = 1
+        machine = resources["ProcessMessage"]["Properties"]
+        source = (self.built / machine["DefinitionUri"]).resolve()
+        definition = json.loads(source.read_text())
+        _evaluate_timeouts(definition, machine["DefinitionSubstitutions"], self.values)
+        (self.local / source.name).write_text(json.dumps(definition, indent=2))
+        machine["DefinitionUri"] = source.name
+        resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
+            VISIBILITY_TIMEOUT_SECONDS
+            if self.values["Strategy"] == "step-functions"
+            else CONSUMER_VISIBILITY_TIMEOUT_SECONDS
+        )
+        resources["StarterFunction"]["Properties"]["Timeout"] = STARTER_TIMEOUT_SECONDS
+        consumer = resources["ConsumerFunction"]["Properties"]
+        variables = consumer["Environment"]["Variables"]
+        seconds = CONSUMER_TIMEOUT_SECONDS
+        if value_of(variables["EFFECT_FUNCTION_ARN"], self.values) != "":
+            # A takeover waits for the function that may have been called, too.
+            seconds += int(self.values[THEIRS])
+        consumer["Timeout"] = seconds
+        variables["FUNCTION_TIMEOUT_SECONDS"] = str(seconds)
 
 
 def parameter_names(template: Path) -> frozenset[str]:
-    """The parameters that the project's template declares."""
-    # Only the top level's keys are wanted, so CloudFormation's own tags may stay unread.
-    node = yaml.compose(template.read_text(), Loader=yaml.SafeLoader)
-    assert isinstance(node, yaml.MappingNode)  # noqa: S101 - narrows the type
-    for key, value in node.value:
-        if key.value == "Parameters":
-            return frozenset(name.value for name, _ in value.value)
-    return frozenset()
+    """The parameters that a template declares."""
+    return frozenset(nesting.read(template).parameters)
 
 
-def code_folders(template: Path) -> frozenset[str]:
-    """The folders of the functions' code, as the template names them."""
-    root = yaml.compose(template.read_text(), Loader=yaml.SafeLoader)
-    return frozenset(_scalars(root, "CodeUri"))
-
-
-def _scalars(node: yaml.Node | None, key: str) -> Iterator[str]:
-    if isinstance(node, yaml.MappingNode):
-        for name, value in node.value:
-            if name.value == key and isinstance(value, yaml.ScalarNode):
-                yield value.value
-            yield from _scalars(value, key)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            yield from _scalars(value, key)
+def code_places(template: nesting.Template) -> frozenset[str]:
+    """The folders and files of functions' code and of definitions, as a template names them."""
+    return frozenset(
+        place.value
+        for _, _, properties in template.resources()
+        for name in ("CodeUri", "Code", "DefinitionUri", "ContentUri")
+        if (place := nesting.entry(properties, name)) is not None and nesting.is_text(place)
+    )
 
 
 def _evaluate_timeouts(
@@ -130,9 +251,5 @@ def _evaluate_timeouts(
         timeout = state.get("TimeoutSeconds")
         match = _CONSTANT_TIMEOUT.fullmatch(timeout) if isinstance(timeout, str) else None
         if match:
-            value = _number(substitutions[match[1]], values)
+            value = int(value_of(substitutions[match[1]], values) or 0)
             state["TimeoutSeconds"] = value + int(match[2] or 0)
-
-
-def _number(reference: Mapping[str, str], values: Mapping[str, str]) -> int:
-    return int(values[reference["Ref"]])

@@ -10,6 +10,7 @@ PROJECT = sources()
 """Where template.yaml is: the clone this code runs from, or what the wheel brought."""
 
 _HOME = ".actonce"
+_PREPARED = "prepared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +20,18 @@ class Paths:
     Attributes:
         home: the folder.
         stack: where the template.yaml is that is built and deployed.
+        is_project: whether that is a team's own, with ActOnce nested in it.
     """
 
     home: Path
     stack: Path = PROJECT
+    is_project: bool = False
 
     @classmethod
     def default(cls) -> "Paths":
         """Of the project that this is run in, made by `actonce init`; else of this package.
+
+        A folder in which `actonce up --project` was run means that project from then on.
 
         `.actonce/` lies in the project, or in the clone. What a wheel brought has no folder to
         write to: there it is the nearest that is above the current folder, or a new one in it. The
@@ -35,12 +40,37 @@ class Paths:
         here = _here()
         project = project_above(here)
         named = os.environ.get("ACTONCE_DIR")
+        own = next((one for one in (here, *here.parents) if cls.of_project(one).was_up), None)
+        if own is not None and project in (None, own):
+            return cls.of_project(own)
         stack = project / "actonce" if project else PROJECT
         if named:
             return cls(Path(named).resolve(), stack)
         if project is None and in_clone():
             return cls(PROJECT / _HOME, stack)
         return cls((project or _nearest(here)) / _HOME, stack)
+
+    @classmethod
+    def of_project(cls, folder: Path) -> "Paths":
+        """Of a team's own SAM project; `.actonce/` lies in it, or where `ACTONCE_DIR` says."""
+        named = os.environ.get("ACTONCE_DIR")
+        project = folder.resolve()
+        return cls(Path(named).resolve() if named else project / _HOME, project, is_project=True)
+
+    @property
+    def was_up(self) -> bool:
+        """Whether it is a project's folder, in which it was brought up."""
+        return self.is_project and (self.stack / _HOME / _PREPARED).is_dir()
+
+    @property
+    def prepared(self) -> Path:
+        """Copies of a project's templates, for sam build."""
+        return self.home / _PREPARED
+
+    @property
+    def local_before(self) -> Path:
+        """What `local` was before the deployment that is under way."""
+        return self.home / "local-before"
 
     @property
     def state(self) -> Path:

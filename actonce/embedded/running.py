@@ -12,12 +12,18 @@ from actonce.embedded.paths import Paths
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What `embedded.json` says; written when the server runs, `deployed` when the stack does."""
+    """What `embedded.json` says; written when the server runs, `deployed` when the stack does.
+
+    `project` is whose template is deployed: a team's folder, or empty for the stack alone; `faults`
+    is the level of faults around its effect, or empty.
+    """
 
     pid: int
     port: int
     parameters: dict[str, str]
     deployed: str = ""
+    project: str = ""
+    faults: str = ""
 
     @property
     def endpoint_url(self) -> str:

@@ -55,6 +55,23 @@ def name_throttling() -> None:
     lambda_svc._throttle_response = named  # noqa: SLF001
 
 
+def expand_nested() -> None:
+    """Have a nested stack's template transformed as its parent's is; MiniStack does not."""
+    from ministack.services.cloudformation import engine  # noqa: PLC0415 - as `app`
+
+    parse = engine._parse_template  # noqa: SLF001 - it has no name for others
+
+    # Looked up there when a nested stack is deployed; what parses the outermost has its own name.
+    @functools.wraps(parse)
+    def expanded(body: str) -> Any:
+        template = engine._apply_transforms(parse(body))  # noqa: SLF001
+        if isinstance(template, engine._TransformFailed):  # noqa: SLF001
+            raise ValueError(template.error)
+        return template
+
+    engine._parse_template = expanded  # noqa: SLF001
+
+
 def main() -> None:
     """Serve until SIGTERM or the end of the terminal."""
     runtime, bytecode, *rest = sys.argv[1:]
@@ -65,6 +82,7 @@ def main() -> None:
     from ministack import app  # noqa: PLC0415 - reads its settings when it is imported
 
     name_throttling()
+    expand_nested()
     with start_host(Path(runtime), Path(bytecode)):
         try:
             app.main()

@@ -35,6 +35,33 @@ _YOURS = """\
 """
 
 
+_CONSUMER_CALLS = """\
+          EFFECT_FUNCTION_ARN: !Ref EffectFunctionArn
+          FIND_FUNCTION_ARN: !Ref FindFunctionArn
+"""
+_CONSUMER_CALLS_YOURS = """\
+          EFFECT_FUNCTION_ARN: !If [IsExample, !GetAtt AppointmentsFunction.Arn, !Ref EffectFunctionArn]
+          FIND_FUNCTION_ARN: !If [IsExample, !GetAtt AppointmentsFunction.Arn, !Ref FindFunctionArn]
+"""  # noqa: E501 - as the template writes it
+_CONSUMER_MAY = """\
+                - Sid: BookAndFind
+                  Effect: Allow
+                  Action: [dynamodb:UpdateItem, dynamodb:PutItem, dynamodb:Query]
+                  Resource: !GetAtt AppointmentsTable.Arn
+"""
+_CONSUMER_MAY_CALL_YOURS = """\
+                - Sid: PerformAndFindYours
+                  Effect: Allow
+                  Action: lambda:InvokeFunction
+                  Resource: !GetAtt AppointmentsFunction.Arn
+"""
+_OF_CONSUMER = (
+    (_CONSUMER_CALLS, _CONSUMER_CALLS_YOURS),
+    (_CONSUMER_MAY, _CONSUMER_MAY_CALL_YOURS),
+)
+"""Behind a ledger or a lease the consumer acts by the example's own code; by yours it has to."""
+
+
 class Kind(StrEnum):
     """What was made, so that an upgrade knows what belongs to it."""
 
@@ -94,7 +121,12 @@ def with_your_effect(template: str) -> str:
     """
     if template.count(_EXAMPLE) != 1:
         raise ValueError("template.yaml: AppointmentsFunction is not as actonce init knows it")
-    return template.replace(_EXAMPLE, _YOURS)
+    template = template.replace(_EXAMPLE, _YOURS)
+    for of_example, yours in _OF_CONSUMER:
+        if template.count(of_example) != 1:
+            raise ValueError("template.yaml: ConsumerFunction is not as actonce init knows it")
+        template = template.replace(of_example, yours)
+    return template
 
 
 def _stack_files() -> Iterator[tuple[PurePosixPath, bytes]]:

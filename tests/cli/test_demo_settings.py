@@ -1,30 +1,81 @@
-"""What the demo refuses before it touches the stack that is there."""
+"""What the demo refuses before it touches a stack, and how it counts a team's own effects."""
 
+import io
+import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
+from botocore.stub import Stubber
 
+from actonce.aws import Aws, Stack
 from actonce.demo import faults
 from actonce.demo import run as demo
+from actonce.demo.own import Own, counted
+from actonce.demo.second_count import is_by_word
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import Paths
-from actonce.errors import WrongUse
+from actonce.errors import Failed, WrongUse
 
 OWN = {"EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:gift-cards"}
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept"), [(OWN, None), (OWN, {}), (None, OWN)], ids=["asked", "asked again", "kept"]
+    ("asked", "kept", "keep", "said"),
+    [
+        (OWN, None, True, "would be gone: bring both up"),
+        (OWN, {}, False, "would be gone"),
+        (None, OWN, False, "would be gone"),
+        (None, OWN, True, "nothing is named to look it up"),
+    ],
+    ids=["not up", "asked", "kept", "not looked up"],
 )
-def test_it_counts_nothing_for_a_function_of_ones_own(
+def test_what_it_cannot_count_it_refuses_before_anything_is_thrown_away(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     asked: dict[str, str] | None,
     kept: dict[str, str] | None,
+    keep: bool,
+    said: str,
 ) -> None:
     state = None if kept is None else State(1, 1, kept, "deployed")
     monkeypatch.setattr(lifecycle, "running", lambda _: state)
-    settings = demo.Settings(1, 1, faults.Level.NONE, None, keep=False, parameters=asked)
-    with pytest.raises(WrongUse, match="counts the example's appointments"):
+    settings = demo.Settings(1, 1, faults.Level.NONE, None, keep=keep, parameters=asked)
+    with pytest.raises(WrongUse, match=said):
         demo.run(settings, Paths(tmp_path / "home"), lambda _: None)
+
+
+def stack_that_answers(*answers: Any) -> tuple[Stack, Stubber]:
+    client = boto3.client("lambda", region_name="us-east-1")
+    stubber = Stubber(client)
+    for one in answers:
+        payload: Any = io.BytesIO(json.dumps(one).encode())
+        stubber.add_response("invoke", {"Payload": payload})
+    stubber.activate()
+    aws = Aws(_clients={"lambda": client})
+    return Stack(aws, "shop", {"FindFunctionArn": "arn:find"}), stubber
+
+
+def test_what_no_table_shows_is_looked_up_once_for_each_message() -> None:
+    stack, stubber = stack_that_answers({"performed": True, "effect": {}})
+    # What the stack's own table holds is counted there: twice is twice.
+    found = counted(stack, Own({}), ["in-the-table", "m-1", "m-1"], Counter({"in-the-table": 2}))
+    assert found == {"in-the-table": 2, "m-1": 1}
+    stubber.assert_no_pending_responses()
+
+    stack, _ = stack_that_answers({"performed": False})
+    assert counted(stack, Own({}), ["m-1"], Counter()) == {}
+
+    stack, _ = stack_that_answers(None)
+    with pytest.raises(Failed, match="name its table with --effects-table"):
+        counted(stack, Own({}), ["m-1"], Counter())
+
+
+def test_executions_are_believed_only_where_no_table_tells() -> None:
+    foreign = Stack(Aws(), "shop", OWN)
+    assert not is_by_word(foreign, None)
+    assert not is_by_word(foreign, Own({}, table="cards"))
+    assert is_by_word(foreign, Own({}))

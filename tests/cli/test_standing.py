@@ -19,6 +19,7 @@ def story(
     row: dict[str, Any] | None = None,
     effects: int = 0,
     ends: tuple[str, ...] = ("started",),
+    own: list[dict[str, Any]] | None = None,
 ) -> Story:
     execution = (
         Execution("arn", "m-1", status, AT, None, None, None, {"message_id": "m-1"}, output or {})
@@ -34,12 +35,43 @@ def story(
         execution=execution,
         steps=[],
         dead_letters=[],
-        effects=[{"appointment_id": f"appointment-{n}"} for n in range(effects)],
+        effects=own or [{"appointment_id": f"appointment-{n}"} for n in range(effects)],
         unstarted=[],
+        own_place=None if own is None else "the table cards",
     )
 
 
+def own(effect_id: str | None = None, **description: Any) -> dict[str, Any]:
+    """As `OwnEffect.as_json` has it."""
+    return {"message_id": "m-1", "effect_id": effect_id, "at": None, "description": description}
+
+
 CARD = {"order": "o-7"}
+DONE: dict[str, Any] = {
+    "status": "SUCCEEDED",
+    "output": {"outcome": "performed", "effect": CARD},
+}
+
+
+@pytest.mark.parametrize(
+    ("effects", "expected"),
+    [
+        ([own("c-1")], "the table cards has one effect of it"),
+        ([own("c-1", card="c"), own("c-2")], 'the table cards has 2 effects of it: {"card": "c"}'),
+        # A second one would not be seen.
+        ([own(None, card="c")], 'it was acted on, as the table cards has it: {"card": "c"}'),
+        (
+            [],
+            '{"order": "o-7"}, but the table cards has no effect of it',
+        ),
+    ],
+)
+def test_where_a_team_says_that_its_effects_are_is_another_witness(
+    effects: list[dict[str, Any]], expected: str
+) -> None:
+    assert expected in sentence(story(**DONE, own=effects))
+
+
 NOTHING = "0 of 1 deliveries suppressed."
 
 

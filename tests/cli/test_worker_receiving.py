@@ -8,7 +8,7 @@ from botocore.stub import Stubber
 from actonce import worker
 from actonce.aws import Aws, Stack
 from actonce.commands import worker as worker_command
-from actonce.deployed import Delivery
+from actonce.deployed import Delivery, InvokedEffect
 from actonce.errors import WrongUse
 from actonce.worker import Worker
 from locking.patience import TriedLater
@@ -37,12 +37,35 @@ def working(sqs: Any) -> tuple[Worker, list[dict[str, Any]]]:
     return one, told
 
 
-def test_in_front_of_a_function_of_ones_own_the_example_is_no_default(
+def test_in_front_of_a_function_of_ones_own_that_is_called_and_not_the_example(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own = Stack(Aws(), "shop", {"LedgerTableName": "rows"})
-    monkeypatch.setattr(worker_command, "find_stack", lambda _: own)
-    with pytest.raises(WrongUse, match="no example to act by: name your own with --effect"):
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("APPOINTMENTS_TABLE", "table")  # which the example's would else be told
+    outputs = {"LedgerTableName": "rows", "EffectFunctionArn": "arn:1", "FindFunctionArn": "arn:2"}
+    aws = Aws()
+    foreign = Stack(aws, "shop", outputs)
+    effect, takes = worker_command._effect(None, foreign, 15)
+    assert isinstance(effect, InvokedEffect)
+    assert (effect._effect_function, effect._find_function, takes) == ("arn:1", "arn:2", 15)
+
+    # A project's own handler stands where the example's does, and is called likewise.
+    lambda_ = boto3.client("lambda")
+    aws._clients["lambda"] = lambda_
+    example = {"AppointmentsTableName": "table", "AppointmentsFunctionName": "own"}
+    for handler, calls in (("your_effect.handler", True), ("appointments.handler", False)):
+        with Stubber(lambda_) as answers:
+            answers.add_response("get_function_configuration", {"Handler": handler})
+            effect, takes = worker_command._effect(None, Stack(aws, "shop", outputs | example), 15)
+        assert isinstance(effect, InvokedEffect) is calls
+        assert takes == (15 if calls else 0)
+
+    # It may be at work for its own time besides, and a ledger has to leave it that.
+    monkeypatch.setattr(worker_command, "find_stack", lambda _: foreign)
+    monkeypatch.setattr(worker_command, "parameters", lambda _: {"EffectTimeoutSeconds": "45"})
+    with pytest.raises(WrongUse, match="65 s, a function's own time-out included"):
         worker_command.worker(worker_command.Way.LEDGER, stack_name="shop")
 
 

@@ -564,7 +564,7 @@ def _aborted_redriven(scene: Scene) -> None:
     stack = scene.theatre.stack
     if stack.ledger_table is not None:
         return
-    body = scene.message("a", perform=["before:stood-still-2"])
+    body = scene.message("a", perform=["before:stood-still-3"])
     scene.send(body)
     scene.wait_until_met(body, "perform")
     stack.stepfunctions.stop_execution(executionArn=stack.execution_arn(body["message_id"]))

@@ -118,9 +118,13 @@ def test_what_is_sent_while_a_stack_is_paused_waits_through_a_deployment(paths: 
 
     stack = deploy(paths, SHORT | {"MaxRounds": "2"})
 
+    # Nor does one that changes the event source mapping itself: the template does not enable it.
+    stack = deploy(paths, SHORT | {"MaxRounds": "2", "BatchSize": "5"})
+
     found = status(stack, datetime.now(UTC))
     assert found.pause is not None
     assert [feed.state for feed in found.feeds] == ["Disabled"]
+    assert not found.is_fed_all_the_same
     assert found.queues["requests"].waiting == 1
     with pytest.raises(stack.stepfunctions.exceptions.ExecutionDoesNotExist):
         stack.stepfunctions.describe_execution(executionArn=stack.execution_arn("held"))
@@ -130,3 +134,12 @@ def test_what_is_sent_while_a_stack_is_paused_waits_through_a_deployment(paths: 
     ended = wait_for_execution(stack, stack.execution_arn("held"))
     assert ended["status"] == "SUCCEEDED"
     assert status(stack, datetime.now(UTC)).pause is None
+
+    # Another strategy is another function with a mapping of its own, which is enabled.
+    pausing.pause(stack, by="a test", note="", now=datetime.now(UTC))
+    stack = deploy(paths, SHORT | {"Strategy": "ledger"})
+    assert status(stack, datetime.now(UTC)).is_fed_all_the_same
+    pausing.pause(stack, by="a test", note="", now=datetime.now(UTC))
+    found = status(stack, datetime.now(UTC))
+    assert [feed.state for feed in found.feeds] == ["Disabled"]
+    assert not found.is_fed_all_the_same

@@ -3,6 +3,7 @@
 Each test passes while the gap is there, and says what can go when it closes.
 """
 
+import inspect
 import io
 import json
 import urllib.request
@@ -17,6 +18,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 from ministack.services import lambda_svc
+from ministack.services.cloudformation import provisioners
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from tests.embedded.waiting import wait_for_execution, wait_until
@@ -382,3 +384,10 @@ def test_reading_a_log_gives_no_token_for_more(
     with open_gap("FilterLogEvents pages; nobody need look for one message at a time"):
         assert len(answer["events"]) == 1
         assert "nextToken" not in answer
+
+
+def test_a_nested_template_is_deployed_without_its_transform() -> None:
+    with open_gap("expand_nested in actonce/embedded/server.py can go"):
+        deploys = inspect.getsource(provisioners._cfn_nested_stack_deploy)
+        assert "_parse_template(template_body)" in deploys
+        assert "_apply_transforms" not in deploys

@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
 import shutil
+import subprocess
+import sys
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -142,6 +145,48 @@ def test_it_stands_in_front_of_a_function_that_knows_nothing_of_it(
     collected = run(state, "collect", "--to", str(tmp_path), "--day", today, "--json")
     missing = json.loads(collected.stdout)["missing"]
     assert any("effect is a function of your own" in sentence for sentence in missing)
+
+    # Told where its effects are, both have another witness.
+    own = ("--effects-table", "gift-cards")
+    told = run(state, "where", "twice", *own, "--effects-description", "card").stdout
+    assert 'it was acted on, as the table gift-cards has it: {"card": "card-' in told
+    # Its execution has not ended, and its card is there all the same.
+    told = run(state, "where", "cannot-look", *own).stdout
+    assert "waits for a decision" in told
+    own_records = run(
+        state, "collect", "--to", str(tmp_path / "own"), "--day", today, "--json", *own
+    )
+    answer = json.loads(own_records.stdout)
+    assert answer["missing"] == []
+    assert answer["days"][0]["lines"]["effects"] == 4
+    assert any("room for one effect" in note for note in answer["notes"])
+
+
+@pytest.mark.usefixtures("deployed")
+def test_its_contract_is_tried_on_it_where_it_is_deployed(paths: Paths) -> None:
+    checked = subprocess.run(
+        [
+            *(sys.executable, "-m", "actonce.cli", "effect", "check", "--json", "--yes"),
+            *("--body", '{"amount": 20}', "--rejected", "{}", "--settle", "0.1"),
+            *("--timeout", "60"),  # the machine may be busy
+        ],
+        env={k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+        | {"ACTONCE_DIR": str(paths.home)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert checked.returncode == 1, checked.stderr
+    told = json.loads(checked.stdout)
+    found = {one["check"]: (one["status"], one["story"]) for one in told["checks"]}
+    # Its table's key takes ids of 2,048 bytes, and it does not say so by itself; what the test has
+    # put around it reads the body where there may be none.
+    failed = {name for name, (status, _) in found.items() if status == "failed"}
+    assert failed == {"long-ids", "body-json"}
+    assert found["killed-in"][0] == found["two-at-once"][0] == "passed"
+    assert found["killed-after"][0] == "not tried"
 
 
 def test_without_a_function_to_look_up_an_unknown_outcome_is_a_person_s(

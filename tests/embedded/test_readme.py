@@ -21,6 +21,10 @@ BIN = Path(sys.executable).parent
 PYTHON = f"python3.{sys.version_info.minor}"
 
 RUN_ELSEWHERE = {
+    "pip install 'actonce[embedded]'": "tests/test_wheel.py",
+    "actonce init": "tests/project/test_init_command.py, tests/test_wheel.py",
+    "actonce up --project .": "tests/embedded/test_gift_shop.py",
+    "actonce doctor": "tests/embedded/test_gift_shop.py",
     "make test": "runs this test",
     ".venv/bin/actonce demo --faults many --messages 300 --seed 7": "tests/embedded/test_demo.py",
     ".venv/bin/actonce demo --weather outage": "tests/embedded/test_demo_weather.py",

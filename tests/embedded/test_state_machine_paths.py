@@ -175,7 +175,12 @@ def machines(stack: Stack, embedded_paths: Paths) -> Machines:
         Handler="faulty_effect.handler",
         Code={"ZipFile": faulty_effect(embedded_paths)},
         Timeout=EFFECT_TIMEOUT_SECONDS,
-        Environment={"Variables": {"APPOINTMENTS_TABLE": stack.appointments_table}},
+        Environment={
+            "Variables": {
+                "APPOINTMENTS_TABLE": stack.appointments_table,
+                "EFFECT_TIMEOUT_SECONDS": str(EFFECT_TIMEOUT_SECONDS),
+            }
+        },
     )
     warm_up = json.dumps({"operation": "find", "message": {"message_id": "warm-up"}})
     wait_until(

@@ -1,5 +1,6 @@
 """What this version puts into a folder, and the project that it makes."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,8 +10,8 @@ import pytest
 import yaml
 
 from actonce.commands import demo as demo_command
-from actonce.embedded import lifecycle
-from actonce.embedded.local_stack import code_folders
+from actonce.embedded import lifecycle, nesting
+from actonce.embedded.local_stack import code_places
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.errors import WrongUse
 from actonce.project.folder import Folder
@@ -51,12 +52,31 @@ def test_a_project_s_stack_differs_in_the_effect_alone(shop: Path) -> None:
     assert (function["CodeUri"], function["Handler"]) == ("../functions/", "your_effect.handler")
     for name in ("CodeUri", "Handler", "Description"):
         function[name] = ours["Resources"]["AppointmentsFunction"]["Properties"][name]
+    # Behind a lock the consumer would act by the example's code, and calls this function instead.
+    calls = own["Resources"]["ConsumerFunction"]["Properties"]["Environment"]["Variables"]
+    for variable in ("EFFECT_FUNCTION_ARN", "FIND_FUNCTION_ARN"):
+        assert "AppointmentsFunction" in str(calls[variable])
+        calls[variable] = ours["Resources"]["ConsumerFunction"]["Properties"]["Environment"][
+            "Variables"
+        ][variable]
+    role, of_ours = (
+        one["Resources"]["ConsumerRole"]["Properties"]["Policies"][0]["PolicyDocument"]
+        for one in (own, ours)
+    )
+    changed = [n for n, one in enumerate(role["Statement"]) if one != of_ours["Statement"][n]]
+    assert len(changed) == 1
+    assert "lambda:InvokeFunction" in str(role["Statement"][changed[0]])
+    assert "dynamodb" not in str(role["Statement"][changed[0]])
+    role["Statement"][changed[0]] = of_ours["Statement"][changed[0]]
     assert own == ours
 
 
-def test_a_template_without_the_example_is_not_guessed_at() -> None:
+@pytest.mark.parametrize("lacking", ["Handler: appointments.handler", "- Sid: BookAndFind"])
+def test_a_template_without_the_example_is_not_guessed_at(lacking: str) -> None:
+    whole = (PROJECT / "template.yaml").read_text()
+    assert lacking in whole
     with pytest.raises(ValueError, match="is not as actonce init knows it"):
-        with_your_effect("Resources: {}")
+        with_your_effect(whole.replace(lacking, "# not here"))
 
 
 def test_the_effect_has_its_contract_beside_it(shop: Path) -> None:
@@ -85,11 +105,28 @@ def test_whoever_is_in_a_project_means_its_stack(
     monkeypatch.chdir(shop / "functions")
     assert project_above(Path.cwd()) == shop
     assert Paths.default() == Paths(shop / ".actonce", shop / "actonce")
-    assert code_folders(shop / "actonce" / "template.yaml") == {"functions/", "../functions/"}
+    template = nesting.read(shop / "actonce" / "template.yaml")
+    assert code_places(template) >= {"functions/", "../functions/"}
     monkeypatch.setenv("ACTONCE_DIR", str(shop / "elsewhere"))
     assert Paths.default() == Paths(shop / "elsewhere", shop / "actonce")
     (shop / MANIFEST).unlink()
     assert Paths.default().stack == PROJECT
+
+
+def test_where_a_teams_own_project_was_up_it_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ACTONCE_DIR", raising=False)
+    place(Folder(tmp_path), plan(Kind.STACK, "shop"))
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "src")
+    assert Paths.default() == Paths(tmp_path / ".actonce", tmp_path / "actonce")
+    Paths.of_project(tmp_path).prepared.mkdir(parents=True)
+    assert Paths.default() == Paths(tmp_path / ".actonce", tmp_path, is_project=True)
+    # Another project within it, made by `actonce init --new`, is itself.
+    place(Folder(tmp_path / "inner"), plan(Kind.PROJECT, "inner"))
+    monkeypatch.chdir(tmp_path / "inner")
+    assert Paths.default() == Paths(tmp_path / "inner" / ".actonce", tmp_path / "inner" / "actonce")
 
 
 def test_what_a_wheel_brought_keeps_its_things_where_the_person_is(
@@ -122,10 +159,24 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> N
         lifecycle.up(Paths(tmp_path / "file" / ".actonce"), lambda _: None)
 
 
-def test_the_demo_is_of_the_example_alone(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_of_a_project_is_of_its_own_effect(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(shop)
-    with pytest.raises(WrongUse, match="The demo counts what the example did"):
-        demo_command._paths()
+    own = demo_command._own(Paths.default(), {}, None, None)
+    assert own is not None
+    traffic, again = own.generate(10, 7), own.generate(10, 7)
+    assert traffic == again
+    assert len(traffic.message_ids) == len(set(traffic.message_ids)) == 10
+    assert len(traffic.bodies) == 12
+    assert {json.loads(body)["amount"] for body in traffic.bodies} == {20}
+    assert {json.loads(body)["message_id"] for body in traffic.bodies} == set(traffic.message_ids)
+    assert demo_command._own(Paths(shop / "other"), {}, None, None) is None  # the example's
+    for wrong, said in (("[]", "has to be an object"), ("{", "is no JSON"), ("@none", "be read")):
+        with pytest.raises(WrongUse, match=said):
+            demo_command._own(Paths.default(), {}, wrong, None)
+    with pytest.raises(WrongUse, match="--weather is made around the example"):
+        demo_command._check_weather(demo_command.BadWeather.OUTAGE, None, None, own)
 
 
 @pytest.mark.parametrize(

@@ -6,58 +6,70 @@ from typing import Any
 
 import consumer
 import fault_injection as inject
-import faulty_appointments
 import faulty_starter
 from deduplication.batch import Batch, metrics
-from effect import FencedEffect
+from effect import Effect, FencedEffect
+from interruption import interrupt
 
 _context: Any = None
 
 
 class FaultyEffect:
-    """The effect with faults around it, as `faulty_appointments` has them around its function."""
+    """The effect with faults around it, as `faulty_effect` has them around its function."""
 
-    def __init__(self, effect: FencedEffect) -> None:
+    def __init__(self, effect: Effect) -> None:
         self._effect = effect
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Never called: the effect is fenced."""
-        return self._effect.perform(request)
-
-    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
-        """Interrupted before or after it, left to a straggler, or not interrupted at all."""
-        moment, name = self._interrupt_before(request["message_id"], "perform")
-        if moment == "late":
-            inject.leave_to_a_straggler(float(name), request, fence)
-            inject.outlast(_context)
-        done = self._effect.perform_fenced(request, fence)
-        if moment == "after":
-            faulty_appointments.interrupt(name, _context)
+        """Interrupted before or after it, or not interrupted at all."""
+        _, after = self._interrupt_before(request["message_id"], "perform")
+        done = self._effect.perform(request)
+        interrupt(after, _context)
         return done
 
     def find(self, message_id: str) -> dict[str, Any] | None:
         """Interrupted before or after it, or not at all."""
-        moment, name = self._interrupt_before(message_id, "find")
+        _, after = self._interrupt_before(message_id, "find")
         found = self._effect.find(message_id)
-        if moment == "after":
-            faulty_appointments.interrupt(name, _context)
+        interrupt(after, _context)
         return found
 
     @staticmethod
     def _interrupt_before(message_id: str, operation: str) -> tuple[str, str]:
-        """Interrupt if the fault comes before; the fault, as its moment and its name."""
+        """Interrupt if the fault comes before; else how late it comes, and what comes after."""
         moment, _, name = (inject.next_fault(message_id, operation) or "").partition(":")
         if moment == "before":
-            faulty_appointments.interrupt(name, _context)
-        return moment, name
+            interrupt(name, _context)
+        return name if moment == "late" else "", name if moment == "after" else ""
+
+
+class FaultyFencedEffect(FaultyEffect):
+    """The same where the effect is fenced: only then may it be called so."""
+
+    def __init__(self, effect: FencedEffect) -> None:
+        super().__init__(effect)
+        self._fenced = effect
+
+    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
+        """Interrupted before or after it, left to a straggler, or not interrupted at all."""
+        late, after = self._interrupt_before(request["message_id"], "perform")
+        if late:
+            inject.leave_to_a_straggler(float(late), request, fence)
+            inject.outlast(_context)
+        done = self._fenced.perform_fenced(request, fence)
+        interrupt(after, _context)
+        return done
+
+
+def with_faults(effect: Effect) -> FaultyEffect:
+    """The effect with faults around it, fenced if it is."""
+    return FaultyFencedEffect(effect) if isinstance(effect, FencedEffect) else FaultyEffect(effect)
 
 
 @functools.cache
 def _batch() -> Batch:
     product = consumer.consumer_from_environment()
-    effect = product.effect
-    assert isinstance(effect, FencedEffect)  # noqa: S101 - the example's is
-    return Batch(dataclasses.replace(product, effect=FaultyEffect(effect)).consume)
+    return Batch(dataclasses.replace(product, effect=with_faults(product.effect)).consume)
 
 
 @metrics.log_metrics

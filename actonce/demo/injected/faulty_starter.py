@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import fault_injection as inject
-import faulty_appointments
+from interruption import interrupt
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
@@ -31,7 +31,7 @@ def around(handle: Handler, event: dict[str, Any], context: Any) -> dict[str, An
 def _interrupt(moment: str, faults: Iterable[str | None], context: Any) -> None:
     for fault in faults:
         if fault is not None and fault.startswith(f"{moment}:"):
-            faulty_appointments.interrupt(fault.removeprefix(f"{moment}:"), context)
+            interrupt(fault.removeprefix(f"{moment}:"), context)
 
 
 def _fault(record: dict[str, Any]) -> str | None:

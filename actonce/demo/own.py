@@ -1,0 +1,82 @@
+"""A demo of a team's own effect: what is sent to it, and how what it did is counted."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from actonce.aws import Stack
+from actonce.demo.requests import Traffic, resent
+from actonce.deployed import InvokedEffect, stored_message_id
+from actonce.errors import Failed
+from actonce.own_effects import Attributes, EffectsTable
+
+_LOOKS_AT_ONCE = 8
+_LOOK_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What a demo has to know of it.
+
+    Attributes:
+        body: of a message that it performs; None where a file is sent.
+        table: where its effects are; None: they are looked up, one by one.
+        attributes: of the table.
+    """
+
+    body: Any
+    table: str | None = None
+    attributes: Attributes = field(default_factory=Attributes)
+
+    def effects(self, stack: Stack) -> EffectsTable | None:
+        """The table's effects; None where none is named."""
+        if self.table is None:
+            return None
+        return EffectsTable(stack.dynamodb, self.table, self.attributes)
+
+    def generate(self, messages: int, seed: int) -> Traffic:
+        """Messages like the sample, each under an id of its own; the same seed gives the same."""
+        chance = random.Random(f"requests {seed}")  # noqa: S311 - not for secrets
+        bodies = [
+            {**self.body, "message_id": f"request-{number:05d}-{chance.getrandbits(32):08x}"}
+            for number in range(messages)
+        ]
+        return resent(bodies, chance)
+
+
+def counted(
+    stack: Stack, own: Own, message_ids: Iterable[str], books: Counter[str]
+) -> Counter[str]:
+    """Effects by message, in its stored form.
+
+    Args:
+        stack: that performed them.
+        own: how to count.
+        message_ids: of all messages that were sent.
+        books: what the stack's own table holds; a project's effect may use it.
+
+    Raises:
+        Failed: they cannot be counted.
+    """
+    if (table := own.effects(stack)) is not None:
+        return Counter(effect.message_id for effect in table.every() if effect is not None)
+    found = Counter(books)
+    unseen = [one for one in dict.fromkeys(message_ids) if not found[stored_message_id(one)]]
+    finder = InvokedEffect(stack.lambda_, "", stack.find_function or "", _LOOK_SECONDS)
+
+    def look(message_id: str) -> bool:
+        try:
+            return finder.find(message_id) is not None
+        except Exception as error:
+            raise Failed(
+                f"The effect of {message_id!r} could not be looked up ({error}), so nothing can "
+                "be counted: name its table with --effects-table."
+            ) from error
+
+    with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="find") as threads:
+        for message_id, is_there in zip(unseen, threads.map(look, unseen), strict=True):
+            found[stored_message_id(message_id)] += is_there
+    return +found

@@ -1,0 +1,47 @@
+// GiftCards: sends a gift card for an order. Its gift cards are rows of its own table, by the order's id.
+// The SDK is the one that Lambda's runtime brings.
+
+const { DynamoDBClient, GetItemCommand, PutItemCommand } = require("@aws-sdk/client-dynamodb");
+const { randomUUID } = require("node:crypto");
+
+const TABLE = process.env.GIFT_CARDS_TABLE;
+
+// The call that cannot be repeated is made once: the SDK would repeat it after a lost answer.
+const dynamodb = new DynamoDBClient({ maxAttempts: 1 });
+
+async function perform(message) {
+  // Numbers that doubles would change come as a text.
+  const order = "body_json" in message ? JSON.parse(message.body_json) : message.body;
+  if (!Number.isInteger(order?.amount) || order.amount < 1) {
+    return { rejected: true, reason: "amount must be a whole number, 1 or more" };
+  }
+  const card = `card-${randomUUID()}`;
+  await dynamodb.send(
+    new PutItemCommand({
+      TableName: TABLE,
+      Item: {
+        order_id: { S: message.message_id },
+        card: { S: card },
+        amount: { N: String(order.amount) },
+      },
+    }),
+  );
+  return { performed: true, effect: { card } };
+}
+
+async function find(message) {
+  const { Item } = await dynamodb.send(
+    new GetItemCommand({
+      TableName: TABLE,
+      Key: { order_id: { S: message.message_id } },
+      ConsistentRead: true,
+    }),
+  );
+  return Item ? { performed: true, effect: { card: Item.card.S } } : { performed: false };
+}
+
+exports.handler = async (event) => {
+  if (event.operation === "perform") return perform(event.message);
+  if (event.operation === "find") return find(event.message);
+  throw new Error("operation: expected perform or find");
+};

@@ -1,0 +1,137 @@
+"""A team's project is prepared for sam build here: absolute paths, this Python's runtime."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from actonce.embedded import nesting, prepared
+from actonce.errors import WrongUse
+from tests import template as cloudformation
+
+HERE = f"python3.{sys.version_info.minor}"
+ACTONCE = """\
+Mappings:
+  ActOnce: {Release: {Version: "1.2.3"}}
+Parameters:
+  PythonRuntime: {Type: String, Default: python3.13}
+Resources: {}
+"""
+SHOP = """\
+Parameters:
+  Runs: {Type: String, Default: python3.9}
+Globals:
+  Function:
+    Runtime: !Ref Runs
+Resources:
+  Old:
+    Type: AWS::Serverless::Function
+    Properties:
+      Runtime: python3.8 # theirs
+      CodeUri: src/
+      Handler: app.handler
+  Node:
+    Type: AWS::Serverless::Function
+    Properties: {Runtime: nodejs22.x, CodeUri: src/}
+  Elsewhere:
+    Type: AWS::Serverless::Function
+    Properties: {Runtime: python3.8, CodeUri: s3://bucket/key}
+  Once:
+    Type: AWS::Serverless::Application
+    Properties:
+      Location: actonce/template.yaml
+      Parameters:
+        EffectFunctionArn: !GetAtt Old.Arn
+"""
+
+Write = Callable[..., nesting.Template]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "actonce").mkdir()
+    (tmp_path / "actonce" / "template.yaml").write_text(ACTONCE)
+
+    def written(text: str = SHOP) -> nesting.Template:
+        (tmp_path / "template.yaml").write_text(text)
+        return nesting.read(nesting.outermost(tmp_path))
+
+    return written
+
+
+def test_the_copy_says_this_pythons_runtime_and_absolute_paths(
+    write: Write, tmp_path: Path
+) -> None:
+    made = prepared.prepare(write(), tmp_path / "copies")
+    assert (tmp_path / "template.yaml").read_text() == SHOP
+    copy = cloudformation.load(made.template)
+    resources = {name: one["Properties"] for name, one in copy["Resources"].items()}
+    assert resources["Old"]["Runtime"] == HERE
+    assert resources["Old"]["CodeUri"] == str(tmp_path / "src")
+    assert resources["Node"] == {"Runtime": "nodejs22.x", "CodeUri": str(tmp_path / "src")}
+    assert resources["Elsewhere"]["CodeUri"] == "s3://bucket/key"
+    assert resources["Once"] == {
+        "Location": str(tmp_path / "actonce" / "template.yaml"),
+        "Parameters": {"PythonRuntime": HERE, "EffectFunctionArn": {"Fn::GetAtt": ["Old", "Arn"]}},
+    }
+    assert made.overrides == prepared.runtimes(write()) == {"Runs": HERE}
+    assert any("python3.9" in one for one in made.said)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "",
+        "\n      Parameters: {PythonRuntime: python3.13}",
+        "\n      Parameters:\n        MaxRounds: 2\n        PythonRuntime: !Ref Runs # ours",
+        "\n      Parameters: {MaxRounds: 2}",
+    ],
+    ids=["none", "said", "referred to", "in one line"],
+)
+def test_actonces_own_functions_have_it_however_it_is_nested(
+    write: Write, tmp_path: Path, parameters: str
+) -> None:
+    shop = SHOP.partition("\n      Parameters:\n        EffectFunctionArn")[0] + parameters + "\n"
+    made = prepared.prepare(write(shop), tmp_path / "copies")
+    given = cloudformation.load(made.template)["Resources"]["Once"]["Properties"]["Parameters"]
+    assert given["PythonRuntime"] == HERE
+    assert ("MaxRounds" in given) == ("MaxRounds" in parameters)
+
+
+def test_actonce_may_be_nested_in_what_is_nested(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "template.yaml").write_text(SHOP.replace("actonce/", "../actonce/"))
+    outer = """\
+Resources:
+  Inner: {Type: "AWS::CloudFormation::Stack", Properties: {TemplateURL: inner/template.yaml}}
+"""
+    made = prepared.prepare(write(outer), tmp_path / "copies")
+    inner = cloudformation.load(made.template)["Resources"]["Inner"]["Properties"]["TemplateURL"]
+    assert Path(inner).is_relative_to(tmp_path / "copies")
+    once = cloudformation.load(Path(inner))["Resources"]["Once"]["Properties"]
+    assert once["Location"] == str(tmp_path / "actonce" / "template.yaml")
+    assert [one.logical_id for one in prepared.actonce_in(write(outer))] == ["Once"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Resources: {}\n", "has no ActOnce nested in it"),
+        ("Resources: [\n", "is not YAML"),
+        ("- a list\n", "is no template"),
+        ("", "is no template"),
+        (SHOP.replace("actonce/template.yaml", "nowhere.yaml"), "nowhere.yaml cannot be read"),
+        (SHOP.replace("actonce/template", '!Sub "${Runs}/template').replace(".yaml", '.yaml"'),
+         "Location of Once has to be written out"),
+    ],
+)  # fmt: skip
+def test_what_is_no_project_is_said_in_one_sentence(write: Write, text: str, said: str) -> None:
+    with pytest.raises(WrongUse, match=said):
+        prepared.actonce_in(write(text))
+
+
+def test_a_folder_without_a_template_is_no_project(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match=r"has no template\.yaml"):
+        nesting.outermost(tmp_path)
