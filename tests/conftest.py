@@ -1,8 +1,10 @@
 """Which process runs what, and in which order: `make test` takes as long as its slowest process."""
 
+import os
 import re
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +18,8 @@ settings.register_profile("actonce", deadline=None)
 settings.load_profile("actonce")
 
 OWN_EMBEDDED_AWS = (
-    "audit_night|demo|deployed_between|key|lifecycle|readme|strategies|without_java|worker"
+    "audit_night|demo|deployed_between|gift_shop|key|lifecycle|many_after|own_effect|readme|"
+    "strategies|without_java|worker"
 )
 """Files of tests/embedded that bring up an embedded AWS of their own."""
 
@@ -76,6 +79,15 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--cpu-table"):
         config.pluginmanager.register(CpuTable())
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """What a test leaves in the environment, tests after it would lean on."""
+    before = dict(os.environ)
+    yield
+    left = {name for name, _ in before.items() ^ os.environ.items()} - {"PYTEST_CURRENT_TEST"}
+    assert not left, f"left in the environment: {sorted(left)}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
