@@ -22,7 +22,7 @@ from actonce import console
 from actonce.aws import Stack
 from actonce.day_files import DayFiles, day_folder, files_of_others
 from actonce.delivery_log import delivery_lines
-from actonce.deployed import executions_between, tell, timestamp
+from actonce.deployed import OVER_FOR_EVERYBODY, executions_between, tell, timestamp
 from actonce.errors import Failed, WrongUse
 from actonce.execution_records import records
 from actonce.own_effects import OwnEffects
@@ -188,6 +188,14 @@ class _Run:
         for day, lines in files.lines.items():
             self.result.lines[day][stream] = lines
 
+    def _tell_of_no_day(self, stream: str, what: str, time: str, ids: Sequence[str]) -> None:
+        """Of the messages `ids`, whose records are in no day's file."""
+        if ids:
+            self.result.missing.append(
+                f"{stream}: {len(ids)} {what} have no time `{time}` that can be read, and are in "
+                f"no day's file; the first is of message {ids[0]}."
+            )
+
     def _days_after(self, kept_since: datetime, streams: str, sentence: str) -> list[date]:
         """The days whose records are still kept.
 
@@ -342,11 +350,7 @@ class _Run:
                     files.write(day, record)
                     number += 1
                 bar.update(number)
-        if without_time:
-            self.result.missing.append(
-                f"rows: {len(without_time)} row(s) have no time `updated` that can be read, and "
-                f"are in no day's file; the first is of message {without_time[0]}."
-            )
+        self._tell_of_no_day("rows", "row(s)", "updated", without_time)
 
     def _row(self, item: Mapping[str, Any]) -> dict[str, Any]:
         def text(name: str) -> str | None:
@@ -354,7 +358,7 @@ class _Run:
             return told
 
         at = text("updated")
-        if at is not None and at.startswith(_OVER_FOR_EVERYBODY):
+        if at is not None and at == OVER_FOR_EVERYBODY:
             # Given back, to be taken at once: that it is so is known of this moment.
             at = timestamp(min(self.now, self.until - timedelta(milliseconds=1)))
         return {
@@ -434,11 +438,8 @@ class _Run:
                 f"{len(without_time)}, such as {without_time[0]}, there is none on these days, and "
                 "they are in no day's file: an effect that nobody asked for would not be seen."
             )
-        elif without_time:
-            self.result.missing.append(
-                f"effects: {len(without_time)} have no time {time} that can be read, and are in no "
-                f"day's file; the first is of message {without_time[0]}."
-            )
+        elif time is not None:
+            self._tell_of_no_day("effects", "effect(s)", time, without_time)
 
     def _effects(self) -> None:
         if not self.stack.is_example:
@@ -468,14 +469,7 @@ class _Run:
                     files.write(day, {"Item": item})
                     number += 1
                 bar.update(number)
-        if without_time:
-            self.result.missing.append(
-                f"effects: {len(without_time)} appointment(s) have no time `booked_at` that can be "
-                f"read, and are in no day's file; the first is of message {without_time[0]}."
-            )
-
-
-_OVER_FOR_EVERYBODY = "1970-01-01T"  # `locking.rows`, of what was given back to be looked up
+        self._tell_of_no_day("effects", "appointment(s)", "booked_at", without_time)
 
 
 def _lines(file: Path) -> Iterator[bytes]:

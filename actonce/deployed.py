@@ -59,13 +59,14 @@ from locking.consumer import Consumer  # noqa: E402
 from locking.dead_letters import DeadLetterQueue  # noqa: E402
 from locking.lease import Lease  # noqa: E402
 from locking.ledger import Ledger  # noqa: E402
-from locking.rows import COMPLETE, ProcessingTable  # noqa: E402
+from locking.rows import COMPLETE, OVER_FOR_EVERYBODY, ProcessingTable  # noqa: E402
 
 __all__ = [
     "COMPLETE",
     "DEAD_LETTER",
     "FILE_NAME",
     "MAX_EFFECT_BYTES",
+    "OVER_FOR_EVERYBODY",
     "SOURCE_ATTRIBUTES",
     "SOURCE_DEDUPLICATION_ID",
     "SOURCE_GROUP_ID",

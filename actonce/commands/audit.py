@@ -1,7 +1,6 @@
 """`actonce audit`: what happened to each message, by the records that each part wrote."""
 
 import importlib
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,18 +12,12 @@ from actonce.commands.options import Json
 from actonce.errors import Failed, WrongUse
 from actonce.s3_uri import bucket_and_prefix
 from actonce.target import find_aws
+from pipeline.audit.streams import EffectsBy
 from pipeline.visible import give_up_output
 
 _DAY = "YYYY-MM-DD"
 _PAGE = "report.html"
 _MARKS = {0: ("✓", "green"), 3: ("?", "yellow"), 4: ("?", "yellow")}  # beside the sentence
-
-
-class EffectsBy(StrEnum):
-    """`pipeline.audit.job.EffectsBy`, which is there with Spark only."""
-
-    EFFECTS = "effects"
-    EXECUTIONS = "executions"
 
 
 class NotAudited(Failed):

@@ -10,7 +10,7 @@ import typer
 
 from actonce import console
 from actonce.aws import Aws, Stack
-from actonce.commands.options import Json, StackName
+from actonce.commands.options import Json, StackName, named_values
 from actonce.deployed import client_config
 from actonce.effect_check import target as targets
 from actonce.effect_check.calls import Caller
@@ -114,7 +114,7 @@ def check(
         name: None if text is None else targets.body_from(text)
         for name, text in (("rejected", rejected), ("not_performed", not_performed))
     }
-    variables = dict(_variable(one) for one in variable or ())
+    variables = named_values("--env", variable or ())
     asked = None if body is None else targets.body_from(body)
     if not yes:
         _ask(json_=json)
@@ -150,13 +150,6 @@ def _ask(*, json_: bool) -> None:
         )
     if not typer.confirm("It is performed for real, some 40 times. Go on?", err=True):
         raise typer.Exit(1)
-
-
-def _variable(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise WrongUse(f"--env {text!r}: write NAME=VALUE.")
-    return name, value
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """`actonce up`, `actonce down`, `actonce env`: the embedded AWS."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,8 @@ import typer
 
 from actonce import console
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
+from actonce.commands.options import named_values
+from actonce.demo.faults import Level
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.errors import Failed, WrongUse
@@ -23,14 +24,6 @@ Parameters = Annotated[
 ]
 
 
-class Faults(StrEnum):
-    """How many messages meet a fault in a team's effect: none, a tenth, half of them."""
-
-    NONE = "none"
-    SOME = "some"
-    MANY = "many"
-
-
 def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 0,
     parameter: Parameters = None,
@@ -41,7 +34,7 @@ def up(
         ),
     ] = None,
     faults: Annotated[
-        Faults | None,
+        Level | None,
         typer.Option(help="Around your effect, each once per message; stays until it is changed."),
     ] = None,
 ) -> None:
@@ -64,7 +57,7 @@ def up(
     paths = Paths.default() if project is None else Paths.of_project(project)
     if faults is not None and not paths.is_project:
         raise WrongUse("--faults are around an effect of yours, so they belong to --project.")
-    level = None if faults is None else faults.value if faults is not Faults.NONE else ""
+    level = None if faults is None else faults.value if faults is not Level.NONE else ""
     state, _ = lifecycle.up(
         paths,
         console.say,
@@ -112,12 +105,4 @@ def parsed_parameters(texts: list[str] | None) -> dict[str, str] | None:
     Raises:
         WrongUse: a text has no `=`.
     """
-    if texts is None:
-        return None
-    parameters = {}
-    for text in texts:
-        name, separator, value = text.partition("=")
-        if not name or not separator:
-            raise WrongUse(f"--parameter {text!r}: expected NAME=VALUE.")
-        parameters[name] = value
-    return parameters
+    return None if texts is None else named_values("--parameter", texts)

@@ -1,8 +1,11 @@
 """Options that several commands share."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+
+from actonce.errors import WrongUse
 
 StackName = Annotated[
     str,
@@ -33,3 +36,18 @@ Rate = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and end.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Each = Annotated[bool, typer.Option("--each", help="Print a line for each, however many.")]
+
+
+def named_values(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """An option's `NAME=VALUE` texts as a dictionary.
+
+    Raises:
+        WrongUse: a text has no `=`, or nothing before it.
+    """
+    values = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise WrongUse(f"{option} {text!r}: write NAME=VALUE.")
+        values[name] = value
+    return values

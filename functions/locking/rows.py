@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 IN_PROGRESS = "IN_PROGRESS"
 COMPLETE = "COMPLETE"
 
-# An attempt that is over for everybody, at once.
-_OVER = {"lock_seconds": {"N": "0"}, "updated": {"S": "1970-01-01T00:00:00.000Z"}}
+OVER_FOR_EVERYBODY = "1970-01-01T00:00:00.000Z"
+"""`updated` of an attempt that is over for everybody, at once."""
+_OVER = {"lock_seconds": {"N": "0"}, "updated": {"S": OVER_FOR_EVERYBODY}}
 
 # The clauses that conditions are made of. `status` is a reserved word in DynamoDB.
 ID_IS_NEW = "attribute_not_exists(message_id)"

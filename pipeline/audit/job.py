@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from operator import itemgetter
 from typing import Any, Final
 
@@ -60,7 +60,7 @@ from pipeline.audit.results import (
     write_json,
 )
 from pipeline.audit.sql import columns
-from pipeline.audit.streams import STREAMS
+from pipeline.audit.streams import STREAMS, EffectsBy
 from pipeline.audit.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
 from pipeline.errors import CannotAudit
 from pipeline.session import configured, spark_session
@@ -84,13 +84,6 @@ class Status(IntEnum):
     NOT_AUDITED = 2  # wrong use, nothing to audit, or it did not come to its end
     NOT_WHOLE = 3  # no alarm, but not everything could be read or judged
     ON_TRUST = 4  # neither, but somebody's word stands for effects, or for that there is no second
-
-
-class EffectsBy(StrEnum):
-    """Who tells the effects."""
-
-    EFFECTS = "effects"  # the stream, and nobody else
-    EXECUTIONS = "executions"  # where it has no file: what the executions, or rows, say of it
 
 
 @dataclass(frozen=True, slots=True)

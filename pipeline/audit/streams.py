@@ -4,7 +4,7 @@ The audit's one shuffle carries these codes instead of words: an aggregate over 
 of one over strings.
 """
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Final
 
 STREAMS: Final = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
@@ -57,6 +57,13 @@ REFUSALS: Final = (
     "ended_the_starter",
 )
 """The reasons for which the starter refuses a delivery."""
+
+
+class EffectsBy(StrEnum):
+    """Who tells the effects."""
+
+    EFFECTS = "effects"  # the stream, and nobody else
+    EXECUTIONS = "executions"  # where it has no file: what the executions, or rows, say of it
 
 
 class Code(IntEnum):

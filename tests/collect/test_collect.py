@@ -1,12 +1,11 @@
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from moto import mock_aws
 
 from actonce.aws import Aws, Stack
 from actonce.collect import Collected, Wanted, collect
@@ -23,39 +22,31 @@ Log = Callable[..., None]
 
 
 @pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """The starter's log and the Appointments table, on moto in this process."""
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+def stack(moto_aws: Aws) -> Stack:
+    """The starter's log and the Appointments table."""
     outputs = {
         "ProcessMessageArn": "arn:aws:states:us-east-1:123456789012:stateMachine:none",
         "StarterLogGroupName": LOG_GROUP,
         "AppointmentsTableName": "appointments",
     }
-    with mock_aws():
-        stack = Stack(Aws(), "actonce", outputs)
-        stack.logs.create_log_group(logGroupName=LOG_GROUP)
-        stack.logs.create_log_group(logGroupName=f"{LOG_GROUP}-of-another-stack")
-        stack.logs.put_retention_policy(
-            logGroupName=f"{LOG_GROUP}-of-another-stack", retentionInDays=1
-        )
-        stack.logs.create_log_stream(logGroupName=LOG_GROUP, logStreamName=LOG_STREAM)
-        stack.dynamodb.create_table(
-            TableName="appointments",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[
-                {"AttributeName": "message_id", "AttributeType": "S"},
-                {"AttributeName": "appointment_id", "AttributeType": "S"},
-            ],
-            KeySchema=[
-                {"AttributeName": "message_id", "KeyType": "HASH"},
-                {"AttributeName": "appointment_id", "KeyType": "RANGE"},
-            ],
-        )
-        yield stack
+    stack = Stack(moto_aws, "actonce", outputs)
+    stack.logs.create_log_group(logGroupName=LOG_GROUP)
+    stack.logs.create_log_group(logGroupName=f"{LOG_GROUP}-of-another-stack")
+    stack.logs.put_retention_policy(logGroupName=f"{LOG_GROUP}-of-another-stack", retentionInDays=1)
+    stack.logs.create_log_stream(logGroupName=LOG_GROUP, logStreamName=LOG_STREAM)
+    stack.dynamodb.create_table(
+        TableName="appointments",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": "message_id", "AttributeType": "S"},
+            {"AttributeName": "appointment_id", "AttributeType": "S"},
+        ],
+        KeySchema=[
+            {"AttributeName": "message_id", "KeyType": "HASH"},
+            {"AttributeName": "appointment_id", "KeyType": "RANGE"},
+        ],
+    )
+    return stack
 
 
 @pytest.fixture

@@ -2,13 +2,11 @@
 
 import gzip
 import json
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from moto import mock_aws
 
 from actonce.aws import Aws, Stack
 from actonce.collect import Collected, Wanted, collect
@@ -24,19 +22,13 @@ TIMED = Attributes(time="sent_at")
 
 
 @pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """A stack with a function of a team's own, on moto in this process."""
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+def stack(moto_aws: Aws) -> Stack:
+    """A stack with a function of a team's own."""
     outputs = {
         "ProcessMessageArn": "arn:aws:states:us-east-1:123456789012:stateMachine:none",
         "LedgerTableName": "ledger",
     }
-    with mock_aws():
-        yield Stack(Aws(), "actonce", outputs)
+    return Stack(moto_aws, "actonce", outputs)
 
 
 def table(
@@ -186,7 +178,7 @@ def test_a_time_that_cannot_be_read_is_told(stack: Stack, tmp_path: Path) -> Non
     collected = run(stack, tmp_path, EffectsTable(stack.dynamodb, "cards", TIMED))
     assert [one["message_id"] for one in read(tmp_path)] == ["m-1"]
     (sentence,) = collected.missing
-    assert "1 have no time sent_at that can be read" in sentence
+    assert "1 effect(s) have no time `sent_at` that can be read" in sentence
     assert "m-2" in sentence
 
 
