@@ -60,6 +60,8 @@ _WARM_STARTERS = 3
 WARM_EFFECTS = 7
 _WARM_WAVE = 3  # one process, then three more with every wave
 _WARM_TRIES = 3
+
+_DYING_SECONDS = 5.0  # of what was killed
 WARM_UP_ID = "warm-up"
 
 Say = Callable[[str], None]
@@ -180,19 +182,39 @@ def down(paths: Paths) -> bool:
 
 
 def kill_functions(state: State) -> int:
-    """Kill every process of a function, as a crash of its host would; how many there were."""
+    """Kill every process of a function, as a crash of its host would; how many there were.
+
+    They are dead when it returns: a call that comes now goes to a new process.
+    """
+    killed = _of_functions(state)
+    for pid in killed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + _DYING_SECONDS
+    while killed & _of_functions(state) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return len(killed)
+
+
+def _of_functions(state: State) -> set[int]:
+    """The living processes of the functions, by their number.
+
+    Whoever entered ends with the fork that works for it, so one of the two is enough.
+    """
     listing = subprocess.run(
-        ["ps", "-ww", "-eo", "pid=,pgid=,command="], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-eo", "pid=,pgid=,stat=,command="],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
-    killed = 0
-    for line in listing.splitlines():
-        pid, group, command = line.split(maxsplit=2)
-        # Whoever entered ends with the fork that works for it, so one of the two is enough.
-        if int(group) == state.pid and "function_processes.py enter" in command:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
-                killed += 1
-    return killed
+    lines = (line.split(maxsplit=3) for line in listing.splitlines())
+    return {
+        int(pid)
+        for pid, group, status, command in lines
+        if int(group) == state.pid
+        and not status.startswith("Z")
+        and "function_processes.py enter" in command
+    }
 
 
 def _check_python() -> None:
