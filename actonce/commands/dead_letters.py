@@ -7,7 +7,7 @@ import typer
 from actonce import console, dead_letters, deciding, history
 from actonce.aws import Stack
 from actonce.commands import many, tables
-from actonce.commands.options import Json, StackName
+from actonce.commands.options import Json, StackName, check_id
 from actonce.dead_letters import REASONS, Decision
 from actonce.deciding import Decided, Deciding, Shown
 from actonce.errors import Failed, WrongUse
@@ -93,6 +93,7 @@ def show(
 
         actonce dead-letters show request-4711
     """
+    check_id(message_id)
     stack = find_stack(stack_name)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         found = [letter for letter in dead_letters.waiting(queue) if letter.is_named(message_id)]

@@ -38,6 +38,17 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Each = Annotated[bool, typer.Option("--each", help="Print a line for each, however many.")]
 
 
+def check_id(text: str) -> str:
+    """An id that was named.
+
+    Raises:
+        WrongUse: it is empty, as a shell's variable that is not set.
+    """
+    if not text:
+        raise WrongUse("An empty id names nothing: is a variable of your shell not set?")
+    return text
+
+
 def named_values(option: str, texts: Sequence[str]) -> dict[str, str]:
     """An option's `NAME=VALUE` texts as a dictionary.
 

@@ -15,7 +15,7 @@ from actonce.commands.effects_options import (
     EffectsTime,
     own_effects,
 )
-from actonce.commands.options import Json, StackName
+from actonce.commands.options import Json, StackName, check_id
 from actonce.deployed import timestamp
 from actonce.errors import Failed
 from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
@@ -50,6 +50,7 @@ def where(
 
         actonce where g-1 --effects-table gift-cards --effects-description card
     """
+    check_id(message_id)
     stack = find_stack(stack_name)
     named = Attributes(effects_key, effects_time, tuple(effects_description or ()), effects_id)
     own = own_effects(stack, effects_table, effects_file, named)
