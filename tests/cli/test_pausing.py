@@ -143,7 +143,7 @@ def test_a_paused_stack_that_a_deployment_lets_go_on_says_so_and_is_paused_again
     stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=True, BatchSize=5)
 
     assert status(stack, NOW).as_json()["fed_all_the_same"] is True
-    monkeypatch.setattr(pausing_command, "find_stack", lambda _: stack)
+    monkeypatch.setattr(pausing_command, "find_stack", lambda *_, **__: stack)
     monkeypatch.setattr(console, "out", SafeConsole())
     monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
     pausing_command.status()
