@@ -26,6 +26,8 @@ TEMPLATE = {
         "RequestsQueueUrl": {"Value": {"Ref": "RequestsQueue"}},
         "UnstartedQueueUrl": {"Value": {"Ref": "OtherQueue"}},
         "DeadLetterQueueUrl": {"Value": {"Ref": "OtherQueue"}},
+        "StarterFunctionName": {"Value": "starter"},
+        "AlarmTopicArn": {"Value": "arn:aws:sns:us-east-1:123456789012:alarms"},
         "ActOnceVersion": {"Value": "1.0.0"},
     },
 }
@@ -36,6 +38,7 @@ def run(
     folder: Path,
     *,
     answers: bytes | None,
+    after: bytes = b"",
 ) -> tuple[list[dict[str, Any]], str]:
     """Run commands in a session of their own.
 
@@ -43,6 +46,7 @@ def run(
         commands: arguments of each.
         folder: their home and current folder.
         answers: what somebody types at their terminal; None: they have none.
+        after: what they wait to see before.
 
     Returns:
         How each ended, and what came to the terminal, or else to standard error.
@@ -60,6 +64,7 @@ def run(
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
         "COLUMNS": "200",
+        "TERM": "xterm",
     }
     if answers is None:
         ended = subprocess.run(
@@ -75,20 +80,27 @@ def run(
         )
         told = ended.stderr
     else:
-        told = _at_a_terminal(arguments, folder, environment, answers)
+        told = _at_a_terminal(arguments, folder, environment, answers, after)
     return [json.loads(line) for line in ends.read_text().splitlines()], told
 
 
 def _at_a_terminal(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], answers: bytes
+    arguments: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    answers: bytes,
+    after: bytes,
 ) -> str:
     ours, theirs = pty.openpty()
     chunks: list[bytes] = []
+    waiting = [answers]
 
     def read() -> None:
         try:
             while chunk := os.read(ours, 65_536):
                 chunks.append(chunk)
+                if waiting and after in b"".join(chunks):
+                    os.write(ours, waiting.pop())
         except OSError:  # Linux: the other end is closed
             return
 
@@ -105,8 +117,9 @@ def _at_a_terminal(
         preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no threads
     ) as process:
         os.close(theirs)
+        if not after:
+            os.write(ours, waiting.pop())  # the terminal keeps it until it is read
         reader.start()
-        os.write(ours, answers)  # the terminal keeps it until it is read
         process.wait(timeout=120)
     reader.join(timeout=30)
     os.close(ours)
