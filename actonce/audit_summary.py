@@ -2,53 +2,77 @@
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
 from actonce.errors import Failed, WrongUse
 from actonce.s3_uri import bucket_and_prefix
 from actonce.target import find_aws
+from actonce.whereabouts import Chosen
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 _NAME: Final = "summary.json"
+_NOT_CHOSEN: Final = Chosen()
 
 
-def read_summary(results: str) -> dict[str, Any]:
+def read_summary(results: str, at: Chosen = _NOT_CHOSEN) -> dict[str, Any]:
     """The summary of an audit.
 
     Args:
         results: the audit's results, a folder or `s3://bucket/prefix/`.
+        at: where the bucket is.
 
     Raises:
         WrongUse: there is none.
         Failed: there is one that cannot be read.
     """
-    text = _from_bucket(results) if "://" in results else _from_folder(Path(results))
-    if text is None:
+    if "://" in results:
+        summary = of_bucket(find_aws(at).client("s3"), results)
+    else:
+        summary = of_folder(Path(results))
+    if summary is None:
         raise WrongUse(f"{results} holds no {_NAME}: name the folder that an audit wrote.")
-    try:
-        summary = json.loads(text)
-    except ValueError as error:
-        raise Failed(f"{_NAME} of {results} is no JSON ({error}): run the audit again.") from error
-    if not isinstance(summary, dict):
-        raise Failed(f"{_NAME} of {results} is no summary: run the audit again.")
     return summary
 
 
-def _from_folder(folder: Path) -> bytes | None:
+def of_folder(folder: Path) -> dict[str, Any] | None:
+    """The summary of an audit in a folder; None: there is none.
+
+    Raises:
+        Failed: there is one that cannot be read.
+    """
     try:
-        return (folder / _NAME).read_bytes()
+        text = (folder / _NAME).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    return _parsed(text, str(folder))
 
 
-def _from_bucket(uri: str) -> bytes | None:
+def of_bucket(s3: "S3Client", uri: str) -> dict[str, Any] | None:
+    """The summary of an audit below `s3://bucket/prefix/`; None: there is none.
+
+    Raises:
+        WrongUse: the URI names no bucket.
+        Failed: there is one that cannot be read.
+    """
     bucket, prefix = bucket_and_prefix(uri)
     try:
-        answer = find_aws().client("s3").get_object(Bucket=bucket, Key=prefix + _NAME)
+        answer = s3.get_object(Bucket=bucket, Key=prefix + _NAME)
     except ClientError as error:
         if error.response["Error"]["Code"] in {"NoSuchKey", "NoSuchBucket"}:
             return None
         raise
-    content: bytes = answer["Body"].read()
-    return content
+    return _parsed(answer["Body"].read(), uri)
+
+
+def _parsed(text: bytes, where: str) -> dict[str, Any]:
+    try:
+        summary = json.loads(text)
+    except ValueError as error:
+        raise Failed(f"{_NAME} of {where} is no JSON ({error}): run the audit again.") from error
+    if not isinstance(summary, dict):
+        raise Failed(f"{_NAME} of {where} is no summary: run the audit again.")
+    return summary

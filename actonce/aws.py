@@ -1,11 +1,22 @@
 """How this command reaches AWS: the usual variables, or the embedded AWS."""
 
+import functools
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    NoRegionError,
+    PartialCredentialsError,
+    ProfileNotFound,
+)
 
 from actonce.errors import Failed
 from actonce.stacks import find_all, find_one
@@ -19,7 +30,6 @@ if TYPE_CHECKING:
 
 EMBEDDED_REGION = "us-east-1"
 EMBEDDED_CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
-
 _CLIENT_CONFIG = Config(
     connect_timeout=5,
     read_timeout=60,
@@ -27,17 +37,52 @@ _CLIENT_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 5},
 )
 
+# To be told who asks is worth little waiting: STS cannot be reached from every network.
+_CALLER_CONFIG = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 1})
+
+_NO_REGION = (
+    "No Region is set: say --region, or set AWS_REGION. For the embedded AWS run actonce up first."
+)
+_NO_CREDENTIALS = (
+    "No credentials of AWS were found ({error}): say --profile, or set the usual variables. For "
+    "the embedded AWS run actonce up first."
+)
+_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+
+
+def embedded_variables(endpoint_url: str) -> dict[str, str]:
+    """The usual variables that point at the embedded AWS which listens there."""
+    return EMBEDDED_CREDENTIALS | {
+        "AWS_ENDPOINT_URL": endpoint_url,
+        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+        "AWS_REGION": EMBEDDED_REGION,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as AWS knows them: the account's number, and an ARN."""
+
+    account: str
+    arn: str
+
 
 @dataclass(slots=True)
 class Aws:
     """Makes clients, one per service.
 
     Args:
-        endpoint_url: of the embedded AWS; None for what the usual variables say.
+        endpoint_url: of the embedded AWS, whose keys and Region are used whatever the variables
+            say; None for what the usual variables say.
+        profile: whose credentials; None for what the usual variables say.
+        region: None for what the usual variables and files say.
     """
 
     endpoint_url: str | None = None
+    profile: str | None = None
+    region: str | None = None
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
+    _callers: list[Caller | None] = field(default_factory=list, repr=False)
 
     def client(self, service: str) -> Any:
         """The client of a service.
@@ -46,13 +91,10 @@ class Aws:
             Failed: no Region or credentials are set.
         """
         if service not in self._clients:
-            try:
-                self._clients[service] = self._make(service)
-            except BotoCoreError as error:
-                raise Failed(f"AWS cannot be reached: {error}") from error
+            self._clients[service] = self.fresh(service)
         return self._clients[service]
 
-    def fresh(self, service: str, config: Config) -> Any:
+    def fresh(self, service: str, config: Config = _CLIENT_CONFIG) -> Any:
         """A client of its own, for who wants other time-outs, or no call made twice.
 
         Raises:
@@ -60,20 +102,80 @@ class Aws:
         """
         try:
             return self._make(service, config)
+        except NoRegionError as error:
+            raise Failed(_NO_REGION) from error
+        except ProfileNotFound as error:
+            raise Failed(f"{error}: see aws configure list-profiles.") from error
         except BotoCoreError as error:
             raise Failed(f"AWS cannot be reached: {error}") from error
 
-    def _make(self, service: str, config: Config = _CLIENT_CONFIG) -> Any:
-        if self.endpoint_url is None:
-            return boto3.client(service, config=config)  # type: ignore[call-overload]
-        return boto3.client(  # type: ignore[call-overload]
-            service,
-            endpoint_url=self.endpoint_url,
-            region_name=EMBEDDED_REGION,
-            aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-            config=config,
-        )
+    @property
+    def region_name(self) -> str:
+        """The Region in which it works.
+
+        Raises:
+            Failed: none is set.
+        """
+        return str(self.client("cloudformation").meta.region_name)
+
+    def caller(self) -> Caller | None:
+        """Who asks; None: that cannot be known. It is asked once.
+
+        Raises:
+            Failed: there are no credentials, without which nothing else can be asked either.
+        """
+        if not self._callers:
+            self._callers.append(self._caller())
+        return self._callers[0]
+
+    def _caller(self) -> Caller | None:
+        try:
+            answer = self.fresh("sts", _CALLER_CONFIG).get_caller_identity()
+        except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
+            raise Failed(_NO_CREDENTIALS.format(error=str(error).rstrip("."))) from error
+        except (ClientError, BotoCoreError):
+            return None
+        return Caller(answer["Account"], answer["Arn"])
+
+    def name_to_others(self, variables: MutableMapping[str, str]) -> None:
+        """Change an environment so that what runs with it reaches the same by the usual variables.
+
+        For code that makes clients of its own; what needs no variable leaves them as they are.
+        """
+        if self.endpoint_url is not None:
+            variables.update(embedded_variables(self.endpoint_url))
+            return
+        if self.profile is not None:
+            for name in _KEYS:  # they would stand in front of it
+                variables.pop(name, None)
+            variables["AWS_PROFILE"] = self.profile
+        if self.region is not None:
+            variables.update(AWS_DEFAULT_REGION=self.region, AWS_REGION=self.region)
+
+    def _make(self, service: str, config: Config) -> Any:
+        if self.endpoint_url is not None:
+            return _without_profile().client(  # type: ignore[call-overload]
+                service,
+                endpoint_url=self.endpoint_url,
+                region_name=EMBEDDED_REGION,
+                aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
+                aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+                config=config,
+            )
+        make = boto3.client if self.profile is None else _of_profile(self.profile).client
+        return make(service, region_name=self.region, config=config)  # type: ignore[call-overload]
+
+
+@functools.cache
+def _without_profile() -> boto3.Session:
+    """For the embedded AWS, which a profile that is named and not there must not stop."""
+    nothing = {"profile": (None, None, None, None)}
+    return boto3.Session(botocore_session=botocore.session.Session(session_vars=nothing))
+
+
+@functools.cache
+def _of_profile(name: str) -> boto3.Session:
+    return boto3.Session(profile_name=name)
 
 
 @dataclass(frozen=True, slots=True)

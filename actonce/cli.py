@@ -130,7 +130,8 @@ COMMANDS = {
     ),
     "resume": Listed("pausing:resume", "Take messages again."),
     "status": Listed(
-        "pausing:status", "Show whether the stack takes messages, and how many wait where."
+        "status:status",
+        "Show how the stack is: paused or not, what waits where, which alarms are on.",
     ),
     "doctor": Listed(
         "doctor:doctor",

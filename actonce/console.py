@@ -6,6 +6,7 @@ Whatever is printed here was written by others in part. Rich reads no markup, na
 links in it, and `SafeConsole` shows as codes what a terminal would obey or nobody would see.
 """
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -108,6 +109,23 @@ def ask(question: str) -> bool:
     """Ask a person; True only for a yes."""
     err.print(f"{question} [y/N] ", end="")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def ask_at_terminal(question: str) -> bool | None:
+    """Ask whoever sits at the terminal, also where input and output are files or pipes.
+
+    Returns:
+        True only for a yes; None: there is no terminal, as in a job of cron's.
+    """
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        os.write(terminal, f"{visible(question)} [y/N] ".encode())
+        return os.read(terminal, 100).strip().lower() in (b"y", b"yes")
+    finally:
+        os.close(terminal)
 
 
 class Bar(Protocol):

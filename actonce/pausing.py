@@ -46,6 +46,11 @@ class Pause:
     by: str
     note: str
 
+    @property
+    def told(self) -> str:
+        """For a person."""
+        return f"{self.since} by {self.by}" + (f": {self.note}" if self.note else "")
+
     def as_json(self) -> dict[str, str]:
         """For machines."""
         return {"since": self.since, "by": self.by, "note": self.note}

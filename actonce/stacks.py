@@ -78,7 +78,7 @@ def find_all(cloudformation: "CloudFormationClient", named: str) -> list[Found]:
         if error.response["Error"]["Code"] == "ValidationError":
             raise Failed(
                 f"There is no stack named {named!r} here. Deploy it (sam deploy, or actonce "
-                "up), or name another with --stack-name."
+                "up), or name another with --stack-name, or another place with --aws or --embedded."
             ) from error
         raise Failed(f"CloudFormation: {error}") from error
     except BotoCoreError as error:

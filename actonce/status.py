@@ -1,16 +1,26 @@
-"""How a stack is: whether it takes messages, and what waits where."""
+"""How a stack is: whether it takes messages, what waits where, and what is wrong with it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from actonce import audit_summary
 from actonce.aws import Stack
+from actonce.deployed import timestamp
+from actonce.errors import Failed
 from actonce.pausing import Feed, Pause, feeds, find_pause
 
+T = TypeVar("T")
+
 _LOOK_BACK = timedelta(minutes=10)
+
+MOST_COUNTED = 1000
+"""As many open executions are counted: one page of Step Functions' list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +51,75 @@ class Depth:
 
 
 @dataclass(frozen=True, slots=True)
+class Open:
+    """Executions that have not ended; `more` than those that were counted."""
+
+    count: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An alarm that is on: its name, and since when (UTC)."""
+
+    name: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The last audit: the days that it judged, when it was made, its sentence and exit status."""
+
+    first: str
+    last: str
+    generated_at: str
+    sentence: str
+    exit_status: int
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "from": self.first,
+            "to": self.last,
+            "generated_at": self.generated_at,
+            "sentence": self.sentence,
+            "exit_status": self.exit_status,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """A stack's.
 
     Attributes:
         stack: its name.
+        account: its number.
+        region: its name.
+        embedded_at: where the embedded AWS listens; None: it is not there.
+        version: of the release that it was deployed from; None: it does not say it.
+        strategy: the parameter Strategy; None: it does not say it.
         pause: None where it is not paused.
         feeds: what its queue feeds.
         queues: by `requests`, `unstarted` and `dead_letters`.
+        open: None where there are no executions, or they could not be seen.
+        alarms: that are on; None: they could not be seen.
+        audited: None: there is none at hand, or it could not be seen.
+        not_seen: why not, by `open_executions`, `alarms` and `last_audit`.
     """
 
     stack: str
+    account: str
+    region: str
+    embedded_at: str | None
+    version: str | None
+    strategy: str | None
     pause: Pause | None
     feeds: tuple[Feed, ...]
     queues: Mapping[str, Depth]
+    open: Open | None
+    alarms: tuple[Alarm, ...] | None
+    audited: Audited | None
+    not_seen: Mapping[str, str]
 
     @property
     def is_fed_all_the_same(self) -> bool:
@@ -68,26 +133,122 @@ class Status:
         """For machines; fields may be added."""
         return {
             "stack": self.stack,
+            "account": self.account,
+            "region": self.region,
+            "embedded_at": self.embedded_at,
+            "version": self.version,
+            "strategy": self.strategy,
             "paused": self.pause.as_json() if self.pause else None,
             "fed_all_the_same": self.is_fed_all_the_same,
             "feeds": [{"function": one.function, "state": one.state} for one in self.feeds],
             "queues": {name: depth.as_json() for name, depth in self.queues.items()},
+            "open_executions": None
+            if self.open is None
+            else {"count": self.open.count, "more": self.open.more},
+            "alarms": None
+            if self.alarms is None
+            else [{"name": one.name, "since": timestamp(one.since)} for one in self.alarms],
+            "last_audit": self.audited.as_json() if self.audited else None,
+            "not_seen": dict(self.not_seen),
         }
 
 
-def status(stack: Stack, now: datetime) -> Status:
-    """Look at the stack; it receives nothing, so it hides no message from anybody."""
+def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status:
+    """Look at the stack; it receives nothing, so it hides no message from anybody.
+
+    Args:
+        stack: to look at.
+        now: the time.
+        own_audit: the folder of an audit's results that are of this stack; None: what its daily
+            audit left counts.
+
+    Raises:
+        ClientError: queues, or what they feed, may not be looked at.
+    """
     queues = {
         "requests": stack.requests_queue,
         "unstarted": stack.unstarted_queue,
         "dead_letters": stack.dead_letter_queue,
     }
+    for service in ("sqs", "lambda", "stepfunctions", "cloudwatch", "s3"):
+        stack.aws.client(service)  # made here: clients may be shared by threads, not made by them
+    not_seen: dict[str, str] = {}
+    with ThreadPoolExecutor(8, thread_name_prefix="status") as threads:
+        depths = {name: threads.submit(_depth, stack, url, now) for name, url in queues.items()}
+        pause = threads.submit(find_pause, stack.sqs, stack.requests_queue)
+        fed = threads.submit(feeds, stack)
+        opened = threads.submit(_seen, not_seen, "open_executions", lambda: _open(stack))
+        alarms = threads.submit(_seen, not_seen, "alarms", lambda: _alarms(stack))
+        audited = threads.submit(_seen, not_seen, "last_audit", lambda: _audited(stack, own_audit))
+    _, _, _, region, account, *_ = stack.state_machine.split(":")
     return Status(
         stack=stack.called,
-        pause=find_pause(stack.sqs, stack.requests_queue),
-        feeds=tuple(feeds(stack)),
-        queues={name: _depth(stack, url, now) for name, url in queues.items()},
+        account=account,
+        region=region,
+        embedded_at=stack.aws.endpoint_url,
+        version=stack.version,
+        strategy=stack.outputs.get("Strategy"),
+        pause=pause.result(),
+        feeds=tuple(fed.result()),
+        queues={name: depth.result() for name, depth in depths.items()},
+        open=opened.result(),
+        alarms=alarms.result(),
+        audited=audited.result(),
+        not_seen=not_seen,
     )
+
+
+def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> T | None:
+    """What a look found; where it is not allowed, or fails, why."""
+    try:
+        return look()
+    except (ClientError, BotoCoreError, Failed) as error:
+        not_seen[name] = str(error)
+        return None
+
+
+def _open(stack: Stack) -> Open | None:
+    """Rows of a ledger or a lease are not counted: that would read their whole table."""
+    if stack.ledger_table is not None:
+        return None
+    answer = stack.stepfunctions.list_executions(
+        stateMachineArn=stack.state_machine, statusFilter="RUNNING", maxResults=MOST_COUNTED
+    )
+    return Open(len(answer["executions"]), bool(answer.get("nextToken")))
+
+
+def _alarms(stack: Stack) -> tuple[Alarm, ...]:
+    """The alarms that tell the stack's topic, and are on."""
+    topic = stack.outputs["AlarmTopicArn"]
+    pages = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
+    found = [
+        Alarm(one["AlarmName"], one["StateUpdatedTimestamp"].astimezone(UTC))
+        for page in pages.paginate(
+            ActionPrefix=topic,
+            StateValue="ALARM",
+            AlarmTypes=["MetricAlarm", "CompositeAlarm"],
+        )
+        for one in (*page.get("MetricAlarms", []), *page.get("CompositeAlarms", []))
+        # Asked for above, as far as whoever answers can tell; a prefix has more than one.
+        if topic in one["AlarmActions"] and one["StateValue"] == "ALARM"
+    ]
+    return tuple(sorted(found, key=lambda one: one.since))
+
+
+def _audited(stack: Stack, own: Path | None) -> Audited | None:
+    """The last audit, where its summary is at hand."""
+    bucket = stack.outputs.get("AuditBucketName")
+    if own is not None:
+        told = audit_summary.of_folder(own)
+    elif bucket is not None:
+        told = audit_summary.of_bucket(stack.aws.client("s3"), f"s3://{bucket}/audit/")
+    else:
+        told = None
+    if told is None:
+        return None
+    texts = (told.get(name) for name in ("from", "to", "generated_at", "sentence"))
+    first, last, generated_at, sentence = (str(text or "") for text in texts)
+    return Audited(first, last, generated_at, sentence, int(told.get("exit_status", 2)))
 
 
 def _depth(stack: Stack, queue_url: str, now: datetime) -> Depth:

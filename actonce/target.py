@@ -1,43 +1,112 @@
-"""Which stack a command talks to."""
+"""Which stack a command talks to, and where; a person is told in one line, and asked if need be."""
 
 import os
+from pathlib import Path
 
-from actonce import console
+from actonce import console, samconfig
 from actonce.aws import Aws, Stack
+from actonce.consent import Consents, consent
 from actonce.embedded.paths import Paths
-from actonce.embedded.running import running
+from actonce.embedded.running import read_state, running
+from actonce.errors import Failed, WrongUse
 from actonce.sources import version
 from actonce.versions import misfit
+from actonce.whereabouts import Chosen, Embedded, Place, decide, line, stack_name
 
-_AWS_IS_NAMED_BY = ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_ACCESS_KEY_ID")
-
-
-def find_aws() -> Aws:
-    """AWS, or the embedded AWS.
-
-    Where the usual variables name an account or an endpoint, they decide. Where they do not and
-    the embedded AWS of this project is up (`Paths.default`), it is meant; the person is told so.
-    """
-    if not any(os.environ.get(name) for name in _AWS_IS_NAMED_BY):
-        state = running(Paths.default())
-        if state is not None:
-            console.say(f"On the embedded AWS at {state.endpoint_url}")
-            return Aws(state.endpoint_url)
-    return Aws()
+_NOT_CHOSEN = Chosen()
 
 
-def find_stack(stack_name: str, *, warn: bool = True) -> Stack:
-    """The named stack, where `find_aws` looks; or the one that is nested in it.
+def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
+    """AWS, or the embedded AWS: see `whereabouts.decide`. The person is told which.
 
     Args:
-        stack_name: as the person names it.
+        chosen: what the person said.
+        changes: whether something is changed there; on AWS the person is asked then, once in a
+            terminal's session.
+
+    Raises:
+        Failed: it cannot be reached, or the person said no.
+        WrongUse: somebody has to be asked, and there is nobody.
+    """
+    place = _place(chosen)
+    aws = _aws(place)
+    _tell(aws, place, None, asks=changes and not chosen.yes)
+    return aws
+
+
+def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False, warn: bool = True) -> Stack:
+    """The stack that is meant, where `find_aws` looks; or the one that is nested in it.
+
+    Args:
+        chosen: what the person said.
+        changes: see `find_aws`.
         warn: whether the person is told if its version does not fit.
 
     Raises:
-        Failed: there is no such stack.
+        Failed: there is no such stack, or see `find_aws`.
+        WrongUse: see there.
     """
-    stack = Stack.find(find_aws(), stack_name)
+    place = _place(chosen)
+    name = stack_name(chosen, place, os.environ, lambda: samconfig.stack_name(_here()))
+    aws = _aws(place)
+    _tell(aws, place, name, asks=changes and not chosen.yes)
+    stack = Stack.find(aws, name)
     told = misfit(stack.called, stack.version, version()) if warn else None
     if told is not None:
         console.say_warning(told)
     return stack
+
+
+def _place(chosen: Chosen) -> Place:
+    paths = Paths.default()
+    embedded = None
+    if chosen.embedded is not False and read_state(paths) is not None:
+        state = running(paths)
+        embedded = Embedded(paths.home, state.endpoint_url if state is not None else None)
+    return decide(chosen, os.environ, embedded)
+
+
+def _aws(place: Place) -> Aws:
+    # Another endpoint is one of the usual variables, which boto3 reads by itself.
+    return Aws(place.endpoint_url if place.is_embedded else None, place.profile, place.region)
+
+
+def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> None:
+    """Say where it works; ask, where something is to be changed on AWS."""
+    if not place.is_aws:
+        console.say(line(place, name, None, None))
+        return
+    region = aws.region_name  # without one nothing is found: so said first
+    caller = aws.caller()
+    account = caller.account if caller is not None else None
+    told = line(place, name, account, region)
+    console.say(told)
+    if asks:
+        _ask(told, account, region, name)
+
+
+def _ask(told: str, account: str | None, region: str, name: str | None) -> None:
+    key = consent(account, region, name or "") if account is not None else None
+    consents = Consents.of_user(os.environ)
+    if key is not None and consents.has(key):
+        return
+    seen = "" if console.err.is_terminal else f"{told}. "
+    answer = console.ask_at_terminal(
+        f"{seen}This changes something there. Go on? It is asked once in this terminal."
+    )
+    if answer is None:
+        raise WrongUse(
+            f"{told}: this changes something there, and nobody can be asked here. Say --yes; or "
+            "--embedded for the embedded AWS."
+        )
+    if not answer:
+        raise Failed("Nothing was done.")
+    if key is not None:
+        consents.remember(key)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # it was removed under the shell
+        return Path("/")

@@ -8,10 +8,11 @@ import typer
 
 from actonce import audit_package, console
 from actonce.audit_summary import read_summary
-from actonce.commands.options import Json
+from actonce.commands.options import Json, of_aws
 from actonce.errors import Failed, WrongUse
 from actonce.s3_uri import bucket_and_prefix
 from actonce.target import find_aws
+from actonce.whereabouts import Chosen
 from pipeline.audit.streams import EffectsBy
 from pipeline.visible import give_up_output
 
@@ -158,6 +159,7 @@ def _print(summary: dict[str, Any], page: str) -> None:
     console.out.print(page, style="dim", markup=False)
 
 
+@of_aws()
 def page(
     results: Annotated[
         str,
@@ -166,6 +168,8 @@ def page(
     to: Annotated[
         Path, typer.Option(metavar="FILE", help="Where to put the page.", dir_okay=False)
     ] = Path(_PAGE),
+    *,
+    at: Chosen,
 ) -> None:
     """Draw the page of an audit that ran elsewhere, such as the night's on EMR Serverless.
 
@@ -178,7 +182,7 @@ def page(
 
         actonce audit page records/audit/ --to page.html
     """
-    summary = read_summary(results)
+    summary = read_summary(results, at)
     try:
         importlib.import_module("actonce.report").write(summary, to)
     except ValueError as error:
@@ -189,10 +193,13 @@ def page(
     console.out.print(str(to), style="dim", markup=False)
 
 
+@of_aws(asks=True)
 def package(
     to: Annotated[
         str, typer.Option(metavar="DIR", help="Where to put it: a folder, or s3://bucket/prefix/.")
     ] = "audit-package",
+    *,
+    at: Chosen,
     json: Json = False,
 ) -> None:
     """Pack the audit for spark-submit, such as EMR Serverless' (release emr-spark-8.0.0).
@@ -211,7 +218,7 @@ def package(
     files = audit_package.pack()
     if "://" in to:
         bucket, prefix = bucket_and_prefix(to)
-        audit_package.upload(files, find_aws().client("s3"), bucket, prefix)
+        audit_package.upload(files, find_aws(at, changes=True).client("s3"), bucket, prefix)
         root = f"s3://{bucket}/{prefix}"
     else:
         audit_package.write(files, Path(to))

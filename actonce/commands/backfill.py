@@ -1,5 +1,6 @@
 """`actonce backfill`: a historical archive's messages, each sent once."""
 
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from actonce import console
-from actonce.aws import EMBEDDED_CREDENTIALS, Aws, Stack
-from actonce.commands.options import Json, StackName
+from actonce.aws import EMBEDDED_CREDENTIALS, Stack
+from actonce.commands.options import Json, of_a_stack
 from actonce.deployed import Delivery, Message
 from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
-from actonce.target import find_stack
+from actonce.target import find_aws, find_stack
+from actonce.whereabouts import Chosen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _CHECKED_MESSAGES = 100
 
 
+@of_a_stack(asks=True)
 def backfill(
     archive: Annotated[
         Path,
@@ -64,7 +67,8 @@ def backfill(
     retry_for: Annotated[
         float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
     ] = 60.0,
-    stack_name: StackName = "actonce",
+    *,
+    at: Chosen,
     json: Json = False,
 ) -> None:
     """Send each distinct message of an archive once; go on where it was killed.
@@ -96,8 +100,8 @@ def backfill(
 
     started = time.monotonic()
     folder = work or archive.absolute().with_name(f"{archive.absolute().name}.backfill")
-    stack = None if dry_run or queue_url else find_stack(stack_name)
-    queue = None if dry_run else _queue(stack, queue_url)
+    stack = None if dry_run or queue_url else find_stack(at, changes=True)
+    queue = None if dry_run else _queue(stack, queue_url, at)
     problems: list[str] = []
     try:
         selection = Selection.of_options(message_id, content, leave_out)
@@ -124,13 +128,14 @@ def backfill(
     _judge(summary, folder, dry_run=dry_run)
 
 
-def _queue(stack: Stack | None, queue_url: str | None) -> "Queue":
+def _queue(stack: Stack | None, queue_url: str | None, at: Chosen) -> "Queue":
     from pipeline.backfill.send import Queue  # noqa: PLC0415 - as above
 
-    aws = Aws() if stack is None else stack.aws
+    aws = find_aws(at, changes=True) if stack is None else stack.aws
     url = queue_url or (stack.requests_queue if stack else "")
     if url.endswith(".fifo"):
         raise WrongUse(f"{url} is a FIFO queue; a backfill sends to standard queues only.")
+    aws.name_to_others(os.environ)  # for Spark's tasks, which send
     meta = aws.client("sqs").meta
     embedded = (
         EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],

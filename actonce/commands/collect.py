@@ -19,16 +19,18 @@ from actonce.commands.effects_options import (
     EffectsTime,
     own_effects,
 )
-from actonce.commands.options import Json, StackName
+from actonce.commands.options import Json, of_a_stack
 from actonce.errors import Failed, WrongUse
 from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.target import find_stack
+from actonce.whereabouts import Chosen
 
 MAX_DAYS = 366
 
 _RELATIVE = {"today": 0, "yesterday": 1}
 
 
+@of_a_stack()
 def collect(
     to: Annotated[
         Path, typer.Option("--to", metavar="DIR", help="The records' folder: DIR/STREAM/dt=DAY/.")
@@ -54,7 +56,8 @@ def collect(
     effects_key: EffectsKey = DEFAULT_KEY,
     effects_time: EffectsTime = None,
     effects_id: EffectsId = DEFAULT_ID,
-    stack_name: StackName = "actonce",
+    *,
+    at: Chosen,
     json: Json = False,
 ) -> None:
     """Write a day's records as each part of the stack has them, for actonce audit.
@@ -78,7 +81,7 @@ def collect(
         retry_for=retry_for,
     )
     named = Attributes(effects_key, effects_time, (), effects_id)
-    stack = find_stack(stack_name)
+    stack = find_stack(at)
     source = own_effects(stack, effects_table, effects_file, named)
     try:
         collected = collect_streams(stack, replace(wanted, effects=source))

@@ -7,12 +7,13 @@ import typer
 from actonce import console, dead_letters, deciding, history
 from actonce.aws import Stack
 from actonce.commands import many, tables
-from actonce.commands.options import Json, StackName, check_id
+from actonce.commands.options import Json, check_id, of_a_stack
 from actonce.dead_letters import REASONS, Decision
 from actonce.deciding import Decided, Deciding, Shown
 from actonce.errors import Failed, WrongUse
 from actonce.queue_peek import QueueReader
 from actonce.target import find_stack
+from actonce.whereabouts import Chosen
 
 app = typer.Typer(
     help="Look at messages that wait for a decision, and decide.\n\n"
@@ -44,8 +45,9 @@ _asked_to_decide = many.asked_how(_KINDS, Match, acts=True, paced=True)
 
 
 @app.command("list")
+@of_a_stack()
 @many.asked_how(_KINDS, Match)
-def list_(*, how: many.Many, stack_name: StackName = "actonce") -> None:
+def list_(*, how: many.Many, at: Chosen) -> None:
     """List the messages that wait for a decision, the longest waiting first.
 
     Where there are many it tells how many of which kind; --each lists them all.
@@ -57,7 +59,7 @@ def list_(*, how: many.Many, stack_name: StackName = "actonce") -> None:
         actonce dead-letters list --reason not_performed --before 2h --each
     """
     many.check_reason(how.narrowing.kind.get("reason"), REASONS)
-    shown = _look(find_stack(stack_name), how)
+    shown = _look(find_stack(at), how)
     letters = shown.letters
     if how.json:
         found = [letter.as_json() for letter in letters]
@@ -82,9 +84,11 @@ def list_(*, how: many.Many, stack_name: StackName = "actonce") -> None:
 
 
 @app.command()
+@of_a_stack()
 def show(
     message_id: MessageId,
-    stack_name: StackName = "actonce",
+    *,
+    at: Chosen,
     json: Json = False,
 ) -> None:
     """Show one dead letter whole, with its message.
@@ -94,7 +98,7 @@ def show(
         actonce dead-letters show request-4711
     """
     check_id(message_id)
-    stack = find_stack(stack_name)
+    stack = find_stack(at)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         found = [letter for letter in dead_letters.waiting(queue) if letter.is_named(message_id)]
     if not found:
@@ -121,13 +125,14 @@ def show(
 
 
 @app.command()
+@of_a_stack()
 @_asked_to_decide
 def retry(
     *,
     message_id: OneOrAll = None,
     how: many.Many,
     note: Note = "",
-    stack_name: StackName = "actonce",
+    at: Chosen,
 ) -> None:
     """Have the effect tried again; where the outcome is unknown it is looked up first.
 
@@ -143,17 +148,18 @@ def retry(
 
         actonce dead-letters retry --all --reason not_performed --rate 20
     """
-    _decide(message_id, "retry", note, stack_name, how)
+    _decide(message_id, "retry", note, at, how)
 
 
 @app.command()
+@of_a_stack()
 @_asked_to_decide
 def resolve(
     *,
     message_id: OneOrAll = None,
     note: Note,
     how: many.Many,
-    stack_name: StackName = "actonce",
+    at: Chosen,
 ) -> None:
     """Declare it done: the effect happened, or was made to happen by hand.
 
@@ -165,17 +171,18 @@ def resolve(
 
         actonce dead-letters resolve --all --match 'practice-7' --note 'booked by telephone'
     """
-    _decide(message_id, "resolve", note, stack_name, how)
+    _decide(message_id, "resolve", note, at, how)
 
 
 @app.command()
+@of_a_stack()
 @_asked_to_decide
 def reject(
     *,
     message_id: OneOrAll = None,
     note: Note,
     how: many.Many,
-    stack_name: StackName = "actonce",
+    at: Chosen,
 ) -> None:
     """Declare that it shall not be done; its execution fails.
 
@@ -187,21 +194,21 @@ def reject(
 
         actonce dead-letters reject --all --error Rejected --before 3d --note 'out of time'
     """
-    _decide(message_id, "reject", note, stack_name, how)
+    _decide(message_id, "reject", note, at, how)
 
 
 def _decide(
     message_id: str | None,
     decision: Decision,
     note: str,
-    stack_name: str,
+    at: Chosen,
     how: many.Many,
 ) -> None:
     how.check(message_id)
     many.check_reason(how.narrowing.kind.get("reason"), REASONS)
     if decision != "retry" and not note.strip():
         raise WrongUse("An empty note is none: say why, for whoever reads the history.")
-    stack = find_stack(stack_name)
+    stack = find_stack(how.allowing(at), changes=not how.every)
     if message_id is not None:
         _decide_one(stack, message_id, decision, note, json=how.json)
     else:

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 import typer
 
 from actonce import console
-from actonce.commands.options import Json, StackName
+from actonce.commands.options import Json, of_a_stack
 from actonce.doctor.findings import CHECKS, Examined, Hazard, examine
 from actonce.doctor.looking import look
 from actonce.target import find_stack
+from actonce.whereabouts import Chosen
 
 _TOLD = {
     Hazard.TWICE: "CAN ACT TWICE",
@@ -18,7 +19,8 @@ _TOLD = {
 }
 
 
-def doctor(stack_name: StackName = "actonce", json: Json = False) -> None:
+@of_a_stack()
+def doctor(*, at: Chosen, json: Json = False) -> None:
     """Compare what is deployed with what the stack assumes, and say what to do about it.
 
     Time-outs, queues, concurrency, permissions, alarms, versions. It changes nothing and calls no
@@ -29,7 +31,7 @@ def doctor(stack_name: StackName = "actonce", json: Json = False) -> None:
 
         actonce doctor --stack-name shop
     """
-    examined = examine(look(find_stack(stack_name, warn=False), datetime.now(UTC)))
+    examined = examine(look(find_stack(at, warn=False), datetime.now(UTC)))
     if json:
         console.print_json(_as_json(examined))
     else:

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from actonce import console
-from actonce.aws import Aws, Stack
 from actonce.commands.options import Json, StackName, named_values
 from actonce.deployed import client_config
 from actonce.effect_check import target as targets
@@ -20,6 +19,8 @@ from actonce.effect_check.processes import Processes
 from actonce.embedded.paths import Paths
 from actonce.embedded.running import State, running
 from actonce.errors import WrongUse
+from actonce.target import find_stack
+from actonce.whereabouts import Chosen
 
 app = typer.Typer(
     help="Try the contract on your own effect, and tell what it does not keep.\n\n"
@@ -91,7 +92,7 @@ def check(
         typer.Option("--own-account", help="Let it reach AWS as your variables say."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    stack_name: StackName = "actonce",
+    stack_name: StackName = None,
     json: Json = False,
 ) -> None:
     """Try the contract of docs/your-own-effect.md on your effect, and tell what it does not keep.
@@ -157,7 +158,7 @@ def _caller(
     target: str | None,
     find_target: str | None,
     state: State | None,
-    stack_name: str,
+    stack_name: str | None,
     variables: dict[str, str],
     timeout: float,
     log: Path,
@@ -170,7 +171,7 @@ def _caller(
     if target is None or target.startswith("arn:"):
         if state is None:
             raise WrongUse("The embedded AWS is not up (actonce up), so name the code to try.")
-        stack = Stack.find(Aws(state.endpoint_url), stack_name)
+        stack = find_stack(Chosen(stack_name, embedded=True))
     if stack is not None and state is not None and (target is not None or not stack.is_example):
         function = target or stack.effect_function
         finds = (find_target or "") if target is not None else stack.find_function or ""

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from actonce import console
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
+from actonce.aws import Aws, Stack, embedded_variables
 from actonce.commands.options import named_values
 from actonce.demo.faults import Level
 from actonce.embedded import lifecycle
@@ -94,11 +94,7 @@ def env() -> None:
     state = lifecycle.running(Paths.default())
     if state is None:
         raise Failed("The embedded AWS is not up; actonce up brings it up.")
-    variables = EMBEDDED_CREDENTIALS | {
-        "AWS_ENDPOINT_URL": state.endpoint_url,
-        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-    }
-    for name, value in variables.items():
+    for name, value in embedded_variables(state.endpoint_url).items():
         console.out.print(f"export {name}={value}", markup=False)
 
 

@@ -1,20 +1,28 @@
 """What the commands that act on many entries have in common: look, show, ask, act, tell."""
 
-import functools
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from types import NoneType
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from actonce import console
 from actonce.choosing import Group, Narrowing, Waiting, age, grouped, read_before
 from actonce.commands import tables
-from actonce.commands.options import All, Before, DryRun, Each, Json, Limit, Rate, Yes
+from actonce.commands.options import (
+    All,
+    Before,
+    DryRun,
+    Each,
+    Json,
+    Limit,
+    Rate,
+    Yes,
+    gathered,
+)
 from actonce.errors import Failed, Interrupted, WrongUse
 from actonce.queue_peek import QueueReader
+from actonce.whereabouts import Chosen
 
 GROUPED_FROM = 50
 """As many entries are listed one by one; more by their groups."""
@@ -74,6 +82,13 @@ class Many:
             json=json,
         )
 
+    def allowing(self, at: Chosen) -> Chosen:
+        """Where it acts, with --yes if that was said.
+
+        What acts on all asks by itself, with what it would act on; nobody is asked twice.
+        """
+        return replace(at, yes=self.yes)
+
     def check(self, what: object) -> None:
         """Whether one thing is asked for.
 
@@ -114,29 +129,11 @@ def asked_how(
         options |= {"dry_run": DryRun, "yes": Yes}
     options |= {"each": Each, "json": Json}
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(command)
-        def run(**given: Any) -> None:
-            said = {name: given.pop(name) for name in options}
-            kind = {name: said.pop(name) for name in kinds}
-            command(**given, how=Many.asked_for(kind, **said))
+    def asked_for(**said: Any) -> Many:
+        kind = {name: said.pop(name) for name in kinds}
+        return Many.asked_for(kind, **said)
 
-        parameters: list[inspect.Parameter] = []
-        for own in inspect.signature(command, eval_str=True).parameters.values():
-            parameters += map(_option, options, options.values()) if own.name == "how" else [own]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
-        return run
-
-    return decorate
-
-
-def _option(name: str, annotation: Any) -> inspect.Parameter:
-    """None where it may be left unsaid, else False."""
-    default = None if NoneType in get_args(get_args(annotation)[0]) else False
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
+    return gathered("how", options, asked_for)
 
 
 def check_reason(reason: str | None, known: Sequence[str]) -> None:

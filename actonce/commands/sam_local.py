@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from actonce import console
-from actonce.aws import Aws, Stack
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.embedded.sam_local import SamLocal
 from actonce.errors import Failed
+from actonce.target import find_stack
+from actonce.whereabouts import Chosen
 
 
 def sam_local(
@@ -31,7 +32,7 @@ def sam_local(
     state = lifecycle.running(paths)
     if state is None:
         raise Failed("The embedded AWS is not up; actonce up brings it up.")
-    stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
+    stack = find_stack(Chosen(embedded=True))
     answer = SamLocal(paths, state, stack, console.say).invoke(function, event)
     console.print_json(answer.value)
     if answer.raised:

@@ -12,17 +12,19 @@ import typer
 
 from actonce import console
 from actonce.aws import Stack
-from actonce.commands.options import Json, StackName
+from actonce.commands.options import Json, of_a_stack
 from actonce.errors import Failed, WrongUse
 from actonce.fifo_sending import FifoIds, FifoSender
 from actonce.message_ids import message_reader
 from actonce.sending import Accepted, End, NotSent, Sender
 from actonce.sent_record import SentRecord
 from actonce.target import find_stack
+from actonce.whereabouts import Chosen
 
 _COUNTED_BEFORE = 64 * 1024 * 1024  # bytes; counting the lines of a larger file takes too long
 
 
+@of_a_stack(asks=True)
 def send(
     file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines, or - for the input.")],
     record: Annotated[
@@ -57,7 +59,8 @@ def send(
             "without the content in it hides a conflict for five minutes.",
         ),
     ] = None,
-    stack_name: StackName = "actonce",
+    *,
+    at: Chosen,
     json: Json = False,
 ) -> None:
     """Send each line that is not blank as one message, verbatim.
@@ -75,7 +78,7 @@ def send(
     """
     ids = _fifo_ids(fifo=fifo, group=group, dedup_id=dedup_id)
     with _opened(file) as source:
-        stack = find_stack(stack_name)
+        stack = find_stack(at, changes=True)
         sender = _sender(stack, ids, retry_for)
         stream = None
         if record is not None:

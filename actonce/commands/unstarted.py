@@ -11,13 +11,14 @@ from actonce import console, unstarted
 from actonce.aws import Stack
 from actonce.clearing import Cleared, Clearing, Discarding, Redriving, Shown, look
 from actonce.commands import many, tables
-from actonce.commands.options import Json, StackName, check_id
+from actonce.commands.options import Json, check_id, of_a_stack
 from actonce.deployed import MessageReader, timestamp
 from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
 from actonce.queue_peek import QueueReader
 from actonce.target import find_stack
 from actonce.unstarted import Unstarted
+from actonce.whereabouts import Chosen
 
 app = typer.Typer(
     help="Look at deliveries that could not be started, send them back, or take them away.\n\n"
@@ -42,8 +43,9 @@ _KINDS = {"reason": Reason}
 
 
 @app.command("list")
+@of_a_stack()
 @many.asked_how(_KINDS, Match)
-def list_(*, how: many.Many, stack_name: StackName = "actonce") -> None:
+def list_(*, how: many.Many, at: Chosen) -> None:
     """List what could not be started, the oldest first.
 
     Where there is much it tells how many of which kind; --each lists them all.
@@ -53,7 +55,7 @@ def list_(*, how: many.Many, stack_name: StackName = "actonce") -> None:
         actonce unstarted list --reason conflict
     """
     _check_reason(how)
-    stack = find_stack(stack_name)
+    stack = find_stack(at)
     shown = _look(stack, message_reader(stack), how)
     entries = shown.entries
     if how.json:
@@ -79,9 +81,11 @@ def list_(*, how: many.Many, stack_name: StackName = "actonce") -> None:
 
 
 @app.command()
+@of_a_stack()
 def show(
     message_id: Annotated[str, typer.Argument(metavar="ID", help="SQS message id or message id.")],
-    stack_name: StackName = "actonce",
+    *,
+    at: Chosen,
     json: Json = False,
 ) -> None:
     """Show what could not be started whole: its body, its producer's attributes.
@@ -91,7 +95,7 @@ def show(
         actonce unstarted show 5fea7756-0ea4-451a-a703-a558b933e274
     """
     check_id(message_id)
-    stack = find_stack(stack_name)
+    stack = find_stack(at)
     with _queue(stack) as queue:
         entries = unstarted.entries(queue, message_reader(stack))
     found = [entry for entry in entries if entry.is_named(message_id)]
@@ -110,8 +114,9 @@ def show(
 
 
 @app.command()
+@of_a_stack()
 @many.asked_how(_KINDS, Match, acts=True, paced=True)
-def redrive(*, ids: Ids = None, how: many.Many, stack_name: StackName = "actonce") -> None:
+def redrive(*, ids: Ids = None, how: many.Many, at: Chosen) -> None:
     """Send messages back to RequestsQueue as their producers sent them.
 
     What still cannot be started comes here again. A message that has an execution is suppressed.
@@ -127,7 +132,7 @@ def redrive(*, ids: Ids = None, how: many.Many, stack_name: StackName = "actonce
     """
     how.check(ids)
     _check_reason(how)
-    stack = find_stack(stack_name)
+    stack = find_stack(how.allowing(at), changes=not how.every)
     reader = message_reader(stack)
     chosen, missing = _choose(stack, reader, ids, how, "redriven")
     if chosen is None:
@@ -137,6 +142,7 @@ def redrive(*, ids: Ids = None, how: many.Many, stack_name: StackName = "actonce
 
 
 @app.command()
+@of_a_stack()
 @many.asked_how(_KINDS, Match, acts=True)
 def discard(
     *,
@@ -149,7 +155,7 @@ def discard(
             metavar="FILE", help="A new file for them; default discarded-TIME.jsonl here."
         ),
     ] = None,
-    stack_name: StackName = "actonce",
+    at: Chosen,
 ) -> None:
     """Take away what shall not be started. It is written to a file first, whole.
 
@@ -171,7 +177,7 @@ def discard(
     file = to or Path(f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl")
     if file.exists():
         raise WrongUse(f"{file} is there already; name a new file.")
-    stack = find_stack(stack_name)
+    stack = find_stack(how.allowing(at), changes=not how.every)
     reader = message_reader(stack)
     chosen, missing = _choose(stack, reader, ids, how, "discarded")
     if chosen is None:

@@ -15,15 +15,17 @@ from actonce.commands.effects_options import (
     EffectsTime,
     own_effects,
 )
-from actonce.commands.options import Json, StackName, check_id
+from actonce.commands.options import Json, check_id, of_a_stack
 from actonce.deployed import timestamp
 from actonce.errors import Failed
 from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.standing import sentence
 from actonce.story import read_story
 from actonce.target import find_stack
+from actonce.whereabouts import Chosen
 
 
+@of_a_stack()
 def where(
     message_id: Annotated[
         str, typer.Argument(metavar="MESSAGE_ID", help="The producer's id, or an execution's name.")
@@ -34,7 +36,8 @@ def where(
     effects_time: EffectsTime = None,
     effects_id: EffectsId = DEFAULT_ID,
     effects_description: EffectsDescription = None,
-    stack_name: StackName = "actonce",
+    *,
+    at: Chosen,
     json: Json = False,
 ) -> None:
     """Tell the whole story of one message, in order of time.
@@ -51,7 +54,7 @@ def where(
         actonce where g-1 --effects-table gift-cards --effects-description card
     """
     check_id(message_id)
-    stack = find_stack(stack_name)
+    stack = find_stack(at)
     named = Attributes(effects_key, effects_time, tuple(effects_description or ()), effects_id)
     own = own_effects(stack, effects_table, effects_file, named)
     story = read_story(stack, message_id, own)

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from actonce import console
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
-from actonce.commands.options import StackName
+from actonce.aws import Stack
+from actonce.commands.options import of_a_stack
 from actonce.deployed import (
     Consumer,
     DeadLetterQueue,
@@ -30,6 +30,7 @@ from actonce.errors import WrongUse
 from actonce.message_ids import DEFAULT, parameters
 from actonce.pausing import Pause, PauseWatch
 from actonce.target import find_stack
+from actonce.whereabouts import Chosen
 from actonce.worker import Worker
 
 EXAMPLE = "appointments:book_from_environment"
@@ -43,6 +44,7 @@ class Way(StrEnum):
     LEASE = "lease"
 
 
+@of_a_stack(asks=True)
 def worker(
     strategy: Annotated[Way, typer.Option(help="What to deduplicate with.")],
     queue: Annotated[
@@ -84,7 +86,8 @@ def worker(
             "[the stack's PatienceSeconds]",
         ),
     ] = None,
-    stack_name: StackName = "actonce",
+    *,
+    at: Chosen,
 ) -> None:
     """Take messages from the queue and act on each once, until SIGTERM or Ctrl-C.
 
@@ -99,10 +102,10 @@ def worker(
 
         actonce worker --strategy lease --lock-timeout 12 --effect my_effects:gift_cards
     """
-    stack = find_stack(stack_name)
+    stack = find_stack(at, changes=True)
     if stack.ledger_table is None:
         raise WrongUse(
-            f"The stack {stack_name!r} has no ledger: deploy it with Strategy={strategy.value}."
+            f"The stack {stack.called!r} has no ledger: deploy it with Strategy={strategy.value}."
         )
     values = parameters(stack)
     act_by, takes = _effect(effect, stack, float(values.get("EffectTimeoutSeconds", 15)))
@@ -183,9 +186,7 @@ def _is_of_example(stack: Stack) -> bool:
 
 def _loaded(name: str, stack: Stack) -> Callable[[], Any]:
     module_name, _, factory_name = name.partition(":")
-    if stack.aws.endpoint_url is not None:  # the usual variables, for an effect's own clients
-        own = {"AWS_ENDPOINT_URL": stack.aws.endpoint_url, "AWS_DEFAULT_REGION": EMBEDDED_REGION}
-        os.environ.update(own | EMBEDDED_CREDENTIALS)
+    stack.aws.name_to_others(os.environ)  # for an effect's own clients
     sys.path.insert(0, "")
     try:
         factory: Callable[[], Any] = getattr(importlib.import_module(module_name), factory_name)

@@ -31,13 +31,18 @@ class State:
         return f"http://127.0.0.1:{self.port}"
 
 
-def running(paths: Paths) -> State | None:
-    """The embedded AWS of this folder, if its server runs."""
+def read_state(paths: Paths) -> State | None:
+    """The embedded AWS that was brought up in this folder and not stopped, running or not."""
     try:
-        state = State(**json.loads(paths.state.read_text()))
+        return State(**json.loads(paths.state.read_text()))
     except (OSError, ValueError, TypeError):
         return None
-    return state if is_server(state.pid) and answers(state) else None
+
+
+def running(paths: Paths) -> State | None:
+    """The embedded AWS of this folder, if its server runs."""
+    state = read_state(paths)
+    return state if state is not None and is_server(state.pid) and answers(state) else None
 
 
 def answers(state: State) -> bool:

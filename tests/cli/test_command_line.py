@@ -25,6 +25,7 @@ from actonce.embedded.paths import PROJECT
 from actonce.errors import WrongUse
 from actonce.sources import version
 from actonce.target import find_stack
+from actonce.whereabouts import Chosen
 from tests.actonce_server import ACTONCE, run_actonce
 
 
@@ -159,11 +160,13 @@ def test_a_stack_of_another_version_is_worked_with_and_told_of_on_standard_error
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # not this machine's embedded AWS
     monkeypatch.setattr(Stack, "find", lambda *_: found)
     monkeypatch.setenv("COLUMNS", "300")
-    assert find_stack("orders") is found
+    assert find_stack(Chosen("orders")) is found
     out, err = capfd.readouterr()
     assert out == ""
-    assert said in err
-    assert len(err.splitlines()) == (1 if said else 0)
+    where, *more = err.splitlines()
+    assert where == "At http://127.0.0.1:9 (AWS_ENDPOINT_URL), stack orders"
+    assert said in " ".join(more)
+    assert len(more) == (1 if said else 0)
 
 
 # --------------------------------------------------------------------------- extras
@@ -275,7 +278,27 @@ def test_without_credentials_it_fails_in_one_sentence(
 def test_without_a_region_it_fails_in_one_sentence(tmp_path: Path) -> None:
     answer = run(tmp_path, "where", "m-1")
     assert answer.returncode == 1
-    assert "region" in in_one_sentence(answer)
+    told = in_one_sentence(answer)
+    assert "--region" in told
+    assert "actonce up" in told
+
+
+@pytest.mark.parametrize("arguments", NEED_A_STACK, ids=" ".join)
+def test_where_the_embedded_aws_crashed_nothing_goes_to_the_credentials_that_are_there(
+    here: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+) -> None:
+    (tmp_path / "actonce").mkdir()
+    # No process has this number: it is more than Linux and macOS give.
+    crashed = '{"pid": 4194305, "port": 9, "parameters": {}}'
+    (tmp_path / "actonce" / "embedded.json").write_text(crashed)
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_PROFILE": "prod"}
+    answer = here(*arguments, AWS_DEFAULT_REGION="us-east-1", **keys)
+    assert answer.returncode == 1
+    told = in_one_sentence(answer)
+    assert f"{tmp_path / 'actonce'} was up and does not answer any more: actonce up" in told
+    assert "--aws" in told
 
 
 def test_a_file_that_is_missing_is_wrong_use(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ Run = Callable[..., tuple[int, str, str]]
 def run(ledger: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command in this process; its exit status, output and errors."""
     for command in (dead_letters_command, unstarted_command):
-        monkeypatch.setattr(command, "find_stack", lambda _: ledger)
+        monkeypatch.setattr(command, "find_stack", lambda *_, **__: ledger)
     monkeypatch.setattr(unstarted_command, "message_reader", lambda _: MessageReader())
 
     def run_it(*arguments: str) -> tuple[int, str, str]:

@@ -14,13 +14,15 @@ from botocore.stub import Stubber
 
 from actonce import console
 from actonce.aws import Stack
-from actonce.commands import pausing as pausing_command
+from actonce.commands import status as status_command
 from actonce.console import SafeConsole
 from actonce.pausing import Pause, PauseWatch, find_pause, pause, resume
 from actonce.status import status
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 BY = "arn:aws:iam::123456789012:user/somebody"
+
+ALARM_TOPIC = "arn:aws:sns:us-east-1:123456789012:alarms"
 
 Fed = Callable[[str], Stack]
 
@@ -53,7 +55,9 @@ def fed(moto_stack: Stack) -> Fed:
             Code={"ZipFile": packed.getvalue()},
         )
         stack = Stack(
-            moto_stack.aws, "actonce", moto_stack.outputs | {"StarterFunctionName": "starter"}
+            moto_stack.aws,
+            "actonce",
+            moto_stack.outputs | {"StarterFunctionName": "starter", "AlarmTopicArn": ALARM_TOPIC},
         )
         arn = stack.sqs.get_queue_attributes(
             QueueUrl=stack.requests_queue, AttributeNames=["QueueArn"]
@@ -143,59 +147,16 @@ def test_a_paused_stack_that_a_deployment_lets_go_on_says_so_and_is_paused_again
     stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=True, BatchSize=5)
 
     assert status(stack, NOW).as_json()["fed_all_the_same"] is True
-    monkeypatch.setattr(pausing_command, "find_stack", lambda _: stack)
+    monkeypatch.setattr(status_command, "find_stack", lambda *_, **__: stack)
     monkeypatch.setattr(console, "out", SafeConsole())
     monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
-    pausing_command.status()
+    status_command.status()
     assert "taken all the same" in " ".join(capsys.readouterr().err.split())
 
     pause(stack, by=BY, note="", now=NOW)
 
     assert state_of(stack) == "Disabled"
     assert not status(stack, NOW).is_fed_all_the_same
-
-
-def test_status_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
-    stack = fed("function")
-    for number in range(3):
-        stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=str(number))
-    stack.sqs.receive_message(QueueUrl=stack.dead_letter_queue)
-    stack.aws.client("cloudwatch").put_metric_data(
-        Namespace="AWS/SQS",
-        MetricData=[
-            {
-                "MetricName": "ApproximateAgeOfOldestMessage",
-                "Dimensions": [{"Name": "QueueName", "Value": "DeadLetterQueue"}],
-                "Timestamp": NOW - timedelta(minutes=minutes),
-                "Value": value,
-            }
-            for minutes, value in ((3, 50.0), (2, 110.0))
-        ],
-    )
-
-    found = status(stack, NOW).as_json()
-
-    empty = {"waiting": 0, "in_flight": 0, "delayed": 0, "oldest_seconds": None}
-    assert found == {
-        "stack": "actonce",
-        "paused": None,
-        "fed_all_the_same": False,
-        "feeds": [{"function": "starter", "state": "Enabled"}],
-        "queues": {
-            "requests": empty,
-            "unstarted": empty,
-            "dead_letters": {"waiting": 2, "in_flight": 1, "delayed": 0, "oldest_seconds": 110},
-        },
-    }
-
-
-def test_without_leave_to_ask_cloudwatch_no_age_is_told(fed: Fed) -> None:
-    stack = fed("function")
-    stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="a")
-    with Stubber(stack.aws.client("cloudwatch")) as answers:
-        answers.add_client_error("get_metric_statistics", "AccessDenied")
-
-        assert status(stack, NOW).queues["dead_letters"].oldest_seconds is None
 
 
 class Watched:

@@ -303,7 +303,7 @@ def on_a_terminal(*arguments: str) -> str:
 def hostile_stack(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
     """A dead letter and an unstarted delivery, hostile in all that a producer writes."""
     for module in (dead_letters, unstarted, where):
-        monkeypatch.setattr(module, "find_stack", lambda _: moto_stack)
+        monkeypatch.setattr(module, "find_stack", lambda *_, **__: moto_stack)
     monkeypatch.setattr(unstarted, "message_reader", _reader)
     letter = {
         "message_id": HOSTILE_SENT,
@@ -404,7 +404,7 @@ def story(message_id: str) -> Story:
 
 @pytest.mark.parametrize("json_", [(), ("--json",)], ids=["table", "json"])
 def test_where_tells_codes(monkeypatch: pytest.MonkeyPatch, json_: tuple[str, ...]) -> None:
-    monkeypatch.setattr(where, "find_stack", lambda _: None)
+    monkeypatch.setattr(where, "find_stack", lambda *_, **__: None)
     monkeypatch.setattr(where, "read_story", lambda _, message_id, _own: story(message_id))
 
     got = without_own(on_a_terminal("where", HOSTILE, *json_))

@@ -63,7 +63,7 @@ def test_in_front_of_a_function_of_ones_own_that_is_called_and_not_the_example(
         assert takes == (15 if calls else 0)
 
     # It may be at work for its own time besides, and a ledger has to leave it that.
-    monkeypatch.setattr(worker_command, "find_stack", lambda _: foreign)
+    monkeypatch.setattr(worker_command, "find_stack", lambda *_, **__: foreign)
     monkeypatch.setattr(worker_command, "parameters", lambda _: {"EffectTimeoutSeconds": "45"})
     with pytest.raises(WrongUse, match="65 s, a function's own time-out included"):
         worker_command.worker(worker_command.Way.LEDGER, stack_name="shop")

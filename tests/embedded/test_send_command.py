@@ -93,10 +93,13 @@ def test_a_place_for_ids_that_cannot_be_understood_is_wrong_use(
         state, "send", "-", "--record", str(tmp_path), "--message-id-from", "body:[", input_text=""
     )
     assert answer.returncode == 2
-    assert len(answer.stderr.splitlines()) == 1
+    where, sentence = answer.stderr.splitlines()
+    assert where == f"At {state.endpoint_url} (AWS_ENDPOINT_URL), stack actonce"
+    assert sentence.startswith("actonce: ")
 
 
 def test_a_stack_that_is_not_there_is_named(state: State) -> None:
     answer = run(state, "where", "m-1", "--stack-name", "another")
     assert answer.returncode == 1
-    assert answer.stderr.startswith("actonce: There is no stack named 'another' here.")
+    assert answer.stderr.splitlines()[0].endswith("stack another")
+    assert "\nactonce: There is no stack named 'another' here." in answer.stderr

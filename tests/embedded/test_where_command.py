@@ -1,10 +1,13 @@
 import json
+import os
 import uuid
 from collections.abc import Callable
 from typing import Any
 
 from actonce.aws import Stack
 from actonce.embedded.lifecycle import State
+from actonce.embedded.paths import Paths
+from tests.actonce_server import run_actonce
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 
@@ -125,6 +128,23 @@ def test_a_dead_letter_and_its_decision_are_told(
     assert stay["decision"]["decided_by"].startswith("arn:aws:")
     assert story["execution"]["outcome"] == "resolved"
     assert "decided: resolve" in {moment["what"] for moment in story["timeline"]}
+
+
+def test_the_embedded_aws_of_the_folder_is_meant_whatever_profile_and_region_are_set(
+    embedded_paths: Paths, state: State
+) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "ACTONCE_DIR": str(embedded_paths.home),
+        "ACTONCE_STACK_NAME": "of-another-place",
+        "AWS_PROFILE": "not-there",
+        "AWS_REGION": "eu-west-1",
+    }
+    answer = run_actonce(("status", "--json"), environment)
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["stack"] == "actonce"
+    assert answer.stderr == f"On the embedded AWS at {state.endpoint_url}, stack actonce\n"
 
 
 def test_an_unknown_message_is_said_to_be_unknown(state: State, message_id: str) -> None:

@@ -1,0 +1,182 @@
+"""`actonce status`."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from time import sleep
+from typing import Annotated
+
+import typer
+
+from actonce import console
+from actonce.aws import Stack
+from actonce.choosing import age
+from actonce.commands import tables
+from actonce.commands.options import Json, of_a_stack
+from actonce.embedded.paths import Paths
+from actonce.message_ids import parameters
+from actonce.status import Depth, Status
+from actonce.status import status as status_of
+from actonce.target import find_stack
+from actonce.whereabouts import Chosen
+
+
+@of_a_stack()
+def status(
+    *,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again, until Ctrl-C.")] = False,
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="Between two looks of --watch.")
+    ] = 5.0,
+    at: Chosen,
+    json: Json = False,
+) -> None:
+    """Show how the stack is: paused or not, what waits where, which alarms are on.
+
+    It receives no message, so it hides none from others; why a dead letter waits is told by actonce
+    dead-letters list. With --watch it is drawn anew on a terminal; elsewhere each look is a line.
+
+    Examples:
+
+        actonce status
+
+        actonce status --watch
+
+        actonce status --json
+    """
+    stack = find_stack(at)
+    fed_by_workers = parameters(stack).get("QueueFeeds", "function") == "worker"
+
+    def look() -> Status:
+        return status_of(stack, datetime.now(UTC), _own_audit(stack))
+
+    def show(found: Status) -> None:
+        if json:
+            console.print_json(found.as_json())
+        else:
+            _show(found, datetime.now(UTC), fed_by_workers=fed_by_workers)
+
+    if not watch:
+        show(look())
+    elif json:
+        _again_and_again(look, show, interval)
+    elif console.out.is_terminal and not console.out.is_dumb_terminal:
+        with console.out.screen():  # what was on the terminal comes back
+
+            def draw(found: Status) -> None:
+                console.out.clear()
+                show(found)
+
+            _again_and_again(look, draw, interval)
+    else:
+        _again_and_again(look, lambda found: console.out.print(_line(found)), interval)
+
+
+def _again_and_again(
+    look: Callable[[], Status], show: Callable[[Status], None], interval: float
+) -> None:
+    try:
+        while True:
+            show(look())
+            console.out.file.flush()
+            sleep(interval)
+    except KeyboardInterrupt:  # it ends in no other way, and there is nothing to go on with
+        raise typer.Exit(130) from None
+
+
+def _own_audit(stack: Stack) -> Path | None:
+    """Where the demo's audit is, if it is of what runs now."""
+    paths = Paths.default()
+    if stack.aws.endpoint_url is None:
+        return None
+    results = paths.records / "audit"
+    try:
+        is_of_now = (results / "summary.json").stat().st_mtime > paths.state.stat().st_mtime
+    except OSError:
+        return None
+    return results if is_of_now else None
+
+
+def _show(found: Status, now: datetime, *, fed_by_workers: bool) -> None:
+    told = [f"{one.function} ({one.state})" for one in found.feeds]
+    if fed_by_workers:
+        told = ["workers on hosts"]
+    fields = {
+        "Account": found.account,
+        "Region": found.region,
+        "Stack": found.stack,
+        "Version": found.version,
+        "Strategy": found.strategy,
+        "Paused": f"since {found.pause.told}" if found.pause else "no",
+        "Queue feeds": ", ".join(told) or "nothing",
+        "Open": _open(found),
+        "Alarms": _alarms(found, now),
+        "Last audit": _audited(found),
+    }
+    tables.print_fields(fields)
+    if found.is_fed_all_the_same:
+        console.err.print(
+            "It says that it is paused, and messages are taken all the same: a deployment, or "
+            "somebody, has enabled what its queue feeds. actonce pause pauses it again, actonce "
+            "resume lets it go on."
+        )
+    console.out.print()
+    rows = [
+        (
+            name.replace("_", " "),
+            str(depth.waiting),
+            str(depth.in_flight),
+            str(depth.delayed),
+            "" if depth.oldest_seconds is None else f"{depth.oldest_seconds} s",
+            _tells[name] if depth.waiting + depth.in_flight and name in _tells else "",
+        )
+        for name, depth in found.queues.items()
+    ]
+    tables.print_rows(("Queue", "Waiting", "In flight", "Delayed", "Oldest", "See"), rows)
+
+
+_tells = {"unstarted": "actonce unstarted list", "dead_letters": "actonce dead-letters list"}
+
+
+def _open(found: Status) -> str:
+    if found.open is None:
+        return _not_seen(found, "open_executions", "rows: actonce list")
+    number = f"{'more than ' if found.open.more else ''}{found.open.count:,}"
+    return f"{number} execution{'' if number == '1' else 's'}"
+
+
+def _alarms(found: Status, now: datetime) -> str:
+    if found.alarms is None:
+        return _not_seen(found, "alarms", "")
+    told = [f"{one.name} (for {age(one.since, now)})" for one in found.alarms]
+    return ", ".join(told) or "none is on"
+
+
+def _audited(found: Status) -> str:
+    if found.audited is None:
+        return _not_seen(found, "last_audit", "none at hand: actonce collect, actonce audit")
+    one = found.audited
+    days = one.first if one.first == one.last else f"{one.first} to {one.last}"
+    return f"{days}: {one.sentence}" if days else one.sentence
+
+
+def _not_seen(found: Status, name: str, otherwise: str) -> str:
+    why = found.not_seen.get(name)
+    return otherwise if why is None else f"cannot be seen: {why}"
+
+
+def _line(found: Status) -> str:
+    """The same in one line, for a log."""
+    told = [_depth(name.replace("_", " "), depth) for name, depth in found.queues.items()]
+    if found.open is not None:
+        told.append(_open(found))
+    told.append("paused" if found.pause else "not paused")
+    if found.alarms:
+        told.append(f"alarms: {', '.join(one.name for one in found.alarms)}")
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}  {', '.join(told)}"
+
+
+def _depth(name: str, depth: Depth) -> str:
+    oldest = "" if depth.oldest_seconds is None else f" (oldest {depth.oldest_seconds} s)"
+    in_flight = f" and {depth.in_flight} in flight" if depth.in_flight else ""
+    return f"{name} {depth.waiting}{in_flight}{oldest}"

@@ -1,0 +1,283 @@
+"""What `actonce status` says of a stack, on moto in this process."""
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
+
+from actonce import console
+from actonce.aws import Aws, Stack
+from actonce.commands import status as command
+from actonce.console import SafeConsole
+from actonce.pausing import pause
+from actonce.status import MOST_COUNTED, Open, status
+from tests.cli import on_moto
+from tests.cli.test_pausing import ALARM_TOPIC, BY, NOW, Fed, fed
+
+__all__ = ["fed"]
+
+EMPTY = {"waiting": 0, "in_flight": 0, "delayed": 0, "oldest_seconds": None}
+
+
+def state_machine(stack: Stack, executions: int = 0) -> Stack:
+    """The stack with a state machine, and executions that wait."""
+    wait = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 900, "End": True}}}
+    arn = stack.stepfunctions.create_state_machine(
+        name="process",
+        definition=json.dumps(wait),
+        roleArn="arn:aws:iam::123456789012:role/starter",
+    )["stateMachineArn"]
+    for number in range(executions):
+        stack.stepfunctions.start_execution(stateMachineArn=arn, name=f"e-{number}")
+    return Stack(stack.aws, "actonce", stack.outputs | {"ProcessMessageArn": arn})
+
+
+def alarm(stack: Stack, name: str, state: str, action: str = ALARM_TOPIC) -> None:
+    client = stack.aws.client("cloudwatch")
+    client.put_metric_alarm(
+        AlarmName=name,
+        MetricName="m",
+        Namespace="n",
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=1,
+        ComparisonOperator="GreaterThanThreshold",
+        AlarmActions=[action],
+    )
+    client.set_alarm_state(AlarmName=name, StateValue=state, StateReason="a test")
+
+
+def forbid(stack: Stack, service: str) -> None:
+    """Every call of that service is refused from now on."""
+
+    def refuse(model: Any, **_: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, model.name)
+
+    stack.aws.client(service).meta.events.register("before-call", refuse)
+
+
+def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
+    stack = state_machine(fed("function"), executions=2)
+    for number in range(3):
+        stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=str(number))
+    stack.sqs.receive_message(QueueUrl=stack.dead_letter_queue)
+    stack.aws.client("cloudwatch").put_metric_data(
+        Namespace="AWS/SQS",
+        MetricData=[
+            {
+                "MetricName": "ApproximateAgeOfOldestMessage",
+                "Dimensions": [{"Name": "QueueName", "Value": "DeadLetterQueue"}],
+                "Timestamp": NOW - timedelta(minutes=minutes),
+                "Value": value,
+            }
+            for minutes, value in ((3, 50.0), (2, 110.0))
+        ],
+    )
+
+    found = status(stack, NOW).as_json()
+
+    assert found == {
+        "stack": "actonce",
+        "account": "123456789012",
+        "region": "us-east-1",
+        "embedded_at": None,
+        "version": None,
+        "strategy": None,
+        "paused": None,
+        "fed_all_the_same": False,
+        "feeds": [{"function": "starter", "state": "Enabled"}],
+        "queues": {
+            "requests": EMPTY,
+            "unstarted": EMPTY,
+            "dead_letters": {"waiting": 2, "in_flight": 1, "delayed": 0, "oldest_seconds": 110},
+        },
+        "open_executions": {"count": 2, "more": False},
+        "alarms": [],
+        "last_audit": None,
+        "not_seen": {},
+    }
+
+
+def test_the_alarms_that_are_on_and_tell_the_stacks_topic_are_named(fed: Fed) -> None:
+    stack = state_machine(fed("function"))
+    alarm(stack, "on", "ALARM")
+    alarm(stack, "off", "OK")
+    alarm(stack, "another-stacks", "ALARM", action="arn:aws:sns:us-east-1:123456789012:others")
+
+    (found,) = status(stack, NOW).alarms or ()
+
+    assert found.name == "on"
+
+
+def test_what_may_not_be_seen_is_said_and_the_rest_told(fed: Fed) -> None:
+    stack = fed("function")
+    stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="a")
+    forbid(stack, "cloudwatch")
+    forbid(stack, "stepfunctions")
+
+    found = status(stack, NOW)
+
+    assert (found.queues["dead_letters"].waiting, found.open, found.alarms) == (1, None, None)
+    assert found.queues["dead_letters"].oldest_seconds is None
+    assert "AccessDenied" in found.not_seen["open_executions"]
+    assert "AccessDenied" in found.not_seen["alarms"]
+
+
+def test_more_open_executions_than_a_page_has_are_not_counted(fed: Fed) -> None:
+    stack = fed("function")
+    one = {
+        "executionArn": "a",
+        "stateMachineArn": stack.state_machine,
+        "name": "n",
+        "status": "RUNNING",
+        "startDate": NOW,
+    }
+    with Stubber(stack.stepfunctions) as answers:
+        page = {"executions": [one] * MOST_COUNTED, "nextToken": "more"}
+        answers.add_response("list_executions", page)
+        assert status(stack, NOW).open == Open(MOST_COUNTED, more=True)
+
+
+def test_of_a_ledger_no_executions_are_counted(fed: Fed) -> None:
+    stack = fed("function")
+    ledger = Stack(stack.aws, "actonce", stack.outputs | {"LedgerTableName": "rows"})
+    found = status(ledger, NOW)
+    assert (found.open, found.not_seen) == (None, {})
+
+
+SUMMARY = {
+    "from": "2026-01-30",
+    "to": "2026-01-30",
+    "generated_at": "2026-01-31T03:10:00.000Z",
+    "sentence": "All 5 messages are accounted for, and none was acted on twice.",
+    "exit_status": 0,
+    "alarms": [],
+}
+
+
+def test_the_last_audit_is_the_nights_or_the_one_at_hand(fed: Fed, tmp_path: Path) -> None:
+    stack = state_machine(fed("function"))
+    s3 = stack.aws.client("s3")
+    s3.create_bucket(Bucket="audit-bucket")
+    audited = Stack(stack.aws, "actonce", stack.outputs | {"AuditBucketName": "audit-bucket"})
+    assert status(audited, NOW).audited is None
+
+    s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=json.dumps(SUMMARY))
+    found = status(audited, NOW).audited
+    assert found is not None
+    assert found.as_json() == {name: SUMMARY[name] for name in SUMMARY if name != "alarms"}
+
+    (tmp_path / "summary.json").write_text(json.dumps(SUMMARY | {"sentence": "Another."}))
+    own = status(audited, NOW, tmp_path).audited
+    assert own is not None
+    assert own.sentence == "Another."
+
+    s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=b"{")
+    assert "is no JSON" in status(audited, NOW).not_seen["last_audit"]
+
+
+def test_an_audit_of_what_ran_before_is_not_the_last_one(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ACTONCE_DIR", str(tmp_path))
+    embedded = Stack(Aws("http://127.0.0.1:9"), "actonce", {})
+    assert command._own_audit(embedded) is None
+    results = tmp_path / "records" / "audit"
+    results.mkdir(parents=True)
+    summary, state = results / "summary.json", tmp_path / "embedded.json"
+    for file, at in ((summary, 1_800_000_020), (state, 1_800_000_010)):
+        file.write_text("{}")
+        os.utime(file, (at, at))
+    assert command._own_audit(embedded) == results
+    assert command._own_audit(moto_stack) is None, "on AWS it is not of this stack"
+    os.utime(state, (1_800_000_030, 1_800_000_030))
+    assert command._own_audit(embedded) is None
+
+
+# --------------------------------------------------------------------------- as it is shown
+
+
+class Ended(Exception):
+    """In place of Ctrl-C."""
+
+
+def watched(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **how: bool
+) -> str:
+    """What --watch prints where there is no terminal, in two looks."""
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody="{}")
+        if len(looks) == 2:
+            raise Ended
+
+    monkeypatch.setattr(command, "find_stack", lambda *_, **__: stack)
+    monkeypatch.setattr(command, "sleep", sleep)
+    monkeypatch.setattr(console, "out", SafeConsole())
+    with pytest.raises(Ended):
+        command.status(watch=True, interval=7.0, **how)
+    assert looks == [7.0, 7.0]
+    return capsys.readouterr().out
+
+
+def test_where_there_is_no_terminal_each_look_is_a_line(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = state_machine(fed("function"))
+    alarm(stack, "UnstartedMessagesAlarm", "ALARM")
+    pause(stack, by=BY, note="", now=NOW)
+
+    first, second = watched(stack, monkeypatch, capsys).splitlines()
+
+    end = "dead letters 0, 0 executions, paused, alarms: UnstartedMessagesAlarm"
+    assert first.endswith(f"  requests 0, unstarted 0, {end}")
+    assert second.endswith(f"  requests 0, unstarted 1, {end}")
+
+
+def test_for_machines_each_look_is_an_object(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = watched(state_machine(fed("function")), monkeypatch, capsys, json=True)
+    waiting = [json.loads(line)["queues"]["unstarted"]["waiting"] for line in told.splitlines()]
+    assert waiting == [0, 1]
+
+
+def test_at_a_terminal_it_is_drawn_anew_until_ctrl_c_and_leaves_nothing(tmp_path: Path) -> None:
+    watch = ("status", "--watch", "--interval", "1", "--region", "us-east-1")
+    ends, told = on_moto.run([watch], tmp_path, answers=b"\x03", after=b"dead letters")
+
+    assert [one["status"] for one in ends] == [130]
+    enter, leave = "\x1b[?1049h", "\x1b[?1049l"
+    where, shown = told.split(enter)
+    assert "On AWS: account 123456789012" in where
+    assert "Queue feeds" in shown
+    assert "Traceback" not in told
+    assert shown.rpartition(leave)[2].strip() in ("", "\x1b[?25h")
+
+
+def test_a_person_is_told_where_it_is_what_is_wrong_and_where_to_look(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = state_machine(fed("worker"), executions=1)
+    alarm(stack, "DeadLettersWaitingAlarm", "ALARM")
+    stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="{}")
+    monkeypatch.setattr(command, "find_stack", lambda *_, **__: stack)
+    monkeypatch.setattr(console, "out", SafeConsole())
+
+    command.status()
+
+    told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert told[:3] == ["Account 123456789012", "Region us-east-1", "Stack actonce"]
+    assert "Queue feeds workers on hosts" in told
+    assert "Open 1 execution" in told
+    assert any(line.startswith("Alarms DeadLettersWaitingAlarm (for ") for line in told)
+    assert "Last audit none at hand: actonce collect, actonce audit" in told
+    assert told[-1] == "dead letters 1 0 0 actonce dead-letters list"
