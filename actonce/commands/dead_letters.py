@@ -10,6 +10,7 @@ from actonce.commands import many, tables
 from actonce.commands.options import Json, StackName, check_id
 from actonce.dead_letters import REASONS, Decision
 from actonce.deciding import Decided, Deciding, Shown
+from actonce.error_names import in_words
 from actonce.errors import Failed, WrongUse
 from actonce.queue_peek import QueueReader
 from actonce.target import find_stack
@@ -75,7 +76,7 @@ def list_(*, how: many.Many, stack_name: StackName = "actonce") -> None:
         many.print_groups(letters)
     else:
         rows = [
-            (one.message_id, one.reason, str(one.rounds), one.posted_at, one.error)
+            (one.message_id, one.reason, str(one.rounds), one.posted_at, in_words(one.error))
             for one in letters
         ]
         tables.print_rows(("ID", "Reason", "Rounds", "Since", "Error"), rows)
@@ -113,7 +114,8 @@ def show(
         console.print_json(whole)
         return
     fields = {name: value for name, value in whole.items() if name != "message"}
-    tables.print_fields(fields | {"cause": history.short_cause(letter.cause, 1000)})
+    told = {"error": in_words(letter.error), "cause": history.short_cause(letter.cause, 1000)}
+    tables.print_fields(fields | told)
     if message is None:
         console.out.print("The message was too large to be posted: it is the execution's input.")
     else:
@@ -197,9 +199,10 @@ def _decide(
     stack_name: str,
     how: many.Many,
 ) -> None:
+    note = note.strip()
     how.check(message_id)
     many.check_reason(how.narrowing.kind.get("reason"), REASONS)
-    if decision != "retry" and not note.strip():
+    if decision != "retry" and not note:
         raise WrongUse("An empty note is none: say why, for whoever reads the history.")
     stack = find_stack(stack_name)
     if message_id is not None:

@@ -13,6 +13,7 @@ from actonce import console
 from actonce.choosing import Group, Narrowing, Waiting, age, grouped, read_before
 from actonce.commands import tables
 from actonce.commands.options import All, Before, DryRun, Each, Json, Limit, Rate, Yes
+from actonce.error_names import in_words, name_of
 from actonce.errors import Failed, Interrupted, WrongUse
 from actonce.queue_peek import QueueReader
 
@@ -62,6 +63,8 @@ class Many:
             WrongUse: `before` is no time.
         """
         narrowed = {name: value for name, value in kind.items() if value is not None}
+        if "error" in narrowed:
+            narrowed["error"] = name_of(narrowed["error"])  # as the list shows it, or as it is
         at = read_before(before, datetime.now(UTC)) if before else None
         return cls(
             narrowing=Narrowing(narrowed, at, match, limit),
@@ -172,7 +175,7 @@ def print_groups(entries: Sequence[Waiting]) -> None:
     rows = [
         (
             str(group.count),
-            *(_short(value) for value in group.kind.values()),
+            *(_short(in_words(value)) for value in group.kind.values()),
             age(group.oldest, now),
             age(group.newest, now),
             _short(group.example),
