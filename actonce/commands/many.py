@@ -23,7 +23,7 @@ GROUPED_FROM = 50
 MOST_GROUPS = 25
 """As many groups are shown; the others are counted."""
 
-_SHORT = 60  # characters of what others wrote, in a table
+_SHORT = 60  # characters of what others wrote, in a table; ids are whole
 _BAR_FROM = 100  # entries; fewer are read and done before a bar is seen
 
 T = TypeVar("T")
@@ -178,7 +178,7 @@ def print_groups(entries: Sequence[Waiting]) -> None:
             *(_short(in_words(value)) for value in group.kind.values()),
             age(group.oldest, now),
             age(group.newest, now),
-            _short(group.example),
+            group.example,
         )
         for group in groups[:MOST_GROUPS]
     ]
