@@ -58,9 +58,11 @@ class Step:
 
     Attributes:
         state: the state it happened in; empty for the execution as a whole.
-        what: `started`, `entered`, `attempt`, `error`, `decision`, `ended`, `redriven`.
-        detail: `attempt`: number; `error`: error, cause; `decision`: decision, note and who made it
-            when; `ended`: status and, as far as there are, outcome, error, cause.
+        what: `started`, `entered`, `attempt`, `error`, `looked_up`, `decision`, `ended`,
+            `redriven`.
+        detail: `attempt`: number; `error`: error, cause; `looked_up`: performed, as the effect said
+            it; `decision`: decision, note and who made it when; `ended`: status and, as far as
+            there are, outcome, error, cause.
     """
 
     at: datetime
@@ -71,6 +73,10 @@ class Step:
     def as_json(self) -> dict[str, Any]:
         """For machines."""
         return {"at": timestamp(self.at), "state": self.state, "what": self.what, **self.detail}
+
+
+FIND_EFFECT = "FindEffect"
+"""The state that looks the effect up."""
 
 
 def find_execution(stack: Stack, name: str, arn: str | None = None) -> Execution | None:
@@ -128,8 +134,8 @@ def steps(events: Sequence[Event]) -> list[Step]:
                 found.append(Step(at, state, "attempt", {"number": attempts}))
         elif kind == "TaskSucceeded":
             answer = json_object(detail.get("output"))
-        elif kind.endswith("StateExited") and state == DEAD_LETTER:
-            found.append(Step(at, state, "decision", decision_of(detail, answer)))
+        elif kind.endswith("StateExited"):
+            found += _left(at, state, detail, answer)
         elif "error" in detail or kind.endswith(("Failed", "TimedOut")):
             found.append(Step(at, state, "error", _error(detail)))
     return found
@@ -147,6 +153,18 @@ def short_cause(cause: str | None, length: int = 200) -> str:
     text = str(json_object(text).get("errorMessage") or text)
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def _left(
+    at: datetime, state: str, detail: Mapping[str, Any], answer: dict[str, Any]
+) -> list[Step]:
+    """What a state that was left has brought."""
+    if state == DEAD_LETTER:
+        return [Step(at, state, "decision", decision_of(detail, answer))]
+    output = json_object(detail.get("output")) if state == FIND_EFFECT else {}
+    if "performed" in output:  # without it, it could not be asked
+        return [Step(at, state, "looked_up", {"performed": output["performed"]})]
+    return []
 
 
 def _whole(at: datetime, kind: str, detail: Mapping[str, Any]) -> Step:

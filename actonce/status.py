@@ -174,7 +174,7 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         stack.aws.client(service)  # made here: clients may be shared by threads, not made by them
     not_seen: dict[str, str] = {}
     with ThreadPoolExecutor(8, thread_name_prefix="status") as threads:
-        depths = {name: threads.submit(_depth, stack, url, now) for name, url in queues.items()}
+        depths = {name: threads.submit(depth_of, stack, url, now) for name, url in queues.items()}
         pause = threads.submit(find_pause, stack.sqs, stack.requests_queue)
         fed = threads.submit(feeds, stack)
         opened = threads.submit(_seen, not_seen, "open_executions", lambda: _open(stack))
@@ -251,7 +251,8 @@ def _audited(stack: Stack, own: Path | None) -> Audited | None:
     return Audited(first, last, generated_at, sentence, int(told.get("exit_status", 2)))
 
 
-def _depth(stack: Stack, queue_url: str, now: datetime) -> Depth:
+def depth_of(stack: Stack, queue_url: str, now: datetime) -> Depth:
+    """How much waits in one of its queues, by SQS's own counts."""
     attributes = stack.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])
     counts = attributes["Attributes"]
     waiting = int(counts["ApproximateNumberOfMessages"])

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -21,6 +21,7 @@ from actonce.deployed import (
     stored_message_id,
     timestamp,
 )
+from actonce.error_names import in_words
 from actonce.history import Execution, Step
 from actonce.message_ids import message_reader
 from actonce.own_effects import OwnEffects
@@ -68,6 +69,7 @@ class Story:
 
     Attributes:
         deliveries: lines of the starter's log.
+        conflicts: likewise, of deliveries that brought the same id with another content.
         fingerprint: the row, `fingerprint` and `first_seen`.
         row: of the ledger, where a ledger or a lease stands in the state machine's place.
         effects: items of the Appointments table, without the request; of a team's own effects what
@@ -88,11 +90,19 @@ class Story:
     effects: list[Record]
     unstarted: list[Unstarted]
     own_place: str | None = None
+    conflicts: list[Record] = field(default_factory=list)
 
     @property
     def is_known(self) -> bool:
         """Whether any part of the stack has a record of the message."""
-        parts = (self.deliveries, self.fingerprint, self.row, self.execution, self.effects)
+        parts = (
+            self.deliveries,
+            self.conflicts,
+            self.fingerprint,
+            self.row,
+            self.execution,
+            self.effects,
+        )
         return any(parts) or bool(self.unstarted)
 
     def as_json(self) -> Record:
@@ -104,6 +114,7 @@ class Story:
             "message_id": self.message_id,
             "execution_name": self.execution_name,
             "deliveries": self.deliveries,
+            "conflicts": self.conflicts,
             "fingerprint": self.fingerprint,
             "row": self.row,
             "execution": execution,
@@ -122,7 +133,7 @@ class Story:
     def _parts(self) -> Iterator[Iterator[Moment]]:
         # Where two times are the same, this order tells the story.
         yield self._fingerprint_moments()
-        yield (_delivery_moment(line) for line in self.deliveries)
+        yield (_delivery_moment(line) for line in (*self.deliveries, *self.conflicts))
         yield (Moment(e.since, "UnstartedQueue", "waits", e.reason) for e in self.unstarted)
         yield (_step_moment(step) for step in self.steps if _is_told(step))
         yield (_effect_moment(effect) for effect in self.effects if "booked_at" in effect)
@@ -171,10 +182,12 @@ def read_story(stack: Stack, message_id: str, own: OwnEffects | None = None) -> 
         )
         entries = threads.submit(_unstarted, stack, message_id)
         events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
+        lines = deliveries.result()
         return Story(
             message_id=message_id,
             execution_name=execution_name(message_id),
-            deliveries=deliveries.result(),
+            deliveries=[line for line in lines if not _is_conflict(line)],
+            conflicts=[line for line in lines if _is_conflict(line)],
             fingerprint=_fingerprint(known.result()),
             row=_row(known.result()),
             execution=execution,
@@ -210,6 +223,10 @@ def _deliveries(stack: Stack, message_id: str) -> list[Record]:
     }
     lines = sorted(own.values(), key=lambda line: str(line["at"]))
     return [{key: line[key] for key in _LOGGED if line.get(key) is not None} for line in lines]
+
+
+def _is_conflict(line: Record) -> bool:
+    return line.get("end") == "refused" and line.get("reason") == "conflict"
 
 
 def _known(stack: Stack, message_id: str) -> Record | None:
@@ -271,7 +288,8 @@ def _unstarted(stack: Stack, message_id: str) -> list[Unstarted]:
 
 
 def _delivery_moment(line: Record) -> Moment:
-    more = [str(line[key]) for key in ("reason", "error", "detail") if line.get(key)]
+    told = line | ({"error": in_words(line["error"])} if line.get("error") else {})
+    more = [str(told[key]) for key in ("reason", "error", "detail") if told.get(key)]
     if line.get("receive_count", 1) != 1:
         more.append(f"received {line['receive_count']} times")
     return Moment(
@@ -284,12 +302,21 @@ def _is_told(step: Step) -> bool:
     return not (step.what == "entered" and step.state in ("Performed?", "Decision"))
 
 
+_LOOKED_UP = {
+    True: ("found", "it had happened"),
+    False: ("found nothing", "it had not happened"),
+}
+_NO_ANSWER = ("no clear answer", "whether it had happened")
+
+
 def _step_moment(step: Step) -> Moment:
     detail = step.detail
     if step.what == "attempt":
         return Moment(step.at, step.state, f"attempt {detail['number']}")
     if step.what == "error":
-        return Moment(step.at, step.state, detail.get("error", "failed"), _cause(detail))
+        return Moment(step.at, step.state, in_words(detail.get("error", "failed")), _cause(detail))
+    if step.what == "looked_up":
+        return Moment(step.at, step.state, *_LOOKED_UP.get(detail["performed"], _NO_ANSWER))
     if step.what == "decision":
         by = f"by {detail['decided_by']}" if "decided_by" in detail else ""
         more = ", ".join(filter(None, [detail["note"], by]))

@@ -1,14 +1,18 @@
 """`actonce audit`: what happened to each message, by the records that each part wrote."""
 
 import importlib
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from actonce import audit_package, console
+from actonce.audit_listing import COUNTED, NUMBERS, condition, message_ids, named
 from actonce.audit_summary import read_summary
 from actonce.commands.options import Json, of_aws
+from actonce.days import HELP as DAY_HELP
+from actonce.days import span_named
 from actonce.errors import Failed, WrongUse
 from actonce.s3_uri import bucket_and_prefix
 from actonce.target import find_aws
@@ -16,7 +20,6 @@ from actonce.whereabouts import Chosen
 from pipeline.audit.streams import EffectsBy
 from pipeline.visible import give_up_output
 
-_DAY = "YYYY-MM-DD"
 _PAGE = "report.html"
 _MARKS = {0: ("✓", "green"), 3: ("?", "yellow"), 4: ("?", "yellow")}  # beside the sentence
 
@@ -31,13 +34,14 @@ def audit(
     records: Annotated[
         str, typer.Argument(metavar="RECORDS", help="The root of the streams: a folder, or s3://…")
     ],
-    day: Annotated[str | None, typer.Option(metavar=_DAY, help="Judge one UTC day.")] = None,
+    day: Annotated[str | None, typer.Option(metavar="DAY", help=f"Judge one. {DAY_HELP}")] = None,
     since: Annotated[
-        str | None, typer.Option("--from", metavar=_DAY, help="First day to judge.")
+        str | None, typer.Option("--from", metavar="DAY", help="First day to judge.")
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--to", metavar=_DAY, help="Last day to judge.")
+        str | None, typer.Option("--until", metavar="DAY", help="Last day to judge, included.")
     ] = None,
+    until_before: Annotated[str | None, typer.Option("--to", hidden=True)] = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where the results go  [RECORDS/audit]")
     ] = None,
@@ -64,6 +68,15 @@ def audit(
             "effects; the sentence says so."
         ),
     ] = EffectsBy.EFFECTS,
+    list_: Annotated[
+        str | None,
+        typer.Option(
+            "--list",
+            metavar="NUMBER",
+            help="Audit nothing: print the ids behind a number of the last audit, one a line: "
+            f"{', '.join(NUMBERS)}.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say of each message whether it was acted on once, again, or lost.
@@ -83,7 +96,15 @@ def audit(
         actonce audit records/ --day 2026-01-31 --out results/
 
         actonce audit records/ --effects-by executions
+
+        actonce audit records/ --list awaiting
     """
+    if until_before is not None:
+        raise WrongUse(f"The last day is --until {until_before}: --to says where things are put.")
+    span = span_named(day, since, until, ahead=True)
+    if list_ is not None:
+        _list(list_, out or f"{records.rstrip('/')}/audit", span, json=json)
+        return
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("pipeline.audit.job")
     session = importlib.import_module("pipeline.session")
@@ -91,9 +112,8 @@ def audit(
     try:
         request = job.requested(
             records,
-            day=day,
-            since=since,
-            until=until,
+            since=None if span is None else span[0].isoformat(),
+            until=None if span is None else span[1].isoformat(),
             out=out,
             as_of=as_of,
             grace=grace,
@@ -122,6 +142,19 @@ def audit(
         give_up_output()
         raise NotAudited(job.unwritten(request, error)) from error
     raise typer.Exit(summary["exit_status"])
+
+
+def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bool) -> None:
+    number = named(number)
+    if read_summary(results).get("exit_status") == NotAudited.exit_status:
+        raise Failed(f"The last audit in {results} has not come to its end: run it again.")
+    ids = list(message_ids(results, condition(number), span, console.say))
+    if json:
+        console.print_json({"number": number, "message_ids": ids})
+        return
+    for one in ids:
+        console.out.print(one)
+    console.say(f"{len(ids):,} messages: {COUNTED.get(number, number.replace('_', ' '))}")
 
 
 def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:

@@ -1,7 +1,7 @@
 """`actonce collect`: the records of a day, for the audit."""
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,8 @@ from actonce.commands.effects_options import (
     own_effects,
 )
 from actonce.commands.options import Json, of_a_stack
+from actonce.days import HELP as DAY_HELP
+from actonce.days import span_named
 from actonce.errors import Failed, WrongUse
 from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.target import find_stack
@@ -27,19 +29,19 @@ from actonce.whereabouts import Chosen
 
 MAX_DAYS = 366
 
-_RELATIVE = {"today": 0, "yesterday": 1}
-
 
 @of_a_stack()
 def collect(
     to: Annotated[
         Path, typer.Option("--to", metavar="DIR", help="The records' folder: DIR/STREAM/dt=DAY/.")
     ],
-    day: Annotated[
-        str | None, typer.Option(help="A UTC day, YYYY-MM-DD, today or yesterday.")
+    day: Annotated[str | None, typer.Option(metavar="DAY", help=DAY_HELP)] = None,
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="DAY", help="The first of several days.")
     ] = None,
-    first: Annotated[str | None, typer.Option("--from", help="The first of several days.")] = None,
-    last: Annotated[str | None, typer.Option("--until", help="The last of them, included.")] = None,
+    last: Annotated[
+        str | None, typer.Option("--until", metavar="DAY", help="The last of them, included.")
+    ] = None,
     sent: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The folder that actonce send --record was given."),
@@ -116,27 +118,11 @@ def _streams(names: list[str] | None) -> frozenset[str]:
 
 
 def _days(day: str | None, first: str | None, last: str | None) -> list[date]:
-    if day is not None and first is None and last is None:
-        return [_day(day)]
-    if day is not None or first is None or last is None:
+    span = span_named(day, first, last)
+    if span is None:
         raise WrongUse("Name the days: either --day DAY, or --from DAY and --until DAY.")
-    begin, end = _day(first), _day(last)
+    begin, end = span
     number = (end - begin).days + 1
-    if number < 1:
-        raise WrongUse(f"--until {last} is before --from {first}.")
     if number > MAX_DAYS:
         raise WrongUse(f"These are {number} days; collect at most {MAX_DAYS} at a time.")
     return [begin + timedelta(days=index) for index in range(number)]
-
-
-def _day(text: str) -> date:
-    today = datetime.now(UTC).date()
-    if text in _RELATIVE:
-        return today - timedelta(days=_RELATIVE[text])
-    try:
-        found = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
-    except ValueError as error:
-        raise WrongUse(f"{text!r} is no day; write it as 2026-11-21.") from error
-    if found > today:
-        raise WrongUse(f"{found} has not begun (UTC); there are no records of it.")
-    return found

@@ -10,6 +10,7 @@ from actonce.commands import many, tables
 from actonce.commands.options import Json, check_id, of_a_stack
 from actonce.dead_letters import REASONS, Decision
 from actonce.deciding import Decided, Deciding, Shown
+from actonce.error_names import in_words
 from actonce.errors import Failed, WrongUse
 from actonce.queue_peek import QueueReader
 from actonce.target import find_stack
@@ -77,7 +78,7 @@ def list_(*, how: many.Many, at: Chosen) -> None:
         many.print_groups(letters)
     else:
         rows = [
-            (one.message_id, one.reason, str(one.rounds), one.posted_at, one.error)
+            (one.message_id, one.reason, str(one.rounds), one.posted_at, in_words(one.error))
             for one in letters
         ]
         tables.print_rows(("ID", "Reason", "Rounds", "Since", "Error"), rows)
@@ -117,7 +118,8 @@ def show(
         console.print_json(whole)
         return
     fields = {name: value for name, value in whole.items() if name != "message"}
-    tables.print_fields(fields | {"cause": history.short_cause(letter.cause, 1000)})
+    told = {"error": in_words(letter.error), "cause": history.short_cause(letter.cause, 1000)}
+    tables.print_fields(fields | told)
     if message is None:
         console.out.print("The message was too large to be posted: it is the execution's input.")
     else:
@@ -204,9 +206,10 @@ def _decide(
     at: Chosen,
     how: many.Many,
 ) -> None:
+    note = note.strip()
     how.check(message_id)
     many.check_reason(how.narrowing.kind.get("reason"), REASONS)
-    if decision != "retry" and not note.strip():
+    if decision != "retry" and not note:
         raise WrongUse("An empty note is none: say why, for whoever reads the history.")
     stack = find_stack(how.allowing(at), changes=not how.every)
     if message_id is not None:

@@ -23,7 +23,8 @@ from actonce.effect_check.target import body_from, sample_body
 from actonce.embedded.local_stack import parameter_names
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.embedded.running import running
-from actonce.errors import WrongUse
+from actonce.error_names import in_words
+from actonce.errors import Failed, WrongUse
 from actonce.own_effects import DEFAULT_KEY, Attributes
 from actonce.weather import kinds
 from actonce.weather.sky import Sky
@@ -83,6 +84,9 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Go on from what is there, instead of afresh.")
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before what is there is thrown away.")
+    ] = False,
     audit: Annotated[
         bool, typer.Option("--audit/--no-audit", help="Have Spark count again, from the records.")
     ] = True,
@@ -109,6 +113,9 @@ def demo(
     run and audits them: a second, independent count. Exit status 1 if a message was acted on twice
     or lost, or if the two counts differ; in bad weather also if a message was exiled to
     UnstartedQueue, or a person is asked for a decision.
+
+    It starts from empty queues, tables and histories. What earlier demos left there is thrown away;
+    where there is more it says what, and asks.
 
     In a project of actonce init, and where the stack has a function of your own, it acts by that,
     and counts its effects in the table that you name, in the stack's own, or by looking each up,
@@ -148,6 +155,7 @@ def demo(
         parameters,
         audit and _can_audit(),
         own=own,
+        may_discard=lambda sentence: _ask(sentence, yes=yes),
     )
     sky = None
     if weather is not None:
@@ -155,18 +163,38 @@ def demo(
     watch = Timings(console.say)
     result = run(settings, paths, watch.say, sky)
     phases = watch.done()
+    waited = round(sum(took for _, took in phases), 1)
     if json_:
         of_sky = {} if sky is None else {"weather": sky.weather.name, "did_not_pass": sky.refused}
-        console.print_json(result.outcome.as_json() | of_sky)
+        console.print_json(result.outcome.as_json() | {"seconds_in_all": waited} | of_sky)
     else:
-        _show(result.outcome, result.interruptions, strategy, sky, own)
+        _show(result, waited, strategy, sky, own)
     if result.second is not None:
         _show_second(result.second)
     if timings:
-        for text, seconds in [*phases, ("in all", sum(took for _, took in phases))]:
+        for text, seconds in [*phases, ("in all", waited)]:
             console.err.print(f"{seconds:7.1f} s  {text}", style="dim", markup=False)
     if not _is_good(result, sky):
         raise typer.Exit(1)
+
+
+def _ask(sentence: str, *, yes: bool) -> None:
+    """Have what no demo has put there thrown away only by who wants it.
+
+    Raises:
+        WrongUse: there is nobody to ask.
+        Failed: the answer was not yes.
+    """
+    if yes:
+        console.say(sentence)
+        return
+    if not console.can_ask():
+        raise WrongUse(
+            f"{sentence} Say --yes for that, --keep to go on from it, or name another folder with "
+            "ACTONCE_DIR."
+        )
+    if not console.ask(f"{sentence} Go on?"):
+        raise Failed("Nothing was done; --keep goes on from what is there.")
 
 
 def _own(
@@ -252,12 +280,13 @@ def _exiled(outcome: Outcome) -> int:
 
 
 def _show(
-    outcome: Outcome,
-    interruptions: Counter[str],
+    result: Result,
+    waited: float,
     strategy: Strategy,
     sky: Sky | None,
     own: Own | None,
 ) -> None:
+    outcome, interruptions = result.outcome, result.interruptions
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(justify="right", style="bold")
     table.add_column()
@@ -279,6 +308,7 @@ def _show(
     one = "execution" if strategy is Strategy.STEP_FUNCTIONS else "row"
     row(outcome.started, "started", f"{one}s, one per message id")
     row(outcome.suppressed, "suppressed", f"deliveries whose message had its {one}")
+    row(sum(outcome.came_back.values()), "came back", _came_back(outcome))
     if sky is None:
         row(refused, "refused", reasons or "deliveries that cannot be started")
     else:
@@ -307,8 +337,8 @@ def _show(
     if sky is not None:
         _show_passing(outcome)
     console.out.print(
-        f"  {outcome.seconds} s. The stack is still up: actonce where MESSAGE_ID tells a message's "
-        "story, actonce down stops it.",
+        f"  {outcome.seconds} s from sending to rest, {waited} s in all. The stack is still up: "
+        "actonce where MESSAGE_ID tells a message's story, actonce down stops it.",
         style="dim",
     )
 
@@ -323,6 +353,11 @@ def _show_passing(outcome: Outcome) -> None:
         f"✗ The weather did NOT pass by itself: {exiled} exiled, {decisions} decisions asked for."
     )
     console.out.print(text, style="bold red")
+
+
+def _came_back(outcome: Outcome) -> str:
+    why = ", ".join(f"{in_words(name)} {number}" for name, number in outcome.came_back.items())
+    return f"to the queue, and delivered again: {why}" if why else "to the queue"
 
 
 def _kinds(interruptions: Counter[str]) -> str:

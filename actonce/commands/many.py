@@ -20,6 +20,7 @@ from actonce.commands.options import (
     Yes,
     gathered,
 )
+from actonce.error_names import in_words, name_of
 from actonce.errors import Failed, Interrupted, WrongUse
 from actonce.queue_peek import QueueReader
 from actonce.whereabouts import Chosen
@@ -30,7 +31,7 @@ GROUPED_FROM = 50
 MOST_GROUPS = 25
 """As many groups are shown; the others are counted."""
 
-_SHORT = 60  # characters of what others wrote, in a table
+_SHORT = 60  # characters of what others wrote, in a table; ids are whole
 _BAR_FROM = 100  # entries; fewer are read and done before a bar is seen
 
 T = TypeVar("T")
@@ -70,6 +71,8 @@ class Many:
             WrongUse: `before` is no time.
         """
         narrowed = {name: value for name, value in kind.items() if value is not None}
+        if "error" in narrowed:
+            narrowed["error"] = name_of(narrowed["error"])  # as the list shows it, or as it is
         at = read_before(before, datetime.now(UTC)) if before else None
         return cls(
             narrowing=Narrowing(narrowed, at, match, limit),
@@ -169,10 +172,10 @@ def print_groups(entries: Sequence[Waiting]) -> None:
     rows = [
         (
             str(group.count),
-            *(_short(value) for value in group.kind.values()),
+            *(_short(in_words(value)) for value in group.kind.values()),
             age(group.oldest, now),
             age(group.newest, now),
-            _short(group.example),
+            group.example,
         )
         for group in groups[:MOST_GROUPS]
     ]

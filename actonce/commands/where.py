@@ -1,10 +1,13 @@
 """`actonce where`: the story of one message."""
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from actonce import console
+from actonce.aws import Stack
 from actonce.commands import tables
 from actonce.commands.effects_options import (
     EffectsDescription,
@@ -16,12 +19,17 @@ from actonce.commands.effects_options import (
     own_effects,
 )
 from actonce.commands.options import Json, check_id, of_a_stack
-from actonce.deployed import timestamp
-from actonce.errors import Failed
+from actonce.deployed import stored_message_id, timestamp
+from actonce.embedded.paths import Paths
+from actonce.errors import Failed, WrongUse
 from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
+from actonce.pausing import find_pause
+from actonce.sent_record import sent_of
 from actonce.standing import sentence
-from actonce.story import read_story
+from actonce.status import depth_of
+from actonce.story import Story, read_story
 from actonce.target import find_stack
+from actonce.unread import sentences
 from actonce.whereabouts import Chosen
 
 
@@ -36,6 +44,14 @@ def where(
     effects_time: EffectsTime = None,
     effects_id: EffectsId = DEFAULT_ID,
     effects_description: EffectsDescription = None,
+    sent: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder that actonce send --record was given: tells when it was sent  [the "
+            "demo's]",
+        ),
+    ] = None,
     *,
     at: Chosen,
     json: Json = False,
@@ -44,6 +60,7 @@ def where(
 
     Its deliveries, its fingerprint, its execution and the states it went through (or its row of the
     ledger), its effect, its dead letter and the decision, and what of it lies in UnstartedQueue.
+    Of a message that nothing has seen yet it tells what waits unread, and when it was sent.
     The effects of a function of your own are looked up where you say; else its execution's word is
     all there is.
 
@@ -59,7 +76,7 @@ def where(
     own = own_effects(stack, effects_table, effects_file, named)
     story = read_story(stack, message_id, own)
     if not story.is_known:
-        raise Failed(f"Nothing is known of a message {message_id!r}: no part of the stack saw it.")
+        raise Failed(" ".join(_unseen(stack, story, sent)))
     if json:
         console.print_json(story.as_json())
         return
@@ -70,3 +87,21 @@ def where(
     tables.print_rows(("Time", "Where", "What", "More"), rows)
     console.out.print()
     console.out.print(sentence(story), markup=False)
+    if story.conflicts:
+        one = len(story.conflicts) == 1
+        console.out.print(
+            f"{len(story.conflicts)} more {'delivery' if one else 'deliveries'} brought another "
+            f"content with this id, and {'was' if one else 'were'} refused: actonce unstarted list "
+            "--reason conflict",
+        )
+
+
+def _unseen(stack: Stack, story: Story, sent: Path | None) -> list[str]:
+    folder = sent or Paths.default().sent
+    try:
+        lines = sent_of(folder, stored_message_id(story.message_id))
+    except (OSError, EOFError, ValueError) as error:
+        raise WrongUse(f"{folder} cannot be read: {error}.") from error
+    requests = depth_of(stack, stack.requests_queue, datetime.now(UTC))
+    paused = find_pause(stack.sqs, stack.requests_queue)
+    return sentences(story.message_id, requests, paused, lines)

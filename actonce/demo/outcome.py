@@ -29,8 +29,9 @@ class Sent:
 class Outcome:
     """Counts; `distinct` counts message ids, among the messages that have one.
 
-    `out_of_order`: effects that came after one of their group that was sent later; None where the
-    queue promises no order.
+    `came_back`: deliveries that were neither started nor suppressed nor refused, by why: SQS
+    delivers them again. `out_of_order`: effects that came after one of their group that was sent
+    later; None where the queue promises no order.
     """
 
     sent: int
@@ -38,6 +39,7 @@ class Outcome:
     deliveries: int
     started: int
     suppressed: int
+    came_back: dict[str, int]
     refused: dict[str, int]
     effects: int
     acted_on_twice: int
@@ -87,6 +89,7 @@ def judge(sent: Collection[Sent], records: Records, seconds: float, *, ordered: 
         deliveries=len(records.deliveries),
         started=len(records.executions),
         suppressed=ends["suppressed"],
+        came_back=dict(sorted(_came_back(records).items())),
         refused=dict(sorted(Counter(reason for _, reason in records.refused).items())),
         effects=sum(records.effects.values()),
         acted_on_twice=twice,
@@ -96,6 +99,11 @@ def judge(sent: Collection[Sent], records: Records, seconds: float, *, ordered: 
         exactly_once=twice == 0 and lost == 0,
         seconds=round(seconds, 1),
     )
+
+
+def _came_back(records: Records) -> Counter[str]:
+    failed = (line for line in records.deliveries if line["end"] == "failed")
+    return Counter(str(line.get("error") or "failed") for line in failed)
 
 
 def _out_of_order(sent: Collection[Sent], records: Records) -> int:

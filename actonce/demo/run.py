@@ -9,19 +9,21 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from actonce import console
-from actonce.aws import Stack
+from actonce.aws import Aws, Stack
 from actonce.demo import by_hand, faults, outcome, ready_audit, records, requests, second_count
+from actonce.demo.at_stake import Demos, at_stake
 from actonce.demo.own import Own
 from actonce.demo.timings import Say
 from actonce.deployed import Delivery, MessageReader, Refusal
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
-from actonce.errors import Failed, WrongUse
+from actonce.embedded.running import State
+from actonce.errors import Failed, Interrupted, WrongUse
 from actonce.fifo_sending import FifoIds, FifoSender
 from actonce.sending import Accepted, End, Line, Sender, read_lines
 from actonce.sent_record import SentRecord
@@ -45,6 +47,8 @@ class Settings:
         weather: that all is sent into; None for the calm.
         quiet_seconds: longest wait for anything to move.
         own: a team's own effect is shown; None: the example.
+        may_discard: asked, with a sentence, before anything is thrown away that no demo has put
+            there; what it raises ends the demo.
     """
 
     messages: int
@@ -57,6 +61,7 @@ class Settings:
     weather: Weather | None = None
     quiet_seconds: float = QUIET_SECONDS
     own: Own | None = None
+    may_discard: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ def run(settings: Settings, paths: Paths, say: Say = console.say, sky: Sky | Non
     Raises:
         WrongUse: another demo runs on this embedded AWS, or its stack has another effect than the
             example.
+        Interrupted: by Ctrl-C; what it brought up is down again.
         Failed: the stack did not come up, or its messages did not come to rest.
     """
     with _alone(paths):
@@ -108,13 +114,20 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
     kept = state.parameters if state is not None else {}
     wanted = kept if settings.parameters is None else settings.parameters
     _check_countable(settings, wanted, was_up=was_up)
-    if not settings.keep:
-        for folder in (paths.sent, paths.records):
-            shutil.rmtree(folder, ignore_errors=True)
+    lifecycle.check(paths, wanted)
+    demos = Demos.read(paths.demo, state.pid) if state is not None else None
+    if not settings.keep and state is not None and state.deployed:
+        _ask_before_discarding(settings, state, demos)
     try:
-        _, stack = lifecycle.up(paths, say, parameters=settings.parameters, fresh=not settings.keep)
+        state, stack = lifecycle.up(
+            paths, say, parameters=settings.parameters, fresh=not settings.keep
+        )
+        if not settings.keep:
+            for folder in (paths.sent, paths.records):
+                shutil.rmtree(folder, ignore_errors=True)
         reader = reader_of(stack)
         source, planned = _traffic(settings, reader)
+        begun = _begun(paths, state, source, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
         with contextlib.ExitStack() as whole_run:
             with faults.deployed(stack, paths.faults, planned), _under(stack, sky):
@@ -133,12 +146,9 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
                 expected = len({message.execution_name for message in sent} - {None})
                 resting = Resting(expected, settings.quiet_seconds, sky)
                 wait_for_rest(stack, resting)
-                by_operator = Counter[str]()
-                if settings.level is faults.Level.MANY:
-                    say("An operator has every other dead letter tried again")
-                    by_operator["operator retried"] = by_hand.retry_every_other(stack)
-                    wait_for_rest(stack, resting)
+                by_operator = _operated(settings, stack, resting, say)
                 seconds = time.monotonic() - started
+            replace(begun, at_rest=True).write(paths.demo)
             if ready is not None:
                 say("Collecting the records")
                 second_count.begin(stack, paths.records, paths.sent, ready, settings.own)
@@ -153,12 +163,52 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
             if ready is not None:
                 say("Auditing the records")
                 second = second_count.finish(paths.records, counted, ready, say)
-    except KeyboardInterrupt:
-        if not was_up:
-            lifecycle.down(paths)
-        raise
+    except KeyboardInterrupt as error:
+        raise _interrupted(paths, was_up=was_up) from error
     interruptions = faults.injected(paths.faults) if planned else Counter[str]()
     return Result(counted, interruptions + by_operator, second)
+
+
+def _operated(settings: Settings, stack: Stack, resting: "Resting", say: Say) -> Counter[str]:
+    """What an operator does to many dead letters, if there are many faults."""
+    done = Counter[str]()
+    if settings.level is faults.Level.MANY:
+        say("An operator has every other dead letter tried again")
+        done["operator retried"] = by_hand.retry_every_other(stack)
+        wait_for_rest(stack, resting)
+    return done
+
+
+def _ask_before_discarding(settings: Settings, state: State, demos: Demos | None) -> None:
+    try:
+        stack = Stack.find_all(Aws(state.endpoint_url), lifecycle.STACK_NAME)[0]
+    except Failed:
+        return  # there is a server, and nothing on it
+    found = at_stake(stack, demos, depth(stack, stack.requests_queue))
+    if found:
+        settings.may_discard(found.sentence)
+
+
+def _begun(paths: Paths, state: State, source: bytes, reader: MessageReader) -> Demos:
+    """Write down what is going to be sent, to know it again."""
+    lines = [line for line in read_lines(io.BytesIO(source)) if isinstance(line, Line)]
+    ids = {_identify(reader, line.body, "").message_id for line in lines} - {None}
+    before = Demos.read(paths.demo, state.pid) or Demos(state.pid)
+    begun = Demos(state.pid, before.ids | {one for one in ids if one}, at_rest=False)
+    begun.write(paths.demo)
+    return begun
+
+
+def _interrupted(paths: Paths, *, was_up: bool) -> Interrupted:
+    """Leave nothing running that was not running before, and say what is."""
+    if not was_up:
+        lifecycle.down(paths)
+        left = "The embedded AWS that it had brought up is down, with what was on it"
+    elif lifecycle.running(paths) is not None:
+        left = "The embedded AWS is up, with what was sent; actonce demo --keep goes on from there"
+    else:
+        left = "The embedded AWS was to be started afresh and is down, with what was on it"
+    return Interrupted(f"Interrupted. {left}. actonce demo begins anew.")
 
 
 def _check_countable(settings: Settings, wanted: Mapping[str, str], *, was_up: bool) -> None:

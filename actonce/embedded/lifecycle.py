@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
 from actonce.embedded import lambda_runtime, local_stack, nesting, prepared
-from actonce.embedded import parameters as checks
+from actonce.embedded import parameters as declared
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.embedded.running import State, answers, is_server, running
 from actonce.errors import Failed, WrongUse
@@ -34,6 +34,7 @@ __all__ = [
     "WARM_EFFECTS",
     "State",
     "build",
+    "check",
     "down",
     "kill_functions",
     "running",
@@ -113,7 +114,7 @@ def up(  # noqa: PLR0913 - what a person may say
                 f"{state.project or 'ActOnce alone'}; actonce down stops it."
             )
         wanted = dict(parameters) if parameters is not None else state.parameters if state else {}
-        _values(paths, wanted)  # before anything is stopped or thrown away
+        check(paths, wanted)  # before anything is stopped or thrown away
         level = faults if faults is not None else state.faults if state else ""
         digest = _digest(paths, {**wanted, "--faults": level} if level else wanted)
         if state is not None and (fresh or not state.deployed):
@@ -141,6 +142,15 @@ def up(  # noqa: PLR0913 - what a person may say
         state = State(state.pid, state.port, wanted, digest, project, level)
         _write(paths, state)
     return state, stack
+
+
+def check(paths: Paths, parameters: Mapping[str, str]) -> None:
+    """Whether the stack may have these parameters; needs no server, and changes nothing.
+
+    Raises:
+        WrongUse: one is unknown, or its value is none that its template allows.
+    """
+    _values(paths, parameters)
 
 
 def build(paths: Paths, say: Say) -> None:
@@ -547,11 +557,11 @@ def _values(paths: Paths, given: Mapping[str, str]) -> tuple[dict[str, str], dic
         WrongUse: one that is given is a parameter of neither, or may not have its value.
     """
     if not paths.is_project:
-        checks.check(given, [nesting.read(paths.stack / "template.yaml")])
+        declared.check(given, [nesting.read(paths.stack / "template.yaml")])
         return {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **given}, {}
     project = _project(paths)
     inner = prepared.actonce_in(project)
-    checks.check(given, [project, *inner])
+    declared.check(given, [project, *inner])
     outer = {name: value for name, value in given.items() if name in project.parameters}
     nested = {name: value for name, value in given.items() if name not in project.parameters}
     hurried = {

@@ -74,6 +74,11 @@ def write(summary: dict[str, Any], path: Path) -> None:
         raise
 
 
+_JUDGED = {0: "good", 3: "unsure", 4: "unsure"}
+"""How the sentence is marked, by exit status; any other is bad."""
+_MARKS = {"good": "✓", "unsure": "?", "bad": "✗"}
+
+
 def html(summary: dict[str, Any]) -> str:
     """The page as text; the same summary gives the same page."""
     if summary.get("version") != VERSION:
@@ -104,10 +109,12 @@ def _drawn(summary: dict[str, Any]) -> str:
         "duration": wording.duration,
         "shortened": wording.shortened,
     }
+    judged = _JUDGED.get(summary["exit_status"], "bad")
     return environment.get_template("page.html.j2").render(
         s=summary,
         css=Markup((HERE / "page.css").read_text("utf-8")),  # noqa: S704 a file of ours
-        good=summary["exit_status"] == 0,
+        judged=judged,
+        mark=_MARKS[judged],
         verdicts=[
             {
                 "name": name,

@@ -1,6 +1,6 @@
 """The audit: from the records that each part wrote on its own, what happened to each message.
 
-    python -m pipeline.audit RECORDS [--day D | --from D --to D] [--out DIR] [--json]
+    python -m pipeline.audit RECORDS [--day D | --from D --until D] [--out DIR] [--json]
     spark-submit pipeline/audit/__main__.py RECORDS ...
     SPARK_REMOTE=sc://host python -m pipeline.audit RECORDS ...
 
@@ -131,10 +131,10 @@ def requested(  # noqa: C901 - one check after the other
     """
     if day is not None:
         if since is not None or until is not None:
-            raise CannotAudit("--day and --from/--to exclude each other: leave one of them out.")
+            raise CannotAudit("--day and --from/--until exclude each other: leave one of them out.")
         since = until = day
     if (since is None) != (until is None):
-        raise CannotAudit("--from and --to belong together: give both, or --day.")
+        raise CannotAudit("--from and --until belong together: give both, or --day.")
     try:
         first = None if since is None else date.fromisoformat(since)
         last = None if until is None else date.fromisoformat(until)
@@ -142,7 +142,7 @@ def requested(  # noqa: C901 - one check after the other
     except ValueError as error:
         raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
     if first is not None and last is not None and first > last:
-        raise CannotAudit(f"--from {first} is after --to {last}: exchange them.")
+        raise CannotAudit(f"--from {first} is after --until {last}: exchange them.")
     if moment is not None and moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     for place in (records, out or ""):
@@ -598,7 +598,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("records", metavar="RECORDS", help="the root of the streams")
     parser.add_argument("--day", metavar="D", help="judge one UTC day, YYYY-MM-DD")
     parser.add_argument("--from", dest="since", metavar="D", help="first day to judge")
-    parser.add_argument("--to", dest="until", metavar="D", help="last day to judge")
+    parser.add_argument("--until", "--to", dest="until", metavar="D", help="last day to judge")
     parser.add_argument("--out", metavar="DIR", help="where the results go (RECORDS/audit)")
     parser.add_argument(
         "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"

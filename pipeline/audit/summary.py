@@ -323,7 +323,8 @@ def sentence(
             f"Of {_messages(total)}, none is known to be acted on twice or lost, but "
             f"{unjudged:,} could not be judged."
         )
-    elif trusted:
+    elif trusted or quarantined or late_alarms or unseen:
+        # "All are accounted for" would contradict what comes after it.
         answer = f"Of {_messages(total)}, none is known to be acted on twice or lost."
     elif total == 1:
         answer = "The one message is accounted for, and was not acted on twice."

@@ -177,3 +177,14 @@ def test_a_cause_is_told_in_one_line() -> None:
     assert history.short_cause("plain\ntext") == "plain text"
     assert history.short_cause(None) == ""
     assert history.short_cause("x" * 300) == "x" * 199 + "…"
+
+
+def looked_up(output: dict[str, Any]) -> list[tuple[str, str, Any]]:
+    events = events_of(entered("FindEffect"), scheduled(), exited("FindEffect", output))
+    return [(s.what, s.state, s.detail.get("performed")) for s in history.steps(events)][1:]
+
+
+def test_what_a_look_up_found_is_told_and_nothing_where_it_could_not_be_asked() -> None:
+    for performed in (True, False, None):
+        assert looked_up({"performed": performed}) == [("looked_up", "FindEffect", performed)]
+    assert looked_up({"failure": FAILURE}) == []

@@ -24,6 +24,7 @@ GOOD = Outcome(
     distinct=10,
     deliveries=12,
     started=10,
+    came_back={},
     suppressed=2,
     refused={},
     effects=10,

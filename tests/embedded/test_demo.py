@@ -17,6 +17,7 @@ from actonce.embedded.paths import Paths
 from actonce.errors import Failed
 from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo, start
+from tests.embedded.waiting import wait_until
 
 pytestmark = pytest.mark.embedded
 
@@ -43,6 +44,8 @@ def test_a_person_reads_the_answer_at_a_glance(paths: Paths) -> None:
     assert rows["suppressed"] == "12"
     assert rows["acted on twice"] == rows["lost"] == "0"
     assert "Every message was acted on at most once, and none was lost." in out
+    ends = ("started", "suppressed", "came back", "refused")
+    assert sum(int(rows[end]) for end in ends) == int(rows["deliveries"])
 
     # The same traffic again, on top of what is there: every delivery is a duplicate now.
     again = demo(paths, "--messages", "40", "--faults", "none", "--keep")
@@ -122,6 +125,28 @@ def test_a_missing_file_is_wrong_use(paths: Paths) -> None:
     assert "/nowhere/requests.jsonl: there is no such file" in err
 
 
+def test_what_no_demo_has_sent_is_not_thrown_away_unasked(paths: Paths) -> None:
+    demo(paths, "--messages", "1", "--faults", "none")
+    assert demo(paths, "--messages", "1", "--faults", "none")["sent"] == 1  # a demo's own may go
+    state = lifecycle.running(paths)
+    assert state is not None
+    stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
+    stack.sqs.send_message(
+        QueueUrl=stack.requests_queue,
+        MessageBody='{"message_id": "somebodys-own", "practice": "main"}',
+    )
+    key = {"message_id": {"S": "somebodys-own"}}
+    wait_until(
+        lambda: "Item" in stack.dynamodb.get_item(TableName=stack.fingerprints_table, Key=key)
+    )
+    for arguments in ((), ("-p", "Bogus=1", "--yes")):
+        _, err = (process := start(paths, "--messages", "1", *arguments)).communicate(timeout=60)
+        assert process.returncode == 2
+        assert ("what became of the message somebodys-own" in err) is not bool(arguments)
+        assert lifecycle.running(paths) == state
+    assert demo(paths, "--messages", "1", "--faults", "none", "--yes")["sent"] == 1
+
+
 def test_a_second_demo_in_one_folder_is_told_and_disturbs_nothing(paths: Paths) -> None:
     before = lifecycle.running(paths)
     with (paths.home / "demo.lock").open("w") as lock:
@@ -167,8 +192,9 @@ def test_ctrl_c_leaves_nothing_running_that_the_demo_started(
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        _, err = process.communicate(timeout=60)
         assert process.returncode == 130
+        assert "Interrupted. The embedded AWS that it had brought up is down" in err
         assert lifecycle.running(paths) is None
     finally:
         process.kill()

@@ -93,7 +93,7 @@ def test_the_demo_and_what_can_be_looked_at_after_it(
         if find_java():
             assert "The audit of the records agrees" in answer.stderr
             assert (paths.records / "audit" / "report.html").is_file()
-        seconds = float(re.findall(r"([\d.]+) s\. The stack is still up", answer.stdout)[0])
+        seconds = float(re.findall(r"([\d.]+) s in all\. The stack is still up", answer.stdout)[0])
         assert seconds > 0
         for command in here[1:4]:
             answer = _run(command, environment, PROJECT)

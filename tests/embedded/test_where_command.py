@@ -31,7 +31,11 @@ def test_a_storys_parts_agree_and_are_in_order_of_time(
     story = run_json(state, "where", message_id)
     assert story["message_id"] == story["execution_name"] == message_id
     assert ends(story)[0] == "started"
-    assert sorted(ends(story)[1:]) == ["refused", "suppressed"]
+    assert ends(story)[1:] == ["suppressed"]
+    assert [line["reason"] for line in story["conflicts"]] == ["conflict"]
+    told = run(state, "where", message_id).stdout
+    assert "1 of 2 deliveries suppressed." in told
+    assert "1 more delivery brought another content with this id, and was refused" in told
     assert story["fingerprint"]["fingerprint"] == story["deliveries"][0]["fingerprint"]
     assert (story["execution"]["status"], story["execution"]["outcome"]) == (
         "SUCCEEDED",
@@ -151,4 +155,5 @@ def test_an_unknown_message_is_said_to_be_unknown(state: State, message_id: str)
     answer = run(state, "where", message_id)
     assert answer.returncode == 1
     assert answer.stdout == ""
-    assert f"Nothing is known of a message '{message_id}'" in answer.stderr
+    assert f"No part of the stack has seen a message '{message_id}'." in answer.stderr
+    assert "RequestsQueue" in answer.stderr

@@ -131,7 +131,7 @@ def test_gaps_are_those_to_the_first_delivery_however_often_a_message_came(
     [
         ({"day": "yesterday"}, "YYYY-MM-DD"),
         ({"day": DAY, "since": DAY}, "--day"),
-        ({"since": DAY}, "--to"),
+        ({"since": DAY}, "--until"),
         ({"since": NEXT_DAY, "until": DAY}, "after"),
     ],
 )

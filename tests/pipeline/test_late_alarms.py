@@ -25,7 +25,7 @@ def test_an_effect_repeated_days_later_is_an_alarm_on_the_day_that_it_happened(
     assert on_that_day["late_alarms"] == [DAY]
     assert on_that_day["exit_status"] == 1
     assert on_that_day["sentence"] == (
-        "The one message is accounted for, and was not acted on twice. "
+        "Of 1 message, none is known to be acted on twice or lost. "
         f"A message that began earlier has an alarm: audit {DAY} again."
     )
     # A day's own alarms are its verdicts.

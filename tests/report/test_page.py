@@ -91,11 +91,12 @@ def test_the_answer_is_on_top_in_words_and_not_by_colour_alone(name: str) -> Non
     summary = summaries.ALL[name]()
     elements = parsed(name)
     [heading] = elements.by_tag("h1")
-    mark = "✓" if summary["exit_status"] == 0 else "✗"
+    judged = {0: "good", 3: "unsure", 4: "unsure"}.get(summary["exit_status"], "bad")
+    mark = {"good": "✓", "unsure": "?", "bad": "✗"}[judged]
     assert flat(heading.text) == f"{mark} {summary['sentence']}"
     assert mark in elements.by_tag("title")[0].text
     [header] = elements.by_tag("header")
-    assert header.classes == {"good" if summary["exit_status"] == 0 else "bad"}
+    assert header.classes == {judged}
 
 
 def test_the_same_summary_gives_the_same_page() -> None:
@@ -385,3 +386,9 @@ def test_texts_and_pictures_stand_out_as_wcag_asks(scheme: int) -> None:
         assert contrast(colours[front], colours[back]) >= 4.5, (front, back)
     for role in ("sent", "good", "waiting", "alarm", "repeated"):
         assert contrast(colours[role], colours["paper"]) >= 3, role
+
+
+@pytest.mark.parametrize("status", range(5))
+def test_the_sentence_is_marked_as_the_command_marks_it(status: int) -> None:
+    page = html(summaries.all_good() | {"exit_status": status})
+    assert re.findall(r'<h1><span class="mark"[^>]*>(.)</span>', page) == ["✓✗✗??"[status]]

@@ -1,0 +1,50 @@
+"""What can be known of a message that no part of the stack has seen."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from actonce.pausing import Pause
+from actonce.status import Depth
+
+
+def sentences(
+    message_id: str, requests: Depth, pause: Pause | None, sent: Sequence[dict[str, Any]]
+) -> list[str]:
+    """What to tell of it: nothing is known of it but by who sent it, and it may be waiting.
+
+    Args:
+        message_id: as it was asked for.
+        requests: how much waits in RequestsQueue.
+        pause: of the stack; None: it is not paused.
+        sent: its lines of the `sent` stream, by time; none where nobody wrote one.
+    """
+    told = [f"No part of the stack has seen a message {message_id!r}."]
+    if sent:
+        again = f", the first of {len(sent)} times" if len(sent) > 1 else ""
+        told.append(f"It was sent at {sent[0]['at']}{again} ({sent[0]['sqs_message_id']}).")
+    unread = requests.waiting + requests.delayed
+    if unread or requests.in_flight:
+        told.append(f"{_waiting(unread, requests.in_flight, requests.oldest_seconds)}.")
+        told.append("It may be one of them.")
+    else:
+        told.append("Nothing waits in RequestsQueue.")
+        if sent:
+            told.append("So it was taken a moment ago, or deleted by somebody: ask again.")
+    if pause is not None:
+        told.append("The stack is paused: actonce resume has it take messages again.")
+    return told
+
+
+def _waiting(unread: int, in_flight: int, oldest_seconds: int | None) -> str:
+    parts = []
+    if unread:
+        age = (
+            ""
+            if oldest_seconds is None
+            else f", the oldest for {timedelta(seconds=oldest_seconds)}"
+        )
+        parts.append(f"{unread:,} wait unread in RequestsQueue{age}")
+    if in_flight:
+        parts.append(f"{in_flight:,} are being taken from it, or come back to it")
+    return " and ".join(parts)

@@ -1,0 +1,39 @@
+"""Days mean one thing in every command."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from actonce.commands.audit import audit
+from actonce.days import day_named, span_named
+from actonce.errors import WrongUse
+
+
+def test_a_day_is_named_by_its_date_or_by_where_it_lies() -> None:
+    today = datetime.now(UTC).date()
+    assert span_named(None, None, None) is None
+    assert span_named("today", None, None) == (today, today)
+    assert span_named(None, "yesterday", "today") == (today - timedelta(days=1), today)
+    assert day_named("2026-01-31") == date(2026, 1, 31)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (("today", "today", None), "either --day DAY, or --from DAY and --until DAY"),
+        ((None, "today", None), "either --day DAY"),
+        ((None, None, "today"), "either --day DAY"),
+        ((None, "today", "yesterday"), "--until yesterday is before --from today: exchange them"),
+        (("31.1.2026", None, None), "'31.1.2026' is no day; write it as 2026-11-21"),
+        (("9999-01-01", None, None), "has not begun"),
+    ],
+)
+def test_what_is_no_day_is_told(named: tuple[str | None, ...], said: str) -> None:
+    with pytest.raises(WrongUse, match=said):
+        span_named(*named)
+
+
+def test_an_audit_may_judge_days_ahead_and_says_that_to_is_a_place() -> None:
+    assert span_named("9999-01-01", None, None, ahead=True) is not None
+    with pytest.raises(WrongUse, match="--until 2026-01-31: --to says where things are put"):
+        audit("records", since="2026-01-01", until_before="2026-01-31")

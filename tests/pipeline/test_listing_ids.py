@@ -1,0 +1,97 @@
+"""`actonce audit --list`: the ids behind a number of the page."""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from actonce import audit_listing
+from actonce.audit_listing import COUNTED, NUMBERS, condition, message_ids, named
+from actonce.commands.audit import audit as audit_command
+from actonce.errors import Failed, WrongUse
+from pipeline.audit.job import audit, requested
+from pipeline.audit.verdicts import VERDICTS
+from tests.pipeline.streams_on_disk import DAY, at, delivery, performed, sent, write
+
+NEXT_DAY = "2026-02-01"
+
+
+@pytest.fixture(scope="module")
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two performed on two days, one of them delivered again, and one lost."""
+    root = write(
+        tmp_path_factory.mktemp("records"),
+        [
+            *performed("one"),
+            delivery("one", at(9), "suppressed"),
+            *performed("two", 5, NEXT_DAY),
+            sent("lost", at(1)),
+        ],
+    )
+    audit(spark, requested(str(root), grace=0.0))
+    return root
+
+
+def ids(root: Path, number: str, *days: date) -> list[str]:
+    span = (days[0], days[-1]) if days else None
+    return list(message_ids(str(root / "audit"), condition(number), span, lambda _: None))
+
+
+@pytest.mark.parametrize("by", ["_by_arrow", "_by_spark"])
+@pytest.mark.usefixtures("spark")
+def test_each_number_s_ids_are_as_many_as_the_number(
+    audited: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    if by == "_by_spark":
+        monkeypatch.setattr(audit_listing, "find_spec", lambda _: None)
+    assert ids(audited, "performed_once") == ["one", "two"]
+    assert ids(audited, "performed_once", date.fromisoformat(NEXT_DAY)) == ["two"]
+    assert ids(audited, "suppressed") == ["one"]
+    assert ids(audited, "lost") == ["lost"]
+    summary = json.loads((audited / "audit" / "summary.json").read_text())
+    if by == "_by_arrow":
+        for verdict, count in summary["verdicts"].items():
+            assert len(ids(audited, verdict)) == count
+
+
+def test_the_command_prints_an_id_a_line_and_audits_nothing(
+    audited: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page = audited / "audit" / "summary.json"
+    before = page.stat().st_mtime_ns
+    audit_command(str(audited), list_="performed once")
+    assert capfd.readouterr().out == "one\ntwo\n"
+    audit_command(str(audited), list_="los", json=True)
+    assert json.loads(capfd.readouterr().out) == {"number": "lost", "message_ids": ["lost"]}
+    assert page.stat().st_mtime_ns == before
+
+
+def test_a_number_is_named_by_as_much_as_tells_it_from_others() -> None:
+    assert named("awaiting") == named("Awaiting decision") == "awaiting_decision"
+    assert {named(number) for number in NUMBERS} == set(NUMBERS)
+    for wrong in ("performed", "", "nonsense"):
+        with pytest.raises(WrongUse, match="say one of"):
+            named(wrong)
+
+
+def test_the_verdicts_are_the_audit_s() -> None:
+    assert (*VERDICTS, *COUNTED) == NUMBERS
+
+
+def test_what_is_no_result_of_an_audit_is_told(tmp_path: Path) -> None:
+    for place in (str(tmp_path), "s3://bucket/audit"):
+        with pytest.raises(WrongUse):
+            list(message_ids(place, condition("lost"), None, lambda _: None))
+    with pytest.raises(WrongUse, match="holds no summary"):
+        audit_command(str(tmp_path), list_="lost")
+    result = tmp_path / "audit"
+    (result / "messages" / f"day={DAY}").mkdir(parents=True)
+    (result / "summary.json").write_text('{"exit_status": 2}')
+    with pytest.raises(Failed, match="has not come to its end"):
+        audit_command(str(tmp_path), list_="lost")
+    (result / "messages" / f"day={DAY}" / "part.parquet").write_text("no parquet")
+    (result / "summary.json").write_text('{"exit_status": 0}')
+    with pytest.raises(Failed, match="cannot be read"):
+        audit_command(str(tmp_path), list_="lost")
