@@ -291,6 +291,18 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"), [('{\n"message_id": "a"\n}', "jq -c . "), ("[\n{}\n]", "jq -c '.[]' ")]
+)
+def test_pretty_printed_json_is_explained_and_not_sent(
+    here: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "pretty.json").write_text(text)
+    answer = here("send", "pretty.json")
+    assert answer.returncode == 2
+    assert f"{said}pretty.json | actonce send -" in in_one_sentence(answer)
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ("unstarted", "redrive"),
