@@ -6,13 +6,14 @@ commands, and whatever does not need AWS, is there at once.
 
 import errno
 import importlib
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from actonce import extras
@@ -149,6 +150,10 @@ COMMANDS = {
         "unstarted:app",
         "Look at deliveries that could not be started, send them back, or take them away.",
     ),
+    "completion": Listed(
+        "completion:completion",
+        "Print what has your shell complete commands and options by the Tab key.",
+    ),
 }
 
 
@@ -177,8 +182,16 @@ class _Commands(TyperGroup):
         super().__init__(**settings)
         self.commands: Any = _Loaded()
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Click's
-        return self.commands[cmd_name] if cmd_name in COMMANDS else None
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - Click's
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        if ctx.resilient_parsing:  # a shell asks which there are, and may not wait for all of them
+            hidden = " " in cmd_name
+            return TyperCommand(cmd_name, help=COMMANDS[cmd_name].help, hidden=hidden)
+        return self.commands[cmd_name]
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -192,6 +205,8 @@ class _Commands(TyperGroup):
         two_words = " ".join(args[:2])
         if len(args) > 1 and two_words in COMMANDS:
             return two_words, self.commands[two_words], args[2:]
+        if ctx.resilient_parsing and args[0] in COMMANDS:
+            return args[0], self.commands[args[0]], args[1:]
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Click's
@@ -242,6 +257,10 @@ def actonce(
 def main() -> None:
     """Entry point. Exit status: 0, 1 (the thing failed), 2 (wrong use), 130 (Ctrl-C)."""
     guard_standard_streams()
+    if "_ACTONCE_COMPLETE" in os.environ:  # a shell, by what actonce completion has printed
+        from typer._completion_classes import completion_init  # noqa: PLC0415 - nobody else needs it
+
+        completion_init()
     try:
         try:
             app(prog_name="actonce")

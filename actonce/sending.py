@@ -1,5 +1,6 @@
 """Sending the lines of a file to RequestsQueue, each as one message, verbatim."""
 
+import json
 import random
 import re
 import threading
@@ -105,6 +106,26 @@ def read_lines(source: IO[bytes]) -> Iterator[Line | NotSent]:
             text = text.removeprefix(_BYTE_ORDER_MARK)
         if text.strip():
             yield _checked(number, text)
+
+
+def spread_over_lines(head: bytes, *, cut_off: bool) -> bool:
+    """Whether a file holds JSON that takes several lines, and so is not one message per line.
+
+    Lines that are no JSON are messages, too, so it is said only of what can be nothing else.
+
+    Args:
+        head: the file's beginning.
+        cut_off: there is more of it.
+    """
+    text = head.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace").lstrip()
+    first = text.partition("\n")[0].rstrip()
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return cut_off and first in ("{", "[")
+    return "\n" in text[:end]
 
 
 def _checked(number: int, text: bytes) -> Line | NotSent:

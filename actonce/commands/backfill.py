@@ -96,6 +96,7 @@ def backfill(
         ) from error
 
     def session() -> "SparkSession":
+        console.say("Starting Spark, whose tasks read a large archive, and send, side by side")
         return spark_session("actonce backfill")
 
     started = time.monotonic()

@@ -1,6 +1,8 @@
 """`actonce send`: a file's lines as messages."""
 
 import contextlib
+import io
+import shlex
 import sys
 import threading
 import time
@@ -16,7 +18,7 @@ from actonce.commands.options import Json, of_a_stack
 from actonce.errors import Failed, WrongUse
 from actonce.fifo_sending import FifoIds, FifoSender
 from actonce.message_ids import message_reader
-from actonce.sending import Accepted, End, NotSent, Sender
+from actonce.sending import Accepted, End, NotSent, Sender, spread_over_lines
 from actonce.sent_record import SentRecord
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
@@ -168,6 +170,7 @@ class _Ends:
 @contextlib.contextmanager
 def _opened(file: str) -> Iterator[IO[bytes]]:
     if file == "-":
+        _refuse_spread(file, sys.stdin.buffer)
         yield sys.stdin.buffer
         return
     try:
@@ -176,7 +179,26 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise WrongUse(f"{file} cannot be read: {error.strerror}.") from error
     with source:
+        _refuse_spread(file, source)
         yield source
+
+
+def _refuse_spread(file: str, source: IO[bytes]) -> None:
+    """Whether there is a message on each line.
+
+    Raises:
+        WrongUse: there is JSON that takes several lines.
+    """
+    head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
+    if spread_over_lines(head, cut_off=len(head) >= io.DEFAULT_BUFFER_SIZE):
+        is_array = head.lstrip().startswith(b"[")
+        each = "'.[]'" if is_array else "."
+        name = "" if file == "-" else f" {shlex.quote(file)}"
+        raise WrongUse(
+            f"{'The input' if file == '-' else file} is JSON that takes several lines, and each "
+            "line would be a message. Put each message on a line of its own: "
+            f"jq -c {each}{name} | actonce send -"
+        )
 
 
 def _lines_of(source: IO[bytes]) -> int | None:

@@ -46,7 +46,12 @@ class Way(StrEnum):
 
 @of_a_stack(asks=True)
 def worker(
-    strategy: Annotated[Way, typer.Option(help="What to deduplicate with.")],
+    strategy: Annotated[
+        Way | None,
+        typer.Option(
+            help="What to deduplicate with  [the stack's]; another only for a --queue of its own."
+        ),
+    ] = None,
     queue: Annotated[
         str | None, typer.Option(metavar="URL", help="The queue  [the stack's RequestsQueue]")
     ] = None,
@@ -98,16 +103,18 @@ def worker(
 
     Examples:
 
-        actonce worker --strategy ledger
+        actonce worker
 
         actonce worker --strategy lease --lock-timeout 12 --effect my_effects:gift_cards
     """
     stack = find_stack(at, changes=True)
     if stack.ledger_table is None:
+        wanted = strategy.value if strategy else "ledger"
         raise WrongUse(
-            f"The stack {stack.called!r} has no ledger: deploy it with Strategy={strategy.value}."
+            f"The stack {stack.called!r} has no ledger: deploy it with Strategy={wanted}."
         )
     values = parameters(stack)
+    strategy = _strategy(strategy, values.get("Strategy"), own_queue=queue is not None)
     act_by, takes = _effect(effect, stack, float(values.get("EffectTimeoutSeconds", 15)))
     straggler += takes
     locks: ProcessingLocks
@@ -154,6 +161,27 @@ def worker(
         signal.signal(one, stop)
     console.say("Working; SIGTERM or Ctrl-C ends it after what is in hand")
     running.run()
+
+
+def _strategy(asked: Way | None, of_stack: str | None, *, own_queue: bool) -> Way:
+    """What to deduplicate with: on the stack's queue as all others that take from it.
+
+    What one strategy has begun, the other one refuses.
+
+    Raises:
+        WrongUse: another is asked for than the stack's, or nobody says which.
+    """
+    if of_stack not in {way.value for way in Way}:
+        if asked is None:
+            raise WrongUse("The stack does not say its Strategy: say --strategy ledger, or lease.")
+        return asked
+    if asked is not None and asked.value != of_stack and not own_queue:
+        raise WrongUse(
+            f"The stack's strategy is {of_stack}, and a worker with a {asked.value} would refuse "
+            f"what others have begun: leave --strategy out, or deploy the stack with "
+            f"Strategy={asked.value}."
+        )
+    return asked or Way(of_stack)
 
 
 def _tell(found: Pause | None) -> None:

@@ -458,6 +458,7 @@ class _Audit:
             ),
             "gaps": gaps(messages, row, lambda: self._records_of("deliveries")),
             "latency": summary.latency(row),
+            "listed": summary.listed(messages, verdicts),
             "alarms": summary.alarms(messages, self._rows()) if alarms_total else [],
             "alarms_total": alarms_total,
             "quarantine": {

@@ -16,6 +16,8 @@ from pipeline.audit.verdicts import ALARMS, VERDICTS, Interval, absent
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000
 """Of all alarms together, so that a page stays one that a browser opens."""
+MAX_LISTED: Final = 100
+"""Messages of one verdict."""
 _ROWS_OF: Final = {
     "sent": "sent",
     "deliveries": "deliveries",
@@ -237,6 +239,25 @@ def latency(row: Mapping[str, Any]) -> dict[str, Any]:
         }
 
     return {"sent_to_effect": told("sent"), "first_delivery_to_effect": told("delivery")}
+
+
+def listed(messages: DataFrame, verdicts: Mapping[str, int]) -> dict[str, list[str]]:
+    """The ids of verdicts that ask for somebody, by verdict, where they are few enough for a page.
+
+    Alarms are told apart, with all that is known of them.
+    """
+    few = [
+        verdict
+        for verdict, count in verdicts.items()
+        if verdict not in (*ALARMS, "performed_once") and 0 < count <= MAX_LISTED
+    ]
+    if not few:
+        return {}
+    found = messages.where(F.col("verdict").isin(*few)).select("message_id", "verdict").collect()
+    ids: dict[str, list[str]] = {verdict: [] for verdict in few}
+    for row in found:
+        ids[row["verdict"]].append(row["message_id"])
+    return {verdict: sorted(one) for verdict, one in ids.items()}
 
 
 def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:

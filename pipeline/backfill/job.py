@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.backfill import archive as archives
 from pipeline.backfill import plan as plans
+from pipeline.backfill import small
 from pipeline.backfill.archive import CSV, ArchiveFile, columns_of, files_of, format_of
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.plan import Plan, PlanFiles
@@ -160,7 +161,7 @@ def opened(
 ) -> Iterator[Backfill]:
     """Hold the folder and plan the archive there, unless it is planned already.
 
-    Spark is started only if there is something to plan or to send.
+    Spark is started only if there is much to plan, or something to send.
 
     Raises:
         WrongRequest: the archive or the selection cannot be read, or is not what the folder was
@@ -171,13 +172,21 @@ def opened(
         known = _known_plan(work, files, selection)
         if known is None:
             _check_columns(files, selection)
-            known = _plan(make_session(), files, selection, work)
+            known = _plan(make_session, files, selection, work)
         yield Backfill(make_session, work, known)
 
 
-def _plan(spark: SparkSession, files: dict[str, Path], selection: Selection, work: Path) -> Plan:
+def _plan(
+    make_session: Callable[[], SparkSession],
+    files: dict[str, Path],
+    selection: Selection,
+    work: Path,
+) -> Plan:
     was = archives.fingerprinted(files)
-    plan = plans.write(spark, files, selection, work)
+    if small.is_small(files):
+        plan = small.write(files, selection, work)
+    else:
+        plan = plans.write(make_session(), files, selection, work)
     with contextlib.suppress(OSError):
         if archives.changed(was, files) is None:
             state = {

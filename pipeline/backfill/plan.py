@@ -86,7 +86,7 @@ def rows(
         for batch in batches:
             for row in batch.to_pylist():
                 name, path = named[row["id"]]
-                yield from _batches(_planned_rows(name, Path(path), selection))
+                yield from _batches(planned_rows(name, Path(path), selection))
 
     indexes = spark.range(0, len(named), 1, min(len(named), tasks))
     return indexes.mapInArrow(read, _ROWS_DDL)
@@ -144,10 +144,15 @@ def write(spark: SparkSession, files: dict[str, Path], selection: Selection, wor
         .parquet(f"file://{draft.absolute()}")
     )
     draft.rename(folder)
-    plan = PlanFiles(folder)
+    return finished(work, parts, side_by_side)
+
+
+def finished(work: Path, parts: int, senders: int) -> "Plan":
+    """List conflicts and what is quarantined, and count the plan that was put into the folder."""
+    plan = PlanFiles(work / "plan")
     _write_lines(work / "conflicts.jsonl", map(_conflict, plan.rows("conflict")))
     _write_lines(work / "quarantine.jsonl", map(_quarantined, plan.rows("quarantined")))
-    return Plan(parts, side_by_side, {end: plan.count(end) for end in ENDS})
+    return Plan(parts, senders, {end: plan.count(end) for end in ENDS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +170,14 @@ class Plan:
     rows: dict[str, int]
 
 
-def _planned_rows(name: str, path: Path, selection: Selection) -> Iterator[dict[str, Any]]:
+def planned_rows(name: str, path: Path, selection: Selection) -> Iterator[dict[str, Any]]:
+    """A file's rows: file, line, problem, and message_id, fingerprint and body where it has none.
+
+    Args:
+        name: of the file, as the plan names it.
+        path: of the file.
+        selection: what a message is made of.
+    """
     for row in archive.rows_of(path):
         planned: dict[str, Any] = {"file": name, "line": row.line, "problem": row.problem}
         if row.fields is not None:

@@ -169,6 +169,55 @@ def test_a_stack_of_another_version_is_worked_with_and_told_of_on_standard_error
     assert len(more) == (1 if said else 0)
 
 
+# --------------------------------------------------------------------------- completion
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (("wh",), {"where"}),
+        (("d",), {"demo", "down", "doctor", "dead-letters"}),
+        (("dead-letters", "re"), {"retry", "resolve", "reject"}),
+        (("where", "--js"), {"--json"}),
+        (("audit", "package", "--t"), {"--to"}),
+        (("demo", "--strategy", "le"), {"ledger", "lease"}),
+        (("nonsense", "x"), set()),
+    ],
+    ids=" ".join,
+)
+def test_a_shell_completes_commands_options_and_their_values(
+    tmp_path: Path, words: tuple[str, ...], completed: set[str]
+) -> None:
+    script = run(tmp_path, "completion", "bash").stdout
+    # As bash does it when the Tab key is pressed.
+    line = f"{script}\nCOMP_WORDS=(actonce {' '.join(words)}) COMP_CWORD={len(words)}\n"
+    line += f'_actonce_completion "{ACTONCE}"; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    answer = subprocess.run(
+        ["bash", "-c", line],
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(answer.stdout.split()) == completed, answer.stderr
+
+
+def test_to_list_the_commands_for_a_shell_none_of_them_is_loaded() -> None:
+    code = (
+        "import os\nos.environ.update(_ACTONCE_COMPLETE='complete_bash',"
+        " COMP_WORDS='actonce ', COMP_CWORD='1')\n"
+        "from actonce import cli\ntry: cli.main()\nexcept SystemExit: pass"
+    )
+    assert imported(code, ("boto3", "botocore", *ONLY_SOME_NEED)) == ""
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_have_a_script_too(tmp_path: Path, shell: str) -> None:
+    assert "_ACTONCE_COMPLETE=complete_" in run(tmp_path, "completion", shell).stdout
+    assert run(tmp_path, "completion", "cmd").returncode == 2
+
+
 # --------------------------------------------------------------------------- extras
 
 
@@ -311,6 +360,18 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     answer = run(tmp_path, "send", str(tmp_path))
     assert answer.returncode == 2
     assert "directory" in in_one_sentence(answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [('{\n"message_id": "a"\n}', "jq -c . "), ("[\n{}\n]", "jq -c '.[]' ")]
+)
+def test_pretty_printed_json_is_explained_and_not_sent(
+    here: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "pretty.json").write_text(text)
+    answer = here("send", "pretty.json")
+    assert answer.returncode == 2
+    assert f"{said}pretty.json | actonce send -" in in_one_sentence(answer)
 
 
 @pytest.mark.parametrize(

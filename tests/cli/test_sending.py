@@ -22,6 +22,7 @@ from actonce.sending import (
     Sender,
     batches,
     read_lines,
+    spread_over_lines,
 )
 from tests.cli.received import received
 
@@ -337,3 +338,27 @@ def test_one_message_that_spoils_a_batch_is_found() -> None:
         Sender(sqs, QUEUE_URL).send([line(1, "a"), line(2, "b")], ends)
     assert ends.accepted == [1]
     assert "BatchRequestTooLong" in ends.not_sent[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "cut_off", "spread"),
+    [
+        ('{"message_id": "a"}\n{"message_id": "b"}\n', False, False),
+        ('{\n  "message_id": "a"\n}\n', False, True),
+        ('\ufeff\n {"message_id": "a",\n "x": 1}', False, True),
+        ('[\n  {"message_id": "a"}\n]', False, True),
+        ('[{"message_id": "a"}]\n', False, False),
+        ('{"message_id": "cut off\n{"message_id": "b"}\n', False, False),
+        ("{\n", False, False),  # one message, and no JSON
+        ('{\n  "message_id": "a",\n', True, True),
+        ('{"message_id": "a", "x": "' + "y" * 9000, True, False),
+        ("no JSON\n{\n}\n", False, False),
+        ("[" * 100_000, True, False),
+        ("", False, False),
+    ],
+    ids=range(12),
+)
+def test_json_that_takes_several_lines_is_recognised_and_nothing_else(
+    text: str, *, cut_off: bool, spread: bool
+) -> None:
+    assert spread_over_lines(text.encode(), cut_off=cut_off) is spread

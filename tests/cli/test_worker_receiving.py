@@ -8,6 +8,7 @@ from botocore.stub import Stubber
 from actonce import worker
 from actonce.aws import Aws, Stack
 from actonce.commands import worker as worker_command
+from actonce.commands.worker import Way
 from actonce.deployed import Delivery, InvokedEffect
 from actonce.errors import WrongUse
 from actonce.worker import Worker
@@ -139,3 +140,25 @@ def test_what_says_when_it_comes_back_is_shown_again_then(asked: float, seconds:
         consumer.worker, one.consumer = one, consumer
         one.run()
         answers.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_stack", "own_queue", "taken"),
+    [
+        (None, "lease", False, Way.LEASE),
+        (Way.LEDGER, "ledger", False, Way.LEDGER),
+        (Way.LEASE, "ledger", True, Way.LEASE),
+        (Way.LEASE, None, False, Way.LEASE),
+    ],
+)
+def test_a_worker_deduplicates_as_the_stack_does(
+    asked: Way | None, of_stack: str | None, taken: Way, *, own_queue: bool
+) -> None:
+    assert worker_command._strategy(asked, of_stack, own_queue=own_queue) is taken
+
+
+def test_a_worker_refuses_a_strategy_that_is_not_the_stack_s() -> None:
+    with pytest.raises(WrongUse, match="The stack's strategy is ledger, and a worker with a lease"):
+        worker_command._strategy(Way.LEASE, "ledger", own_queue=False)
+    with pytest.raises(WrongUse, match="say --strategy ledger, or lease"):
+        worker_command._strategy(None, None, own_queue=False)

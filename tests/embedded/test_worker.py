@@ -42,7 +42,11 @@ TIMES = ("--lock-timeout", "3", "--visibility", "2", "--clock-skew", "0.5", "--s
 @pytest.fixture(scope="module")
 def deployed(paths: Paths) -> tuple[lifecycle.State, Stack]:
     """A stack whose queue feeds no function; ledger and lease have one table."""
-    parameters = {"Strategy": "ledger", "QueueFeeds": "worker"}
+    return _deployed_with("ledger", paths)
+
+
+def _deployed_with(strategy: str, paths: Paths) -> tuple[lifecycle.State, Stack]:
+    parameters = {"Strategy": strategy, "QueueFeeds": "worker"}
     return lifecycle.up(paths, lambda _: None, parameters=parameters)
 
 
@@ -50,7 +54,7 @@ both = pytest.mark.parametrize("strategy", ["ledger", "lease"])
 
 
 def _start(
-    strategy: str, state: lifecycle.State, log: Path, *options: str, **variables: str
+    strategy: str | None, state: lifecycle.State, log: Path, *options: str, **variables: str
 ) -> subprocess.Popen[bytes]:
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     environment |= variables | {
@@ -59,9 +63,10 @@ def _start(
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
     }
+    asked = () if strategy is None else ("--strategy", strategy)
     with log.open("ab") as lines:
         return subprocess.Popen(
-            [str(ACTONCE), "worker", "--strategy", strategy, "--threads", "4", *TIMES, *options],
+            [str(ACTONCE), "worker", *asked, "--threads", "4", *TIMES, *options],
             env=environment,
             stdout=lines,
             stderr=lines,
@@ -76,9 +81,9 @@ def _done(stack: Stack, strategy: str) -> set[str]:
 @both
 @pytest.mark.long
 def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
-    deployed: tuple[lifecycle.State, Stack], strategy: str, tmp_path: Path
+    paths: Paths, strategy: str, tmp_path: Path
 ) -> None:
-    state, stack = deployed
+    state, stack = _deployed_with(strategy, paths)
     log = tmp_path / "worker.log"
 
     bodies = [{"message_id": f"{strategy}-{n}", "practice": strategy} for n in range(MESSAGES)]
@@ -121,7 +126,7 @@ def test_told_to_stop_a_worker_leaves_nothing_invisible(
 ) -> None:
     state, stack = deployed
     log = tmp_path / "worker.log"
-    worker = _start("ledger", state, log)
+    worker = _start(None, state, log)  # with the stack's
     try:
         wait_until(lambda: "Working" in log.read_text())
         worker.send_signal(signal.SIGTERM)

@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 from collections import Counter
@@ -13,9 +14,10 @@ from pyspark.sql import SparkSession
 
 from pipeline.backfill import archive as backfill_archive
 from pipeline.backfill import job as backfill
+from pipeline.backfill import small
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.job import Summary
-from pipeline.backfill.plan import PlanFiles
+from pipeline.backfill.plan import ENDS, PlanFiles
 from pipeline.backfill.rows import Selection
 from pipeline.backfill.send import Queue
 from pipeline.session import spark_session
@@ -101,6 +103,43 @@ def test_each_row_ends_where_plain_python_says(
     for name, end in (("conflicts", "conflict"), ("quarantine", "quarantined")):
         lines = map(json.loads, (work / f"{name}.jsonl").read_text().splitlines())
         assert [(line["file"], line["line"]) for line in lines] == expected[end]
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
+@pytest.mark.usefixtures("spark")
+def test_a_small_archive_is_planned_without_spark_as_spark_plans_it(
+    make_session: Callable[[], SparkSession],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    packed: bool,
+) -> None:
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    texts = {
+        "a.jsonl": '{"id": 1, "x": 1}\n{"id": 1, "x": 2}\n{\n\n{"id": "ü/%", "x": [1.50]}\n{}\n',
+        "b.jsonl": '{"x": 1, "id": 1}\n{"id": "1", "x": 1}\n{"id": 2}\n[]\n',
+        "c.csv": "id,x\n1,1\n7,8\n7,8,9\n7,9\n",
+    }
+    for name, text in texts.items():
+        data = text.encode()
+        place = folder / (f"{name}.gz" if packed else name)
+        place.write_bytes(gzip.compress(data) if packed else data)
+
+    def made(work: Path, session: Callable[[], SparkSession]) -> Any:
+        with backfill.opened(session, folder, BY_ID, work) as planned:
+            summary = planned.summary()
+        ends = {end: list(PlanFiles(work / "plan").rows(end)) for end in ENDS}
+        for row in ends["quarantined"]:  # it has no first one, and nobody reads it
+            del row["first_file"], row["first_line"]
+        lists = [(work / f"{name}.jsonl").read_text() for name in ("conflicts", "quarantine")]
+        return summary, ends, lists
+
+    here = made(tmp_path / "here", no_session)
+    monkeypatch.setattr(small, "MOST_BYTES", 0)
+    by_spark = made(tmp_path / "spark", make_session)
+    assert here == by_spark
+    assert min(map(len, here[1].values())) > 0
 
 
 REAL_ID = "PatientId,ScheduledDay,AppointmentDay"

@@ -392,3 +392,10 @@ def test_texts_and_pictures_stand_out_as_wcag_asks(scheme: int) -> None:
 def test_the_sentence_is_marked_as_the_command_marks_it(status: int) -> None:
     page = html(summaries.all_good() | {"exit_status": status})
     assert re.findall(r'<h1><span class="mark"[^>]*>(.)</span>', page) == ["✓✗✗??"[status]]
+
+
+def test_the_ids_of_those_who_wait_are_on_the_page_where_they_are_few() -> None:
+    page = html(summaries.all_good() | {"listed": {"awaiting_decision": ["m-1", "<b>"]}})
+    assert '<li class="id"><bdi>m-1</bdi></li>' in page
+    assert '<li class="id"><bdi>&lt;b&gt;</bdi></li>' in page
+    assert '<details class="listed">' not in html(summaries.all_good())
