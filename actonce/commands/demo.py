@@ -159,7 +159,7 @@ def demo(
         of_sky = {} if sky is None else {"weather": sky.weather.name, "did_not_pass": sky.refused}
         console.print_json(result.outcome.as_json() | of_sky)
     else:
-        _show(result.outcome, result.interruptions, strategy, sky, own)
+        _show(result.outcome, result.interruptions, strategy, sky, own, result.example)
     if result.second is not None:
         _show_second(result.second)
     if timings:
@@ -257,6 +257,7 @@ def _show(
     strategy: Strategy,
     sky: Sky | None,
     own: Own | None,
+    example: str | None,
 ) -> None:
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(justify="right", style="bold")
@@ -307,10 +308,12 @@ def _show(
     if sky is not None:
         _show_passing(outcome)
     console.out.print(
-        f"  {outcome.seconds} s. The stack is still up: actonce where MESSAGE_ID tells a message's "
-        "story, actonce down stops it.",
+        f"  {outcome.seconds} s. The stack is still up: actonce down stops it, actonce list shows "
+        "its messages.",
         style="dim",
     )
+    if example is not None:
+        console.out.print(f"  The story of one of them: actonce where {example}", style="dim")
 
 
 def _show_passing(outcome: Outcome) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from actonce import console
-from actonce.choosing import Group, Narrowing, Waiting, age, grouped, read_before
+from actonce.choosing import Group, Narrowing, Waiting, age, grouped, read_moment
 from actonce.commands import tables
 from actonce.commands.options import (
     All,
@@ -70,7 +70,7 @@ class Many:
             WrongUse: `before` is no time.
         """
         narrowed = {name: value for name, value in kind.items() if value is not None}
-        at = read_before(before, datetime.now(UTC)) if before else None
+        at = read_moment(before, datetime.now(UTC)) if before else None
         return cls(
             narrowing=Narrowing(narrowed, at, match, limit),
             is_narrowed=bool(narrowed or before or match is not None or limit or rate or dry_run),
