@@ -22,6 +22,8 @@ ROW_STATUSES: Final = ("IN_PROGRESS", "COMPLETE")
 MOST_ROWS: Final = 20_000
 """As many rows of a table are read, about: reading is what DynamoDB takes money for."""
 
+MOST_NAMES: Final = 1000
+
 _PAGE: Final = 100
 _HASHED: Final = "sha256-"
 
@@ -104,6 +106,18 @@ def recent(stack: Stack, *, since: datetime | None, status: str | None, limit: i
         found.append(one)
     found.sort(key=lambda one: one.since, reverse=True)
     return Listed(_with_ids(stack, found), more=more, read_in_part=False)
+
+
+def newest_names(stack: Stack) -> list[str]:
+    """Names of the newest executions, as many as one page has: 1,000.
+
+    Raises:
+        ClientError: they may not be listed.
+    """
+    answer = stack.stepfunctions.list_executions(
+        stateMachineArn=stack.state_machine, maxResults=MOST_NAMES
+    )
+    return [one["name"] for one in answer["executions"]]
 
 
 def _executions(stack: Stack, status: str | None) -> Iterator[Recent]:

@@ -199,6 +199,21 @@ def ask(question: str, many: Many) -> None:
         raise Failed("Nothing was done.")
 
 
+def ask_whether_meant(beginning: str, whole: str, many: Many) -> None:
+    """Ask whether an id of which only the beginning was named is meant, unless told not to.
+
+    Raises:
+        WrongUse: nobody can be asked.
+        Failed: the answer was not yes.
+    """
+    if not many.yes and (many.json or not console.can_ask()):
+        raise WrongUse(
+            f"{beginning!r} is only the beginning of {_short(whole)!r}, and nobody can be asked "
+            "here whether that is meant: name it whole, or say --yes."
+        )
+    ask(f"{beginning} is the beginning of {_short(whole)}. Is that meant?", many)
+
+
 @contextmanager
 def acting(
     text: str, total: int, left: Callable[[], int]

@@ -53,13 +53,14 @@ def alarm(stack: Stack, name: str, state: str, action: str = ALARM_TOPIC) -> Non
     client.set_alarm_state(AlarmName=name, StateValue=state, StateReason="a test")
 
 
-def forbid(stack: Stack, service: str) -> None:
-    """Every call of that service is refused from now on."""
+def forbid(stack: Stack, service: str, operation: str = "*") -> None:
+    """Every such call of that service is refused from now on."""
 
     def refuse(model: Any, **_: Any) -> None:
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, model.name)
 
-    stack.aws.client(service).meta.events.register("before-call", refuse)
+    events = stack.aws.client(service).meta.events
+    events.register(f"before-call.*.{operation}", refuse)
 
 
 def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
