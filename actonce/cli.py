@@ -4,6 +4,7 @@ A command's module is imported when the command is run, or its help is read: the
 commands, and whatever does not need AWS, is there at once.
 """
 
+import errno
 import importlib
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,9 +16,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from actonce import extras
-from actonce.errors import Failed
+from actonce.errors import Failed, Interrupted
 from actonce.sources import version
-from pipeline.visible import guard_standard_streams
+from pipeline.visible import OutputLost, give_up_output, guard_standard_streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,13 @@ class Listed:
         place: `module:name` of its function, or of its `Typer`, below `actonce.commands`.
         help: the first sentence of its help.
         extra: what has to be installed besides.
+        after_ctrl_c: how to go on where a person ended it in the middle, unless it says so itself.
     """
 
     place: str
     help: str
     extra: str | None = None
+    after_ctrl_c: str = "Say the same again to begin anew."
 
     # Any: the types are of a copy of Click that Typer keeps to itself.
     def load(self, name: str) -> Any:
@@ -64,6 +67,7 @@ COMMANDS = {
         "audit:audit",
         "Say of each message whether it was acted on once, again, or lost.",
         extra="audit",
+        after_ctrl_c="It says nothing of the records; say the same again to begin anew.",
     ),
     "audit package": Listed(
         "audit:package",
@@ -77,11 +81,13 @@ COMMANDS = {
     "collect": Listed(
         "collect:collect",
         "Write a day's records as each part of the stack has them, for actonce audit.",
+        after_ctrl_c="The records may be half there; say the same again to replace them.",
     ),
     "backfill": Listed(
         "backfill:backfill",
         "Send each distinct message of an archive once; go on where it was killed.",
         extra="pipeline",
+        after_ctrl_c="Say the same again to go on: what was sent is not sent again.",
     ),
     "demo": Listed(
         "demo:demo",
@@ -99,6 +105,8 @@ COMMANDS = {
         "embedded:up",
         "Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.",
         extra="embedded",
+        after_ctrl_c="What was up before is up, and what was half deployed is down; say the same "
+        "again.",
     ),
     "down": Listed("embedded:down", "Stop the embedded AWS.", extra="embedded"),
     "env": Listed(
@@ -111,7 +119,11 @@ COMMANDS = {
         "Run a function in a container by sam local invoke, on the embedded AWS.",
         extra="embedded",
     ),
-    "send": Listed("send:send", "Send each line that is not blank as one message, verbatim."),
+    "send": Listed(
+        "send:send",
+        "Send each line that is not blank as one message, verbatim.",
+        after_ctrl_c="To send all lines again is safe: what was sent before is a duplicate.",
+    ),
     "pause": Listed(
         "pausing:pause",
         "Take no more messages: they wait in RequestsQueue, for 14 days at most, free of charge.",
@@ -172,6 +184,14 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Click's
         return self.commands[cmd_name] if cmd_name in COMMANDS else None
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            begun = COMMANDS.get(ctx.invoked_subcommand)
+            how = f". {begun.after_ctrl_c}" if begun else " before it had begun."
+            raise Interrupted(f"Interrupted{how}") from error
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         two_words = " ".join(args[:2])
         if len(args) > 1 and two_words in COMMANDS:
@@ -227,16 +247,26 @@ def main() -> None:
     """Entry point. Exit status: 0, 1 (the thing failed), 2 (wrong use), 130 (Ctrl-C)."""
     guard_standard_streams()
     try:
-        app(prog_name="actonce")
+        try:
+            app(prog_name="actonce")
+        finally:
+            sys.stdout.flush()  # what cannot be written is to be told of, also at the end
     except Failed as error:
         _say_failed(str(error))
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         sys.exit(130)
-    except Exception as error:
-        if not _is_of_aws(error):
+    except OSError as error:
+        told = _told_of_no_room(error)
+        if told is None:
             raise
-        _say_failed(f"AWS: {error}")
+        _say_failed(told)
+        sys.exit(1)
+    except Exception as error:
+        told = _told_of_aws(error)
+        if told is None:
+            raise
+        _say_failed(told)
         sys.exit(1)
 
 
@@ -247,9 +277,48 @@ def _say_failed(text: str) -> None:
     console.say_failed(text)
 
 
-def _is_of_aws(error: Exception) -> bool:
+def _told_of_no_room(error: OSError) -> str | None:
+    """What to tell of an output that cannot be written, or a full disk; None: it is neither."""
+    if isinstance(error, OutputLost):
+        give_up_output()
+        return (
+            f"The output cannot be written: {error.strerror}. What was asked for may have been "
+            "done; make room, or write elsewhere, and look before it is said again."
+        )
+    if error.errno not in _NO_ROOM:
+        return None
+    where = f" for {error.filename}" if error.filename else ""
+    return f"There is no room{where}: {error.strerror}. Make room, and say the same again."
+
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def _told_of_aws(error: Exception) -> str | None:
+    """What to tell of an error that AWS, or the way to it, has made; None: neither has."""
     known = sys.modules.get("botocore.exceptions")  # not there: nobody called AWS
-    return known is not None and isinstance(error, (known.ClientError, known.BotoCoreError))
+    if known is None:
+        return None
+    if isinstance(error, known.ClientError):
+        told = f"AWS: {error}"
+        if error.response.get("Error", {}).get("Code") in _GONE:
+            told += " The stack, or a part of it, may be gone: actonce status looks."
+        return told
+    unread = sys.modules["botocore.parsers"].ResponseParserError
+    if isinstance(error, known.BotoCoreError | unread):
+        return f"AWS: {error}"
+    return None
+
+
+_GONE = frozenset(
+    {
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "QueueDoesNotExist",
+        "ResourceNotFoundException",
+        "StateMachineDoesNotExist",
+    }
+)
+"""Codes by which a service says that it has no such queue, table, function or state machine."""
 
 
 if __name__ == "__main__":

@@ -1,8 +1,20 @@
 """The Spark session: classic Spark here, spark-submit's own, or a Spark Connect server."""
 
+import contextlib
+import logging
 import os
+import signal
+import subprocess
 import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from pipeline.errors import CannotAudit
@@ -24,7 +36,7 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
         brief: there is little to do, so starting is most of it.
 
     Raises:
-        CannotAudit: Spark would have to start here and there is no Java.
+        CannotAudit: Spark would have to start here and there is no Java, or it does not start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
@@ -53,9 +65,10 @@ def spark_session(name: str, *, brief: bool = False) -> SparkSession:
             .config("spark.sql.shuffle.partitions", str(16 * (os.cpu_count() or 1)))
             .config("spark.sql.adaptive.advisoryPartitionSizeInBytes", "16m")
         )
-        if brief:
-            builder = builder.config("spark.driver.defaultJavaOptions", BRIEF)
-        spark = builder.getOrCreate()
+        if SparkContext._active_spark_context is None:  # noqa: SLF001 - it has no public name
+            _start_jvm({"spark.driver.defaultJavaOptions": BRIEF} if brief else {})
+        with _python_s_ctrl_c():
+            spark = builder.getOrCreate()
         # A file that cannot be read is reported by the audit, not by a stack trace.
         spark.sparkContext.setLogLevel("OFF")
     return configured(spark)
@@ -79,6 +92,93 @@ def configured(spark: SparkSession) -> SparkSession:
     # What Parquet has for times; Spark's default is an old form of 12 bytes that costs a division.
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     return spark
+
+
+@contextlib.contextmanager
+def ended_together() -> Iterator[None]:
+    """Let a JVM that `spark_session` starts end with what is done in it, however early that ends.
+
+    Left alone it ends by itself when this process is gone, but a minute later, or not at all where
+    it was just about to start a context.
+    """
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:  # Ctrl-C, or the end of this process
+        _end_jvm()
+        raise
+
+
+def _start_jvm(settings: dict[str, str]) -> None:
+    """Start the JVM; what it says of itself goes into a file, for nobody can do anything about it.
+
+    Raises:
+        CannotAudit: it does not start.
+    """
+    # py4j tells of an interrupted call by the root logger, which without this prints it.
+    logging.getLogger().addHandler(logging.NullHandler())
+    with tempfile.TemporaryFile() as said:
+        # In a group of its own, by which it can be ended whole.
+        how = {"stdout": said, "stderr": subprocess.STDOUT, "start_new_session": True}
+        try:
+            launch: Callable[..., Any] = launch_gateway
+            gateway = launch(SparkConf().setAll(list(settings.items())), how)
+        except PySparkRuntimeError as error:
+            said.seek(0)
+            last = (said.read().decode(errors="replace").strip().splitlines() or [str(error)])[-1]
+            raise CannotAudit(f"Spark did not start: {last}") from error
+    SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
+
+
+@contextlib.contextmanager
+def _python_s_ctrl_c() -> Iterator[None]:
+    """Leave Ctrl-C to Python while Spark puts a handler of its own in its place.
+
+    Spark's calls the JVM in the middle of whatever was being asked of it, and what comes of that is
+    an error of any kind. Until it is taken away again, Ctrl-C waits.
+    """
+    if threading.current_thread() is not threading.main_thread():  # Spark leaves it alone, too
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_jvm() -> None:
+    groups = _groups_of_children()
+    for group in groups:
+        _signal(group, signal.SIGTERM)  # by which it takes its temporary files along
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while groups & _groups_of_children() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for group in groups & _groups_of_children():
+        _signal(group, signal.SIGKILL)
+
+
+_GRACE_SECONDS = 3
+
+
+def _groups_of_children() -> set[int]:
+    """The process groups that children of this process lead: JVMs, also one that just starts."""
+    listing = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid=,pgid=,stat="], capture_output=True, text=True, check=True
+    ).stdout
+    rows = [line.split() for line in listing.splitlines()]
+    return {
+        int(group)
+        for pid, parent, group, status in rows
+        if int(parent) == os.getpid() and pid == group and not status.startswith("Z")
+    }
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
 
 
 def _require_java() -> None:

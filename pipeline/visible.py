@@ -51,6 +51,32 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return "".join(one if one == "\n" or _is_seen(one) else _json_escape(one) for one in text)
 
 
+class OutputLost(OSError):
+    """This process's output could not be written: a full disk, a reader that is gone."""
+
+
+class _Telling:
+    """A stream whose errors are told apart from those of other files."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise OutputLost(error.errno, error.strerror) from error
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise OutputLost(error.errno, error.strerror) from error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class Guarded:
     """A text stream that is written codes; line feeds and tabs stay.
 
@@ -59,7 +85,7 @@ class Guarded:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self.rich_proxied_file = stream
+        self.rich_proxied_file = _Telling(stream)
 
     def write(self, text: str) -> int:
         """Write a text; the answer counts its own characters."""

@@ -101,10 +101,11 @@ def audit(
             effects_by=effects_by.value,
         )
         console.say("Starting Spark …")
-        spark = session.spark_session("actonce-audit", brief=job.is_small(request.records))
-        summary: dict[str, Any] = job.audit(spark, request, console.say)
-        page = put_page(spark, summary, request.out)
-        spark.stop()
+        with session.ended_together():
+            spark = session.spark_session("actonce-audit", brief=job.is_small(request.records))
+            summary: dict[str, Any] = job.audit(spark, request, console.say)
+            page = put_page(spark, summary, request.out)
+            spark.stop()
     except cannot_audit as error:
         raise WrongUse(str(error)) from error
     except Exception as error:

@@ -88,7 +88,7 @@ def backfill(
         from pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
         from pipeline.backfill.rows import Selection  # noqa: PLC0415
         from pipeline.errors import CannotAudit  # noqa: PLC0415
-        from pipeline.session import spark_session  # noqa: PLC0415
+        from pipeline.session import ended_together, spark_session  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise WrongUse(
             f"A backfill needs {error.name}, which the demo does not: run make everything, or pip "
@@ -106,7 +106,7 @@ def backfill(
     try:
         selection = Selection.of_options(message_id, content, leave_out)
         console.say(f"Planning {archive} in {folder}")
-        with job.opened(session, archive, selection, folder) as planned:
+        with ended_together(), job.opened(session, archive, selection, folder) as planned:
             if stack is not None:
                 _check_ids(stack, planned)
             if queue is not None:

@@ -7,7 +7,7 @@ import typer
 from actonce import console, dead_letters, deciding, history
 from actonce.aws import Stack
 from actonce.commands import many, tables
-from actonce.commands.options import Json, of_a_stack
+from actonce.commands.options import Json, check_id, of_a_stack
 from actonce.dead_letters import REASONS, Decision
 from actonce.deciding import Decided, Deciding, Shown
 from actonce.errors import Failed, WrongUse
@@ -100,6 +100,7 @@ def show(
 
         actonce dead-letters show request-4711
     """
+    check_id(message_id)
     stack = find_stack(at)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         letters = dead_letters.waiting(queue)

@@ -25,7 +25,9 @@ Parameters = Annotated[
 
 
 def up(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="0: that of the last time, or a free one.")
+    ] = 0,
     parameter: Parameters = None,
     project: Annotated[
         Path | None,
@@ -41,7 +43,8 @@ def up(
     """Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.
 
     Harmless when it is up: a changed source or parameter is deployed, and nothing else happens.
-    What cannot be deployed leaves what ran. Its data live until `actonce down`.
+    What cannot be deployed leaves what ran; a parameter's name and value are looked at before
+    anything is stopped. It keeps its port. Its data live until `actonce down`.
 
     With --project the whole of your template is deployed, with your functions. From then on actonce
     means that project, in its folder and below.

@@ -113,6 +113,17 @@ def _option(name: str, annotation: Any) -> inspect.Parameter:
     )
 
 
+def check_id(text: str) -> str:
+    """An id that was named.
+
+    Raises:
+        WrongUse: it is empty, as a shell's variable that is not set.
+    """
+    if not text:
+        raise WrongUse("An empty id names nothing: is a variable of your shell not set?")
+    return text
+
+
 def named_values(option: str, texts: Sequence[str]) -> dict[str, str]:
     """An option's `NAME=VALUE` texts as a dictionary.
 

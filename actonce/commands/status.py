@@ -75,10 +75,13 @@ def status(
 def _again_and_again(
     look: Callable[[], Status], show: Callable[[Status], None], interval: float
 ) -> None:
-    while True:
-        show(look())
-        console.out.file.flush()
-        sleep(interval)
+    try:
+        while True:
+            show(look())
+            console.out.file.flush()
+            sleep(interval)
+    except KeyboardInterrupt:  # it ends in no other way, and there is nothing to go on with
+        raise typer.Exit(130) from None
 
 
 def _own_audit(stack: Stack) -> Path | None:

@@ -11,7 +11,7 @@ from actonce import console, unstarted
 from actonce.aws import Stack
 from actonce.clearing import Cleared, Clearing, Discarding, Redriving, Shown, look
 from actonce.commands import many, tables
-from actonce.commands.options import Json, of_a_stack
+from actonce.commands.options import Json, check_id, of_a_stack
 from actonce.deployed import MessageReader, timestamp
 from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
@@ -96,6 +96,7 @@ def show(
 
         actonce unstarted show 5fea7756-0ea4-451a-a703-a558b933e274
     """
+    check_id(message_id)
     stack = find_stack(at)
     with _queue(stack) as queue:
         entries = unstarted.entries(queue, message_reader(stack))

@@ -18,7 +18,7 @@ from actonce.commands.effects_options import (
     EffectsTime,
     own_effects,
 )
-from actonce.commands.options import Json, of_a_stack
+from actonce.commands.options import Json, check_id, of_a_stack
 from actonce.deployed import timestamp
 from actonce.errors import Failed
 from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
@@ -60,6 +60,7 @@ def where(
 
         actonce where g-1 --effects-table gift-cards --effects-description card
     """
+    check_id(message_id)
     stack = find_stack(at)
     named = Attributes(effects_key, effects_time, tuple(effects_description or ()), effects_id)
     own = own_effects(stack, effects_table, effects_file, named)

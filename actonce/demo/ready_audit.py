@@ -8,6 +8,7 @@ takes. So it audits what was sent, to get warm, before it is told what to audit.
 
 import contextlib
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,9 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from actonce.errors import Failed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +82,30 @@ def starting(sent: Path) -> Iterator[ReadyAudit]:
 def main() -> None:
     """Start Spark, then audit what standard input names."""
     # Here, for Spark takes longer to import than all else of the demo.
-    from pipeline.audit.job import audit, requested  # noqa: PLC0415
     from pipeline.errors import CannotAudit  # noqa: PLC0415
-    from pipeline.session import spark_session  # noqa: PLC0415
+    from pipeline.session import ended_together, spark_session  # noqa: PLC0415
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with its JVM
     try:
-        spark = spark_session("actonce-audit", brief=True)
-        with tempfile.TemporaryDirectory() as nowhere, contextlib.suppress(CannotAudit):
-            audit(spark, requested(sys.argv[1], out=nowhere))
-        if not (line := sys.stdin.readline()):
-            return  # the demo ended without an audit
-        asked = json.loads(line)
-        request = requested(
-            asked["records"], as_of=asked["as_of"], grace=0.0, effects_by=asked["effects_by"]
-        )
-        sys.stdout.write(json.dumps(audit(spark, request), ensure_ascii=False) + "\n")
+        with ended_together():
+            _audit(spark_session("actonce-audit", brief=True))
     except CannotAudit as error:
         sys.exit(str(error))
+
+
+def _audit(spark: "SparkSession") -> None:
+    from pipeline.audit.job import audit, requested  # noqa: PLC0415 - as above
+    from pipeline.errors import CannotAudit  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as nowhere, contextlib.suppress(CannotAudit):
+        audit(spark, requested(sys.argv[1], out=nowhere))
+    if not (line := sys.stdin.readline()):
+        return  # the demo ended without an audit
+    asked = json.loads(line)
+    request = requested(
+        asked["records"], as_of=asked["as_of"], grace=0.0, effects_by=asked["effects_by"]
+    )
+    sys.stdout.write(json.dumps(audit(spark, request), ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ _LEAST_RECEIVES = 5
 _CALM_RECEIVES = 100
 _ALWAYS_REMEMBERED_DAYS = 25
 _STATE_BEYOND_TIMEOUT = 5
+_TOLD_TIME_OUT = "EFFECT_TIMEOUT_SECONDS"
+"""The variable by which a function that uses `answer` knows its own time-out."""
 _LONG_PAUSE = 3
 
 
@@ -108,6 +110,31 @@ def effect_time_out(facts: Facts) -> Said:
                 "effect: what takes longest is left unknown and looked up. Set "
                 "StarterTimeoutSeconds to more than that.",
             )
+
+
+def told_time_out(facts: Facts) -> Said:
+    """The effect's function is told the time-out that it has, for `time_allowed`."""
+    function, allowed = seen(facts.effect), facts.number("EffectTimeoutSeconds")
+    if not isinstance(function, Function):
+        return
+    text = (function.variables or {}).get(_TOLD_TIME_OUT, "")
+    try:
+        told = float(text or function.timeout)
+    except ValueError:
+        yield said(
+            Hazard.STOPS,
+            f"{_TOLD_TIME_OUT} of {function.name} is no number, so `answer` performs nothing. Set "
+            f"it to the function's time-out, {function.timeout}.",
+        )
+        return
+    left = allowed - (told - function.timeout)
+    if told > max(allowed, function.timeout) and left < function.timeout:
+        yield said(
+            Hazard.NONE if left > 0 else Hazard.STOPS,
+            f"{function.name} may run {function.timeout} s, and {_TOLD_TIME_OUT} tells it "
+            f"{told:g}: `answer` lets it act for {max(left, 0):g} s. Set the variable to the "
+            "function's time-out.",
+        )
 
 
 def consumer_time_out(facts: Facts) -> Said:
@@ -450,6 +477,7 @@ def versions(facts: Facts) -> Said:
 
 CHECKS: dict[str, Callable[[Facts], Said]] = {
     "effect-time-out": effect_time_out,
+    "told-time-out": told_time_out,
     "consumer-time-out": consumer_time_out,
     "feeding": feeding,
     "queue": queue,

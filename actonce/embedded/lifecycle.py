@@ -21,6 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
 from actonce.embedded import lambda_runtime, local_stack, nesting, prepared
+from actonce.embedded import parameters as checks
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.embedded.running import State, answers, is_server, running
 from actonce.errors import Failed, WrongUse
@@ -60,6 +61,8 @@ _WARM_STARTERS = 3
 WARM_EFFECTS = 7
 _WARM_WAVE = 3  # one process, then three more with every wave
 _WARM_TRIES = 3
+
+_DYING_SECONDS = 5.0  # of what was killed
 WARM_UP_ID = "warm-up"
 
 Say = Callable[[str], None]
@@ -82,7 +85,7 @@ def up(  # noqa: PLR0913 - what a person may say
     Args:
         paths: where it keeps its things.
         say: told what is being done.
-        port: to listen on; 0 for a free one.
+        port: to listen on; 0 for that of the last time, or a free one.
         parameters: values of the stack's parameters; None keeps those of the last time. In a
             project they are its template's, or those of the ActOnce nested in it.
         fresh: start from empty queues, tables and histories.
@@ -110,9 +113,11 @@ def up(  # noqa: PLR0913 - what a person may say
                 f"{state.project or 'ActOnce alone'}; actonce down stops it."
             )
         wanted = dict(parameters) if parameters is not None else state.parameters if state else {}
+        _values(paths, wanted)  # before anything is stopped or thrown away
         level = faults if faults is not None else state.faults if state else ""
         digest = _digest(paths, {**wanted, "--faults": level} if level else wanted)
         if state is not None and (fresh or not state.deployed):
+            build(paths, say)  # likewise
             say(
                 "Starting afresh"
                 if state.deployed
@@ -180,19 +185,39 @@ def down(paths: Paths) -> bool:
 
 
 def kill_functions(state: State) -> int:
-    """Kill every process of a function, as a crash of its host would; how many there were."""
+    """Kill every process of a function, as a crash of its host would; how many there were.
+
+    They are dead when it returns: a call that comes now goes to a new process.
+    """
+    killed = _of_functions(state)
+    for pid in killed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + _DYING_SECONDS
+    while killed & _of_functions(state) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return len(killed)
+
+
+def _of_functions(state: State) -> set[int]:
+    """The living processes of the functions, by their number.
+
+    Whoever entered ends with the fork that works for it, so one of the two is enough.
+    """
     listing = subprocess.run(
-        ["ps", "-ww", "-eo", "pid=,pgid=,command="], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-eo", "pid=,pgid=,stat=,command="],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
-    killed = 0
-    for line in listing.splitlines():
-        pid, group, command = line.split(maxsplit=2)
-        # Whoever entered ends with the fork that works for it, so one of the two is enough.
-        if int(group) == state.pid and "function_processes.py enter" in command:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
-                killed += 1
-    return killed
+    lines = (line.split(maxsplit=3) for line in listing.splitlines())
+    return {
+        int(pid)
+        for pid, group, status, command in lines
+        if int(group) == state.pid
+        and not status.startswith("Z")
+        and "function_processes.py enter" in command
+    }
 
 
 def _check_python() -> None:
@@ -284,12 +309,14 @@ def _write(paths: Paths, state: State) -> None:
 def _start_server(paths: Paths, port: int, parameters: dict[str, str]) -> State:
     if port and not _is_free(port):
         raise WrongUse(f"Port {port} is taken by another program; choose another with --port.")
+    port = port or _port_of_last_time(paths)
     for folder in (paths.temporary, paths.faults):
         folder.mkdir(parents=True, exist_ok=True)
     lambda_runtime.provide_packages(paths.runtime)
     for _ in range(3):  # another program may take the free port before MiniStack does
         state = _start_once(paths, port or _free_port(), parameters)
         if state is not None:
+            paths.port.write_text(str(state.port))
             return state
     raise Failed(f"MiniStack did not start; its last words are in {paths.server_log}.")
 
@@ -372,6 +399,15 @@ def _is_free(port: int) -> bool:
                 return False
             raise
         return True
+
+
+def _port_of_last_time(paths: Paths) -> int:
+    """What others may still be told to use; 0 where there is none, or it is taken by now."""
+    try:
+        port = int(paths.port.read_text())
+    except (OSError, ValueError):
+        return 0
+    return port if 0 < port < 65536 and _is_free(port) else 0
 
 
 def _free_port() -> int:
@@ -508,30 +544,20 @@ def _values(paths: Paths, given: Mapping[str, str]) -> tuple[dict[str, str], dic
     A team's time-out of its effect stays what it is, for its function's is deployed as it is.
 
     Raises:
-        WrongUse: one that is given is a parameter of neither.
+        WrongUse: one that is given is a parameter of neither, or may not have its value.
     """
     if not paths.is_project:
-        _check_parameters(given, [nesting.read(paths.stack / "template.yaml")])
+        checks.check(given, [nesting.read(paths.stack / "template.yaml")])
         return {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **given}, {}
     project = _project(paths)
     inner = prepared.actonce_in(project)
-    _check_parameters(given, [project, *inner])
+    checks.check(given, [project, *inner])
     outer = {name: value for name, value in given.items() if name in project.parameters}
     nested = {name: value for name, value in given.items() if name not in project.parameters}
     hurried = {
         name: value for name, value in LOCAL_PARAMETERS.items() if name != local_stack.THEIRS
     }
     return {**prepared.runtimes(project), **outer}, {**hurried, **nested}
-
-
-def _check_parameters(given: Mapping[str, str], templates: list[nesting.Template]) -> None:
-    known = {name for one in templates for name in one.parameters}
-    for name in given:
-        if name not in known:
-            raise WrongUse(
-                f"{templates[0].file.name} has no parameter {name!r}; it has "
-                f"{', '.join(sorted(known))}."
-            )
 
 
 def _python_runtime() -> str:

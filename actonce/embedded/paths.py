@@ -78,6 +78,11 @@ class Paths:
         return self.home / "embedded.json"
 
     @property
+    def port(self) -> Path:
+        """The port of the last time."""
+        return self.home / "port"
+
+    @property
     def lock(self) -> Path:
         """Held while the embedded AWS is brought up or down."""
         return self.home / "lock"
@@ -136,6 +141,11 @@ class Paths:
     def sent(self) -> Path:
         """The `sent` stream that the demo writes."""
         return self.home / "sent"
+
+    @property
+    def demo(self) -> Path:
+        """What the demo did on the embedded AWS that runs, if it did (JSON)."""
+        return self.home / "demo.json"
 
     @property
     def records(self) -> Path:

@@ -40,7 +40,9 @@ def refuse_others(spark: SparkSession, out: str) -> None:
         for file in below:
             if not RESULTS.match(f"{name}/{file}"):
                 raise CannotAudit(_others(out, f"{name}/{file}"))
-        if columns and any(file.endswith(".parquet") for file in below):
+        # What a run that was killed has begun, no reader sees: it tells no columns.
+        seen = [file for file in below if not file.startswith(("_", "."))]
+        if columns and any(file.endswith(".parquet") for file in seen):
             try:
                 told = set(spark.read.parquet(as_argument(folder)).columns)
             except Exception as error:

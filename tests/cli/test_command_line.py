@@ -1,5 +1,6 @@
 """The commands as a person runs them, where no stack is needed or none can be found."""
 
+import errno
 import io
 import os
 import re
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 import typer
+from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.parsers import ResponseParserError
 from typer.main import get_command
 
 from actonce import cli, extras
@@ -327,6 +330,96 @@ def test_what_cannot_be_asked_for_is_wrong_use(
     answer = here(*arguments)
     assert answer.returncode == 2
     in_one_sentence(answer)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("where", ""),
+        ("dead-letters", "show", ""),
+        ("dead-letters", "retry", ""),
+        ("unstarted", "show", ""),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_id_is_wrong_use(
+    here: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]
+) -> None:
+    answer = here(*arguments)
+    assert answer.returncode == 2
+    in_one_sentence(answer)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("--version",), ("where", "--help"), ("init", "--help")],
+    ids=" ".join,
+)
+def test_output_that_cannot_be_written_is_told_in_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        answer = subprocess.run(
+            [str(ACTONCE), *arguments],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert answer.returncode == 1
+    assert answer.stderr.startswith(
+        "actonce: The output cannot be written: No space left on device."
+    )
+    assert len(answer.stderr.splitlines()) == 1
+
+
+@pytest.fixture
+def ends_with(
+    here: Callable[..., subprocess.CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[BaseException], subprocess.CompletedProcess[str]]:
+    """`actonce where m-1`, in which an error comes up once it has found the stack."""
+
+    def run_where(error: BaseException) -> subprocess.CompletedProcess[str]:
+        def fail(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr("actonce.commands.where.find_stack", fail)
+        return here("where", "m-1")
+
+    return run_where
+
+
+def test_ctrl_c_is_130_and_says_how_to_go_on(
+    ends_with: Callable[[BaseException], subprocess.CompletedProcess[str]],
+) -> None:
+    answer = ends_with(KeyboardInterrupt())
+    assert answer.returncode == 130
+    assert in_one_sentence(answer) == "actonce: Interrupted. Say the same again to begin anew.\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            ClientError({"Error": {"Code": "QueueDoesNotExist", "Message": "gone"}}, "GetQueueUrl"),
+            "The stack, or a part of it, may be gone: actonce status looks.",
+        ),
+        (ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "X"), "AccessDenied"),
+        (EndpointConnectionError(endpoint_url="http://127.0.0.1:1"), "http://127.0.0.1:1"),
+        (ResponseParserError("cut off"), "AWS: cut off"),
+        (OSError(errno.ENOSPC, "No space left on device", "x.jsonl"), "no room for x.jsonl"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else "",
+)
+def test_what_ends_a_command_in_the_middle_is_told_in_one_sentence(
+    ends_with: Callable[[BaseException], subprocess.CompletedProcess[str]],
+    error: Exception,
+    said: str,
+) -> None:
+    answer = ends_with(error)
+    assert answer.returncode == 1
+    assert said in in_one_sentence(answer)
 
 
 @pytest.mark.parametrize(

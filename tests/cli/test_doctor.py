@@ -63,6 +63,10 @@ def queue(**changed: Any) -> dict[str, Any]:
     return {"requests": replace(REQUESTS, **changed)}
 
 
+def told_to_effect(seconds: str) -> Function:
+    return replace(EFFECT, variables={"EFFECT_TIMEOUT_SECONDS": seconds})
+
+
 def paused(days: float) -> Pause:
     return Pause((NOW - timedelta(days=days)).isoformat(), "kim", "")
 
@@ -80,6 +84,9 @@ FOUND: list[tuple[dict[str, Any], str, Hazard, str]] = [
         Hazard.NONE,
         "StarterTimeoutSeconds",
     ),
+    ({"effect": told_to_effect("120")}, "told-time-out", Hazard.STOPS, "act for 0 s. Set"),
+    ({"effect": told_to_effect("18")}, "told-time-out", Hazard.NONE, "act for 12 s. Set"),
+    ({"effect": told_to_effect("15 s")}, "told-time-out", Hazard.STOPS, "is no number"),
     (
         LEDGER | {"starter": replace(CONSUMER, timeout=60)},
         "consumer-time-out",
@@ -202,7 +209,7 @@ def test_workers_need_no_mapping() -> None:
 
 UNSEEN = Unseen("GetIt was answered AccessDenied: no")
 BLIND: dict[str, set[str]] = {
-    "effect": {"effect-time-out", "functions", "concurrency"},
+    "effect": {"effect-time-out", "told-time-out", "functions", "concurrency"},
     "find": {"looking-up", "functions"},
     "starter": {"queue", "feeding", "functions", "concurrency"},
     "requests": {"queue", "redrive"},

@@ -183,8 +183,8 @@ def test_its_contract_is_tried_on_it_where_it_is_deployed(paths: Paths) -> None:
     found = {one["check"]: (one["status"], one["story"]) for one in told["checks"]}
     # Its table's key takes ids of 2,048 bytes, and it does not say so by itself; what the test has
     # put around it reads the body where there may be none.
-    failed = {name for name, (status, _) in found.items() if status == "failed"}
-    assert failed == {"long-ids", "body-json"}
+    failed = {name: story for name, (status, story) in found.items() if status == "failed"}
+    assert failed.keys() == {"long-ids", "body-json"}
     assert found["killed-in"][0] == found["two-at-once"][0] == "passed"
     assert found["killed-after"][0] == "not tried"
 
@@ -204,3 +204,55 @@ def test_without_a_function_to_look_up_an_unknown_outcome_is_a_person_s(
     assert one["reason"] == "outcome_unknown"
     assert "no function is named to look it up" in one["cause"]
     assert cards(stack)["unseen"] == 50
+
+
+def in_terminal(paths: Paths) -> dict[str, str]:
+    """The environment of a person in the folder of that embedded AWS."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return kept | {"ACTONCE_DIR": str(paths.home)}
+
+
+def test_a_demo_in_front_of_it_goes_on_from_what_is_there(paths: Paths, gift_cards: str) -> None:
+    own = [f"-p{name}={gift_cards}" for name in ("EffectFunctionArn", "FindFunctionArn")]
+    shown = subprocess.run(
+        [
+            *(sys.executable, "-m", "actonce.cli", "demo", "--keep", *own, "--messages", "20"),
+            *("--body", '{"amount": 20}', "--effects-table", "gift-cards", "--no-audit", "--json"),
+        ],
+        env=in_terminal(paths),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert shown.returncode == 0, shown.stderr
+    outcome = json.loads(shown.stdout)
+    assert outcome["distinct"] == outcome["effects"] == 20
+    assert outcome["sent"] > 20
+    assert outcome["acted_on_twice"] == outcome["lost"] == 0
+
+
+def test_a_worker_acts_by_it(paths: Paths, gift_cards: str) -> None:
+    own = dict.fromkeys(("EffectFunctionArn", "FindFunctionArn"), gift_cards)
+    _, stack = lifecycle.up(
+        paths, lambda _: None, parameters=own | {"Strategy": "ledger", "QueueFeeds": "worker"}
+    )
+    for _ in range(2):
+        send(stack, {"message_id": "by a worker", "amount": 60})
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "actonce.cli", "worker", "--strategy", "ledger"],
+        env=in_terminal(paths),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until(lambda: cards(stack).get("by a worker"), 60)
+    finally:
+        worker.terminate()
+        told, errors = worker.communicate(timeout=60)
+    assert worker.returncode == 0, errors
+    assert cards(stack)["by a worker"] == 60
+    assert '"end": "started"' in told

@@ -51,7 +51,8 @@ def judge(spark: SparkSession, planted: list[World]) -> list[str]:
         unread += [
             json.loads(line)["file"]
             for file in (out / "quarantine").glob("*.json")
-            for line in file.read_text().splitlines()
+            for line in file.read_text("utf-8").split("\n")  # a text may hold other line ends
+            if line
         ]
     wrong = []
     for world in planted:

@@ -1,0 +1,71 @@
+"""An audit that is killed while it writes leaves nothing clean, and the next one is not misled."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+
+from actonce.embedded.paths import PROJECT
+from tests.pipeline.streams_on_disk import DAY, performed, write
+
+pytestmark = pytest.mark.long
+
+MESSAGES = 3_000
+
+
+def judged(out: Path) -> list[tuple[str, str]]:
+    """Message and verdict of each row that a reader of the table finds."""
+    rows = ds.dataset(out / "messages", partitioning="hive").to_table().to_pylist()
+    return sorted((row["message_id"], row["verdict"]) for row in rows)
+
+
+def summary(out: Path) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads((out / "summary.json").read_text())
+    return told
+
+
+def is_writing(out: Path) -> bool:
+    """Whether a task has begun a file of the table, which nothing has put in its place yet."""
+    return any(
+        next(out.glob(f"messages/{place}/**/*.parquet"), None) is not None
+        for place in ("_temporary", ".spark-staging-*")
+    )
+
+
+# A whole table is replaced, or the rows of a day: Spark writes the two to different places.
+@pytest.mark.parametrize("days", [(), ("--day", DAY)], ids=["all", "a day"])
+def test_killed_while_it_writes(tmp_path: Path, days: tuple[str, ...]) -> None:
+    records = [record for n in range(MESSAGES) for record in performed(f"m-{n}", n / 100)]
+    root, out = write(tmp_path / "records", records), tmp_path / "out"
+    command = [sys.executable, "-m", "pipeline.audit", str(root), "--out", str(out), *days]
+    killed = subprocess.Popen(
+        command,
+        cwd=PROJECT,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 240
+    while not is_writing(out):
+        assert killed.poll() is None, killed.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    assert summary(out)["exit_status"] == 2
+    assert "has not come to its end" in summary(out)["sentence"]
+
+    again = subprocess.run(
+        command, cwd=PROJECT, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert again.returncode == 0, again.stderr
+    assert summary(out)["verdicts"]["performed_once"] == MESSAGES
+    assert judged(out) == sorted((f"m-{n}", "performed_once") for n in range(MESSAGES))

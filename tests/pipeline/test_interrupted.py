@@ -1,0 +1,68 @@
+"""Ctrl-C while Spark works, as a terminal sends it: to the whole process group."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import java
+from tests.pipeline.streams_on_disk import performed, write
+
+pytestmark = java.needed
+
+
+def _javas_of(folder: Path) -> list[str]:
+    """Every JVM that was started with the folder as its home, whoever is its parent by now."""
+    listing = subprocess.run(
+        ["ps", "eww", "-A", "-o", "pid=,stat=,command="], capture_output=True, text=True, check=True
+    ).stdout
+    return [
+        line
+        for line in listing.splitlines()
+        if f"HOME={folder}" in line and line.split()[2].endswith("/java") and "-version" not in line
+    ]
+
+
+def _a_jvm_starts(folder: Path) -> bool:
+    return bool(_javas_of(folder))
+
+
+def _it_judges(folder: Path) -> bool:
+    return (folder / "audit" / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    "moment", [_a_jvm_starts, pytest.param(_it_judges, marks=pytest.mark.long)]
+)
+def test_ctrl_c_in_an_audit_is_told_in_a_sentence_and_leaves_no_jvm(
+    tmp_path: Path, moment: Callable[[Path], bool]
+) -> None:
+    write(tmp_path, performed("one"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "actonce.cli", "audit", str(tmp_path)],
+        env=os.environ | {"HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not moment(tmp_path):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines() == [
+        "Starting Spark …",
+        "actonce: Interrupted. It says nothing of the records; say the same again to begin anew.",
+    ]
+    assert _javas_of(tmp_path) == []
