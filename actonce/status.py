@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -96,14 +96,14 @@ class Status:
 
     Attributes:
         stack: its name.
+        pause: None where it is not paused.
+        feeds: what its queue feeds.
+        queues: by `requests`, `unstarted` and `dead_letters`.
         account: its number.
         region: its name.
         embedded_at: where the embedded AWS listens; None: it is not there.
         version: of the release that it was deployed from; None: it does not say it.
         strategy: the parameter Strategy; None: it does not say it.
-        pause: None where it is not paused.
-        feeds: what its queue feeds.
-        queues: by `requests`, `unstarted` and `dead_letters`.
         open: None where there are no executions, or they could not be seen.
         alarms: that are on; None: they could not be seen.
         audited: None: there is none at hand, or it could not be seen.
@@ -112,18 +112,18 @@ class Status:
     """
 
     stack: str
-    account: str
-    region: str
-    embedded_at: str | None
-    version: str | None
-    strategy: str | None
     pause: Pause | None
     feeds: tuple[Feed, ...]
     queues: Mapping[str, Depth]
-    open: Open | None
-    alarms: tuple[Alarm, ...] | None
-    audited: Audited | None
-    not_seen: Mapping[str, str]
+    account: str = ""
+    region: str = ""
+    embedded_at: str | None = None
+    version: str | None = None
+    strategy: str | None = None
+    open: Open | None = None
+    alarms: tuple[Alarm, ...] | None = None
+    audited: Audited | None = None
+    not_seen: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, int] | None = None
 
     @property
