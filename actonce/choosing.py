@@ -116,7 +116,7 @@ def age(since: datetime, now: datetime) -> str:
     return f"{seconds} s"
 
 
-def read_before(text: str, now: datetime) -> datetime:
+def read_moment(text: str, now: datetime) -> datetime:
     """A time (ISO 8601; UTC if it names no zone), or an age: `90s`, `30m`, `2h`, `3d`.
 
     Raises:
@@ -130,5 +130,5 @@ def read_before(text: str, now: datetime) -> datetime:
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         raise WrongUse(
-            f"{text!r} is no time: say 2026-01-31T09:30, or how old at least: 90s, 30m, 2h, 3d."
+            f"{text!r} is no time: say 2026-01-31T09:30, or how long ago: 90s, 30m, 2h, 3d."
         ) from None

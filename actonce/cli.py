@@ -138,6 +138,10 @@ COMMANDS = {
         "doctor:doctor",
         "Compare what is deployed with what the stack assumes, and say what to do about it.",
     ),
+    "list": Listed(
+        "listing:list_",
+        "List the messages of late, the newest first: those that have an execution, or a row.",
+    ),
     "where": Listed("where:where", "Tell the whole story of one message, in order of time."),
     "worker": Listed(
         "worker:worker",

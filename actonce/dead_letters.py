@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce import history
 from actonce.aws import Stack
+from actonce.beginnings import only_one
 from actonce.deployed import (
     COMPLETE,
     DEAD_LETTER,
@@ -24,6 +25,7 @@ from actonce.deployed import (
     execution_name,
     json_object,
     read_events,
+    stored_message_id,
     timestamp,
 )
 from actonce.errors import Failed
@@ -166,6 +168,10 @@ class Answer:
         return self.end not in (End.NOT_DECIDED, End.FAILED)
 
 
+class NotThere(Failed):
+    """There is no dead letter of what was named."""
+
+
 class Decider(Protocol):
     """Makes one decision, of any number of messages; may be called in threads."""
 
@@ -241,6 +247,36 @@ def waiting(queue: QueueReader) -> list[DeadLetter]:
     return newest_of_each(letters_of(queue))
 
 
+def by_beginning(stack: Stack, letters: Iterable[DeadLetter], beginning: str) -> DeadLetter | None:
+    """The only letter whose message id, or execution's name, begins so; None: there is none.
+
+    None, too, where a message has just this id: it is meant, and waits for no decision.
+
+    Args:
+        stack: that has them.
+        letters: one of each message.
+        beginning: what was typed.
+
+    Raises:
+        WrongUse: several begin so.
+    """
+    named = {letter.execution_name: letter for letter in letters}
+    names = {name: name for name in named}
+    names |= {letter.message_id: letter.execution_name for letter in named.values()}
+    found = only_one(beginning, names)
+    return None if found is None or _is_known(stack, beginning) else named[found]
+
+
+def _is_known(stack: Stack, message_id: str) -> bool:
+    """Whether a message has that id: an execution, or a row."""
+    if stack.ledger_table is None:
+        return history.find_execution_of(stack, message_id) is not None
+    answer = stack.dynamodb.get_item(
+        TableName=stack.ledger_table, Key={"message_id": {"S": stored_message_id(message_id)}}
+    )
+    return "Item" in answer
+
+
 def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
     """Who decides on this stack by the letters given: Step Functions, or the table's rows."""
     if stack.ledger_table is not None:
@@ -258,7 +294,8 @@ def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") ->
     `message_id` is the message's id, or its execution's name.
 
     Raises:
-        Failed: there is no such message, or its dead letter cannot be found now.
+        NotThere: there is no such message, or of a ledger's no dead letter.
+        Failed: its dead letter cannot be found now.
     """
     by: Decider
     if stack.ledger_table is not None:
@@ -276,7 +313,7 @@ def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") ->
         held_elsewhere = queue.held_elsewhere
     if isinstance(by, _ByToken):
         return by.answer_without_letter(message_id, held_elsewhere)
-    raise Failed(f"There is no dead letter of {message_id!r} in the queue.")
+    raise NotThere(f"There is no dead letter of {message_id!r} in the queue.")
 
 
 class _ByToken:
@@ -315,7 +352,7 @@ class _ByToken:
         """
         execution = history.find_execution_of(self._stack, message_id)
         if execution is None:
-            raise Failed(f"There is no dead letter and no execution of a message {message_id!r}.")
+            raise NotThere(f"There is no dead letter and no execution of a message {message_id!r}.")
         answer = self._unanswered(execution, ())
         if answer.end is not End.FAILED:
             return answer

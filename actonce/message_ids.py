@@ -1,8 +1,11 @@
 """Where the stack was told that its messages' ids are."""
 
+import shlex
+
 from actonce.aws import Stack
 from actonce.deployed import MessageReader
 from actonce.errors import WrongUse
+from pipeline.visible import visible
 
 DEFAULT = "body:message_id"
 
@@ -19,6 +22,16 @@ def message_reader(stack: Stack, message_id_from: str | None = None) -> MessageR
         return MessageReader(message_id_from or parameters(stack).get("MessageIdFrom", DEFAULT))
     except ValueError as error:
         raise WrongUse(f"{error}.") from error
+
+
+def as_argument(message_id: str, execution_name: str) -> str:
+    """A message as an argument that can be copied into a shell.
+
+    Its id, or where that cannot be seen the name of its execution.
+    """
+    if visible(message_id) != message_id:
+        return execution_name
+    return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"
 
 
 def parameters(stack: Stack) -> dict[str, str]:

@@ -6,11 +6,10 @@ would have it done again.
 """
 
 import json
-import shlex
 from typing import Any
 
+from actonce.message_ids import as_argument
 from actonce.story import Story
-from pipeline.visible import visible
 
 DESCRIPTION_CHARACTERS = 200
 """As much of an effect's description as is told in the sentence; `--json` has it whole."""
@@ -89,10 +88,7 @@ def _counted(story: Story) -> str:
 
 def message_argument(story: Story) -> str:
     """The message as an argument that can be copied into a shell."""
-    message_id = story.message_id
-    if visible(message_id) != message_id:
-        return story.execution_name
-    return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"
+    return as_argument(story.message_id, story.execution_name)
 
 
 def _described(effect: Any) -> str:

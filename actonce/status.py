@@ -1,8 +1,9 @@
 """How a stack is: whether it takes messages, what waits where, and what is wrong with it."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,9 +12,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce import audit_summary
 from actonce.aws import Stack
+from actonce.dead_letters import waiting
 from actonce.deployed import timestamp
 from actonce.errors import Failed
 from actonce.pausing import Feed, Pause, feeds, find_pause
+from actonce.queue_peek import QueueReader
 
 T = TypeVar("T")
 
@@ -93,33 +96,35 @@ class Status:
 
     Attributes:
         stack: its name.
+        pause: None where it is not paused.
+        feeds: what its queue feeds.
+        queues: by `requests`, `unstarted` and `dead_letters`.
         account: its number.
         region: its name.
         embedded_at: where the embedded AWS listens; None: it is not there.
         version: of the release that it was deployed from; None: it does not say it.
         strategy: the parameter Strategy; None: it does not say it.
-        pause: None where it is not paused.
-        feeds: what its queue feeds.
-        queues: by `requests`, `unstarted` and `dead_letters`.
         open: None where there are no executions, or they could not be seen.
         alarms: that are on; None: they could not be seen.
         audited: None: there is none at hand, or it could not be seen.
+        reasons: how many messages wait for a decision why; None: nobody asked for it.
         not_seen: why not, by `open_executions`, `alarms` and `last_audit`.
     """
 
     stack: str
-    account: str
-    region: str
-    embedded_at: str | None
-    version: str | None
-    strategy: str | None
     pause: Pause | None
     feeds: tuple[Feed, ...]
     queues: Mapping[str, Depth]
-    open: Open | None
-    alarms: tuple[Alarm, ...] | None
-    audited: Audited | None
-    not_seen: Mapping[str, str]
+    account: str = ""
+    region: str = ""
+    embedded_at: str | None = None
+    version: str | None = None
+    strategy: str | None = None
+    open: Open | None = None
+    alarms: tuple[Alarm, ...] | None = None
+    audited: Audited | None = None
+    not_seen: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, int] | None = None
 
     @property
     def is_fed_all_the_same(self) -> bool:
@@ -150,6 +155,7 @@ class Status:
             else [{"name": one.name, "since": timestamp(one.since)} for one in self.alarms],
             "last_audit": self.audited.as_json() if self.audited else None,
             "not_seen": dict(self.not_seen),
+            "waiting_by_reason": None if self.reasons is None else dict(self.reasons),
         }
 
 
@@ -196,6 +202,17 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         audited=audited.result(),
         not_seen=not_seen,
     )
+
+
+def with_reasons(found: Status, stack: Stack) -> Status:
+    """The same, and why messages wait for a decision.
+
+    For that the dead letters are read, which are hidden from other readers for as long; those that
+    another reader holds are not among them.
+    """
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        counted = Counter(letter.reason for letter in waiting(queue))
+    return replace(found, reasons=dict(counted.most_common()))
 
 
 def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> T | None:

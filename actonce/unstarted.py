@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from actonce.beginnings import only_one
 from actonce.deployed import (
     SOURCE_ATTRIBUTES,
     SOURCE_DEDUPLICATION_ID,
@@ -17,6 +18,7 @@ from actonce.deployed import (
     MessageReader,
     Reason,
     Refusal,
+    execution_name_of_stored,
     has_room,
     stored_message_id,
     timestamp,
@@ -93,9 +95,12 @@ class Unstarted:
         return self.queued.sent_at
 
     def is_named(self, name: str) -> bool:
-        """Whether `name` is its message id or one of its SQS ids."""
-        return name in (self.sqs_message_id, self.source_message_id) or (
-            self.message_id is not None and self.message_id == stored_message_id(name)
+        """Whether `name` is its message id, one of its SQS ids, or its execution's name."""
+        if name in (self.sqs_message_id, self.source_message_id):
+            return True
+        return self.message_id is not None and (
+            self.message_id == stored_message_id(name)
+            or execution_name_of_stored(self.message_id) == name
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -181,6 +186,16 @@ def entries(queue: QueueReader, reader: MessageReader) -> list[Unstarted]:
     """Everything in UnstartedQueue, oldest first."""
     found = [unstarted(queued, reader) for queued in queue.messages()]
     return sorted(found, key=lambda entry: entry.since)
+
+
+def by_beginning(found: Iterable[Unstarted], beginning: str) -> str | None:
+    """The only message id, or SQS message id, that begins so; None: there is none.
+
+    Raises:
+        WrongUse: several begin so.
+    """
+    ids = {name for one in found for name in (one.sqs_message_id, one.message_id) if name}
+    return only_one(beginning, {name: name for name in ids})
 
 
 def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str | None:

@@ -24,11 +24,14 @@ app = typer.Typer(
 )
 
 MessageId = Annotated[
-    str, typer.Argument(metavar="ID", help="The message's id, or its execution's name.")
+    str,
+    typer.Argument(metavar="ID", help="The message's id, or its execution's name, or a beginning."),
 ]
 OneOrAll = Annotated[
     str | None,
-    typer.Argument(metavar="ID", help="The message's id, or its execution's name; or --all."),
+    typer.Argument(
+        metavar="ID", help="The message's id, or its execution's name, or a beginning; or --all."
+    ),
 ]
 Note = Annotated[str, typer.Option(help="Why; it stays in the execution's history.")]
 Reason = Annotated[
@@ -101,13 +104,15 @@ def show(
     check_id(message_id)
     stack = find_stack(at)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        found = [letter for letter in dead_letters.waiting(queue) if letter.is_named(message_id)]
-    if not found:
+        letters = dead_letters.waiting(queue)
+    letter = next((one for one in letters if one.is_named(message_id)), None)
+    if letter is None:
+        letter = dead_letters.by_beginning(stack, letters, message_id)
+    if letter is None:
         raise Failed(
             f"There is no dead letter of {message_id!r} in the queue; "
             "actonce where tells its story."
         )
-    letter = found[0]
     execution = history.find_execution(stack, letter.execution_name)
     status = execution.status if execution is not None else None
     message = letter.message
@@ -213,16 +218,26 @@ def _decide(
         raise WrongUse("An empty note is none: say why, for whoever reads the history.")
     stack = find_stack(how.allowing(at), changes=not how.every)
     if message_id is not None:
-        _decide_one(stack, message_id, decision, note, json=how.json)
+        _decide_one(stack, message_id, decision, note, how)
     else:
         _decide_many(stack, decision, note, how)
 
 
 def _decide_one(
-    stack: Stack, message_id: str, decision: Decision, note: str, *, json: bool
+    stack: Stack, message_id: str, decision: Decision, note: str, how: many.Many
 ) -> None:
-    answer = dead_letters.decide(stack, message_id, decision, note)
-    if json:
+    try:
+        answer = dead_letters.decide(stack, message_id, decision, note)
+    except dead_letters.NotThere:
+        with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+            letters = dead_letters.waiting(queue)
+        letter = dead_letters.by_beginning(stack, letters, message_id)
+        if letter is None:
+            raise
+        many.ask_whether_meant(message_id, letter.message_id, how)
+        message_id = letter.message_id
+        answer = dead_letters.decide(stack, letter.execution_name, decision, note)
+    if how.json:
         console.print_json(
             {
                 "message_id": message_id,
@@ -236,7 +251,7 @@ def _decide_one(
         )
     if not answer.happened:
         raise Failed(f"Nothing was decided. {answer.said}")
-    if not json:
+    if not how.json:
         console.out.print(answer.said, markup=False)
 
 

@@ -168,7 +168,7 @@ def demo(
         of_sky = {} if sky is None else {"weather": sky.weather.name, "did_not_pass": sky.refused}
         console.print_json(result.outcome.as_json() | {"seconds_in_all": waited} | of_sky)
     else:
-        _show(result, waited, strategy, sky, own)
+        _show(result, waited, strategy, sky, own, result.example)
     if result.second is not None:
         _show_second(result.second)
     if timings:
@@ -285,6 +285,7 @@ def _show(
     strategy: Strategy,
     sky: Sky | None,
     own: Own | None,
+    example: str | None,
 ) -> None:
     outcome, interruptions = result.outcome, result.interruptions
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -338,9 +339,11 @@ def _show(
         _show_passing(outcome)
     console.out.print(
         f"  {outcome.seconds} s from sending to rest, {waited} s in all. The stack is still up: "
-        "actonce where MESSAGE_ID tells a message's story, actonce down stops it.",
+        "actonce down stops it, actonce list shows its messages.",
         style="dim",
     )
+    if example is not None:
+        console.out.print(f"  The story of one of them: actonce where {example}", style="dim")
 
 
 def _show_passing(outcome: Outcome) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from actonce import console
-from actonce.choosing import Group, Narrowing, Waiting, age, grouped, read_before
+from actonce.choosing import Group, Narrowing, Waiting, age, grouped, read_moment
 from actonce.commands import tables
 from actonce.commands.options import (
     All,
@@ -73,7 +73,7 @@ class Many:
         narrowed = {name: value for name, value in kind.items() if value is not None}
         if "error" in narrowed:
             narrowed["error"] = name_of(narrowed["error"])  # as the list shows it, or as it is
-        at = read_before(before, datetime.now(UTC)) if before else None
+        at = read_moment(before, datetime.now(UTC)) if before else None
         return cls(
             narrowing=Narrowing(narrowed, at, match, limit),
             is_narrowed=bool(narrowed or before or match is not None or limit or rate or dry_run),
@@ -200,6 +200,21 @@ def ask(question: str, many: Many) -> None:
     """
     if not many.yes and not console.ask(question):
         raise Failed("Nothing was done.")
+
+
+def ask_whether_meant(beginning: str, whole: str, many: Many) -> None:
+    """Ask whether an id of which only the beginning was named is meant, unless told not to.
+
+    Raises:
+        WrongUse: nobody can be asked.
+        Failed: the answer was not yes.
+    """
+    if not many.yes and (many.json or not console.can_ask()):
+        raise WrongUse(
+            f"{beginning!r} is only the beginning of {_short(whole)!r}, and nobody can be asked "
+            "here whether that is meant: name it whole, or say --yes."
+        )
+    ask(f"{beginning} is the beginning of {_short(whole)}. Is that meant?", many)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """`actonce status`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
@@ -14,8 +14,9 @@ from actonce.choosing import age
 from actonce.commands import tables
 from actonce.commands.options import Json, of_a_stack
 from actonce.embedded.paths import Paths
+from actonce.errors import WrongUse
 from actonce.message_ids import parameters
-from actonce.status import Depth, Status
+from actonce.status import Depth, Status, with_reasons
 from actonce.status import status as status_of
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
@@ -28,22 +29,32 @@ def status(
     interval: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, help="Between two looks of --watch.")
     ] = 5.0,
+    reasons: Annotated[
+        bool,
+        typer.Option(
+            "--reasons", help="Read the dead letters as well, and say why how many of them wait."
+        ),
+    ] = False,
     at: Chosen,
     json: Json = False,
 ) -> None:
     """Show how the stack is: paused or not, what waits where, which alarms are on.
 
-    It receives no message, so it hides none from others; why a dead letter waits is told by actonce
-    dead-letters list. With --watch it is drawn anew on a terminal; elsewhere each look is a line.
+    Without --reasons it receives no message, so it hides none from others. With --watch it is drawn
+    anew on a terminal; elsewhere each look is a line.
 
     Examples:
 
         actonce status
 
+        actonce status --reasons
+
         actonce status --watch
 
         actonce status --json
     """
+    if watch and reasons:
+        raise WrongUse("--watch looks often, and --reasons hides letters: leave one of them out.")
     stack = find_stack(at)
     fed_by_workers = parameters(stack).get("QueueFeeds", "function") == "worker"
 
@@ -57,7 +68,8 @@ def status(
             _show(found, datetime.now(UTC), fed_by_workers=fed_by_workers)
 
     if not watch:
-        show(look())
+        found = look()
+        show(with_reasons(found, stack) if reasons else found)
     elif json:
         _again_and_again(look, show, interval)
     elif console.out.is_terminal and not console.out.is_dumb_terminal:
@@ -110,6 +122,7 @@ def _show(found: Status, now: datetime, *, fed_by_workers: bool) -> None:
         "Paused": f"since {found.pause.told}" if found.pause else "no",
         "Queue feeds": ", ".join(told) or "nothing",
         "Open": _open(found),
+        **({} if found.reasons is None else {"Decisions": _reasons(found.reasons)}),
         "Alarms": _alarms(found, now),
         "Last audit": _audited(found),
     }
@@ -143,6 +156,11 @@ def _open(found: Status) -> str:
         return _not_seen(found, "open_executions", "rows: actonce list")
     number = f"{'more than ' if found.open.more else ''}{found.open.count:,}"
     return f"{number} execution{'' if number == '1' else 's'}"
+
+
+def _reasons(reasons: Mapping[str, int]) -> str:
+    told = ", ".join(f"{reason} {number:,}" for reason, number in reasons.items())
+    return f"{sum(reasons.values()):,} wait: {told}" if told else "none waits"
 
 
 def _alarms(found: Status, now: datetime) -> str:

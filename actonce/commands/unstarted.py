@@ -29,7 +29,7 @@ app = typer.Typer(
 
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="ID", help="SQS message ids or message ids; or --all."),
+    typer.Argument(metavar="ID", help="SQS message ids or message ids, or beginnings; or --all."),
 ]
 Note = Annotated[str, typer.Option(help="Why; it is kept with each of them.")]
 Match = Annotated[
@@ -83,7 +83,9 @@ def list_(*, how: many.Many, at: Chosen) -> None:
 @app.command()
 @of_a_stack()
 def show(
-    message_id: Annotated[str, typer.Argument(metavar="ID", help="SQS message id or message id.")],
+    message_id: Annotated[
+        str, typer.Argument(metavar="ID", help="SQS message id or message id, or a beginning.")
+    ],
     *,
     at: Chosen,
     json: Json = False,
@@ -99,6 +101,9 @@ def show(
     with _queue(stack) as queue:
         entries = unstarted.entries(queue, message_reader(stack))
     found = [entry for entry in entries if entry.is_named(message_id)]
+    if not found:
+        whole = unstarted.by_beginning(entries, message_id)
+        found = [entry for entry in entries if whole is not None and entry.is_named(whole)]
     if not found:
         raise Failed(f"There is no {message_id!r} in UnstartedQueue.")
     if json:
@@ -200,8 +205,13 @@ def _choose(
     shown = _look(stack, reader, how)
     entries = shown.entries
     if ids:
-        chosen = [entry for entry in entries if any(entry.is_named(name) for name in ids)]
-        return chosen, [name for name in ids if not any(e.is_named(name) for e in chosen)]
+        whole = {name: _whole(name, entries, how) for name in ids}
+        chosen = [
+            entry for entry in entries if any(entry.is_named(name) for name in whole.values())
+        ]
+        return chosen, [
+            name for name, meant in whole.items() if not any(e.is_named(meant) for e in chosen)
+        ]
     if not how.json:
         if not entries:
             console.out.print("Nothing of this lies in UnstartedQueue.")
@@ -216,6 +226,17 @@ def _choose(
         return None, []
     many.ask(f"{len(entries):,} to be {word}?", how)
     return entries, []
+
+
+def _whole(name: str, entries: Sequence[Unstarted], how: many.Many) -> str:
+    """The id that is meant by what was named: itself, or the only one that begins so."""
+    if any(entry.is_named(name) for entry in entries):
+        return name
+    found = unstarted.by_beginning(entries, name)
+    if found is None:
+        return name
+    many.ask_whether_meant(name, found, how)
+    return found
 
 
 def _clear(

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from botocore.exceptions import ClientError
 
 from actonce import console
 from actonce.aws import Stack
+from actonce.beginnings import SHORTEST, only_one
 from actonce.commands import tables
 from actonce.commands.effects_options import (
     EffectsDescription,
@@ -24,6 +26,7 @@ from actonce.embedded.paths import Paths
 from actonce.errors import Failed, WrongUse
 from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.pausing import find_pause
+from actonce.recent import MOST_NAMES, newest_names
 from actonce.sent_record import sent_of
 from actonce.standing import sentence
 from actonce.status import depth_of
@@ -36,7 +39,10 @@ from actonce.whereabouts import Chosen
 @of_a_stack()
 def where(
     message_id: Annotated[
-        str, typer.Argument(metavar="MESSAGE_ID", help="The producer's id, or an execution's name.")
+        str,
+        typer.Argument(
+            metavar="MESSAGE_ID", help="The producer's id, an execution's name, or a beginning."
+        ),
     ],
     effects_table: EffectsTableName = None,
     effects_file: EffectsFileName = None,
@@ -76,6 +82,9 @@ def where(
     own = own_effects(stack, effects_table, effects_file, named)
     story = read_story(stack, message_id, own)
     if not story.is_known:
+        whole = _by_beginning(stack, message_id)
+        story = story if whole is None else read_story(stack, whole, own)
+    if not story.is_known:
         raise Failed(" ".join(_unseen(stack, story, sent)))
     if json:
         console.print_json(story.as_json())
@@ -105,3 +114,25 @@ def _unseen(stack: Stack, story: Story, sent: Path | None) -> list[str]:
     requests = depth_of(stack, stack.requests_queue, datetime.now(UTC))
     paused = find_pause(stack.sqs, stack.requests_queue)
     return sentences(story.message_id, requests, paused, lines)
+
+
+def _by_beginning(stack: Stack, beginning: str) -> str | None:
+    """The only one of the newest executions whose name begins so; None: there is none.
+
+    DynamoDB cannot search for the beginning of a row's id, and no table is read for it.
+    """
+    if len(beginning) < SHORTEST:
+        return None
+    if stack.ledger_table is not None:
+        console.say("Behind a ledger or a lease a message is found by its whole id only.")
+        return None
+    try:
+        names = newest_names(stack)
+    except ClientError:  # who may not list them names ids whole
+        return None
+    whole = only_one(beginning, {name: name for name in names})
+    if whole is not None:
+        console.say(f"{beginning} is the beginning of {whole}")
+    else:
+        console.say(f"No id of the newest {MOST_NAMES:,} executions begins so, either.")
+    return whole

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from typing import Any
 
 from actonce.demo.records import Records
+from actonce.message_ids import as_argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,23 @@ def judge(sent: Collection[Sent], records: Records, seconds: float, *, ordered: 
 def _came_back(records: Records) -> Counter[str]:
     failed = (line for line in records.deliveries if line["end"] == "failed")
     return Counter(str(line.get("error") or "failed") for line in failed)
+
+
+def to_look_at(sent: Collection[Sent], records: Records) -> str | None:
+    """The message with most to tell, as an argument of `actonce where`.
+
+    It waits for a decision, or else was delivered most often. None: none of them has an id.
+    """
+    delivered = Counter(line.get("execution_name") for line in records.deliveries)
+    told = [
+        (one.execution_name in records.waiting, delivered[one.execution_name], one)
+        for one in sent
+        if one.message_id is not None and one.execution_name is not None
+    ]
+    if not told:
+        return None
+    *_, one = max(told, key=itemgetter(0, 1))
+    return as_argument(one.own_id or str(one.message_id), str(one.execution_name))
 
 
 def _out_of_order(sent: Collection[Sent], records: Records) -> int:

@@ -66,11 +66,16 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run: its outcome, the interruptions that were met, by kind, and the audit's count."""
+    """A run: its outcome, the interruptions that were met, by kind, and the audit's count.
+
+    Attributes:
+        example: a message whose story is worth a look, as an argument of `actonce where`.
+    """
 
     outcome: outcome.Outcome
     interruptions: Counter[str]
     second: second_count.SecondCount | None
+    example: str | None = None
 
 
 def run(settings: Settings, paths: Paths, say: Say = console.say, sky: Sky | None = None) -> Result:
@@ -166,7 +171,7 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
     except KeyboardInterrupt as error:
         raise _interrupted(paths, was_up=was_up) from error
     interruptions = faults.injected(paths.faults) if planned else Counter[str]()
-    return Result(counted, interruptions + by_operator, second)
+    return Result(counted, interruptions + by_operator, second, outcome.to_look_at(sent, found))
 
 
 def _operated(settings: Settings, stack: Stack, resting: "Resting", say: Say) -> Counter[str]:

@@ -12,9 +12,16 @@ STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-mess
 
 
 @pytest.fixture(autouse=True)
-def aws_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+def aws_variables(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    unset = (
+        "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_SESSION_TOKEN", "ACTONCE_STACK_NAME",
+    )  # fmt: skip
+    for name in unset:
         monkeypatch.delenv(name, raising=False)
+    # An embedded AWS that this clone has up is no test's.
+    monkeypatch.setenv("ACTONCE_DIR", str(tmp_path_factory.getbasetemp() / "no-embedded-aws"))
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")

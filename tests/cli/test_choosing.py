@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce.choosing import Narrowing, age, grouped, read_before
+from actonce.choosing import Narrowing, age, grouped, read_moment
 from actonce.errors import WrongUse
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -82,19 +82,19 @@ def test_an_age_is_said_as_a_person_says_it(seconds: int, said: str) -> None:
     ],
 )
 def test_a_time_or_an_age_is_read(text: str, at: datetime) -> None:
-    assert read_before(text, NOW) == at
+    assert read_moment(text, NOW) == at
 
 
 @pytest.mark.parametrize("text", ["", "2", "2 h", "999999999d", "0001-01-01T00:00+23:00", "²h"])
 def test_what_is_no_time_is_wrong_use(text: str) -> None:
     with pytest.raises(WrongUse, match="is no time"):
-        read_before(text, NOW)
+        read_moment(text, NOW)
 
 
 @given(st.text())
 def test_what_is_neither_is_wrong_use(text: str) -> None:
     try:
-        at = read_before(text, NOW)
+        at = read_moment(text, NOW)
     except WrongUse:
         return
     assert at.tzinfo is UTC

@@ -14,9 +14,11 @@ from actonce import console
 from actonce.aws import Aws, Stack
 from actonce.commands import status as command
 from actonce.console import SafeConsole
+from actonce.errors import WrongUse
 from actonce.pausing import pause
 from actonce.status import MOST_COUNTED, Open, status
 from tests.cli import on_moto
+from tests.cli.test_deciding import post
 from tests.cli.test_pausing import ALARM_TOPIC, BY, NOW, Fed, fed
 
 __all__ = ["fed"]
@@ -53,13 +55,14 @@ def alarm(stack: Stack, name: str, state: str, action: str = ALARM_TOPIC) -> Non
     client.set_alarm_state(AlarmName=name, StateValue=state, StateReason="a test")
 
 
-def forbid(stack: Stack, service: str) -> None:
-    """Every call of that service is refused from now on."""
+def forbid(stack: Stack, service: str, operation: str = "*") -> None:
+    """Every such call of that service is refused from now on."""
 
     def refuse(model: Any, **_: Any) -> None:
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, model.name)
 
-    stack.aws.client(service).meta.events.register("before-call", refuse)
+    events = stack.aws.client(service).meta.events
+    events.register(f"before-call.*.{operation}", refuse)
 
 
 def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
@@ -101,6 +104,7 @@ def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
         "alarms": [],
         "last_audit": None,
         "not_seen": {},
+        "waiting_by_reason": None,
     }
 
 
@@ -248,6 +252,30 @@ def test_for_machines_each_look_is_an_object(
     told = watched(state_machine(fed("function")), monkeypatch, capsys, json=True)
     waiting = [json.loads(line)["queues"]["unstarted"]["waiting"] for line in told.splitlines()]
     assert waiting == [0, 1]
+
+
+def test_asked_for_it_says_why_how_many_letters_wait_and_gives_them_back(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = state_machine(fed("function"))
+    monkeypatch.setattr(command, "find_stack", lambda *_, **__: stack)
+    monkeypatch.setattr(console, "out", SafeConsole())
+    command.status(reasons=True)
+    assert "Decisions none waits" in " ".join(capsys.readouterr().out.split())
+    for message_id, reason in (("m-1", "rejected"), ("m-2", "rejected"), ("m-3", "not_performed")):
+        post(stack, message_id, reason=reason)
+    post(stack, "m-1", 1, reason="rejected")  # posted again: it is one message
+
+    command.status(reasons=True)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Decisions 3 wait: rejected 2, not_performed 1" in told
+    command.status(reasons=True, json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["waiting_by_reason"] == {"rejected": 2, "not_performed": 1}
+    assert found["queues"]["dead_letters"] == EMPTY | {"waiting": 4}
+
+    with pytest.raises(WrongUse, match="leave one of them out"):
+        command.status(reasons=True, watch=True)
 
 
 def test_at_a_terminal_it_is_drawn_anew_until_ctrl_c_and_leaves_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from actonce.aws import Stack
+from actonce.deployed import execution_name
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import Paths
 from tests.actonce_server import run_actonce
@@ -132,6 +133,24 @@ def test_a_dead_letter_and_its_decision_are_told(
     assert stay["decision"]["decided_by"].startswith("arn:aws:")
     assert story["execution"]["outcome"] == "resolved"
     assert "decided: resolve" in {moment["what"] for moment in story["timeline"]}
+
+
+def test_what_list_tells_names_a_message_to_where_whole_or_by_its_beginning(
+    state: State, stack: Stack, send: Send, message_id: str
+) -> None:
+    spoken = f"{message_id} ü"
+    for one in (message_id, spoken):
+        send({"message_id": one})
+        wait_for_execution(stack, stack.execution_arn(execution_name(one)))
+
+    told = run_json(state, "list", "--since", "1h", "--status", "succeeded", "--limit", "1000")
+    ids = {one["message_id"]: one["id"] for one in told["messages"]}
+
+    assert ids[message_id] == message_id
+    assert run_json(state, "where", ids[spoken])["message_id"] == spoken
+    answer = run(state, "where", message_id[:-4])
+    assert answer.returncode == 0, answer.stderr
+    assert f"{message_id[:-4]} is the beginning of {message_id}\n" in answer.stderr
 
 
 def test_the_embedded_aws_of_the_folder_is_meant_whatever_profile_and_region_are_set(
