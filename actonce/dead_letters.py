@@ -25,7 +25,6 @@ from actonce.deployed import (
     execution_name,
     json_object,
     read_events,
-    stored_message_id,
     timestamp,
 )
 from actonce.errors import Failed
@@ -264,17 +263,7 @@ def by_beginning(stack: Stack, letters: Iterable[DeadLetter], beginning: str) ->
     names = {name: name for name in named}
     names |= {letter.message_id: letter.execution_name for letter in named.values()}
     found = only_one(beginning, names)
-    return None if found is None or _is_known(stack, beginning) else named[found]
-
-
-def _is_known(stack: Stack, message_id: str) -> bool:
-    """Whether a message has that id: an execution, or a row."""
-    if stack.ledger_table is None:
-        return history.find_execution_of(stack, message_id) is not None
-    answer = stack.dynamodb.get_item(
-        TableName=stack.ledger_table, Key={"message_id": {"S": stored_message_id(message_id)}}
-    )
-    return "Item" in answer
+    return None if found is None or history.is_known(stack, beginning) else named[found]
 
 
 def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:

@@ -19,6 +19,7 @@ from actonce.deployed import (
     details,
     execution_name,
     json_object,
+    stored_message_id,
     timestamp,
 )
 
@@ -111,6 +112,16 @@ def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
     if execution is None and message_id.startswith("sha256-"):
         execution = find_execution(stack, message_id)
     return execution
+
+
+def is_known(stack: Stack, message_id: str) -> bool:
+    """Whether a message that has this id, or execution, was begun: by an execution, or a row."""
+    if stack.ledger_table is None:
+        return find_execution_of(stack, message_id) is not None
+    answer = stack.dynamodb.get_item(
+        TableName=stack.ledger_table, Key={"message_id": {"S": stored_message_id(message_id)}}
+    )
+    return "Item" in answer
 
 
 def steps(events: Sequence[Event]) -> list[Step]:

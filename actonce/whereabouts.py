@@ -100,13 +100,21 @@ def decide(chosen: Chosen, variables: Mapping[str, str], embedded: Embedded | No
             )
         return _up(embedded)
     endpoint = variables.get(ENDPOINT) or None
-    says_aws = chosen.embedded is False
-    if says_aws and is_loopback(endpoint):
-        raise WrongUse(
-            f"--aws, and {ENDPOINT} is {endpoint}, which is not AWS: unset it, and the keys that "
-            "go with it, or leave --aws out."
+    of_aws = " and ".join(
+        option
+        for option, said in (
+            ("--aws", chosen.embedded is False),
+            ("--profile", chosen.profile),
+            ("--region", chosen.region),
         )
-    if not (says_aws or chosen.profile or chosen.region):
+        if said
+    )
+    if of_aws and is_loopback(endpoint):
+        raise WrongUse(
+            f"{of_aws} said, and {ENDPOINT} is {endpoint}, which is not AWS: unset it, and the "
+            f"keys that go with it, or leave {of_aws} out."
+        )
+    if not of_aws:
         named = endpoint is None or (embedded is not None and endpoint == embedded.endpoint_url)
         if named and embedded is not None:
             return _up(embedded)

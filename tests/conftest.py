@@ -19,7 +19,7 @@ settings.load_profile("actonce")
 
 OWN_EMBEDDED_AWS = (
     "audit_night|demo|deployed_between|gift_shop|key|lifecycle|many_after|own_effect|readme|"
-    "strategies|without_java|worker"
+    "strategies|transcripts|without_java|worker"
 )
 """Files of tests/embedded that bring up an embedded AWS of their own."""
 

@@ -18,7 +18,7 @@ from actonce.recent import MOST_ROWS, Listed, Recent, recent
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
 
-_ID_CHARACTERS = 60  # of an id whose execution has a hash for its name
+_ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
 
 
 @of_a_stack()

@@ -203,16 +203,18 @@ def ask(question: str, many: Many) -> None:
 
 
 def ask_whether_meant(beginning: str, whole: str, many: Many) -> None:
-    """Ask whether an id of which only the beginning was named is meant, unless told not to.
+    """Ask whether an id of which only the beginning was named is meant.
+
+    `--yes` is no answer to that: a script's id that is not there is not the beginning of another.
 
     Raises:
-        WrongUse: nobody can be asked.
+        WrongUse: nobody can be asked, or is to be.
         Failed: the answer was not yes.
     """
-    if not many.yes and (many.json or not console.can_ask()):
+    if many.yes or many.json or not console.can_ask():
         raise WrongUse(
-            f"{beginning!r} is only the beginning of {_short(whole)!r}, and nobody can be asked "
-            "here whether that is meant: name it whole, or say --yes."
+            f"{beginning!r} is only the beginning of {_short(whole)!r}: name it whole. At a "
+            "terminal, and without --yes and --json, you are asked whether that is meant."
         )
     ask(f"{beginning} is the beginning of {_short(whole)}. Is that meant?", many)
 

@@ -56,8 +56,7 @@ def rows_as_lines(
     fitting, columns = _table(headers, seen, widest)
     lines: list[Line] = []
     if fitting or not seen:
-        padded = _padded(headers, columns)
-        lines.append(Line(len(padded), padded))
+        lines += [Line(len(text), text) for text in _row(headers, columns, width)]
     for number, row in enumerate(seen):
         if number in fitting:
             lines += [Line(0, text) for text in _row(row, columns, width)]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from actonce import console, unstarted
+from actonce import console, history, unstarted
 from actonce.aws import Stack
 from actonce.clearing import Cleared, Clearing, Discarding, Redriving, Shown, look
 from actonce.commands import many, tables
@@ -205,7 +205,7 @@ def _choose(
     shown = _look(stack, reader, how)
     entries = shown.entries
     if ids:
-        whole = {name: _whole(name, entries, how) for name in ids}
+        whole = {name: _whole(stack, name, entries, how) for name in ids}
         chosen = [
             entry for entry in entries if any(entry.is_named(name) for name in whole.values())
         ]
@@ -228,12 +228,12 @@ def _choose(
     return entries, []
 
 
-def _whole(name: str, entries: Sequence[Unstarted], how: many.Many) -> str:
+def _whole(stack: Stack, name: str, entries: Sequence[Unstarted], how: many.Many) -> str:
     """The id that is meant by what was named: itself, or the only one that begins so."""
     if any(entry.is_named(name) for entry in entries):
         return name
     found = unstarted.by_beginning(entries, name)
-    if found is None:
+    if found is None or history.is_known(stack, name):
         return name
     many.ask_whether_meant(name, found, how)
     return found

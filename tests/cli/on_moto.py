@@ -4,17 +4,15 @@
 file ENDS comes a JSON line for each, with its exit status and the messages sent by then.
 """
 
-import fcntl
 import json
 import os
-import pty
 import subprocess
 import sys
-import termios
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from tests import terminal
 
 TEMPLATE = {
     "Resources": {
@@ -80,50 +78,8 @@ def run(
         )
         told = ended.stderr
     else:
-        told = _at_a_terminal(arguments, folder, environment, answers, after)
+        told = terminal.run(arguments, environment, folder, answers=answers, after=after).told
     return [json.loads(line) for line in ends.read_text().splitlines()], told
-
-
-def _at_a_terminal(
-    arguments: Sequence[str],
-    folder: Path,
-    environment: Mapping[str, str],
-    answers: bytes,
-    after: bytes,
-) -> str:
-    ours, theirs = pty.openpty()
-    chunks: list[bytes] = []
-    waiting = [answers]
-
-    def read() -> None:
-        try:
-            while chunk := os.read(ours, 65_536):
-                chunks.append(chunk)
-                if waiting and after in b"".join(chunks):
-                    os.write(ours, waiting.pop())
-        except OSError:  # Linux: the other end is closed
-            return
-
-    reader = threading.Thread(target=read)
-    with subprocess.Popen(
-        arguments,
-        cwd=folder,
-        env=dict(environment),
-        # Not its input: who pipes something to a command sits at the terminal all the same.
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no threads
-    ) as process:
-        os.close(theirs)
-        if not after:
-            os.write(ours, waiting.pop())  # the terminal keeps it until it is read
-        reader.start()
-        process.wait(timeout=120)
-    reader.join(timeout=30)
-    os.close(ours)
-    return b"".join(chunks).decode().replace("\r\n", "\n")
 
 
 def main() -> None:

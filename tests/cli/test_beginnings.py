@@ -87,7 +87,7 @@ def test_a_decision_by_a_beginning_is_made_when_that_is_meant(
     reject = ("dead-letters", "reject", "requ", "--note", "x")
     status, _, err = run(*reject)
     assert status == 2
-    assert "'requ' is only the beginning of 'request-1', and nobody can be asked" in err
+    assert "'requ' is only the beginning of 'request-1': name it whole" in err
     answered(monkeypatch, "n\n")
     status, _, err = run(*reject)
     assert (status, "requ is the beginning of request-1. Is that meant? [y/N]" in err) == (1, True)
@@ -97,31 +97,40 @@ def test_a_decision_by_a_beginning_is_made_when_that_is_meant(
     assert row(ledger, "request-1")["outcome"] == "rejected"
 
 
-def test_for_machines_the_id_is_told_whole(ledger: Stack, run: Run) -> None:
+@pytest.mark.parametrize("option", ["--yes", "--json"])
+def test_a_script_names_ids_whole(
+    ledger: Stack, run: Run, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
     dead(ledger, "request-1")
-    retry = ("dead-letters", "retry", "requ", "--json")
-    assert run(*retry)[0] == 2
-    status, out, _ = run(*retry, "--yes")
-    assert (status, json.loads(out)["message_id"]) == (0, "request-1")
+    refuse(ledger, "request-1")
+    answered(monkeypatch, "y\n")
+    for command in (("dead-letters", "retry"), ("unstarted", "redrive")):
+        status, _, err = run(*command, "requ", option)
+        assert (status, "name it whole" in err) == (2, True)
+    assert letters_left(ledger) == ["request-1"]
 
 
 def test_of_two_none_is_decided(ledger: Stack, run: Run) -> None:
     dead(ledger, "request-1")
     dead(ledger, "request-2")
-    status, _, err = run("dead-letters", "retry", "request", "--yes")
+    status, _, err = run("dead-letters", "retry", "request")
     assert status == 2
     assert "'request' is the beginning of 2 ids: request-1, request-2." in err
     assert letters_left(ledger) == ["request-1", "request-2"]
 
 
 def test_a_message_that_waits_no_more_is_not_the_beginning_of_one_that_does(
-    ledger: Stack, run: Run
+    ledger: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    answered(monkeypatch, "y\n")
     put_row(ledger, "request-1", "COMPLETE", "performed")
     dead(ledger, "request-10")
-    status, _, err = run("dead-letters", "reject", "request-1", "--note", "x", "--yes")
+    refuse(ledger, "request-11")
+    status, _, err = run("dead-letters", "reject", "request-1", "--note", "x")
     assert (status, "There is no dead letter of 'request-1'" in err) == (1, True)
     assert letters_left(ledger) == ["request-10"]
+    status, _, err = run("unstarted", "redrive", "request-1")
+    assert (status, "Not in UnstartedQueue: request-1" in err) == (1, True)
 
 
 def test_a_message_of_which_nothing_is_there_is_told_apart(moto_stack: Stack) -> None:

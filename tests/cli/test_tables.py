@@ -51,6 +51,13 @@ def test_nothing_is_cut_and_nothing_is_wider_than_there_is_room(
     assert width is None or max(map(cell_len, lines)) <= width
 
 
+def test_a_heading_that_does_not_fit_beside_the_rest_stands_below_it_as_its_values_do() -> None:
+    row = ("2026-11-23T03:04:53.434Z", "DeadLetterQueue", "AwaitStraggler", "entered")
+    lines = texts(("Time", "Where", "What", "More"), [row], 60)
+    assert max(map(cell_len, lines)) <= 60
+    assert [line.split() for line in lines[1:3]] == [["More"], list(row[:3])]
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_details_that_do_not_fit_beside_the_rest_stand_below_it(width: int) -> None:
     lines = texts(("Time", "Where", "What", "More"), STORY, width)

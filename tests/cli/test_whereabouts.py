@@ -74,6 +74,12 @@ def test_the_embedded_aws_that_is_asked_for_and_not_up_is_no_reason_to_go_elsewh
         (Chosen(embedded=True, profile="prod"), {}, "--embedded has no profiles"),
         (Chosen(embedded=True, region="eu-west-1"), {}, "--embedded has no profiles"),
         (Chosen(embedded=False), {"AWS_ENDPOINT_URL": OTHER}, "which is not AWS: unset it"),
+        (Chosen(profile="prod"), {"AWS_ENDPOINT_URL": HERE}, "or leave --profile out"),
+        (
+            Chosen(profile="prod", region="eu-west-1"),
+            {"AWS_ENDPOINT_URL": OTHER},
+            "--profile and --region said, and",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_wrong_use(

@@ -1,0 +1,200 @@
+"""What the commands of docs/operations.md say at a terminal, narrow, usual and wide.
+
+`ACTONCE_WRITE_TRANSCRIPTS=1 pytest -m long tests/embedded/test_transcripts.py` writes what it sees
+to docs/transcripts/.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from rich.cells import cell_len
+
+from actonce.aws import Aws, Stack
+from actonce.embedded import lifecycle
+from actonce.embedded.paths import PROJECT, Paths
+from tests import terminal
+from tests.embedded.homes import home
+from tests.embedded.running_demo import BAD_LINES, demo
+from tests.embedded.waiting import wait_until
+
+pytestmark = [pytest.mark.embedded, pytest.mark.long]
+
+WIDTHS = (60, 80, 120)
+TRANSCRIPTS = PROJECT / "docs" / "transcripts"
+LONG_ID = "the-id-of-a-producer-who-has-much-to-say-" + "x" * 2_959
+
+# ID stands for the first letter, or entry, that the list before has.
+LOOKS = (
+    "list",
+    "where MESSAGE_ID",
+    "status",
+    "status --reasons",
+    "dead-letters list",
+    "dead-letters show ID",
+    "unstarted list",
+    "unstarted show ID",
+)
+ACTS = (
+    'pause --note "provider down until 14:00"',
+    "status",
+    "resume",
+    "dead-letters retry ID",
+    "dead-letters retry --all --reason not_performed --rate 20",
+    "dead-letters resolve --all --match practice-7 --before 2h --note 'done by telephone'",
+    "dead-letters reject --all --error Rejected --note 'out of time'",
+    "unstarted redrive ID",
+    "unstarted discard ID --note 'a test of ours'",
+)
+SEEN_ELSEWHERE = {"status --watch": "tests/cli/test_status.py"}
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Shown(NamedTuple):
+    """A command line, and what it said."""
+
+    command: str
+    said: str
+
+
+class Person:
+    """Somebody at a terminal in the folder of an embedded AWS after a demo."""
+
+    def __init__(self, paths: Paths) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        self._environment = kept | {"ACTONCE_DIR": str(paths.home), "TERM": "xterm-256color"}
+        self._environment.pop("COLUMNS", None)
+        self._folder = paths.home
+
+    def types(self, command: str, columns: int) -> Shown:
+        ended = terminal.run(
+            [sys.executable, "-m", "actonce.cli", *shlex.split(command)],
+            self._environment,
+            self._folder,
+            answers=b"y\n",
+            after=b"[y/N]",
+            columns=columns,
+            is_input=True,
+        )
+        lines = (
+            line.rpartition("\r")[2].rstrip() for line in _ESCAPES.sub("", ended.told).split("\n")
+        )
+        shown = Shown(f"actonce {command}", "\n".join(lines).strip("\n"))
+        assert ended.status == 0, shown
+        assert "Traceback" not in shown.said
+        return shown
+
+    def asks(self, *command: str) -> dict[str, list[dict[str, object]]]:
+        told = subprocess.run(
+            [sys.executable, "-m", "actonce.cli", *command, "--json"],
+            env=self._environment,
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        found: dict[str, list[dict[str, object]]] = json.loads(told)
+        return found
+
+    def ids(self, *command: str) -> list[str]:
+        entries = self.asks(*command)[command[0].replace("-", "_").replace("list", "messages")]
+        return [
+            str(one.get("id") or one.get("message_id") or one.get("sqs_message_id"))
+            for one in entries
+        ]
+
+
+@pytest.fixture(scope="module")
+def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
+    paths = home(tmp_path_factory)
+    try:
+        demo(paths, "--messages", "24", "--faults", "many", "--seed", "7")
+        state = lifecycle.running(paths)
+        assert state is not None
+        stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
+        for body in (*BAD_LINES, json.dumps({"message_id": LONG_ID})):
+            stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=body)
+        somebody = Person(paths)
+        wait_until(lambda: len(somebody.ids("unstarted", "list")) >= 5, 120)
+        yield somebody
+    finally:
+        lifecycle.down(paths)
+
+
+def documented() -> list[str]:
+    page = (PROJECT / "docs" / "operations.md").read_text()
+    return re.findall(r"^ {4}actonce (.*?)(?: +#.*)?$", page, re.M)
+
+
+def test_every_command_of_the_page_is_typed() -> None:
+    assert set(documented()) <= {*LOOKS, *ACTS, *SEEN_ELSEWHERE}
+
+
+def test_at_every_width_it_can_be_read_and_ids_can_be_copied(person: Person) -> None:
+    letters, unstarted = (
+        person.ids(name, "list", *more)
+        for name, more in (("dead-letters", ["--each"]), ("unstarted", ["--each"]))
+    )
+    messages = person.ids("list")
+    assert letters
+    stand_for = {
+        "where MESSAGE_ID": f"where {letters[0]}",
+        "dead-letters show ID": f"dead-letters show {letters[0]}",
+        "unstarted show ID": f"unstarted show {unstarted[0]}",
+    }
+    pages = {width: [] for width in WIDTHS}  # type: dict[int, list[Shown]]
+    for width in WIDTHS:
+        for command in LOOKS:
+            shown = person.types(stand_for.get(command, command), width)
+            check_width(shown, width)
+            pages[width].append(shown)
+        for command, ids in (
+            ("list", messages),
+            ("dead-letters list", letters),
+            ("unstarted list", unstarted),
+        ):
+            (said,) = (one.said for one in pages[width] if one.command == f"actonce {command}")
+            assert [one for one in ids if one not in said] == [], f"{command} at {width}"
+    for command in ACTS:
+        one = letters[-1] if command.startswith("dead") else unstarted[-1]
+        if command.endswith("discard ID --note 'a test of ours'"):
+            one = unstarted[0]
+        shown = person.types(re.sub(r"\bID\b", one, command), 80)
+        check_width(shown, 80)
+        pages[80].append(shown)
+    if os.environ.get("ACTONCE_WRITE_TRANSCRIPTS"):
+        write(pages)
+
+
+def check_width(shown: Shown, width: int) -> None:
+    """No line of a table is wider than the terminal, but for a word that must be copied whole.
+
+    A sentence is left to the terminal, which breaks it without a line feed.
+    """
+    for line in shown.said.split("\n"):
+        *before, last = re.split(r" {2,}", line.strip())
+        is_whole = not before or " " not in last
+        assert is_whole or cell_len(line) <= width, f"{shown.command}: {line}"
+
+
+def write(pages: dict[int, list[Shown]]) -> None:
+    TRANSCRIPTS.mkdir(exist_ok=True)
+    for width, shown in pages.items():
+        parts = [
+            f"# The commands of operations, at {width} columns\n",
+            "After `actonce demo --messages 24 --faults many --seed 7`, eight bad lines, and an",
+            "id of 3,000 characters, of which sixty are shown here.\n",
+        ]
+        for one in shown:
+            said = one.said.replace(LONG_ID, f"{LONG_ID[:60]}…")
+            parts.append(f"```text\n$ {one.command}\n{said}\n```\n")
+        Path(TRANSCRIPTS / f"{width}-columns.md").write_text("\n".join(parts))
