@@ -324,6 +324,8 @@ def _told_of_aws(error: Exception) -> str | None:
             told += " The stack, or a part of it, may be gone: actonce status looks."
         return told
     unread = sys.modules["botocore.parsers"].ResponseParserError
+    if isinstance(error, known.EndpointConnectionError | known.ConnectionClosedError):
+        return f"AWS: {error}. Nothing answers there; the embedded AWS is brought up by actonce up."
     if isinstance(error, known.BotoCoreError | unread):
         return f"AWS: {error}"
     return None

@@ -1,6 +1,7 @@
 """Sending the lines of a file to RequestsQueue, each as one message, verbatim."""
 
 import json
+import math
 import random
 import re
 import threading
@@ -14,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, TypedDict
 from botocore import exceptions as botocore_exceptions
 from botocore.exceptions import ClientError
 
+from actonce.errors import Failed
 from pipeline.sqs_errors import error_code, is_busy, is_refused
 
 if TYPE_CHECKING:
@@ -162,6 +164,10 @@ def batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield batch
 
 
+class NoAnswer(Failed):
+    """SQS, or the way to it, is gone: what is left has nowhere to go."""
+
+
 class Sender:
     """Sends batches; what SQS was too busy for is sent again with back-off and full jitter.
 
@@ -177,13 +183,14 @@ class Sender:
         self._queue_url = queue_url
         self._retry_for = retry_for
         self._stop = threading.Event()
+        self._answered_at = -math.inf
 
     def send_all(self, source: IO[bytes], report: Report) -> None:
         """Send every line of the stream, several batches side by side, in no particular order.
 
         Raises:
-            ClientError: nothing can be sent (no such queue, not allowed). What was accepted until
-                then has been reported.
+            ClientError: nothing can be sent (no such queue, not allowed).
+            NoAnswer: nobody answers any more. What was accepted until then has been reported.
         """
 
         def sendable() -> Iterator[Line]:
@@ -207,7 +214,11 @@ class Sender:
                 raise
 
     def send(self, batch: Sequence[Line], report: Report) -> None:
-        """Send one batch until each of its messages came to its end."""
+        """Send one batch until each of its messages came to its end.
+
+        Raises:
+            NoAnswer: SQS answered nobody in all that time, so the next batch will fare no better.
+        """
         began = time.monotonic()
         give_up_at = began + self._retry_for
         rest, attempt = list(batch), 0
@@ -226,6 +237,8 @@ class Sender:
                         for line, reason in again
                     ]
                 )
+                if self._answered_at < began and not self._stop.is_set():
+                    raise NoAnswer(f"SQS has not answered for {self._retry_for:g} s: {again[0][1]}")
                 return
             rest = [line for line, _ in again]
             self.before_retry(time.monotonic() - began)
@@ -244,7 +257,9 @@ class Sender:
         except _NO_ANSWER as error:
             return [], [(line, str(error)) for line in lines]
         except ClientError as error:
+            self._answered_at = time.monotonic()
             return self._try_less(lines, error)
+        self._answered_at = time.monotonic()
         at = datetime.now(UTC)
         left = dict(enumerate(lines))
         ends: list[End] = []

@@ -126,8 +126,10 @@ def _start_jvm(settings: dict[str, str]) -> None:
             gateway = launch(SparkConf().setAll(list(settings.items())), how)
         except PySparkRuntimeError as error:
             said.seek(0)
-            last = (said.read().decode(errors="replace").strip().splitlines() or [str(error)])[-1]
-            raise CannotAudit(f"Spark did not start: {last}") from error
+            lines = said.read().decode(errors="replace").strip().splitlines()
+            # Its launcher, a shell script, stumbles over what Java did not say.
+            last = [line for line in lines if "/spark-class: line " not in line] or [str(error)]
+            raise CannotAudit(f"Spark did not start: {last[-1]}") from error
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
 
 

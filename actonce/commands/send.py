@@ -18,7 +18,7 @@ from actonce.commands.options import Json, of_a_stack
 from actonce.errors import Failed, WrongUse
 from actonce.fifo_sending import FifoIds, FifoSender
 from actonce.message_ids import message_reader
-from actonce.sending import Accepted, End, NotSent, Sender, spread_over_lines
+from actonce.sending import Accepted, End, NoAnswer, NotSent, Sender, spread_over_lines
 from actonce.sent_record import SentRecord
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
@@ -94,7 +94,7 @@ def send(
             ends = _Ends(stream, bar)
             try:
                 sender.send_all(source, ends)
-            except OSError as error:
+            except (OSError, NoAnswer) as error:
                 raise Failed(f"Stopped after {ends.sent} messages were sent: {error}.") from error
             except BaseException:
                 console.err.print(f"Stopped after {ends.sent} messages were sent.")

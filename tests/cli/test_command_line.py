@@ -467,7 +467,10 @@ def test_ctrl_c_is_130_and_says_how_to_go_on(
             "The stack, or a part of it, may be gone: actonce status looks.",
         ),
         (ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "X"), "AccessDenied"),
-        (EndpointConnectionError(endpoint_url="http://127.0.0.1:1"), "http://127.0.0.1:1"),
+        (
+            EndpointConnectionError(endpoint_url="http://127.0.0.1:1"),
+            'http://127.0.0.1:1". Nothing answers there; the embedded AWS is brought up by',
+        ),
         (ResponseParserError("cut off"), "AWS: cut off"),
         (OSError(errno.ENOSPC, "No space left on device", "x.jsonl"), "no room for x.jsonl"),
     ],
