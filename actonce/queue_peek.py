@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -24,7 +25,8 @@ HOLD_SECONDS = 30
 """How long a reader that dies keeps messages from others; for long queues it grows (below)."""
 
 LONG_POLL_SECONDS = 1
-"""A short poll asks some of SQS's servers and is quick; only a long poll asks all of them."""
+"""A short poll asks some of SQS's servers and is quick; only a long poll asks all of them. Where
+there is one server, it would only wait."""
 
 READERS = 8
 """Most receives of one reader at a time."""
@@ -108,6 +110,11 @@ def receive(
             return []
         raise
     return [_queued(message) for message in answer.get("Messages", [])]
+
+
+def _is_one_server(sqs: "SQSClient") -> bool:
+    """Whether it is an emulator on this machine, which knows at once all that there is."""
+    return urlsplit(sqs.meta.endpoint_url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
 def give_back(sqs: "SQSClient", queue_url: str, handles: Sequence[str]) -> None:
@@ -233,7 +240,8 @@ class QueueReader:
 
     def _take(self, _: int, *, hold: int, everywhere: bool) -> list[Queued]:
         """Noted at once, so that whatever comes between gives these back as well."""
-        messages = receive(self._sqs, self._queue_url, hold, long_poll=everywhere)
+        long_poll = everywhere and not _is_one_server(self._sqs)
+        messages = receive(self._sqs, self._queue_url, hold, long_poll=long_poll)
         self._handles |= {m.sqs_message_id: m.receipt_handle for m in messages}
         return messages
 

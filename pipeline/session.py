@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import IO, Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -125,12 +125,21 @@ def _start_jvm(settings: dict[str, str]) -> None:
             launch: Callable[..., Any] = launch_gateway
             gateway = launch(SparkConf().setAll(list(settings.items())), how)
         except PySparkRuntimeError as error:
-            said.seek(0)
-            lines = said.read().decode(errors="replace").strip().splitlines()
-            # Its launcher, a shell script, stumbles over what Java did not say.
-            last = [line for line in lines if "/spark-class: line " not in line] or [str(error)]
-            raise CannotAudit(f"Spark did not start: {last[-1]}") from error
+            raise CannotAudit(f"Spark did not start: {_last_words(said) or error}") from error
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as above
+
+
+def _last_words(said: IO[bytes]) -> str:
+    """The last line that Java said, who may still be speaking when its launcher is gone."""
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while True:
+        said.seek(0)
+        lines = said.read().decode(errors="replace").strip().splitlines()
+        # The launcher, a shell script, stumbles over what Java did not say.
+        words = [line for line in lines if "/spark-class: line " not in line]
+        if words or time.monotonic() > deadline:
+            return words[-1] if words else ""
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager

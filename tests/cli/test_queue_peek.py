@@ -1,5 +1,6 @@
 from typing import Any
 
+import boto3
 import pytest
 
 from actonce import queue_peek
@@ -109,3 +110,24 @@ def test_who_reads_so_slowly_that_the_first_come_back_reads_the_last_too(
     monkeypatch.setattr(queue_peek, "receive", comes_back)
     with reader(moto_stack) as queue:
         assert {message.sqs_message_id for message in queue.messages()} == ids
+
+
+@pytest.mark.parametrize(
+    ("endpoint_url", "is_long"),
+    [("http://127.0.0.1:4566", False), ("http://localhost:4566", False), (None, True)],
+)
+def test_only_where_there_are_many_servers_is_an_empty_queue_asked_for_long(
+    monkeypatch: pytest.MonkeyPatch, endpoint_url: str | None, *, is_long: bool
+) -> None:
+    polls: list[bool] = []
+
+    def receive(*_: object, long_poll: bool) -> list[Queued]:
+        polls.append(long_poll)
+        return []
+
+    monkeypatch.setattr(queue_peek, "counts", lambda *_: (0, 0))
+    monkeypatch.setattr(queue_peek, "receive", receive)
+    sqs = boto3.client("sqs", endpoint_url=endpoint_url)
+    with QueueReader(sqs, "http://127.0.0.1/1/q") as queue:
+        assert list(queue.messages()) == []
+    assert (True in polls) is is_long

@@ -8,7 +8,7 @@ from pathlib import Path
 JAVA = """#!/bin/sh
 case "$*" in
   *-version*) echo 'openjdk version "17.0.1"' >&2 ;;
-  *) echo "first"; echo "Could not reserve enough space for object heap" >&2; exit 1 ;;
+  *) echo "Could not reserve enough space for object heap" >&2; exit 1 ;;
 esac
 """
 
