@@ -79,6 +79,8 @@ def test_the_demo_and_what_can_be_looked_at_after_it(
     here = commands()[: commands().index("sam deploy --guided")]
     assert here == [
         "make demo",
+        ".venv/bin/actonce status",
+        ".venv/bin/actonce list",
         ".venv/bin/actonce dead-letters list",
         ".venv/bin/actonce unstarted list",
         ".venv/bin/actonce down",
@@ -95,7 +97,7 @@ def test_the_demo_and_what_can_be_looked_at_after_it(
             assert (paths.records / "audit" / "report.html").is_file()
         seconds = float(re.findall(r"([\d.]+) s in all\. The stack is still up", answer.stdout)[0])
         assert seconds > 0
-        for command in here[1:4]:
+        for command in here[1:-1]:
             answer = _run(command, environment, PROJECT)
             assert answer.returncode == 0, f"{command}: {answer.stderr}"
     finally:

@@ -40,6 +40,11 @@ _LOOKED_UP = (
     "Then it is looked up first, in vain; it would need an effect that can never be looked up."
 )
 
+_NEARLY_TOO_LARGE = (
+    "It would need a body of nearly 1 MiB with attributes (`tests/unit/test_unstarted.py`)."
+)
+_SAYS_WHEN = "No function of a walk says when to come back (`tests/unit/test_invoked_effect.py`)."
+
 _DEFINITION = "statemachine/process_message.asl.json"
 _PERFORMED = "$states.input.performed = true"
 _NOT_PERFORMED = "$states.input.performed = false and $states.input.rounds < $number('3')"
@@ -119,9 +124,6 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     "functions/locking/idempotent.py idempotent": {
         "`key = stored_message_id(message_id(message))` after `print_of = hashlib.sha256(strict_json.canonical(content(m…`": _INDEPENDENT,
     },
-    "functions/locking/lease.py": {
-        "HEARTBEATS_PER_LEASE: doubled": "How often, and not what.",
-    },
     "functions/locking/lease.py Lease.__init__": {
         "`owner` left out": _NAMES,
         "`f'{socket.gethostname()}:{os.getpid()}'` left out": _NAMES,
@@ -150,23 +152,41 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     },
     "functions/time_allowed.py seconds_left": {
         "the boundary of `remaining > configured`": "Of the two the one is as right as the other: what has been taken is nothing.",
-        "the boundary of `configured <= allowed`": _LAMBDA,
-        "`return None` left out": _LAMBDA,
+        "the boundary of `configured <= allowed`, number 2": _LAMBDA,
+        "`return None` left out, number 2": _LAMBDA,
+    },
+    "functions/effect.py NotPerformed.__init__": {
+        "`super().__init__(*message)` left out": "Python's exceptions have their arguments before that.",
+    },
+    "functions/invoked_effect.py InvokedEffect.perform": {
+        "`raise` left out": "What follows ends in an error as well, and of any other error nobody knows what happened.",
+    },
+    "functions/invoked_effect.py _raise": {
+        "`kind = str(error.get('errorType', 'an error without a typ…` after `text = str(error.get('errorMessage', ''))`": _INDEPENDENT,
+    },
+    "functions/locking/once.py _found_or_performed": {
+        "the boundary of `(error.retry_after or 0) > wait`": "Exactly as long as the wait: waited here or in the queue, it is not tried before.",
+    },
+    "functions/locking/rows.py ProcessingTable._write_as_holder": {
+        "`failure.row['attempt_id']['S'] == attempt.attempt_id` left out": "The row is complete, and its message done: the delivery is acknowledged at once, and not after it came once more.",
     },
     f"{_DEFINITION} PerformEffect, Arguments": {
         f"`({_IS_REDRIVEN})` is `$states.context.Execution.RedriveCount`": _REDRIVES,
-    },
-    f"{_DEFINITION} PerformEffect, TimeoutSeconds": {
-        "`+ 5` left out": "Lambda's own time-out is as long, so the outcome is unknown either way.",
-    },
-    f"{_DEFINITION} FindEffect, TimeoutSeconds": {
-        "`+ 5` left out": "5 s more or less: when a look-up is given up, not what follows.",
     },
     f"{_DEFINITION} FindEffect, Output": {
         f"`{_IS_REDRIVEN}` is `$states.context.Execution.RedriveCount`": _REDRIVES
     },
     f"{_DEFINITION} DeadLetter, Output": {
         f"`{_IS_REDRIVEN}` is `$states.context.Execution.RedriveCount`": _REDRIVES
+    },
+    f"{_DEFINITION} PerformEffect, Catch of States.QueryEvaluationError": {
+        "of all errors": "What it catches besides is no answer to it, and so goes the way of the catch below.",
+    },
+    f"{_DEFINITION} PerformEffect, Catch of NotPerformed, Lambda.TooManyRequestsException": {
+        "after the one of States.QueryEvaluationError": "They are of other errors.",
+    },
+    f"{_DEFINITION} Answer?, choice `$states.input.answer in ['none', 'rejected']`": {
+        "after `$states.input.answer = 'not_performed'`": _EXCLUDE
     },
     f"{_DEFINITION} PerformEffect, Catch of Rejected": {
         "after the one of NotPerformed, Lambda.TooManyRequestsException": "They are of other errors."
@@ -182,6 +202,30 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
 }
 
 _OPEN: Mapping[str, Mapping[str, str]] = {
+    "functions/deduplication/start.py Starter._start": {
+        "`self.pace.hold()` left out": "It keeps a rate, and a walk has none to keep (`tests/unit/test_pace.py`).",
+    },
+    "functions/deduplication/unstarted.py": {
+        "LARGEST_MESSAGE: doubled": _NEARLY_TOO_LARGE,
+    },
+    "functions/deduplication/unstarted.py has_room": {
+        "the boundary of `size <= LARGEST_MESSAGE`": "One size: a refusal of exactly 1 MiB; the shorter one goes as well.",
+    },
+    "functions/deduplication/unstarted.py _as_they_came": {
+        "`value.get('binaryValue') is not None` negated": "It would need a producer's attribute of bytes (`tests/unit/test_unstarted.py`).",
+    },
+    "functions/effect.py": {
+        "LONGEST_RETRY_AFTER_SECONDS: doubled": "It would need a provider that asks for more than a quarter of an hour.",
+    },
+    "functions/effect.py _seconds": {
+        "`return None` left out, number 2": "It would need a provider that says a number which is none (`tests/unit/test_effect.py`).",
+    },
+    "functions/invoked_effect.py InvokedEffect.perform": {
+        "`after is None` negated": _SAYS_WHEN,
+    },
+    "functions/invoked_effect.py _said_in": {
+        "`said[1]` left out": _SAYS_WHEN,
+    },
     "functions/deduplication/message.py _id_finder": {
         "`kind == 'attribute'` left out": "It would need a parameter with another word before its colon.",
     },
@@ -234,9 +278,6 @@ _OPEN: Mapping[str, Mapping[str, str]] = {
     },
     "functions/locking/dead_letters.py": {
         "MAX_CAUSE_CHARACTERS: doubled": "No error of a walk has so many words.",
-    },
-    f"{_DEFINITION} PerformEffect, Catch of NotPerformed, Lambda.TooManyRequestsException": {
-        "without Lambda.TooManyRequestsException": "It would need a function that is throttled at each attempt; then it is looked up in vain before it becomes a dead letter.",
     },
     "functions/deduplication/message.py MessageReader._too_large_to_read": {
         "`self._id_is_in_body` negated": _LOG_LINE,
