@@ -80,8 +80,9 @@ def test_what_is_passed_over_is_told_once_and_the_variables_are_handed_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.delenv("ACTONCE_PACKAGED_JAVA", raising=False)
+    for name in ("JAVA_HOME", "ACTONCE_PACKAGED_JAVA"):
+        monkeypatch.setenv(name, "")  # so that it is put back as it was, also where it was not
+        monkeypatch.delenv(name)
     monkeypatch.setenv("PATH", _on_path(_java(tmp_path, "11"))["PATH"])
     assert use_java(said.append)
     assert len(said) == 1
