@@ -79,3 +79,40 @@ def test_executions_are_believed_only_where_no_table_tells() -> None:
     assert not is_by_word(foreign, None)
     assert not is_by_word(foreign, Own({}, table="cards"))
     assert is_by_word(foreign, Own({}))
+
+
+@pytest.mark.parametrize(
+    ("was_up", "is_up", "said"),
+    [
+        (False, False, "The embedded AWS that it had brought up is down"),
+        (True, True, "The embedded AWS is up, with what was sent; actonce demo --keep goes on"),
+        (True, False, "The embedded AWS was to be started afresh and is down"),
+    ],
+)
+def test_a_demo_that_is_interrupted_says_how_it_leaves_things(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, *, was_up: bool, is_up: bool
+) -> None:
+    stopped: list[Paths] = []
+    paths = Paths(tmp_path)
+    monkeypatch.setattr(lifecycle, "down", stopped.append)
+    state = State(1, 1, {}, "deployed") if is_up else None
+    monkeypatch.setattr(lifecycle, "running", lambda _: state)
+    told = demo._interrupted(paths, was_up=was_up)
+    assert said in str(told)
+    assert str(told).endswith("actonce demo begins anew.")
+    assert told.exit_status == 130
+    assert stopped == ([] if was_up else [paths])  # nothing runs that did not run before
+
+
+def test_parameters_that_cannot_be_are_told_before_anybody_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(_: str) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, {}, "deployed"))
+    settings = demo.Settings(
+        1, 1, faults.Level.NONE, None, keep=False, parameters={"Bogus": "1"}, may_discard=asked
+    )
+    with pytest.raises(WrongUse, match="no parameter 'Bogus'"):
+        demo.run(settings, Paths(tmp_path), lambda _: None)

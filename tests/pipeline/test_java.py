@@ -81,7 +81,7 @@ def test_what_is_passed_over_is_told_once_and_the_variables_are_handed_on(
 ) -> None:
     said: list[str] = []
     for name in ("JAVA_HOME", "ACTONCE_PACKAGED_JAVA"):
-        monkeypatch.setenv(name, "")  # so that afterwards what the test has set is gone
+        monkeypatch.setenv(name, "")  # so that it is put back as it was, also where it was not
         monkeypatch.delenv(name)
     monkeypatch.setenv("PATH", _on_path(_java(tmp_path, "11"))["PATH"])
     assert use_java(said.append)
