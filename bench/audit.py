@@ -36,7 +36,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.audit_engines.rules import COUNTS, TIMES
-from bench.records import generate, write_parquet
+from bench.records import generate, truth_of, write_parquet
 
 ENGINES = ("plain_read", "audit", "naive", "duckdb", "polars", "sail", "job")
 TARGETS = {"plain_read": 2.5, "naive": 0.25, "duckdb": 1.8}
@@ -75,7 +75,7 @@ class Measured:
 
 
 def make_records(root: Path, events: int, seed: int, days: int) -> tuple[int, int]:
-    """Write the streams and `_truth.parquet`; how many messages and events they are."""
+    """Write the streams and the planted verdicts; how many messages and events they are."""
     messages, made, truths = max(15, round(events / EVENTS_PER_MESSAGE)), 0, []
     for part, first in enumerate(range(0, messages, _PART)):
         count = max(15, min(_PART, messages - first))
@@ -84,7 +84,7 @@ def make_records(root: Path, events: int, seed: int, days: int) -> tuple[int, in
         truths.append(records.truth)
         made += records.events
     truth = pa.concat_tables(truths)
-    pq.write_table(truth, root / "_truth.parquet")
+    pq.write_table(truth, truth_of(root))
     return truth.num_rows, made
 
 
@@ -267,7 +267,7 @@ def main(
     with tempfile.TemporaryDirectory(prefix="actonce-audit-") as temporary:
         place = folder or Path(temporary)
         root = place / "records"
-        if not (root / "_truth.parquet").exists():
+        if not truth_of(root).exists():
             make_records(root, events, seed, days)
         truth = _sorted_truth(root)
         results: dict[str, Measured] = {}
@@ -306,7 +306,7 @@ def main(
 
 
 def _sorted_truth(root: Path) -> pa.Table:
-    truth = pq.read_table(root / "_truth.parquet").sort_by("message_id")
+    truth = pq.read_table(truth_of(root)).sort_by("message_id")
     text = [truth[name].cast(pa.string()) for name in ("message_id", "verdict")]
     return pa.table(text, names=["message_id", "verdict"]).combine_chunks()
 

@@ -313,6 +313,11 @@ def _fixed(characters: npt.NDArray[np.uint8]) -> pa.Array:
     return pa.LargeStringArray.from_buffers(count, buffers[1], buffers[2])
 
 
+def truth_of(folder: Path) -> Path:
+    """Where the verdicts are that were planted: beside the records, of which they are none."""
+    return folder.with_name(f"{folder.name}-truth.parquet")
+
+
 def main(
     folder: Path,
     messages: Annotated[int, typer.Option(min=15)] = 100_000,
@@ -320,10 +325,10 @@ def main(
     days: Annotated[int, typer.Option(min=1)] = 1,
     form: Literal["jsonl", "parquet"] = "jsonl",
 ) -> None:
-    """Write the streams under FOLDER, and FOLDER/_truth.parquet, which is no record."""
+    """Write the streams under FOLDER, and the planted verdicts beside it, FOLDER-truth.parquet."""
     records = generate(messages, seed, days)
     (write_jsonl if form == "jsonl" else write_parquet)(records, folder)
-    pq.write_table(records.truth, folder / "_truth.parquet")
+    pq.write_table(records.truth, truth_of(folder))
     print(f"{records.events:,} events of {messages:,} messages")
 
 
