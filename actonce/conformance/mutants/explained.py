@@ -226,6 +226,9 @@ _OPEN: Mapping[str, Mapping[str, str]] = {
     "functions/invoked_effect.py _said_in": {
         "`said[1]` left out": _SAYS_WHEN,
     },
+    f"{_DEFINITION} FindEffect, Output": {
+        "`$exists($states.result.Payload.effect) ? $states.result.Payload.effect : null` is `$states.result.Payload.effect`": "It would need a function that leaves `effect` out, as one of a team's own may (`tests/test_state_machine_definition.py`).",
+    },
     "functions/deduplication/message.py _id_finder": {
         "`kind == 'attribute'` left out": "It would need a parameter with another word before its colon.",
     },
