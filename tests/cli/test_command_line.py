@@ -175,18 +175,18 @@ def test_a_stack_of_another_version_is_worked_with_and_told_of_on_standard_error
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        (("wh",), ("where",)),
-        (("d",), ("dead-letters", "demo", "doctor", "down")),
-        (("dead-letters", "re"), ("reject", "resolve", "retry")),
-        (("where", "--js"), ("--json",)),
-        (("audit", "package", "--t"), ("--to",)),
-        (("demo", "--strategy", "le"), ("lease", "ledger")),
-        (("nonsense", "x"), ()),
+        (("wh",), ["where"]),
+        (("d",), ["dead-letters", "demo", "doctor", "down"]),
+        (("dead-letters", "re"), ["reject", "resolve", "retry"]),
+        (("where", "--js"), ["--json"]),
+        (("audit", "package", "--t"), ["--to"]),
+        (("demo", "--strategy", "le"), ["lease", "ledger"]),
+        (("nonsense", "x"), []),
     ],
     ids=" ".join,
 )
 def test_a_shell_completes_commands_options_and_their_values(
-    tmp_path: Path, words: tuple[str, ...], completed: tuple[str, ...]
+    tmp_path: Path, words: tuple[str, ...], completed: list[str]
 ) -> None:
     script = run(tmp_path, "completion", "bash").stdout
     # As bash does it when the Tab key is pressed.
@@ -200,7 +200,7 @@ def test_a_shell_completes_commands_options_and_their_values(
         text=True,
         check=True,
     )
-    assert sorted(answer.stdout.split()) == list(completed), answer.stderr
+    assert sorted(answer.stdout.split()) == completed, answer.stderr
 
 
 def test_to_list_the_commands_for_a_shell_none_of_them_is_loaded() -> None:
