@@ -110,7 +110,8 @@ def read(text: str) -> Read:
     except NotJson:
         raise
     except json.JSONDecodeError as error:
-        raise NotJson(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+        what = error.msg.removesuffix(" at")  # "Unterminated string starting at"
+        raise NotJson(f"{what} at line {error.lineno}, column {error.colno}") from None
     except UnicodeEncodeError as error:
         code = ord(error.object[error.start])
         raise NotJson(f"a lone surrogate U+{code:04X}, which UTF-8 cannot carry") from None

@@ -26,9 +26,9 @@ RUN_ELSEWHERE = {
     "actonce up --project .": "tests/embedded/test_gift_shop.py",
     "actonce doctor": "tests/embedded/test_gift_shop.py",
     "make test": "runs this test",
-    ".venv/bin/actonce demo --faults many --messages 300 --seed 7": "tests/embedded/test_demo.py",
-    ".venv/bin/actonce demo --weather outage": "tests/embedded/test_demo_weather.py",
-    ".venv/bin/actonce demo --strategy ledger": "tests/embedded/test_strategies.py",
+    "actonce demo --faults many --messages 300 --seed 7": "tests/embedded/test_demo.py",
+    "actonce demo --weather outage": "tests/embedded/test_demo_weather.py",
+    "actonce demo --strategy ledger": "tests/embedded/test_strategies.py",
 }
 
 
@@ -43,7 +43,7 @@ def commands() -> list[str]:
 def _run(
     command: str, environment: dict[str, str], cwd: Path, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    command = command.replace(".venv/bin/", f"{BIN}/").replace("python3.13", PYTHON)
+    command = command.replace("python3.13", PYTHON)
     return subprocess.run(
         ["bash", "-c", command],
         env=environment | {"PATH": f"{BIN}{os.pathsep}{environment['PATH']}"},
@@ -79,11 +79,12 @@ def test_the_demo_and_what_can_be_looked_at_after_it(
     here = commands()[: commands().index("sam deploy --guided")]
     assert here == [
         "make demo",
-        ".venv/bin/actonce status",
-        ".venv/bin/actonce list",
-        ".venv/bin/actonce dead-letters list",
-        ".venv/bin/actonce unstarted list",
-        ".venv/bin/actonce down",
+        'export PATH="$PWD/.venv/bin:$PATH"',
+        "actonce status",
+        "actonce list",
+        "actonce dead-letters list",
+        "actonce unstarted list",
+        "actonce down",
         "sam build --parameter-overrides PythonRuntime=python3.13",
     ]
     try:
@@ -101,7 +102,7 @@ def test_the_demo_and_what_can_be_looked_at_after_it(
             answer = _run(command, environment, PROJECT)
             assert answer.returncode == 0, f"{command}: {answer.stderr}"
     finally:
-        _run(".venv/bin/actonce down", environment, PROJECT)
+        _run("actonce down", environment, PROJECT)
 
 
 def test_make_test_is_this_suite() -> None:

@@ -21,6 +21,7 @@ from tests.unit.samples import json_values, texts
         pytest.param('{"a": [Infinity]}', "Infinity is not JSON", id="Infinity"),
         pytest.param("-Infinity", "-Infinity is not JSON", id="-Infinity"),
         pytest.param('{"a": 1,}', "at line 1, column", id="trailing comma in an object"),
+        pytest.param('{"a": "b', "string starting at line 1, column 7", id="truncated text"),
         pytest.param("[1,]", "at line 1, column", id="trailing comma in an array"),
         pytest.param('{"a": {"b": 1}', "at line 1, column", id="truncated object"),
         pytest.param('{"a": "b', "Unterminated string", id="truncated string"),
