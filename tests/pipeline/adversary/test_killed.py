@@ -39,6 +39,19 @@ def is_writing(out: Path) -> bool:
     )
 
 
+def kill_all(pid: int) -> None:
+    """Kill a process with all that it has started, as the end of their machine does."""
+    listing = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout
+    parents = {int(one): int(of) for one, of in map(str.split, listing.splitlines())}
+    started = {pid}
+    while more := {child for child, parent in parents.items() if parent in started} - started:
+        started |= more
+    for one in started:
+        os.kill(one, signal.SIGKILL)
+
+
 # A whole table is replaced, or the rows of a day: Spark writes the two to different places.
 @pytest.mark.parametrize("days", [(), ("--day", DAY)], ids=["all", "a day"])
 def test_killed_while_it_writes(tmp_path: Path, days: tuple[str, ...]) -> None:
@@ -48,7 +61,6 @@ def test_killed_while_it_writes(tmp_path: Path, days: tuple[str, ...]) -> None:
     killed = subprocess.Popen(
         command,
         cwd=PROJECT,
-        start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -58,7 +70,7 @@ def test_killed_while_it_writes(tmp_path: Path, days: tuple[str, ...]) -> None:
         assert killed.poll() is None, killed.communicate()[1]
         assert time.monotonic() < deadline
         time.sleep(0.001)
-    os.killpg(killed.pid, signal.SIGKILL)
+    kill_all(killed.pid)
     killed.communicate()
     assert summary(out)["exit_status"] == 2
     assert "has not come to its end" in summary(out)["sentence"]
