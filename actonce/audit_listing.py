@@ -8,19 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from actonce.errors import Failed, WrongUse
+from pipeline.audit.verdict_names import VERDICTS
 
-VERDICTS = (
-    "performed_once",
-    "performed_again",
-    "lost",
-    "contradiction",
-    "conflict",
-    "refused",
-    "awaiting_decision",
-    "rejected",
-    "resolved",
-    "in_flight",
-)
 COUNTED = {
     "suppressed": "with deliveries that were suppressed",
     "failed": "with deliveries that were given back",

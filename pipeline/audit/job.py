@@ -61,7 +61,8 @@ from pipeline.audit.results import (
 )
 from pipeline.audit.sql import columns
 from pipeline.audit.streams import STREAMS, EffectsBy
-from pipeline.audit.verdicts import ALARMS, VERDICTS, Coverage, judged, per_message
+from pipeline.audit.verdict_names import ALARMS, VERDICTS
+from pipeline.audit.verdicts import Coverage, judged, per_message
 from pipeline.errors import CannotAudit
 from pipeline.session import configured, spark_session
 from pipeline.visible import give_up_output, guard_standard_streams, json_text

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pipeline.audit.layout import Listing
 from pipeline.audit.sql import columns, worked_out
 from pipeline.audit.streams import OPTIONAL, REFUSALS, STREAMS, TELLS, WITNESSES
-from pipeline.audit.verdicts import ALARMS, VERDICTS, Interval, absent
+from pipeline.audit.verdict_names import ALARMS, VERDICTS
+from pipeline.audit.verdicts import Interval, absent
 
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000

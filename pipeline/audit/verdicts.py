@@ -50,19 +50,6 @@ from pyspark.sql import DataFrame
 from pipeline.audit.sql import columns
 from pipeline.audit.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 
-VERDICTS: Final = (
-    "performed_once",
-    "performed_again",
-    "lost",
-    "contradiction",
-    "conflict",
-    "refused",
-    "awaiting_decision",
-    "rejected",
-    "resolved",
-    "in_flight",
-)
-ALARMS: Final = ("performed_again", "lost", "contradiction", "conflict")
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
 _HALVES: Final = (1, 2)  # of a fingerprint

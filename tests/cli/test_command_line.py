@@ -382,20 +382,6 @@ def test_pretty_printed_json_is_explained_and_not_sent(
         ("unstarted", "redrive", "--all", "some-id"),
         ("unstarted", "redrive", "--all", "--reason", "conflicts"),
         ("unstarted", "list", "--reason", "conflicts"),
-    ],
-    ids=" ".join,
-)
-def test_what_cannot_be_asked_for_is_wrong_use(
-    here: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]
-) -> None:
-    answer = here(*arguments)
-    assert answer.returncode == 2
-    in_one_sentence(answer)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
         ("where", ""),
         ("dead-letters", "show", ""),
         ("dead-letters", "retry", ""),
@@ -403,7 +389,7 @@ def test_what_cannot_be_asked_for_is_wrong_use(
     ],
     ids=" ".join,
 )
-def test_an_empty_id_is_wrong_use(
+def test_what_cannot_be_asked_for_is_wrong_use(
     here: Callable[..., subprocess.CompletedProcess[str]], arguments: tuple[str, ...]
 ) -> None:
     answer = here(*arguments)

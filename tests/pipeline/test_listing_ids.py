@@ -12,7 +12,7 @@ from actonce.audit_listing import COUNTED, NUMBERS, condition, message_ids, name
 from actonce.commands.audit import audit as audit_command
 from actonce.errors import Failed, WrongUse
 from pipeline.audit.job import audit, requested
-from pipeline.audit.verdicts import VERDICTS
+from pipeline.audit.verdict_names import VERDICTS
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import DAY, at, delivery, performed, sent, write
 

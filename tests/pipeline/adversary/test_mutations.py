@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from pipeline.audit.job import Request, audit
-from pipeline.audit.verdicts import ALARMS
+from pipeline.audit.verdict_names import ALARMS
 from tests.pipeline.adversary.mutations import (
     MUTATIONS,
     UNPLACED,
