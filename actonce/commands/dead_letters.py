@@ -75,7 +75,8 @@ def list_(*, how: many.Many, at: Chosen) -> None:
             }
         )
     elif not letters:
-        console.out.print("No message waits for a decision.")
+        these = "of these " if how.is_narrowed else ""
+        console.out.print(f"No message {these}waits for a decision.")
     elif len(letters) > many.GROUPED_FROM and not how.each:
         console.out.print(f"{len(letters):,} messages wait for a decision:")
         many.print_groups(letters)

@@ -68,7 +68,8 @@ def list_(*, how: many.Many, at: Chosen) -> None:
             }
         )
     elif not entries:
-        console.out.print("Nothing lies in UnstartedQueue.")
+        of_this = "of this " if how.is_narrowed else ""
+        console.out.print(f"Nothing {of_this}lies in UnstartedQueue.")
     elif len(entries) > many.GROUPED_FROM and not how.each:
         console.out.print(f"{len(entries):,} deliveries could not be started:")
         many.print_groups(entries)

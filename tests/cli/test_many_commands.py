@@ -129,6 +129,19 @@ def test_nothing_to_decide_is_no_failure(run: Run) -> None:
     assert (status, json.loads(out)["shown"]) == (0, 0)
 
 
+def test_where_nothing_is_as_it_was_asked_for_it_is_not_said_that_nothing_waits(
+    ledger: Stack, run: Run
+) -> None:
+    letters, deliveries = ("dead-letters", "list"), ("unstarted", "list")
+    assert run(*letters)[:2] == (0, "No message waits for a decision.\n")
+    assert run(*deliveries)[:2] == (0, "Nothing lies in UnstartedQueue.\n")
+    dead(ledger, "m-1")
+    fill(ledger, 1)
+    other = ("--match", "nowhere")
+    assert run(*letters, *other)[:2] == (0, "No message of these waits for a decision.\n")
+    assert run(*deliveries, *other)[:2] == (0, "Nothing of this lies in UnstartedQueue.\n")
+
+
 def test_each_is_told_if_asked_for(ledger: Stack, run: Run) -> None:
     dead(ledger, "m-1")
     out = run("dead-letters", "retry", "--all", "--yes", "--each")[1]
