@@ -154,7 +154,8 @@ def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bo
         return
     for one in ids:
         console.out.print(one)
-    console.say(f"{len(ids):,} messages: {COUNTED.get(number, number.replace('_', ' '))}")
+    messages = console.counted(len(ids), "message", "messages")
+    console.say(f"{messages}: {COUNTED.get(number, number.replace('_', ' '))}")
 
 
 def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:

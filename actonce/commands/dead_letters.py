@@ -263,7 +263,8 @@ def _decide_many(stack: Stack, decision: Decision, note: str, how: many.Many) ->
         if not letters:
             console.out.print("No message waits for this decision.")
             return
-        console.out.print(f"To {decision}: {len(letters):,} messages that wait for a decision")
+        those = console.counted(len(letters), "message that waits", "messages that wait")
+        console.out.print(f"To {decision}: {those} for a decision")
         many.print_groups(letters)
     if how.dry_run:
         if how.json:

@@ -217,7 +217,8 @@ def _choose(
         if not entries:
             console.out.print("Nothing of this lies in UnstartedQueue.")
             return None, []
-        console.out.print(f"To be {word}: {len(entries):,} deliveries")
+        deliveries = console.counted(len(entries), "delivery", "deliveries")
+        console.out.print(f"To be {word}: {deliveries}")
         many.print_groups(entries)
     if how.dry_run:
         if how.json:

@@ -84,7 +84,7 @@ def test_no_is_no_and_yes_is_yes(ledger: Stack, run: Run, monkeypatch: pytest.Mo
         answered(monkeypatch, answer)
         status, out, err = run("dead-letters", "reject", "--all", "--note", "x")
         assert status == 1
-        assert "To reject: 1 messages" in out
+        assert "To reject: 1 message that waits for a decision" in out
         assert "Reject these 1? [y/N]" in err
         assert "Nothing was done." in err
         assert row(ledger, "m-1")["outcome"] == "dead_letter"
@@ -100,7 +100,7 @@ def test_a_dry_run_shows_and_does_nothing(ledger: Stack, run: Run) -> None:
     status, out, _ = run(*retry)
     assert (status, out.splitlines()[0]) == (
         0,
-        "To retry: 1 messages that wait for a decision",
+        "To retry: 1 message that waits for a decision",
     )
     told = json.loads(run(*retry, "--json")[1])
     assert (told["dry_run"], told["shown"], len(told["dead_letters"])) == (True, 1, 1)
@@ -182,6 +182,7 @@ def test_what_is_discarded_is_told_with_its_file(
     monkeypatch.chdir(tmp_path)
     discard = ("unstarted", "discard", "--all", "--note", "x", "--yes")
     status, out, _ = run(*discard, "--match", "body 1")
+    assert out.startswith("To be discarded: 1 delivery\n")
     (file,) = tmp_path.iterdir()
     assert (status, out.splitlines()[-1]) == (0, f"Discarded: 1, kept in {file.name}")
     assert len(file.read_text().splitlines()) == 1
