@@ -130,7 +130,7 @@ def test_an_id_whose_name_is_a_hash_is_told_beside_it(moto_stack: Stack, run: Ru
     header, *rows = (line.split() for line in out.splitlines())
     assert header == ["ID", "Status", "Began", "Took", "Message", "id"]
     told = {row[0]: row[-1] for row in rows}
-    assert told[execution_name(long)] == "ü" * 59 + "…"
+    assert told[execution_name(long)] == "ü" * 39 + "…"
     assert "m-1" in told
     whole = json.loads(run(stack, json=True)[0])["messages"]
     assert {one["id"]: one["message_id"] for one in whole} == {
