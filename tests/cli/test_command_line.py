@@ -356,6 +356,14 @@ def test_a_file_that_is_missing_is_wrong_use(tmp_path: Path) -> None:
     assert "no-such-file.jsonl cannot be read: No such file" in in_one_sentence(answer)
 
 
+def test_records_that_are_nowhere_are_told_before_spark_is_started(
+    here: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    answer = here("audit", "nowhere")
+    assert answer.returncode == 2
+    assert "nowhere cannot be read: there is no such folder." in in_one_sentence(answer)
+
+
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     answer = run(tmp_path, "send", str(tmp_path))
     assert answer.returncode == 2
