@@ -231,6 +231,13 @@ def test_what_cannot_be_asked_for_is_wrong_use_before_anything_is_read(line: str
         app(line.split(" "), standalone_mode=False)
 
 
+def test_what_is_for_many_is_named_where_one_was_named() -> None:
+    with pytest.raises(WrongUse, match=r"--rate and --dry-run go with --all only: leave them out"):
+        app(["unstarted", "redrive", "some-id", "--dry-run"], standalone_mode=False)
+    with pytest.raises(WrongUse, match="Name one, as list shows them, or say --all"):
+        app(["dead-letters", "retry"], standalone_mode=False)
+
+
 def test_what_acts_on_many_has_the_same_options_everywhere() -> None:
     group = typer.main.get_command(app)
     options = {}
