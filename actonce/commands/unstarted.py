@@ -106,7 +106,9 @@ def show(
         whole = unstarted.by_beginning(entries, message_id)
         found = [entry for entry in entries if whole is not None and entry.is_named(whole)]
     if not found:
-        raise Failed(f"There is no {message_id!r} in UnstartedQueue.")
+        raise Failed(
+            f"There is no {message_id!r} in UnstartedQueue; actonce unstarted list shows what is."
+        )
     if json:
         shown = [
             entry.as_json() | {"attributes": entry.attributes, "body": entry.queued.body}

@@ -134,5 +134,5 @@ def _by_beginning(stack: Stack, beginning: str) -> str | None:
     if whole is not None:
         console.say(f"{beginning} is the beginning of {whole}")
     else:
-        console.say(f"No id of the newest {MOST_NAMES:,} executions begins so, either.")
+        console.say(f"No execution has this name, and of the newest {MOST_NAMES:,} none begins so.")
     return whole
