@@ -8,7 +8,7 @@ from actonce import console, dead_letters, deciding, history
 from actonce.aws import Stack
 from actonce.commands import many, tables
 from actonce.commands.options import Json, check_id, of_a_stack
-from actonce.dead_letters import REASONS, Decision
+from actonce.dead_letters import MEANINGS, REASONS, Decision
 from actonce.deciding import Decided, Deciding, Shown
 from actonce.error_names import in_words
 from actonce.errors import Failed, WrongUse
@@ -86,6 +86,8 @@ def list_(*, how: many.Many, at: Chosen) -> None:
             for one in letters
         ]
         tables.print_rows(("ID", "Reason", "Rounds", "Since", "Error"), rows)
+    if letters and not how.json:
+        console.say("One whole, and how to decide: actonce dead-letters show ID")
 
 
 @app.command()
@@ -130,6 +132,9 @@ def show(
         console.out.print("The message was too large to be posted: it is the execution's input.")
     else:
         console.print_json_in_lines(message)
+    if letter.reason in MEANINGS:
+        console.say(f"{letter.reason}: {MEANINGS[letter.reason]}.")
+    console.say("Decide by actonce dead-letters retry, resolve or reject.")
 
 
 @app.command()

@@ -61,6 +61,20 @@ def answered(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
 
 
+def test_from_the_list_to_the_decision_each_step_names_the_next(ledger: Stack, run: Run) -> None:
+    assert run("dead-letters", "list")[2] == ""
+    dead(ledger, "m-1")
+    _, _, err = run("dead-letters", "list")
+    assert err == "One whole, and how to decide: actonce dead-letters show ID\n"
+    assert run("dead-letters", "list", "--json")[2] == ""
+    _, _, err = run("dead-letters", "show", "m-1")
+    assert err.splitlines() == [
+        "not_performed: it did not happen; it was tried for as long as the patience lasts.",
+        "Decide by actonce dead-letters retry, resolve or reject.",
+    ]
+    assert run("dead-letters", "show", "m-1", "--json")[2] == ""
+
+
 def test_few_are_listed_and_many_are_grouped(
     ledger: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
