@@ -130,6 +130,14 @@ def test_the_list_says_of_a_command_what_the_command_says(name: str) -> None:
     assert command.commands[name].get_short_help_str(500) == cli.COMMANDS[name].help
 
 
+def test_the_list_says_where_to_begin(
+    here: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    for answer in (here("--help"), here()):
+        told = answer.stdout + answer.stderr
+        assert "\n      actonce demo --messages 30\n" in told
+
+
 def test_the_list_fits_the_screen(tmp_path: Path) -> None:
     lines = run(tmp_path, "--help", COLUMNS="60").stdout.splitlines()
     assert max(map(len, lines)) <= 60
