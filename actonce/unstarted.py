@@ -75,6 +75,11 @@ class Unstarted:
         """The entry's own id, which every entry has."""
         return self.sqs_message_id
 
+    @property
+    def is_conflict(self) -> bool:
+        """Whether its message id was first seen with another content."""
+        return self.reason == Reason.CONFLICT
+
     def texts(self) -> list[str]:
         """What can be looked for in it: ids, detail, body."""
         ids = (self.sqs_message_id, self.source_message_id, self.message_id or "")
