@@ -26,6 +26,7 @@ from actonce.errors import WrongUse
 from actonce.sources import version
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
+from tests import template
 from tests.actonce_server import ACTONCE, run_actonce
 
 
@@ -300,6 +301,12 @@ def test_help_is_printed_and_is_no_error(tmp_path: Path) -> None:
     answer = run(tmp_path, "send", "--help")
     assert answer.returncode == 0
     assert "actonce send requests.jsonl" in answer.stdout
+
+
+def test_send_says_what_a_message_looks_like() -> None:
+    default = template.load()["Parameters"]["MessageIdFrom"]["Default"]
+    told = " ".join(as_seen(("send",)).split())
+    assert f'by default {{"{default.removeprefix("body:")}": "request-4711", ...}}' in told
 
 
 def in_one_sentence(answer: subprocess.CompletedProcess[str]) -> str:
