@@ -255,7 +255,12 @@ def actonce(
         ),
     ] = False,
 ) -> None:
-    """Every Amazon SQS message acted on once, and the proof that it was."""
+    """Every Amazon SQS message acted on once, and the proof that it was.
+
+    To begin, without an account at AWS:
+
+        actonce demo --messages 30
+    """
 
 
 def main() -> None:

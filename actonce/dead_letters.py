@@ -35,8 +35,14 @@ from actonce.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
 
 Decision = Literal["retry", "resolve", "reject"]
 
-REASONS = ("rejected", "not_performed", "rounds_used_up", "outcome_unknown")
-"""Why a message waits for a decision."""
+MEANINGS = {
+    "rejected": "the effect refused it, and it did not happen",
+    "not_performed": "it did not happen; it was tried for as long as the patience lasts",
+    "rounds_used_up": "each attempt ended unclear, and each time it was found not to have happened",
+    "outcome_unknown": "it may have happened: whether it did could not be found out",
+}
+REASONS = tuple(MEANINGS)
+"""Why a message waits for a decision; a sentence of each is in `MEANINGS`."""
 
 _ENDS_OF_DEAD_LETTERS = frozenset({DEAD_LETTER, "Failed"})
 _PERFORM_EFFECT = "PerformEffect"

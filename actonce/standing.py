@@ -40,6 +40,19 @@ def sentence(story: Story) -> str:
     )
 
 
+def sentence_of_conflicts(story: Story) -> str | None:
+    """What came with the same id and another content, and where to see it; None: nothing did."""
+    number = len(story.conflicts)
+    if not number:
+        return None
+    lies = any(entry.is_conflict for entry in story.unstarted)
+    return (
+        f"{number} more {'delivery' if number == 1 else 'deliveries'} brought another content with "
+        f"this id, and {'was' if number == 1 else 'were'} refused"
+        + (f": actonce unstarted show {message_argument(story)}" if lies else "; none waits now.")
+    )
+
+
 def outcome_of(story: Story) -> str | None:
     """`performed`, `found`, `resolved`, `rejected` or `dead_letter`; None while it is open."""
     if story.execution is not None:

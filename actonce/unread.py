@@ -31,6 +31,8 @@ def sentences(
         told.append("Nothing waits in RequestsQueue.")
         if sent:
             told.append("So it was taken a moment ago, or deleted by somebody: ask again.")
+        else:
+            told.append("actonce list shows the messages of late.")
     if pause is not None:
         told.append("The stack is paused: actonce resume has it take messages again.")
     return told

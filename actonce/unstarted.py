@@ -75,6 +75,11 @@ class Unstarted:
         """The entry's own id, which every entry has."""
         return self.sqs_message_id
 
+    @property
+    def is_conflict(self) -> bool:
+        """Whether its message id was first seen with another content."""
+        return self.reason == Reason.CONFLICT
+
     def texts(self) -> list[str]:
         """What can be looked for in it: ids, detail, body."""
         ids = (self.sqs_message_id, self.source_message_id, self.message_id or "")
@@ -95,8 +100,11 @@ class Unstarted:
         return self.queued.sent_at
 
     def is_named(self, name: str) -> bool:
-        """Whether `name` is its message id, one of its SQS ids, or its execution's name."""
-        if name in (self.sqs_message_id, self.source_message_id):
+        """Whether `name` is its message id, one of its SQS ids, or its execution's name.
+
+        The audit calls a delivery without a message id `sqs:` and the id of its source.
+        """
+        if name in (self.sqs_message_id, self.source_message_id, f"sqs:{self.source_message_id}"):
             return True
         return self.message_id is not None and (
             self.message_id == stored_message_id(name)

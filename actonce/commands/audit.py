@@ -107,6 +107,7 @@ def audit(
         return
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("pipeline.audit.job")
+    layout = importlib.import_module("pipeline.audit.layout")
     session = importlib.import_module("pipeline.session")
     cannot_audit: type[Exception] = job.CannotAudit
     try:
@@ -120,6 +121,7 @@ def audit(
             reach=reach,
             effects_by=effects_by.value,
         )
+        layout.check_is_there(request.records)  # what Spark would say some seconds later
         console.say("Starting Spark …")
         with session.ended_together():
             spark = session.spark_session("actonce-audit", brief=job.is_small(request.records))
@@ -154,7 +156,8 @@ def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bo
         return
     for one in ids:
         console.out.print(one)
-    console.say(f"{len(ids):,} messages: {COUNTED.get(number, number.replace('_', ' '))}")
+    messages = console.counted(len(ids), "message", "messages")
+    console.say(f"{messages}: {COUNTED.get(number, number.replace('_', ' '))}")
 
 
 def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:

@@ -8,7 +8,7 @@ from actonce import console, dead_letters, deciding, history
 from actonce.aws import Stack
 from actonce.commands import many, tables
 from actonce.commands.options import Json, check_id, of_a_stack
-from actonce.dead_letters import REASONS, Decision
+from actonce.dead_letters import MEANINGS, REASONS, Decision
 from actonce.deciding import Decided, Deciding, Shown
 from actonce.error_names import in_words
 from actonce.errors import Failed, WrongUse
@@ -75,7 +75,8 @@ def list_(*, how: many.Many, at: Chosen) -> None:
             }
         )
     elif not letters:
-        console.out.print("No message waits for a decision.")
+        these = "of these " if how.is_narrowed else ""
+        console.out.print(f"No message {these}waits for a decision.")
     elif len(letters) > many.GROUPED_FROM and not how.each:
         console.out.print(f"{len(letters):,} messages wait for a decision:")
         many.print_groups(letters)
@@ -85,6 +86,8 @@ def list_(*, how: many.Many, at: Chosen) -> None:
             for one in letters
         ]
         tables.print_rows(("ID", "Reason", "Rounds", "Since", "Error"), rows)
+    if letters and not how.json:
+        console.say("One whole, and how to decide: actonce dead-letters show ID")
 
 
 @app.command()
@@ -129,6 +132,9 @@ def show(
         console.out.print("The message was too large to be posted: it is the execution's input.")
     else:
         console.print_json_in_lines(message)
+    if letter.reason in MEANINGS:
+        console.say(f"{letter.reason}: {MEANINGS[letter.reason]}.")
+    console.say("Decide by actonce dead-letters retry, resolve or reject.")
 
 
 @app.command()
@@ -262,7 +268,8 @@ def _decide_many(stack: Stack, decision: Decision, note: str, how: many.Many) ->
         if not letters:
             console.out.print("No message waits for this decision.")
             return
-        console.out.print(f"To {decision}: {len(letters):,} messages that wait for a decision")
+        those = console.counted(len(letters), "message that waits", "messages that wait")
+        console.out.print(f"To {decision}: {those} for a decision")
         many.print_groups(letters)
     if how.dry_run:
         if how.json:

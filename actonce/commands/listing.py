@@ -147,7 +147,8 @@ def _show_waiting(stack: Stack, since: datetime | None, limit: int, *, json: boo
         else:
             tables.print_rows((*headers, "Message id"), rows)
     else:
-        console.out.print("No message waits for a decision.")
+        these = "" if since is None else "of these "
+        console.out.print(f"No message {these}waits for a decision.")
     if len(letters) > limit:
         console.err.print("There are more: --limit shows them.")
     if queue.held_elsewhere:

@@ -103,9 +103,12 @@ class Many:
                 somebody has to be asked, and there is nobody.
         """
         if bool(what) == self.every:
-            raise WrongUse("Name one, or say --all (and not both).")
+            raise WrongUse("Name one, as list shows them, or say --all (and not both).")
         if not self.every and self.is_narrowed:
-            raise WrongUse("What narrows, paces or tries goes with --all only.")
+            raise WrongUse(
+                "What chooses among many (such as --reason, --before, --match, --limit), --rate "
+                "and --dry-run go with --all only: leave them out, or name none."
+            )
         if not self.every or self.yes or self.dry_run:
             return
         if self.json or not console.can_ask():

@@ -8,6 +8,7 @@ import typer
 from actonce import console, pausing
 from actonce.aws import Stack
 from actonce.commands.options import of_a_stack
+from actonce.deployed import timestamp
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
 
@@ -29,7 +30,13 @@ def pause(
         actonce pause --note "provider down, ticket 4711"
     """
     stack = find_stack(at, changes=True)
-    found = pausing.pause(stack, by=_who(stack), note=note, now=datetime.now(UTC))
+    now = datetime.now(UTC)
+    found = pausing.pause(stack, by=_who(stack), note=note, now=now)
+    if note and found.since != timestamp(now):
+        console.say_warning(
+            "It was paused already, and this note was not kept: say actonce resume, and pause it "
+            "again with the note."
+        )
     console.out.print(f"Paused since {found.told}. actonce resume goes on.")
 
 

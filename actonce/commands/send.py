@@ -67,6 +67,10 @@ def send(
 ) -> None:
     """Send each line that is not blank as one message, verbatim.
 
+    A message is a JSON object with its id where the stack's parameter MessageIdFrom says, by
+    default {"message_id": "request-4711", ...}. What is none is sent as well, and refused by the
+    stack: see actonce unstarted list.
+
     Lines that SQS does not take are named with their number and the reason, the others are sent,
     and the exit status is 1.
 

@@ -160,7 +160,8 @@ def _open(found: Status) -> str:
 
 def _reasons(reasons: Mapping[str, int]) -> str:
     told = ", ".join(f"{reason} {number:,}" for reason, number in reasons.items())
-    return f"{sum(reasons.values()):,} wait: {told}" if told else "none waits"
+    number = console.counted(sum(reasons.values()), "waits", "wait")
+    return f"{number}: {told}" if told else "none waits"
 
 
 def _alarms(found: Status, now: datetime) -> str:

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from botocore.exceptions import ClientError
 
 from actonce import console, history, unstarted
 from actonce.aws import Stack
 from actonce.clearing import Cleared, Clearing, Discarding, Redriving, Shown, look
 from actonce.commands import many, tables
 from actonce.commands.options import Json, check_id, of_a_stack
-from actonce.deployed import MessageReader, timestamp
+from actonce.deployed import MessageReader, execution_name_of_stored, timestamp
 from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
 from actonce.queue_peek import QueueReader
@@ -68,7 +69,8 @@ def list_(*, how: many.Many, at: Chosen) -> None:
             }
         )
     elif not entries:
-        console.out.print("Nothing lies in UnstartedQueue.")
+        of_this = "of this " if how.is_narrowed else ""
+        console.out.print(f"Nothing {of_this}lies in UnstartedQueue.")
     elif len(entries) > many.GROUPED_FROM and not how.each:
         console.out.print(f"{len(entries):,} deliveries could not be started:")
         many.print_groups(entries)
@@ -92,6 +94,8 @@ def show(
 ) -> None:
     """Show what could not be started whole: its body, its producer's attributes.
 
+    Of a conflict it also shows what was started under its id, where an execution has that.
+
     Example:
 
         actonce unstarted show 5fea7756-0ea4-451a-a703-a558b933e274
@@ -105,10 +109,19 @@ def show(
         whole = unstarted.by_beginning(entries, message_id)
         found = [entry for entry in entries if whole is not None and entry.is_named(whole)]
     if not found:
-        raise Failed(f"There is no {message_id!r} in UnstartedQueue.")
+        raise Failed(
+            f"There is no {message_id!r} in UnstartedQueue; actonce unstarted list shows what is."
+        )
+    started = {
+        name: _started_under(stack, name)
+        for name in dict.fromkeys(entry.message_id for entry in found if entry.is_conflict)
+        if name is not None
+    }
     if json:
         shown = [
-            entry.as_json() | {"attributes": entry.attributes, "body": entry.queued.body}
+            entry.as_json()
+            | {"attributes": entry.attributes, "body": entry.queued.body}
+            | {"started": started.get(entry.message_id or "")}
             for entry in found
         ]
         console.print_json({"unstarted": shown, "held_elsewhere": queue.held_elsewhere})
@@ -116,6 +129,21 @@ def show(
     for entry in found:
         tables.print_fields(entry.as_json() | {"attributes": entry.attributes or None})
         console.print_lines(entry.queued.body)
+    for name, message in started.items():
+        if message is not None:
+            console.out.print(f"What was started under the id {name}:")
+            console.print_json_in_lines(message)
+
+
+def _started_under(stack: Stack, stored_id: str) -> dict[str, Any] | None:
+    """The message that an execution has; None: there is none, or nobody here may look."""
+    if stack.ledger_table is not None:
+        return None  # a row keeps no content
+    try:
+        execution = history.find_execution(stack, execution_name_of_stored(stored_id))
+    except ClientError:
+        return None
+    return None if execution is None else execution.input or None
 
 
 @app.command()
@@ -216,7 +244,8 @@ def _choose(
         if not entries:
             console.out.print("Nothing of this lies in UnstartedQueue.")
             return None, []
-        console.out.print(f"To be {word}: {len(entries):,} deliveries")
+        deliveries = console.counted(len(entries), "delivery", "deliveries")
+        console.out.print(f"To be {word}: {deliveries}")
         many.print_groups(entries)
     if how.dry_run:
         if how.json:

@@ -28,7 +28,7 @@ from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.pausing import find_pause
 from actonce.recent import MOST_NAMES, newest_names
 from actonce.sent_record import sent_of
-from actonce.standing import sentence
+from actonce.standing import sentence, sentence_of_conflicts
 from actonce.status import depth_of
 from actonce.story import Story, read_story
 from actonce.target import find_stack
@@ -96,13 +96,9 @@ def where(
     tables.print_rows(("Time", "Where", "What", "More"), rows)
     console.out.print()
     console.out.print(sentence(story), markup=False)
-    if story.conflicts:
-        one = len(story.conflicts) == 1
-        console.out.print(
-            f"{len(story.conflicts)} more {'delivery' if one else 'deliveries'} brought another "
-            f"content with this id, and {'was' if one else 'were'} refused: actonce unstarted list "
-            "--reason conflict",
-        )
+    conflicts = sentence_of_conflicts(story)
+    if conflicts is not None:
+        console.out.print(conflicts, markup=False)
 
 
 def _unseen(stack: Stack, story: Story, sent: Path | None) -> list[str]:
@@ -134,5 +130,5 @@ def _by_beginning(stack: Stack, beginning: str) -> str | None:
     if whole is not None:
         console.say(f"{beginning} is the beginning of {whole}")
     else:
-        console.say(f"No id of the newest {MOST_NAMES:,} executions begins so, either.")
+        console.say(f"No execution has this name, and of the newest {MOST_NAMES:,} none begins so.")
     return whole

@@ -246,11 +246,25 @@ def files_below(spark: SparkSession, folder: str) -> list[str]:
         return []
 
 
+def check_is_there(root: str) -> None:
+    """Whether a folder here is there; of another place only Spark can tell.
+
+    Raises:
+        CannotAudit: it is not.
+    """
+    here = _here(root)
+    if not is_uri(here) and not Path(here).is_dir():
+        raise CannotAudit(f"{root} cannot be read: there is no such folder.")
+
+
+def _here(root: str) -> str:
+    return re.sub(r"^file:/+", "/", root)
+
+
 def _everything(spark: SparkSession, root: str) -> list[_Found]:
-    here = re.sub(r"^file:/+", "/", root)
+    here = _here(root)
     if not is_uri(here):
-        if not Path(here).is_dir():
-            raise CannotAudit(f"{root} cannot be read: there is no such folder.")
+        check_is_there(root)
         return list(_local(here))
     bucket = re.match(r"s3[an]?://([^/]+)/?(.*)$", root)
     if not is_remote():

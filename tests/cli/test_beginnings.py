@@ -161,7 +161,11 @@ def test_what_could_not_be_started_is_named_by_a_beginning(ledger: Stack, run: R
     assert shown("orde") == ["order-2", "order-2"], "one message, delivered twice"
     assert shown(sqs_id[:13]) == ["order-2"]
     status, _, err = run("unstarted", "show", "none-such")
-    assert (status, "There is no 'none-such' in UnstartedQueue" in err) == (1, True)
+    assert (status, "There is no 'none-such' in UnstartedQueue; actonce unstarted list" in err) == (
+        1,
+        True,
+    )
+    assert shown(f"sqs:{sqs_id}") == ["order-2"], "as the audit's page and its lists call it"
 
 
 def test_it_is_redriven_by_a_beginning_when_that_is_meant(
@@ -233,7 +237,8 @@ def test_where_takes_a_beginning_and_says_of_which(ledger: Stack, where: Where) 
     assert out == ""
     assert "'orde' is the beginning of 3 ids: order, order-1, order-2." in err
 
-    assert "No id of the newest 1,000 executions begins so" in where(stack, "nothing")[1]
+    none = "No execution has this name, and of the newest 1,000 none begins so."
+    assert none in where(stack, "nothing")[1]
     assert where(stack, "req")[1].startswith("No part of the stack has seen a message 'req'")
 
     forbid(stack, "stepfunctions", "ListExecutions")

@@ -26,6 +26,7 @@ from actonce.errors import WrongUse
 from actonce.sources import version
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
+from tests import template
 from tests.actonce_server import ACTONCE, run_actonce
 
 
@@ -128,6 +129,14 @@ def test_no_command_waits_for_what_only_some_need() -> None:
 def test_the_list_says_of_a_command_what_the_command_says(name: str) -> None:
     command: Any = get_command(cli.app)
     assert command.commands[name].get_short_help_str(500) == cli.COMMANDS[name].help
+
+
+def test_the_list_says_where_to_begin(
+    here: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    for answer in (here("--help"), here()):
+        told = answer.stdout + answer.stderr
+        assert "\n      actonce demo --messages 30\n" in told
 
 
 def test_the_list_fits_the_screen(tmp_path: Path) -> None:
@@ -294,6 +303,12 @@ def test_help_is_printed_and_is_no_error(tmp_path: Path) -> None:
     assert "actonce send requests.jsonl" in answer.stdout
 
 
+def test_send_says_what_a_message_looks_like() -> None:
+    default = template.load()["Parameters"]["MessageIdFrom"]["Default"]
+    told = " ".join(as_seen(("send",)).split())
+    assert f'by default {{"{default.removeprefix("body:")}": "request-4711", ...}}' in told
+
+
 def in_one_sentence(answer: subprocess.CompletedProcess[str]) -> str:
     assert answer.stdout == ""
     assert len(answer.stderr.splitlines()) == 1, answer.stderr
@@ -354,6 +369,14 @@ def test_a_file_that_is_missing_is_wrong_use(tmp_path: Path) -> None:
     answer = run(tmp_path, "send", "no-such-file.jsonl")
     assert answer.returncode == 2
     assert "no-such-file.jsonl cannot be read: No such file" in in_one_sentence(answer)
+
+
+def test_records_that_are_nowhere_are_told_before_spark_is_started(
+    here: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    answer = here("audit", "nowhere")
+    assert answer.returncode == 2
+    assert "nowhere cannot be read: there is no such folder." in in_one_sentence(answer)
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:

@@ -61,6 +61,20 @@ def answered(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
 
 
+def test_from_the_list_to_the_decision_each_step_names_the_next(ledger: Stack, run: Run) -> None:
+    assert run("dead-letters", "list")[2] == ""
+    dead(ledger, "m-1")
+    _, _, err = run("dead-letters", "list")
+    assert err == "One whole, and how to decide: actonce dead-letters show ID\n"
+    assert run("dead-letters", "list", "--json")[2] == ""
+    _, _, err = run("dead-letters", "show", "m-1")
+    assert err.splitlines() == [
+        "not_performed: it did not happen; it was tried for as long as the patience lasts.",
+        "Decide by actonce dead-letters retry, resolve or reject.",
+    ]
+    assert run("dead-letters", "show", "m-1", "--json")[2] == ""
+
+
 def test_few_are_listed_and_many_are_grouped(
     ledger: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,7 +98,7 @@ def test_no_is_no_and_yes_is_yes(ledger: Stack, run: Run, monkeypatch: pytest.Mo
         answered(monkeypatch, answer)
         status, out, err = run("dead-letters", "reject", "--all", "--note", "x")
         assert status == 1
-        assert "To reject: 1 messages" in out
+        assert "To reject: 1 message that waits for a decision" in out
         assert "Reject these 1? [y/N]" in err
         assert "Nothing was done." in err
         assert row(ledger, "m-1")["outcome"] == "dead_letter"
@@ -100,7 +114,7 @@ def test_a_dry_run_shows_and_does_nothing(ledger: Stack, run: Run) -> None:
     status, out, _ = run(*retry)
     assert (status, out.splitlines()[0]) == (
         0,
-        "To retry: 1 messages that wait for a decision",
+        "To retry: 1 message that waits for a decision",
     )
     told = json.loads(run(*retry, "--json")[1])
     assert (told["dry_run"], told["shown"], len(told["dead_letters"])) == (True, 1, 1)
@@ -127,6 +141,19 @@ def test_nothing_to_decide_is_no_failure(run: Run) -> None:
     )
     status, out, _ = run("dead-letters", "retry", "--all", "--yes", "--json")
     assert (status, json.loads(out)["shown"]) == (0, 0)
+
+
+def test_where_nothing_is_as_it_was_asked_for_it_is_not_said_that_nothing_waits(
+    ledger: Stack, run: Run
+) -> None:
+    letters, deliveries = ("dead-letters", "list"), ("unstarted", "list")
+    assert run(*letters)[:2] == (0, "No message waits for a decision.\n")
+    assert run(*deliveries)[:2] == (0, "Nothing lies in UnstartedQueue.\n")
+    dead(ledger, "m-1")
+    fill(ledger, 1)
+    other = ("--match", "nowhere")
+    assert run(*letters, *other)[:2] == (0, "No message of these waits for a decision.\n")
+    assert run(*deliveries, *other)[:2] == (0, "Nothing of this lies in UnstartedQueue.\n")
 
 
 def test_each_is_told_if_asked_for(ledger: Stack, run: Run) -> None:
@@ -169,6 +196,7 @@ def test_what_is_discarded_is_told_with_its_file(
     monkeypatch.chdir(tmp_path)
     discard = ("unstarted", "discard", "--all", "--note", "x", "--yes")
     status, out, _ = run(*discard, "--match", "body 1")
+    assert out.startswith("To be discarded: 1 delivery\n")
     (file,) = tmp_path.iterdir()
     assert (status, out.splitlines()[-1]) == (0, f"Discarded: 1, kept in {file.name}")
     assert len(file.read_text().splitlines()) == 1
@@ -215,6 +243,13 @@ def test_ctrl_c_is_130_and_says_how_to_go_on() -> None:
 def test_what_cannot_be_asked_for_is_wrong_use_before_anything_is_read(line: str) -> None:
     with pytest.raises(WrongUse):
         app(line.split(" "), standalone_mode=False)
+
+
+def test_what_is_for_many_is_named_where_one_was_named() -> None:
+    with pytest.raises(WrongUse, match=r"--rate and --dry-run go with --all only: leave them out"):
+        app(["unstarted", "redrive", "some-id", "--dry-run"], standalone_mode=False)
+    with pytest.raises(WrongUse, match="Name one, as list shows them, or say --all"):
+        app(["dead-letters", "retry"], standalone_mode=False)
 
 
 def test_what_acts_on_many_has_the_same_options_everywhere() -> None:

@@ -14,6 +14,7 @@ from botocore.stub import Stubber
 
 from actonce import console
 from actonce.aws import Stack
+from actonce.commands import pausing as pausing_command
 from actonce.commands import status as status_command
 from actonce.console import SafeConsole
 from actonce.pausing import Pause, PauseWatch, find_pause, pause, resume
@@ -92,6 +93,25 @@ def test_a_stack_that_is_paused_again_stays_paused_as_it_was(fed: Fed) -> None:
 
     assert pause(stack, by="another", note="other", now=NOW + timedelta(hours=1)) == first
     assert status(stack, NOW).pause == first
+
+
+def test_a_note_that_is_not_kept_is_told_of(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = fed("function")
+    monkeypatch.setattr(pausing_command, "find_stack", lambda *_, **__: stack)
+    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
+    monkeypatch.setattr(console, "out", SafeConsole())
+    pausing_command.pause(note="the first")
+    first = capsys.readouterr()
+    assert (first.err, "the first" in first.out) == ("", True)
+
+    pausing_command.pause()
+    assert capsys.readouterr().err == ""
+    pausing_command.pause(note="the second")
+    again = capsys.readouterr()
+    assert "It was paused already, and this note was not kept" in again.err
+    assert again.out == first.out
 
 
 def test_resumed_it_takes_messages_and_is_not_paused_any_more(fed: Fed) -> None:

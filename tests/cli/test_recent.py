@@ -210,7 +210,7 @@ def test_what_waits_for_a_decision_is_listed_the_newest_first(moto_stack: Stack,
     assert not told["more"]
     assert "There are more" in run(moto_stack, waits=True, limit=1)[1]
     nothing = run(moto_stack, waits=True, since="2040-01-31")[0]
-    assert nothing == "No message waits for a decision.\n"
+    assert nothing == "No message of these waits for a decision.\n"
     with pytest.raises(WrongUse, match="--waiting and --status exclude each other"):
         run(moto_stack, waits=True, status="failed")
 

@@ -1,12 +1,16 @@
 """The sentence of `where`: nothing is said to be undone only because a table of ours is empty."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from actonce import unstarted
+from actonce.deployed import Delivery, MessageReader, Reason, Refusal, unstarted_attributes
 from actonce.history import Execution
-from actonce.standing import DESCRIPTION_CHARACTERS, sentence
+from actonce.queue_peek import Queued
+from actonce.standing import DESCRIPTION_CHARACTERS, sentence, sentence_of_conflicts
 from actonce.story import Story
 
 AT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -51,6 +55,26 @@ DONE: dict[str, Any] = {
     "status": "SUCCEEDED",
     "output": {"outcome": "performed", "effect": CARD},
 }
+
+
+def test_of_conflicts_it_is_said_where_both_contents_are_shown() -> None:
+    body = '{"message_id": "m-1", "x": 2}'
+    attributes = unstarted_attributes(
+        Delivery("first-id", body, {}, {}), Refusal(Reason.CONFLICT, "Another content.")
+    )
+    entry = Queued("entry-id", body, {"SentTimestamp": "1"}, attributes, "handle")
+    refused = unstarted.unstarted(entry, MessageReader())
+    of = story(status="SUCCEEDED")
+    assert sentence_of_conflicts(of) is None
+    once = replace(of, conflicts=[{"end": "refused"}])
+    assert sentence_of_conflicts(replace(once, unstarted=[refused])) == (
+        "1 more delivery brought another content with this id, and was refused: "
+        "actonce unstarted show m-1"
+    )
+    twice = replace(once, conflicts=[{"end": "refused"}] * 2)
+    assert sentence_of_conflicts(twice) == (
+        "2 more deliveries brought another content with this id, and were refused; none waits now."
+    )
 
 
 @pytest.mark.parametrize(

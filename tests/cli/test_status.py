@@ -262,7 +262,10 @@ def test_asked_for_it_says_why_how_many_letters_wait_and_gives_them_back(
     monkeypatch.setattr(console, "out", SafeConsole())
     command.status(reasons=True)
     assert "Decisions none waits" in " ".join(capsys.readouterr().out.split())
-    for message_id, reason in (("m-1", "rejected"), ("m-2", "rejected"), ("m-3", "not_performed")):
+    post(stack, "m-1", reason="rejected")
+    command.status(reasons=True)
+    assert "Decisions 1 waits: rejected 1" in " ".join(capsys.readouterr().out.split())
+    for message_id, reason in (("m-2", "rejected"), ("m-3", "not_performed")):
         post(stack, message_id, reason=reason)
     post(stack, "m-1", 1, reason="rejected")  # posted again: it is one message
 

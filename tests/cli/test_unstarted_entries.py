@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce import clearing as clearing_module
-from actonce import queue_pass, unstarted
+from actonce import console, queue_pass, unstarted
 from actonce.aws import Stack
 from actonce.choosing import Narrowing
 from actonce.clearing import Cleared, Discarding, Redriving, look
+from actonce.commands import unstarted as unstarted_command
 from actonce.deployed import (
     Delivery,
     MessageReader,
@@ -29,6 +30,8 @@ from actonce.errors import Failed
 from actonce.queue_peek import Queued, QueueReader
 from actonce.unstarted import Unstarted, attributes_to_send
 from tests.cli.received import received
+from tests.cli.test_recent import started
+from tests.cli.test_status import forbid
 
 CONFLICT = Refusal(Reason.CONFLICT, "Another content.")
 
@@ -196,6 +199,33 @@ def hand_on(stack: Stack, body: str, own: dict[str, Any] | None = None) -> str:
     return stack.sqs.send_message(
         QueueUrl=stack.unstarted_queue, MessageBody=body, MessageAttributes=attributes
     )["MessageId"]
+
+
+def test_of_a_conflict_both_contents_are_shown(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = started(moto_stack, "m-1")
+    hand_on(stack, '{"message_id": "m-1", "day": "another"}')
+    hand_on(stack, '{"message_id": "m-2", "day": "another"}')  # the first of it was not started
+    monkeypatch.setattr(unstarted_command, "find_stack", lambda *_, **__: stack)
+    monkeypatch.setattr(unstarted_command, "message_reader", lambda _: MessageReader())
+    monkeypatch.setattr(console, "out", console.SafeConsole())
+
+    def shown(name: str) -> str:
+        unstarted_command.show(name)
+        return capsys.readouterr().out
+
+    body, heading, *message = shown("m-1").splitlines()[-5:]
+    assert body == '{"message_id": "m-1", "day": "another"}'
+    assert heading == "What was started under the id m-1:"
+    assert json.loads("".join(message)) == {"message_id": "m-1"}
+    assert shown("m-2").endswith('{"message_id": "m-2", "day": "another"}\n')
+    unstarted_command.show("m-1", json=True)
+    (told,) = json.loads(capsys.readouterr().out)["unstarted"]
+    assert told["started"] == {"message_id": "m-1"}
+
+    forbid(stack, "stepfunctions", "DescribeExecution")
+    assert shown("m-1").endswith(f"{body}\n"), "who may not look is shown the rest"
 
 
 def entries(stack: Stack) -> list[Unstarted]:

@@ -87,7 +87,7 @@ def test_a_redriven_message_that_can_be_started_now_is(
     assert run(state, *redrive).returncode == 2  # nobody can be asked
     answer = run(state, *redrive, "--match", message_id, "--yes")
     assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.startswith("To be redriven: 1 deliveries\n")
+    assert answer.stdout.startswith("To be redriven: 1 delivery\n")
     assert answer.stdout.endswith("Sent back: 1\n")
     ended = wait_for_execution(stack, stack.execution_arn(message_id))
     assert ended["status"] == "SUCCEEDED"
