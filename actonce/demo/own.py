@@ -50,7 +50,7 @@ class Own:
 def counted(
     stack: Stack, own: Own, message_ids: Iterable[str], books: Counter[str]
 ) -> Counter[str]:
-    """Effects by message, in its stored form.
+    """Effects of these messages, by message, in its stored form.
 
     Args:
         stack: that performed them.
@@ -62,7 +62,10 @@ def counted(
         Failed: they cannot be counted.
     """
     if (table := own.effects(stack)) is not None:
-        return Counter(effect.message_id for effect in table.every() if effect is not None)
+        # It may hold what others have asked for.
+        sent = {stored_message_id(one) for one in message_ids}
+        effects = (effect for effect in table.every() if effect is not None)
+        return Counter(one.message_id for one in effects if one.message_id in sent)
     found = Counter(books)
     unseen = [one for one in dict.fromkeys(message_ids) if not found[stored_message_id(one)]]
     finder = InvokedEffect(stack.lambda_, "", stack.find_function or "", _LOOK_SECONDS)
