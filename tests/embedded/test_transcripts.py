@@ -23,6 +23,7 @@ from actonce.embedded.paths import PROJECT, Paths
 from tests import terminal
 from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo
+from tests.embedded.test_readme import commands
 from tests.embedded.waiting import wait_until
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
@@ -53,7 +54,14 @@ ACTS = (
     "unstarted redrive ID",
     "unstarted discard ID --note 'a test of ours'",
 )
-SEEN_ELSEWHERE = {"status --watch": "tests/cli/test_status.py"}
+SEEN_ELSEWHERE = {
+    "status --watch": "tests/cli/test_status.py",
+    "down": "tests/embedded/test_readme.py",
+    "send -": "tests/embedded/test_readme.py",
+    "where request-1": "tests/embedded/test_readme.py",
+    "collect --day today --to records/": "tests/embedded/test_readme.py",
+    "audit records/": "tests/embedded/test_readme.py",
+}
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -131,11 +139,16 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
 
 
 def documented() -> list[str]:
+    """The commands of the page, and those of README.md that are run after a demo."""
     page = (PROJECT / "docs" / "operations.md").read_text()
-    return re.findall(r"^ {4}actonce (.*?)(?: +#.*)?$", page, re.M)
+    of_readme = (one.rpartition("| ")[2] for one in commands())
+    return [
+        *re.findall(r"^ {4}actonce (.*?)(?: +#.*)?$", page, re.M),
+        *(one.removeprefix("actonce ") for one in of_readme if one.startswith("actonce ")),
+    ]
 
 
-def test_every_command_of_the_page_is_typed() -> None:
+def test_every_documented_command_is_typed() -> None:
     assert set(documented()) <= {*LOOKS, *ACTS, *SEEN_ELSEWHERE}
 
 
