@@ -1,14 +1,16 @@
 """Everything at once: many faults, every weather in turn, all functions killed again and again.
 
-    python -m bench.soak [--messages 10000] [--kills 20] [--deadline 7200] [--json]
+    python -m bench.soak [--messages 10000] [--kills 20] [--deadline 7200] [--keep-in DIR] [--json]
 
 A fifth of the messages is sent again. Runs on an embedded AWS of its own, taken down at the end.
 When all has come to rest, every other dead letter is tried again, and the audit counts from the
 records. Exit status 1 if a message was acted on twice, lost or exiled, if the two counts differ, if
-there were fewer kills or weathers than asked for, or if it did not end before the deadline.
+there were fewer kills or weathers than asked for, or if it did not end before the deadline; the
+records are then kept, to be looked into.
 """
 
 import json
+import shutil
 import signal
 import sys
 import tempfile
@@ -37,6 +39,7 @@ from pipeline.java import use_java
 
 _CALM_SHARE = 0.5
 _SAY = Console(stderr=True)
+_RECORDS = PROJECT / ".actonce" / "soak-records"
 
 
 @dataclass(slots=True)
@@ -188,6 +191,9 @@ def main(
     strategy: Annotated[Strategy, typer.Option()] = Strategy.STEP_FUNCTIONS,
     deadline: Annotated[float, typer.Option(min=1, help="Seconds; then it has failed.")] = 7200,
     audit: Annotated[bool, typer.Option("--audit/--no-audit")] = True,
+    keep_in: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the records are kept if it is not good.")
+    ] = _RECORDS,
     json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Run it and print what it said."""
@@ -217,6 +223,9 @@ def main(
             told = report(soak(settings, trouble, deadline), trouble)
         except Failed as error:
             told = {"good": False, "failed": str(error), "times_killed": len(trouble.killed)}
+        if not told["good"] and trouble.paths.records.is_dir():
+            shutil.copytree(trouble.paths.records, keep_in, dirs_exist_ok=True)
+            _SAY.print(f"The records are kept in {keep_in}", markup=False)
     told |= {"trouble": None if trouble.error is None else repr(trouble.error)}
     ran_on = {
         **machine(),
