@@ -125,6 +125,7 @@ def test_a_missing_file_is_wrong_use(paths: Paths) -> None:
     assert "/nowhere/requests.jsonl: there is no such file" in err
 
 
+@pytest.mark.long
 def test_what_no_demo_has_sent_is_not_thrown_away_unasked(paths: Paths) -> None:
     demo(paths, "--messages", "1", "--faults", "none")
     assert demo(paths, "--messages", "1", "--faults", "none")["sent"] == 1  # a demo's own may go

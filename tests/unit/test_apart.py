@@ -123,9 +123,8 @@ def test_what_ends_the_child_is_set_apart_and_its_nine_neighbours_are_acted_on_o
 ) -> None:
     poison = delivery({"message_id": "poison", "reading": what}, sqs_message_id="poison")
     ends = side_by_side(way.apart(), [*neighbours(4), poison, *neighbours(9)[4:]])
-    assert [end.outcome for end in ends[:4] + ends[5:] if isinstance(end, End)] == (
-        [Start.STARTED] * 9
-    )
+    others = ends[:4] + ends[5:]
+    assert [end.outcome if isinstance(end, End) else end for end in others] == [Start.STARTED] * 9
     assert sorted(set(way.started())) == [f"n-{n}" for n in range(9)]
     refusal = Refusal(
         Reason.ENDED_THE_STARTER, f"Alone in a process of its own, it ended that: {how}."
