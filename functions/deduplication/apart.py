@@ -142,10 +142,12 @@ class _Child:
             self._numbers += 1
             number = self._numbers
             self._waiting[number] = waiting
-        line = {"number": number, "seconds": seconds, "record": delivery.as_record()}
-        # A child that has ended is told by the end of its output, also to those who write to it.
-        with contextlib.suppress(OSError), self._writing:
-            self._in.write(json.dumps(line).encode() + b"\n")
+        told = {"number": number, "seconds": seconds, "record": delivery.as_record()}
+        line = json.dumps(told).encode() + b"\n"
+        # A child that has ended is told by the end of its output, also to those who write to it;
+        # ValueError: its input has been closed since.
+        with contextlib.suppress(OSError, ValueError), self._writing:
+            self._in.write(line)
             self._in.flush()
         return waiting.end.result()
 

@@ -110,6 +110,29 @@ def test_deliveries_are_handled_in_one_other_process_which_is_kept(way: Way) -> 
     assert str(os.getpid()) not in way.processes()
 
 
+def test_a_delivery_on_its_way_to_a_child_that_ends_is_told_so(
+    way: Way, wait_for: Callable[[Callable[[], bool]], None]
+) -> None:
+    made = way.apart()
+    side_by_side(made, neighbours(1))
+    assert made._child is not None
+    child: Any = made._child
+
+    class Meanwhile:
+        """Between what is known of the delivery, and its line, the child ends."""
+
+        def __enter__(self) -> None:
+            child._process.kill()
+            wait_for(lambda: child._in.closed)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    child._writing = Meanwhile()
+    with pytest.raises(apart._Ended, match="SIGKILL"):
+        child.handle(delivery({"message_id": "late"}), None)
+
+
 @pytest.mark.parametrize(
     ("what", "how"),
     [
