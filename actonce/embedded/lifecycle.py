@@ -197,7 +197,8 @@ def down(paths: Paths) -> bool:
 def kill_functions(state: State) -> int:
     """Kill every process of a function, as a crash of its host would; how many there were.
 
-    They are dead when it returns: a call that comes now goes to a new process.
+    It waits until they are dead, some seconds at most, so that a call that comes then goes to a new
+    process.
     """
     killed = _of_functions(state)
     for pid in killed:

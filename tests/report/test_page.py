@@ -13,6 +13,7 @@ from actonce.report import wording, write
 from actonce.report.flow import flow
 from actonce.report.inline_svg import Role
 from actonce.report.page import html
+from pipeline.audit.verdict_names import VERDICTS
 from pipeline.visible import visible
 from tests.report import summaries
 from tests.report.elements import Elements
@@ -300,7 +301,7 @@ def test_a_new_page_takes_the_place_of_the_old(tmp_path: Path) -> None:
     sent=st.none() | counts,
     deliveries=st.none() | counts,
     suppressed=counts,
-    verdicts=st.dictionaries(st.sampled_from(summaries.VERDICTS), counts),
+    verdicts=st.dictionaries(st.sampled_from(VERDICTS), counts),
 )
 def test_no_message_is_lost_or_made_on_its_way_through_the_flow(
     sent: int | None, deliveries: int | None, suppressed: int, verdicts: dict[str, int]
