@@ -94,7 +94,12 @@ def render(run: Run) -> str:
 def _limits(run: Run) -> str:
     took = f" It took {run.minutes} minutes of a processor." if run.minutes is not None else ""
     cut = sum(one.is_cut for one in run.judged)
-    cut_short = f" Of {cut} survivors not every cell was walked." if cut else ""
+    cut_short = (
+        f" Of {cut} survivors not every cell was walked: the time that each is given (`--seconds`) "
+        "was over."
+        if cut
+        else ""
+    )
     return (
         "A mutant is walked in every cell in which what ships runs what was changed, with every "
         "schedule, until it is noticed. `any-two` is left out: it takes longer than all else "
