@@ -1,5 +1,6 @@
 """An audit that is killed while it writes leaves nothing clean, and the next one is not misled."""
 
+import contextlib
 import json
 import os
 import signal
@@ -49,7 +50,8 @@ def kill_all(pid: int) -> None:
     while more := {child for child, parent in parents.items() if parent in started} - started:
         started |= more
     for one in started:
-        os.kill(one, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # Java's own short-lived ones, a chmod
+            os.kill(one, signal.SIGKILL)
 
 
 # A whole table is replaced, or the rows of a day: Spark writes the two to different places.
