@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from actonce.report import write
+from tests.browser import Browser, chromium
 from tests.report import summaries
-from tests.report.browser import Browser, chromium
 
 PHONE = 390
 SCREEN = 1100
@@ -146,7 +146,7 @@ def test_on_paper_the_days_are_there_though_nobody_can_click(
     height = "document.querySelector('details.days').getBoundingClientRect().height"
     with browser.page(pages["ninety_days"], dark=True) as page:
         assert page.evaluate(height) < 100
-        browser.send("Emulation.setEmulatedMedia", media="print")
+        page.look(paper=True)
         assert page.evaluate(height) > 1000
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == (
             "rgb(255, 255, 255)"
