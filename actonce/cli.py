@@ -142,6 +142,12 @@ COMMANDS = {
         "listing:list_",
         "List the messages of late, the newest first: those that have an execution, or a row.",
     ),
+    "console": Listed(
+        "web_console:console",
+        "Show in the browser what waits, what happened to any message, and decide.",
+        extra="console",
+        after_ctrl_c="It has ended, and nothing of it runs; what was decided stays decided.",
+    ),
     "where": Listed("where:where", "Tell the whole story of one message, in order of time."),
     "worker": Listed(
         "worker:worker",
