@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
+from actonce.aws import Stack
+from actonce.embedded.paths import Paths
 from actonce.errors import Failed, WrongUse
 from actonce.s3_uri import bucket_and_prefix
 from actonce.target import find_aws
@@ -66,6 +68,19 @@ def of_bucket(s3: "S3Client", uri: str) -> dict[str, Any] | None:
             return None
         raise
     return _parsed(answer["Body"].read(), uri)
+
+
+def of_demo(stack: Stack) -> Path | None:
+    """Where the results of the demo's audit are, if it is of what runs now."""
+    paths = Paths.default()
+    if stack.aws.endpoint_url is None:
+        return None
+    results = paths.records / "audit"
+    try:
+        is_of_now = (results / "summary.json").stat().st_mtime > paths.state.stat().st_mtime
+    except OSError:
+        return None
+    return results if is_of_now else None
 
 
 def _parsed(text: bytes, where: str) -> dict[str, Any]:

@@ -22,10 +22,13 @@ from actonce.throttling import is_forbidden, through_throttling
 from actonce.unstarted import Unstarted, send_back, unstarted
 from pipeline.durable import sync_folder
 
+MOST_KEPT = 32 * 1024 * 1024
+"""Characters of bodies that are kept in memory for who wants them whole."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a person was shown: entries without their bodies, the longest waiting first.
+    """What a person was shown: entries, most without their bodies, the longest waiting first.
 
     Attributes:
         held_elsewhere: how many another reader held, so that they are not among these.
@@ -57,6 +60,8 @@ def look(
     reader: MessageReader,
     narrowing: Narrowing,
     tell: Callable[[int], None] = lambda _: None,
+    *,
+    whole: bool = False,
 ) -> Shown:
     """Read the queue and keep what is meant.
 
@@ -65,12 +70,15 @@ def look(
         reader: reads message ids.
         narrowing: what is meant; `match` is looked for in `Unstarted.texts`.
         tell: is told now and then how many have been read.
+        whole: whether bodies are kept, as long as they are `MOST_KEPT` characters together.
     """
     found: list[Unstarted] = []
+    kept = 0
     for number, queued in enumerate(queue.messages(), 1):
         entry = unstarted(queued, reader)
         if narrowing.matches(entry.texts()):
-            found.append(entry.without_body())
+            kept += len(entry.queued.body)
+            found.append(entry if whole and kept <= MOST_KEPT else entry.without_body())
         if number % 100 == 0:
             tell(number)
     return Shown(narrowing.of(found), queue.held_elsewhere)
@@ -140,6 +148,8 @@ class Clearing(ABC):
             ClientError: AWS says that this cannot be done, for this one and so for all others.
         """
         self._pass.run(self._batch, lambda _: tell(len(self._ends)))
+        if self._pass.stopping.is_set():
+            return  # the rest was not looked for to its end
         where = (
             "Another reader holds it: look again, and say the same again."
             if self._pass.held_elsewhere
@@ -147,6 +157,10 @@ class Clearing(ABC):
         )
         for entry in self._chosen:
             self._ends.setdefault(entry.sqs_message_id, where)
+
+    def stop(self) -> None:
+        """Begin nothing more; `run` ends soon, and what it did not come to is as it was."""
+        self._pass.stopping.set()
 
     @abstractmethod
     def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled]:

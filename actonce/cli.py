@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from actonce import extras
+from actonce import aws_errors, extras
 from actonce.errors import Failed, Interrupted
 from actonce.sources import version
 from pipeline.visible import OutputLost, give_up_output, guard_standard_streams
@@ -141,6 +141,12 @@ COMMANDS = {
     "list": Listed(
         "listing:list_",
         "List the messages of late, the newest first: those that have an execution, or a row.",
+    ),
+    "console": Listed(
+        "web_console:console",
+        "Show in the browser what waits, what happened to any message, and decide.",
+        extra="console",
+        after_ctrl_c="It has ended, and nothing of it runs; what was decided stays decided.",
     ),
     "where": Listed("where:where", "Tell the whole story of one message, in order of time."),
     "worker": Listed(
@@ -287,7 +293,7 @@ def main() -> None:
         _say_failed(told)
         sys.exit(1)
     except Exception as error:
-        told = _told_of_aws(error)
+        told = aws_errors.told_of(error)
         if told is None:
             raise
         _say_failed(told)
@@ -316,35 +322,6 @@ def _told_of_no_room(error: OSError) -> str | None:
 
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-def _told_of_aws(error: Exception) -> str | None:
-    """What to tell of an error that AWS, or the way to it, has made; None: neither has."""
-    known = sys.modules.get("botocore.exceptions")  # not there: nobody called AWS
-    if known is None:
-        return None
-    if isinstance(error, known.ClientError):
-        told = f"AWS: {error}"
-        if error.response.get("Error", {}).get("Code") in _GONE:
-            told += " The stack, or a part of it, may be gone: actonce status looks."
-        return told
-    unread = sys.modules["botocore.parsers"].ResponseParserError
-    if isinstance(error, known.EndpointConnectionError | known.ConnectionClosedError):
-        return f"AWS: {error}. Nothing answers there; the embedded AWS is brought up by actonce up."
-    if isinstance(error, known.BotoCoreError | unread):
-        return f"AWS: {error}"
-    return None
-
-
-_GONE = frozenset(
-    {
-        "AWS.SimpleQueueService.NonExistentQueue",
-        "QueueDoesNotExist",
-        "ResourceNotFoundException",
-        "StateMachineDoesNotExist",
-    }
-)
-"""Codes by which a service says that it has no such queue, table, function or state machine."""
 
 
 if __name__ == "__main__":

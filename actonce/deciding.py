@@ -38,11 +38,13 @@ class Shown:
         letters: the newest of each message, the longest waiting first.
         older: other letters of the same messages, which go with them.
         held_elsewhere: how many another reader held, so that they are not among these.
+        others: messages of the queue that are no letters; somebody else has put them there.
     """
 
     letters: Sequence[DeadLetter]
     older: Sequence[DeadLetter]
     held_elsewhere: int
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ def look(
     """
     letters: list[DeadLetter] = []
     matching: set[str] = set()
+    number = 0
     for number, queued in enumerate(queue.messages(), 1):
         letter = dead_letter(queued)
         if letter is not None:
@@ -98,7 +101,7 @@ def look(
         for letter in newest_first(letters)
         if letter.execution_name in names and letter is not names[letter.execution_name]
     ]
-    return Shown(chosen, older, queue.held_elsewhere)
+    return Shown(chosen, older, queue.held_elsewhere, number - len(letters))
 
 
 class Deciding:
@@ -162,6 +165,8 @@ class Deciding:
         """
         by = decider(self._stack, decision, note)
         self._pass.run(lambda batch: self._batch(by, batch), lambda _: tell(len(self._ends)))
+        if self._pass.stopping.is_set():
+            return  # the rest was not looked for to its end
         rest = [one for one in self._shown.letters if one.execution_name not in self._ends]
         with ThreadPoolExecutor(WORKERS, thread_name_prefix="decide") as threads:
             work = [threads.submit(self._without_entry, by, letter) for letter in rest]
@@ -174,6 +179,10 @@ class Deciding:
                 threads.shutdown(cancel_futures=True)
                 raise
         _raise_first(work)
+
+    def stop(self) -> None:
+        """Begin nothing more; `run` ends soon, and what it did not come to is as it was."""
+        self._pass.stopping.set()
 
     def _batch(self, by: Decider, batch: Sequence[Queued]) -> Iterator[Handled]:
         for queued in batch:

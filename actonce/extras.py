@@ -15,6 +15,7 @@ MODULES = {
         "samtranslator",
         "yaml",
     ),
+    "console": ("jinja2", "starlette", "uvicorn"),
     "audit": ("jinja2", "matplotlib", "pyspark"),
     # A backfill can do without what Spark wants in Python only for some archives.
     "pipeline": ("pyspark",),

@@ -5,10 +5,10 @@ are shown. Rows have no order of time: their table is read from its beginning, a
 `MOST_ROWS`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from actonce import history
@@ -23,6 +23,10 @@ MOST_ROWS: Final = 20_000
 """As many rows of a table are read, about: reading is what DynamoDB takes money for."""
 
 MOST_NAMES: Final = 1000
+"""Of one call: Step Functions lists no more at once."""
+
+MOST_LOOKED_AT: Final = 20_000
+"""Executions that are listed for a page of a day."""
 
 _PAGE: Final = 100
 _HASHED: Final = "sha256-"
@@ -87,10 +91,7 @@ def recent(stack: Stack, *, since: datetime | None, status: str | None, limit: i
         WrongUse: there is no such status.
         ClientError: they may not be read.
     """
-    known = EXECUTION_STATUSES if stack.ledger_table is None else ROW_STATUSES
-    wanted = status.upper().replace("-", "_") if status is not None else None
-    if wanted is not None and wanted not in known:
-        raise WrongUse(f"There is no status {status!r} here; there are {', '.join(known)}.")
+    wanted = None if status is None else _known_status(stack, status)
     if stack.ledger_table is not None:
         return _rows(stack, stack.ledger_table, since, wanted, limit)
     found: list[Recent] = []
@@ -106,6 +107,100 @@ def recent(stack: Stack, *, since: datetime | None, status: str | None, limit: i
         found.append(one)
     found.sort(key=lambda one: one.since, reverse=True)
     return Listed(_with_ids(stack, found), more=more, read_in_part=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of messages.
+
+    Attributes:
+        messages: the newest first, as far as AWS lists them so.
+        cursor: where the next page begins, for `page`; None: there is none.
+        looked_at: executions that were listed to find these.
+        read_in_part: see `Listed`.
+    """
+
+    messages: list[Recent]
+    cursor: str | None
+    looked_at: int
+    read_in_part: bool = False
+
+
+def page(
+    stack: Stack, *, status: str | None, day: date | None, cursor: str | None, limit: int
+) -> Page:
+    """A page of the messages of late.
+
+    Step Functions cannot be asked for a day: its list is read from the newest on, `MOST_LOOKED_AT`
+    executions at most, so a page may have few messages, or none, and a cursor all the same.
+
+    Args:
+        stack: whose.
+        status: only those that are in it, in any case; None: in whatever.
+        day: only those that began, or were last written, on this day (UTC); None: whenever.
+        cursor: of the page before; None: the first page.
+        limit: messages of a page, at most.
+
+    Raises:
+        WrongUse: there is no such status, or the cursor is none.
+        ClientError: they may not be read.
+    """
+    offset, token = _position(cursor)
+    if stack.ledger_table is not None:
+        return _page_of_rows(stack, status, day, offset, limit)
+    first = None if day is None else _midnight(day)
+    until = None if first is None else first + timedelta(days=1)
+    arguments: dict[str, Any] = {"stateMachineArn": stack.state_machine}
+    if status is not None:
+        arguments["statusFilter"] = _known_status(stack, status)
+    # Of a day the others are passed over, as many with each call as there can be.
+    arguments["maxResults"] = limit if day is None else MOST_NAMES
+    messages: list[Recent] = []
+    looked_at = 0
+    while True:
+        if token:
+            arguments["nextToken"] = token
+        answer = stack.stepfunctions.list_executions(**arguments)
+        listed = [_recent(one) for one in answer["executions"]]
+        looked_at += len(listed)
+        for number, one in enumerate(listed[offset:], offset):
+            if first is not None and (one.ended or one.since) < first:
+                return Page(_with_ids(stack, messages), None, looked_at)
+            if first is not None and until is not None and not first <= one.since < until:
+                continue
+            if len(messages) == limit:
+                return Page(_with_ids(stack, messages), f"{number}:{token}", looked_at)
+            messages.append(one)
+        token, offset = answer.get("nextToken", ""), 0
+        if not token or day is None or looked_at >= MOST_LOOKED_AT:
+            messages.sort(key=lambda one: one.since, reverse=True)
+            return Page(_with_ids(stack, messages), f"0:{token}" if token else None, looked_at)
+
+
+def _page_of_rows(
+    stack: Stack, status: str | None, day: date | None, offset: int, limit: int
+) -> Page:
+    first = None if day is None else _midnight(day)
+    found = recent(stack, since=first, status=status, limit=MOST_ROWS)
+    rows = [one for one in found.messages if first is None or one.since < first + timedelta(days=1)]
+    return Page(
+        messages=rows[offset : offset + limit],
+        cursor=f"{offset + limit}:" if len(rows) > offset + limit else None,
+        looked_at=len(found.messages),
+        read_in_part=found.read_in_part or found.more,
+    )
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def _position(cursor: str | None) -> tuple[int, str]:
+    """How many of AWS's page were shown, and AWS's own token."""
+    number, colon, token = (cursor or "0:").partition(":")
+    if not colon or not (number.isascii() and number.isdigit() and len(number) < 9):
+        raise WrongUse("This is no place in the list: begin with its first page.")
+    return int(number), token
 
 
 def newest_names(stack: Stack) -> list[str]:
@@ -128,18 +223,31 @@ def _executions(stack: Stack, status: str | None) -> Iterator[Recent]:
     while True:
         answer = stack.stepfunctions.list_executions(**arguments)
         for one in answer["executions"]:
-            stopped = one.get("stopDate")
-            yield Recent(
-                name=one["name"],
-                message_id=None if one["name"].startswith(_HASHED) else one["name"],
-                status=one["status"],
-                outcome=None,
-                since=one["startDate"].astimezone(UTC),
-                ended=stopped.astimezone(UTC) if stopped else None,
-            )
+            yield _recent(one)
         if not answer.get("nextToken"):
             return
         arguments["nextToken"] = answer["nextToken"]
+
+
+def _recent(listed: Mapping[str, Any]) -> Recent:
+    """An execution as ListExecutions has it."""
+    stopped = listed.get("stopDate")
+    return Recent(
+        name=listed["name"],
+        message_id=None if listed["name"].startswith(_HASHED) else listed["name"],
+        status=listed["status"],
+        outcome=None,
+        since=listed["startDate"].astimezone(UTC),
+        ended=stopped.astimezone(UTC) if stopped else None,
+    )
+
+
+def _known_status(stack: Stack, status: str) -> str:
+    known = EXECUTION_STATUSES if stack.ledger_table is None else ROW_STATUSES
+    wanted = status.upper().replace("-", "_")
+    if wanted not in known:
+        raise WrongUse(f"There is no status {status!r} here; there are {', '.join(known)}.")
+    return wanted
 
 
 def _with_ids(stack: Stack, found: list[Recent]) -> list[Recent]:

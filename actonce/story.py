@@ -1,9 +1,9 @@
 """The story of one message: everything that each part of the stack recorded of it."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -158,13 +158,22 @@ class Story:
             yield Moment(at, "Ledger", f"{self.row['status']}{outcome}", more)
 
 
-def read_story(stack: Stack, message_id: str, own: OwnEffects | None = None) -> Story:
+def read_story(
+    stack: Stack,
+    message_id: str,
+    own: OwnEffects | None = None,
+    *,
+    log: bool = True,
+    entries: Callable[[], Iterable[Unstarted]] | None = None,
+) -> Story:
     """Read a message's story, all its parts side by side.
 
     Args:
         stack: that has it.
         message_id: the producer's id, or the name of its execution.
         own: where a team's own effects are; None: the Appointments table, if there is one.
+        log: whether the starter's log is read, for its deliveries.
+        entries: what lies in UnstartedQueue, where that is known; None: the queue is read.
 
     Raises:
         Failed: `own` cannot be asked.
@@ -173,30 +182,59 @@ def read_story(stack: Stack, message_id: str, own: OwnEffects | None = None) -> 
     if execution is not None:
         message_id = str(execution.input.get("message_id", message_id))
     with ThreadPoolExecutor(6, thread_name_prefix="story") as threads:
-        deliveries = threads.submit(_deliveries, stack, message_id)
+        deliveries = threads.submit(_deliveries, stack, message_id) if log else None
         known = threads.submit(_known, stack, message_id)
         effects = (
             threads.submit(_effects, stack, message_id)
             if own is None
             else threads.submit(_own_effects, own, message_id)
         )
-        entries = threads.submit(_unstarted, stack, message_id)
+        waiting = threads.submit(_unstarted, stack, message_id, entries)
         events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
-        lines = deliveries.result()
-        return Story(
+        story = Story(
             message_id=message_id,
             execution_name=execution_name(message_id),
-            deliveries=[line for line in lines if not _is_conflict(line)],
-            conflicts=[line for line in lines if _is_conflict(line)],
+            deliveries=[],
             fingerprint=_fingerprint(known.result()),
             row=_row(known.result()),
             execution=execution,
             steps=history.steps(events),
             dead_letters=dead_letter_stays(events),
             effects=effects.result(),
-            unstarted=entries.result(),
+            unstarted=waiting.result(),
             own_place=None if own is None else own.place,
         )
+        return story if deliveries is None else _with_lines(story, deliveries.result())
+
+
+def with_log(stack: Stack, story: Story) -> Story:
+    """The same, with what the starter's log has of it now."""
+    return _with_lines(story, _deliveries(stack, story.message_id))
+
+
+def with_execution(stack: Stack, story: Story) -> Story:
+    """The same, with how its execution is now; nothing else is asked again.
+
+    A message that had none may have one by now.
+    """
+    name = story.execution_name if story.execution is None else story.execution.name
+    execution = history.find_execution(stack, name)
+    events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
+    return replace(
+        story,
+        execution=execution,
+        steps=history.steps(events),
+        dead_letters=dead_letter_stays(events),
+    )
+
+
+def _with_lines(story: Story, lines: Iterable[Record]) -> Story:
+    told = list(lines)
+    return replace(
+        story,
+        deliveries=[line for line in told if not _is_conflict(line)],
+        conflicts=[line for line in told if _is_conflict(line)],
+    )
 
 
 def _deliveries(stack: Stack, message_id: str) -> list[Record]:
@@ -281,7 +319,11 @@ def _plain(item: Mapping[str, Any]) -> Record:
     }
 
 
-def _unstarted(stack: Stack, message_id: str) -> list[Unstarted]:
+def _unstarted(
+    stack: Stack, message_id: str, known: Callable[[], Iterable[Unstarted]] | None
+) -> list[Unstarted]:
+    if known is not None:
+        return [entry for entry in known() if entry.is_named(message_id)]
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         return [e for e in unstarted.entries(queue, reader) if e.is_named(message_id)]

@@ -46,15 +46,22 @@ def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False, warn: boo
         Failed: there is no such stack, or see `find_aws`.
         WrongUse: see there.
     """
+    return find_stack_and_place(chosen, changes=changes, warn=warn)[0]
+
+
+def find_stack_and_place(
+    chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False, warn: bool = True
+) -> tuple[Stack, str]:
+    """As `find_stack`, and the line in which the person was told where it works."""
     place = _place(chosen)
     name = stack_name(chosen, place, os.environ, lambda: samconfig.stack_name(_here()))
     aws = _aws(place)
-    _tell(aws, place, name, asks=changes and not chosen.yes)
+    told_place = _tell(aws, place, name, asks=changes and not chosen.yes)
     stack = Stack.find(aws, name)
     told = misfit(stack.called, stack.version, version()) if warn else None
     if told is not None:
         console.say_warning(told)
-    return stack
+    return stack, told_place
 
 
 def _place(chosen: Chosen) -> Place:
@@ -71,11 +78,12 @@ def _aws(place: Place) -> Aws:
     return Aws(place.endpoint_url if place.is_embedded else None, place.profile, place.region)
 
 
-def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> None:
-    """Say where it works; ask, where something is to be changed on AWS."""
+def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> str:
+    """Say where it works, and return that; ask, where something is to be changed on AWS."""
     if not place.is_aws:
-        console.say(line(place, name, None, None))
-        return
+        told = line(place, name, None, None)
+        console.say(told)
+        return told
     region = aws.region_name  # without one nothing is found: so said first
     caller = aws.caller()
     account = caller.account if caller is not None else None
@@ -83,6 +91,7 @@ def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> None:
     console.say(told)
     if asks:
         _ask(told, account, region, name)
+    return told
 
 
 def _ask(told: str, account: str | None, region: str, name: str | None) -> None:

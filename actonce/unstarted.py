@@ -76,6 +76,11 @@ class Unstarted:
         return self.sqs_message_id
 
     @property
+    def entry(self) -> str:
+        """The same, as what names it among all that waits."""
+        return self.sqs_message_id
+
+    @property
     def is_conflict(self) -> bool:
         """Whether its message id was first seen with another content."""
         return self.reason == Reason.CONFLICT

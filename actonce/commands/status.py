@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from time import sleep
 from typing import Annotated
 
 import typer
 
 from actonce import console
-from actonce.aws import Stack
+from actonce.audit_summary import of_demo
 from actonce.choosing import age
 from actonce.commands import tables
 from actonce.commands.options import Json, of_a_stack
-from actonce.embedded.paths import Paths
 from actonce.errors import WrongUse
 from actonce.message_ids import parameters
 from actonce.status import Depth, Status, with_reasons
@@ -59,7 +57,7 @@ def status(
     fed_by_workers = parameters(stack).get("QueueFeeds", "function") == "worker"
 
     def look() -> Status:
-        return status_of(stack, datetime.now(UTC), _own_audit(stack))
+        return status_of(stack, datetime.now(UTC), of_demo(stack))
 
     def show(found: Status) -> None:
         if json:
@@ -94,19 +92,6 @@ def _again_and_again(
             sleep(interval)
     except KeyboardInterrupt:  # it ends in no other way, and there is nothing to go on with
         raise typer.Exit(130) from None
-
-
-def _own_audit(stack: Stack) -> Path | None:
-    """Where the demo's audit is, if it is of what runs now."""
-    paths = Paths.default()
-    if stack.aws.endpoint_url is None:
-        return None
-    results = paths.records / "audit"
-    try:
-        is_of_now = (results / "summary.json").stat().st_mtime > paths.state.stat().st_mtime
-    except OSError:
-        return None
-    return results if is_of_now else None
 
 
 def _show(found: Status, now: datetime, *, fed_by_workers: bool) -> None:

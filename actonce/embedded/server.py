@@ -19,6 +19,8 @@ from actonce.embedded.lambda_runtime import start_host
 
 GRACE_SECONDS = 5.0
 
+EXPRESSION_SECONDS = 60
+
 
 def _end_with_terminal(terminal: int) -> None:
     """End this process when the terminal is gone: its other side hangs up."""
@@ -72,6 +74,24 @@ def expand_nested() -> None:
     engine._parse_template = expanded  # noqa: SLF001
 
 
+def allow_expressions_time() -> None:
+    """Have an expression of a state machine ended after `EXPRESSION_SECONDS`, not after one.
+
+    The limit is on the clock, which also runs where a busy machine lets the expression wait; the
+    execution would fail past every Catch of a Wait state.
+    """
+    from ministack.services import stepfunctions  # noqa: PLC0415 - as `app`
+
+    engine = stepfunctions.jsonata.Jsonata
+    compiled = engine.jsonata
+
+    @functools.wraps(compiled)
+    def with_time(expression: str, *, timeout: int) -> Any:
+        return compiled(expression, timeout=max(timeout, 1000 * EXPRESSION_SECONDS))
+
+    engine.jsonata = staticmethod(with_time)
+
+
 def main() -> None:
     """Serve until SIGTERM or the end of the terminal."""
     runtime, bytecode, *rest = sys.argv[1:]
@@ -83,6 +103,7 @@ def main() -> None:
 
     name_throttling()
     expand_nested()
+    allow_expressions_time()
     with start_host(Path(runtime), Path(bytecode)):
         try:
             app.main()

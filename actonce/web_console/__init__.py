@@ -1,1 +1,15 @@
-"""The console in the browser: what happened to any message, and what is to be decided."""
+"""`actonce console`: what waits for a person, what happened to any message, and deciding, as pages.
+
+    server.py          binds to loopback, makes the token, runs until Ctrl-C
+    access.py          who may ask: Host, Origin, token, cookie; and what a page may load
+    app.py             the addresses, and what is told of errors
+    desk.py            what all views share: the stack, snapshots, works
+    snapshots.py       one reader of each queue, for however many tabs
+    watching.py        how the stack is, looked at no more often than it has to be
+    works.py           decisions and redrives, one after the other, each begun once
+    calls.py           counts the calls of AWS, and refuses changes where it is read-only
+    views/             one module per view
+
+The views show what `where`, `list`, `status`, `dead-letters` and `unstarted` know, by the same
+code; nothing is decided here.
+"""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -236,3 +236,67 @@ def test_the_demo_names_the_message_with_most_to_tell() -> None:
 )
 def test_an_id_is_told_as_it_is_typed(message_id: str, argument: str) -> None:
     assert as_argument(message_id, "sha256-1") == argument
+
+
+def test_pages_of_executions_follow_each_other_with_none_twice(moto_stack: Stack) -> None:
+    began = [execution(f"m{n}", n, n - 1) for n in range(1, 8)]
+    with Stubber(moto_stack.stepfunctions) as answers:
+        first = {"stateMachineArn": moto_stack.state_machine, "maxResults": 3}
+        answers.add_response("list_executions", {"executions": began[:3], "nextToken": "a"}, first)
+        answers.add_response(
+            "list_executions", {"executions": began[3:6]}, first | {"nextToken": "a"}
+        )
+        page = recent.page(moto_stack, status=None, day=None, cursor=None, limit=3)
+        then = recent.page(moto_stack, status=None, day=None, cursor=page.cursor, limit=3)
+    assert [one.name for one in (*page.messages, *then.messages)] == [f"m{n}" for n in range(1, 7)]
+    assert (page.cursor, then.cursor) == ("0:a", None)
+
+
+def test_a_page_of_a_day_passes_over_others_and_goes_on_in_the_middle_of_a_call(
+    moto_stack: Stack,
+) -> None:
+    hours = [execution(f"h{n}", 60 * n, 60 * n - 1) for n in range(1, 60)]
+    arguments = {"stateMachineArn": moto_stack.state_machine, "maxResults": 1000}
+    day = NOW.date() - timedelta(days=1)
+    names = []
+    cursor = None
+    with Stubber(moto_stack.stepfunctions) as answers:
+        for _ in range(3):
+            answers.add_response("list_executions", {"executions": hours}, arguments)
+            page = recent.page(moto_stack, status=None, day=day, cursor=cursor, limit=10)
+            names += [one.name for one in page.messages]
+            cursor = page.cursor
+    # 09:30 back to the midnight before is 9 whole hours; the day before has the 24 after these.
+    assert names == [f"h{n}" for n in range(10, 34)]
+    assert cursor is None
+
+
+def test_no_more_executions_are_looked_at_than_are_told(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent, "MOST_LOOKED_AT", 2)
+    with Stubber(moto_stack.stepfunctions) as answers:
+        for number in range(2):
+            listed = {"executions": [execution(f"m{number}", number)], "nextToken": f"t{number}"}
+            answers.add_response("list_executions", listed)
+        day = NOW.date() - timedelta(days=30)
+        page = recent.page(moto_stack, status=None, day=day, cursor=None, limit=10)
+    assert (page.messages, page.cursor, page.looked_at) == ([], "0:t1", 2)
+
+
+def test_pages_of_rows(ledger: Stack) -> None:
+    for number in range(5):
+        item = {"message_id": {"S": f"m{number}"}, "status": {"S": "COMPLETE"}}
+        when = {"updated": {"S": f"2026-01-31T09:0{number}:00.000Z"}, "outcome": {"S": "performed"}}
+        ledger.dynamodb.put_item(TableName=TABLE, Item=item | when)
+    page = recent.page(ledger, status="complete", day=NOW.date(), cursor=None, limit=3)
+    then = recent.page(ledger, status="complete", day=NOW.date(), cursor=page.cursor, limit=3)
+    assert [one.name for one in (*page.messages, *then.messages)] == ["m4", "m3", "m2", "m1", "m0"]
+    other = recent.page(ledger, status=None, day=date(2026, 1, 30), cursor=None, limit=3)
+    assert (other.messages, then.cursor) == ([], None)
+
+
+@pytest.mark.parametrize("cursor", ["x", "1", "-1:", "\u0663:a", "999999999999:"])
+def test_a_place_in_the_list_that_is_none_is_told(moto_stack: Stack, cursor: str) -> None:
+    with pytest.raises(WrongUse, match="first page"):
+        recent.page(moto_stack, status=None, day=None, cursor=cursor, limit=3)

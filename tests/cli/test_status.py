@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from actonce import console
+from actonce import audit_summary, console
 from actonce.aws import Aws, Stack
 from actonce.commands import status as command
 from actonce.console import SafeConsole
@@ -191,17 +191,17 @@ def test_an_audit_of_what_ran_before_is_not_the_last_one(
 ) -> None:
     monkeypatch.setenv("ACTONCE_DIR", str(tmp_path))
     embedded = Stack(Aws("http://127.0.0.1:9"), "actonce", {})
-    assert command._own_audit(embedded) is None
+    assert audit_summary.of_demo(embedded) is None
     results = tmp_path / "records" / "audit"
     results.mkdir(parents=True)
     summary, state = results / "summary.json", tmp_path / "embedded.json"
     for file, at in ((summary, 1_800_000_020), (state, 1_800_000_010)):
         file.write_text("{}")
         os.utime(file, (at, at))
-    assert command._own_audit(embedded) == results
-    assert command._own_audit(moto_stack) is None, "on AWS it is not of this stack"
+    assert audit_summary.of_demo(embedded) == results
+    assert audit_summary.of_demo(moto_stack) is None, "on AWS it is not of this stack"
     os.utime(state, (1_800_000_030, 1_800_000_030))
-    assert command._own_audit(embedded) is None
+    assert audit_summary.of_demo(embedded) is None
 
 
 # --------------------------------------------------------------------------- as it is shown

@@ -17,7 +17,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from ministack.services import lambda_svc
+from ministack.services import lambda_svc, stepfunctions
 from ministack.services.cloudformation import provisioners
 
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
@@ -391,3 +391,8 @@ def test_a_nested_template_is_deployed_without_its_transform() -> None:
         deploys = inspect.getsource(provisioners._cfn_nested_stack_deploy)
         assert "_parse_template(template_body)" in deploys
         assert "_apply_transforms" not in deploys
+
+
+def test_an_expression_is_ended_after_a_second_of_the_clock() -> None:
+    with open_gap("allow_expressions_time in actonce/embedded/server.py can go"):
+        assert "timeout=1000" in inspect.getsource(stepfunctions)

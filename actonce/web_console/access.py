@@ -1,0 +1,139 @@
+"""Who may ask the console: the person who started it, from a browser on this machine.
+
+Whoever can open a page in that browser, or has another account on the machine, can send requests to
+a loopback port. So:
+
+* **Host** must be this server's own address: a name of somebody else's that resolves to 127.0.0.1
+  (DNS rebinding) is refused before anything else is looked at.
+* **The token** comes once, in the address that is opened, and becomes a cookie that no script can
+  read and no other site sends; the address is then left, so it stays in no history that is shared.
+* **Origin** of whatever is not GET or HEAD must be this server's own, and `Sec-Fetch-Site`, where a
+  browser tells it, same-origin.
+
+Nothing is answered with CORS headers. What a page may load, and that nobody may frame it, is in
+`HEADERS`.
+"""
+
+import hmac
+from collections.abc import Sequence
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+TOKEN: Final = "token"  # noqa: S105 - the name of a parameter
+LONGEST_BODY: Final = 1024 * 1024
+"""Bytes of a request's body; a page of checked boxes has some thousands."""
+
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Of every answer, unless a view has set its own."""
+
+_SAFE: Final = frozenset({"GET", "HEAD"})
+
+
+class Access:
+    """Lets through what comes from the page of the person who started this server.
+
+    Args:
+        app: what answers.
+        token: the secret.
+        port: that this listens on.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self._app = app
+        self._token = token
+        self._hosts = own_hosts(port)
+        # Cookies know no ports: two consoles would take each other's.
+        self._cookie = f"actonce-console-{port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have it answered."""
+        if scope["type"] != "http":  # the server's start and end; it speaks no WebSocket
+            await self._app(scope, receive, send)
+            return
+        answer = self._refused(scope)
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                there = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *(
+                        (name.lower().encode(), value.encode())
+                        for name, value in HEADERS.items()
+                        if name.lower().encode() not in there
+                    ),
+                ]
+            await send(message)
+
+        await (answer or self._app)(scope, receive, with_headers)
+
+    def _refused(self, scope: Scope) -> Response | None:
+        """What to answer in the application's place; None: it may answer."""
+        headers = Headers(scope=scope)
+        if headers.getlist("host") not in [[host] for host in self._hosts]:
+            return PlainTextResponse(
+                "This is not the address of this console: open the one that it printed.\n", 421
+            )
+        if scope["method"] not in _SAFE:
+            origin = headers.get("origin")
+            site = headers.get("sec-fetch-site", "same-origin")
+            if origin != f"http://{headers['host']}" or site != "same-origin":
+                return PlainTextResponse("Only a page of this console may ask for this.\n", 403)
+            length = headers.get("content-length", "")
+            if not (length.isascii() and length.isdigit() and int(length) <= LONGEST_BODY):
+                return PlainTextResponse("Too much was sent, or no one knows how much.\n", 413)
+        if self._is_known(headers.getlist("cookie")):
+            return None
+        return self._let_in(scope)
+
+    def _let_in(self, scope: Scope) -> Response:
+        """The cookie, for who brings the token; and to the same address without it."""
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        told = [value for name, value in query if name == TOKEN]
+        if scope["method"] != "GET" or len(told) != 1 or not self._is_token(told[0]):
+            return PlainTextResponse(
+                "This console shows itself to who started it only: open the address that it "
+                "printed, with its token.\n",
+                401,
+            )
+        rest = urlencode([(name, value) for name, value in query if name != TOKEN])
+        # Of the path only what cannot name another host: //other.example would.
+        path = "/" + scope["path"].lstrip("/\\") if scope["path"].isascii() else "/"
+        answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _is_known(self, cookies: Sequence[str]) -> bool:
+        for text in cookies:
+            try:
+                morsel = SimpleCookie(text).get(self._cookie)
+            except CookieError:
+                continue
+            if morsel is not None and self._is_token(morsel.value):
+                return True
+        return False
+
+    def _is_token(self, told: str) -> bool:
+        # As bytes: of texts only ASCII may be compared so.
+        return hmac.compare_digest(told.encode("utf-8", "replace"), self._token.encode())
+
+
+def own_hosts(port: int) -> list[str]:
+    """What a browser sends as Host to a server on this machine's loopback."""
+    return [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]

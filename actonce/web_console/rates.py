@@ -1,0 +1,71 @@
+"""How many deliveries of late were started, suppressed, refused, or failed."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from actonce.aws import Stack
+from actonce.delivery_log import delivery_lines
+
+ENDS: Final = ("started", "suppressed", "refused", "failed")
+"""How a delivery ends, as the starter's log and metrics call it."""
+
+BACK: Final = timedelta(minutes=5)
+
+_NAMESPACE: Final = "ActOnce"
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Deliveries of the last minutes, by how they ended.
+
+    Attributes:
+        numbers: one of each of `ENDS`.
+        since: from when on (UTC).
+        of_metrics: as CloudWatch counts, a minute or two late; else by the starter's log.
+    """
+
+    numbers: Mapping[str, int]
+    since: datetime
+    of_metrics: bool
+
+
+def rates(stack: Stack, now: datetime) -> Rates:
+    """Count; by the metrics, or where CloudWatch has none, as on the embedded AWS, by the log.
+
+    Raises:
+        ClientError: they may not be read.
+    """
+    since = now - BACK
+    if stack.aws.endpoint_url is not None:
+        lines = delivery_lines(stack, since=since)
+        counted = Counter(line.get("end") for line in lines)
+        return Rates({end: counted[end] for end in ENDS}, since, of_metrics=False)
+    answer = stack.aws.client("cloudwatch").get_metric_data(
+        MetricDataQueries=[
+            {
+                "Id": end,
+                "MetricStat": {
+                    "Metric": {
+                        "Namespace": _NAMESPACE,
+                        "MetricName": end.capitalize(),
+                        "Dimensions": [{"Name": "service", "Value": _service(stack)}],
+                    },
+                    "Period": 60,
+                    "Stat": "Sum",
+                },
+            }
+            for end in ENDS
+        ],
+        StartTime=since,
+        EndTime=now,
+    )
+    sums = {one["Id"]: round(sum(one["Values"])) for one in answer["MetricDataResults"]}
+    return Rates({end: sums.get(end, 0) for end in ENDS}, since, of_metrics=True)
+
+
+def _service(stack: Stack) -> str:
+    """AWS::StackName, which the functions were given: in the ARN of a nested stack."""
+    return stack.name.rpartition(":stack/")[2].partition("/")[0]

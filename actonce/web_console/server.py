@@ -1,0 +1,73 @@
+"""Serves the console on this machine's loopback until somebody ends it."""
+
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from actonce.errors import Failed
+from actonce.web_console.access import TOKEN
+
+LOOPBACK: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8717
+
+
+def listening(port: int | None) -> socket.socket:
+    """A socket on the loopback.
+
+    Args:
+        port: which; None: the usual one, or where that is taken any that is free.
+
+    Raises:
+        Failed: it is taken.
+    """
+    for wanted in (DEFAULT_PORT, 0) if port is None else (port,):
+        try:
+            return socket.create_server((LOOPBACK, wanted))
+        except OSError as error:
+            refused = error
+    raise Failed(
+        f"Port {port} cannot be listened on ({refused.strerror}): say another with --port."
+    )
+
+
+def serve(
+    make: Callable[[str, int], ASGIApp], port: int | None, ready: Callable[[str], None]
+) -> None:
+    """Serve until Ctrl-C or SIGTERM.
+
+    Args:
+        make: makes the application, of its token and its port.
+        port: see `listening`.
+        ready: is told the address, with its token, once it answers.
+
+    Raises:
+        Failed: see `listening`.
+    """
+    token = secrets.token_urlsafe(32)
+    with listening(port) as listener:
+        number: int = listener.getsockname()[1]
+        server = uvicorn.Server(
+            uvicorn.Config(
+                make(token, number),
+                log_level="critical",  # an access log would keep the token, and ids of messages
+                access_log=False,
+                server_header=False,
+                ws="none",
+                timeout_graceful_shutdown=2,
+            )
+        )
+        address = f"http://{LOOPBACK}:{number}/?{TOKEN}={token}"
+        threading.Thread(target=_tell, args=(server, ready, address), daemon=True).start()
+        server.run(sockets=[listener])
+
+
+def _tell(server: uvicorn.Server, ready: Callable[[str], None], address: str) -> None:
+    beat = threading.Event()
+    while not server.started:
+        beat.wait(0.02)
+    ready(address)

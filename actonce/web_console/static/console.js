@@ -1,0 +1,141 @@
+"use strict";
+// Times in the reader's zone, keys, looking again while the page is seen, and telling when nobody
+// answers any more. Everything else works without it.
+
+const inZone = new Intl.DateTimeFormat(undefined, {
+  year: "numeric", month: "2-digit", day: "2-digit",
+  hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3,
+});
+
+function tellTimes(root) {
+  for (const time of root.querySelectorAll("time:not(.age):not([data-told])")) {
+    const at = new Date(time.dateTime);
+    if (!Number.isNaN(at.getTime())) {
+      time.textContent = inZone.format(at);
+      time.dataset.told = "";
+    }
+  }
+}
+
+// ------------------------------------------------------------------ looking again
+
+const since = new WeakMap();
+
+setInterval(() => {
+  if (document.visibilityState !== "visible") return;
+  for (const element of document.querySelectorAll("[data-pulse]")) {
+    const seconds = Number(element.dataset.pulse);
+    if (!since.has(element)) since.set(element, Date.now());
+    // What somebody fills in stays as it is.
+    const isFilledIn = element.contains(document.activeElement)
+      && document.activeElement.matches("input, select, textarea");
+    if (Date.now() - since.get(element) >= seconds * 1000 && !isFilledIn) {
+      since.set(element, Date.now());
+      htmx.trigger(element, `pulse-${seconds}`);
+    }
+  }
+}, 500);
+
+// ------------------------------------------------------------------ errors
+
+const offline = document.getElementById("offline");
+
+function tell(sentence) {
+  offline.textContent = sentence;
+  offline.hidden = false;
+}
+
+function tellOffline() {
+  tell("The console does not answer: it may have been ended. What this page shows is of before, "
+    + "and what you typed is still here.");
+}
+
+document.body.addEventListener("htmx:sendError", tellOffline);
+document.body.addEventListener("htmx:timeout", tellOffline);
+document.body.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.successful) offline.hidden = true;
+});
+// What fails is told above what was there, which stays; an answer to a form, beside the form.
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  if (!event.detail.isError) return;
+  if (event.detail.target.matches("#said, #decide-said")) return;
+  event.detail.shouldSwap = false;
+  const told = new DOMParser().parseFromString(event.detail.serverResponse, "text/html");
+  tell(told.querySelector(".bad")?.textContent || "This could not be shown.");
+});
+document.body.addEventListener("htmx:afterSettle", () => tellTimes(document));
+
+// ------------------------------------------------------------------ keys
+
+let row = -1;
+let went = false;
+
+function rows() {
+  return [...document.querySelectorAll("[data-row]")];
+}
+
+function go(to) {
+  const all = rows();
+  if (!all.length) return;
+  row = Math.max(0, Math.min(all.length - 1, to));
+  all.forEach((one, number) => one.classList.toggle("here", number === row));
+  all[row].querySelector("a")?.focus({ preventScroll: true });
+  all[row].scrollIntoView({ block: "nearest" });
+}
+
+function tick() {
+  const box = rows()[row]?.querySelector("input[type=checkbox]");
+  if (!box) return;
+  box.checked = !box.checked;
+  box.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+const KEYS = {
+  "/": () => document.getElementById("q").focus(),
+  "?": () => document.getElementById("keys").showModal(),
+  j: () => go(row + 1),
+  k: () => go(row - 1),
+  o: () => rows()[row]?.querySelector("a")?.click(),
+  x: tick,
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.target.matches("input:not([type=checkbox]):not([type=radio]), select, textarea")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  if (document.querySelector("dialog[open]")) return;
+  if (went) {
+    went = false;
+    document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`)?.click();
+    return;
+  }
+  if (event.key === "g") {
+    went = true;
+    return;
+  }
+  const button = document.querySelector(`main button[data-key="${CSS.escape(event.key)}"]`);
+  if (KEYS[event.key]) {
+    event.preventDefault();
+    KEYS[event.key]();
+  } else if (button) {
+    event.preventDefault();
+    // A key opens what tells what would be done, or looks again; none decides.
+    if (button.matches("#choose button, .actions button, .quiet")) button.click();
+    else button.focus();
+  }
+});
+
+document.getElementById("keys-button").addEventListener("click", KEYS["?"]);
+
+document.addEventListener("change", (event) => {
+  const form = document.getElementById("choose");
+  if (!form || !form.contains(event.target)) return;
+  if (event.target.id === "tick-all") {
+    for (const box of form.querySelectorAll("input[name=entry]")) box.checked = event.target.checked;
+  }
+  if (event.target.type === "checkbox") document.getElementById("scope-ticked").checked = true;
+});
+
+tellTimes(document);

@@ -1,0 +1,193 @@
+"""Messages that wait for a decision: one kind of them, and deciding on some or all of it."""
+
+import secrets
+import shlex
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, get_args
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from actonce.dead_letters import MEANINGS, Decision
+from actonce.deployed import timestamp
+from actonce.message_ids import as_argument
+from actonce.web_console.answers import (
+    Form,
+    as_json,
+    elsewhere,
+    form,
+    number,
+    one,
+    page,
+    problem,
+    wants_json,
+)
+from actonce.web_console.desk import Desk
+from actonce.web_console.letters import Letter
+from actonce.web_console.tasks import Decide, DecideUnseen
+from actonce.web_console.templating import address
+from actonce.web_console.views.many import Scope, asked, scope_of, seen
+from actonce.web_console.works import Work
+
+DECISIONS: Mapping[str, str] = {
+    "retry": "Have the effect tried again; where the outcome is unknown it is looked up first.",
+    "resolve": "Declare it done: the effect happened, or was made to happen by hand.",
+    "reject": "Declare that it shall not be done; its execution fails.",
+}
+"""What each decision means, as the command line's help says it."""
+
+_KINDS = ("reason", "error")
+_GONE = (
+    "What you saw is no longer kept, because the queue has been read several times since: look at "
+    "the list again, and choose again. Nothing was decided."
+)
+
+
+def list_(desk: Desk, request: Request) -> Response:
+    """Those of one kind, or all."""
+    said = asked(request)
+    scope = scope_of(said, _KINDS)
+    if desk.letters.latest is None:
+        desk.letters.look()
+        desk.letters.wait(0.2)
+    found = seen(desk.letters, scope, number(one(said, "page")))
+    if wants_json(request):
+        return as_json({"dead_letters": [letter.newest.as_json() for letter in found.chosen]})
+    return page(
+        desk,
+        "dead_letters.html.j2",
+        found=found,
+        scope=scope,
+        page_link=lambda to: address(
+            "/dead-letters",
+            snapshot=found.snapshot and found.snapshot.number,
+            page=to,
+            **scope.kind,
+        ),
+        reading=desk.letters.reading,
+        error=desk.letters.error,
+        lost=scope.snapshot and found.snapshot is None,
+        meanings=MEANINGS,
+        decisions=DECISIONS,
+    )
+
+
+def confirm(desk: Desk, request: Request) -> Response:
+    """What would be decided: on which, how many, and by which command."""
+    said = asked(request)
+    scope = scope_of(said, _KINDS)
+    snapshot = desk.letters.kept(scope.snapshot)
+    decision = _decision(one(said, "decision"))
+    if decision is None:
+        return problem(desk, "There is no such decision: retry, resolve or reject.", 404)
+    if snapshot is None:
+        return page(desk, "lost.html.j2", code=410, sentence=_GONE, back="/dead-letters")
+    chosen = scope.of(snapshot.entries)
+    if not chosen:
+        sentence = "Nothing is ticked: tick some, or decide on all of the kind."
+        return page(desk, "lost.html.j2", code=422, sentence=sentence, back="/dead-letters")
+    return page(
+        desk,
+        "decide.html.j2",
+        decision=decision,
+        meaning=DECISIONS[decision],
+        chosen=chosen,
+        snapshot=snapshot,
+        fields=scope.query(),
+        word=secrets.token_urlsafe(16),
+        command=_command(desk, scope, chosen, decision, "" if decision == "retry" else "WHY"),
+    )
+
+
+async def decide(desk: Desk, request: Request) -> Response:
+    """Decide on what was seen. A second click finds the first one's work."""
+    said = await form(request)
+    begun = desk.works.begun_with(one(said, "word"))
+    if begun is not None:
+        return elsewhere(request, f"/works/{begun.number}")
+    decision, note = _decision(one(said, "decision")), one(said, "note").strip()
+    if decision is None or not one(said, "word"):
+        return problem(desk, "Choose a decision: retry, resolve or reject.")
+    if decision != "retry" and not note:
+        return problem(desk, "Say why, for whoever reads the history: an empty note is none.")
+    if message_id := one(said, "message"):
+        work = _decide_one(desk, message_id, decision, note, one(said, "word"))
+        return elsewhere(request, f"/works/{work.number}")
+    return _decide_many(desk, request, said, decision, note)
+
+
+def _decide_many(
+    desk: Desk, request: Request, said: Form, decision: Decision, note: str
+) -> Response:
+    scope = scope_of(said, _KINDS)
+    snapshot = desk.letters.kept(scope.snapshot)
+    if snapshot is None:
+        return problem(desk, _GONE, 410)
+    chosen = scope.of(snapshot.entries)
+    if not chosen:
+        return problem(desk, "Nothing is ticked: tick some, or decide on all of the kind.")
+    work = desk.works.begin(
+        one(said, "word"),
+        f"{decision.capitalize()} {_counted(len(chosen))}",
+        _command(desk, scope, chosen, decision, note),
+        len(chosen),
+        Decide(desk.stack, chosen, decision, note),
+    )
+    return elsewhere(request, f"/works/{work.number}")
+
+
+def _decide_one(desk: Desk, message_id: str, decision: Decision, note: str, word: str) -> Work:
+    letter = letter_of(desk, message_id)
+    return desk.works.begin(
+        word,
+        f"{decision.capitalize()} {message_id}",
+        command_of_one(desk, message_id, decision, note),
+        1,
+        DecideUnseen(desk.stack, message_id, decision, note)
+        if letter is None
+        else Decide(desk.stack, [letter], decision, note),
+    )
+
+
+def letter_of(desk: Desk, name: str) -> Letter | None:
+    """A message's letter, as far as it has been read."""
+    latest = desk.letters.latest
+    if latest is None:
+        return None
+    return next((letter for letter in latest.entries if letter.newest.is_named(name)), None)
+
+
+def command_of_one(desk: Desk, message_id: str, decision: Decision, note: str) -> str:
+    """The command line that decides on one message."""
+    letter = letter_of(desk, message_id)
+    name = letter.newest.execution_name if letter is not None else message_id
+    told = f" --note {shlex.quote(note)}" if note or decision != "retry" else ""
+    return (
+        f"actonce dead-letters {decision} {as_argument(message_id, name)}{told}{desk.place.options}"
+    )
+
+
+def _command(desk: Desk, scope: Scope, chosen: list[Letter], decision: Decision, note: str) -> str:
+    """The command line that does the same; of several that were ticked, one for each."""
+    if not scope.all:
+        return "\n".join(
+            command_of_one(desk, letter.newest.message_id, decision, note) for letter in chosen
+        )
+    kind: dict[str, Any] = {name: value for name, value in scope.kind.items() if value}
+    told = "".join(f" --{name} {shlex.quote(value)}" for name, value in kind.items())
+    # SQS tells milliseconds, and what waited before is meant, not what was sent that very moment.
+    before = max(letter.since for letter in chosen) + timedelta(milliseconds=1)
+    told += f" --before {timestamp(before)}"
+    if note:
+        told += f" --note {shlex.quote(note)}"
+    return f"actonce dead-letters {decision} --all{told}{desk.place.options}"
+
+
+def _decision(text: str) -> Decision | None:
+    known: tuple[Decision, ...] = get_args(Decision)
+    return next((one for one in known if one == text), None)
+
+
+def _counted(number_of: int) -> str:
+    return f"{number_of:,} dead letter{'' if number_of == 1 else 's'}"

@@ -1,0 +1,124 @@
+"""The first screen: what waits for a person, and how the stack is."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from actonce.choosing import grouped
+from actonce.web_console.answers import as_json, elsewhere, form, one, page, wants_json
+from actonce.web_console.desk import Desk
+from actonce.web_console.snapshots import Reader
+
+_A_MOMENT = 0.2
+"""Seconds for which a first read is waited for, so that a short queue is there at once."""
+
+
+def first(desk: Desk, request: Request) -> Response:
+    """What waits; the stack's state comes after it, for it takes a dozen calls."""
+    desk.watched.counts.seen()
+    for reader in (desk.letters, desk.unstarted):
+        if reader.latest is None:
+            reader.look()
+            reader.wait(_A_MOMENT)
+    if wants_json(request):
+        return as_json(_as_json(desk))
+    return page(desk, "first.html.j2", **_waiting(desk))
+
+
+def waiting(desk: Desk, _: Request) -> Response:
+    """The part of it that tells what waits, again."""
+    _look_if_changed(desk)
+    return page(desk, "waiting.html.j2", **_waiting(desk))
+
+
+def stack(desk: Desk, _: Request) -> Response:
+    """The part of it that tells how the stack is."""
+    status = desk.watched.status.seen()
+    rates = desk.watched.rates.seen()
+    calls = desk.calls.of_last_hour()
+    return page(desk, "stack.html.j2", status=status, rates=rates, calls=calls)
+
+
+async def look(desk: Desk, request: Request) -> Response:
+    """Read a queue again because somebody asks."""
+    said = await form(request)
+    readers: dict[str, Reader[Any]] = {
+        "dead-letters": desk.letters,
+        "unstarted": desk.unstarted,
+    }
+    reader = readers.get(one(said, "queue"))
+    if reader is not None:
+        reader.look()
+        reader.wait(_A_MOMENT)
+    desk.watched.counts.forget()
+    return elsewhere(request, "/")
+
+
+def _look_if_changed(desk: Desk) -> None:
+    counts = desk.watched.counts.seen().value
+    if counts is not None:
+        desk.letters.look_if_changed(counts["dead_letters"])
+        desk.unstarted.look_if_changed(counts["unstarted"])
+
+
+def _waiting(desk: Desk) -> dict[str, Any]:
+    counts = desk.watched.counts.seen()
+    queues = [
+        _queue(
+            "dead-letters",
+            "Dead letters",
+            "wait for a decision",
+            desk.letters,
+            (counts.value or {}).get("dead_letters"),
+        ),
+        _queue(
+            "unstarted",
+            "Unstarted",
+            "could not be started",
+            desk.unstarted,
+            (counts.value or {}).get("unstarted"),
+        ),
+    ]
+    running = [work for work in desk.works.all() if not work.is_over]
+    return {"queues": queues, "counts": counts, "works": running}
+
+
+def _queue(
+    path: str, name: str, what: str, reader: Reader[Any], count: int | None
+) -> dict[str, Any]:
+    latest = reader.latest
+    return {
+        "path": path,
+        "name": name,
+        "what": what,
+        "count": count,
+        "latest": latest,
+        # The longest waiting kind first: what has waited longest is the worst.
+        "groups": []
+        if latest is None
+        else sorted(grouped(latest.entries), key=lambda group: group.oldest),
+        "reading": reader.reading,
+        "error": reader.error,
+        "changed": latest is not None and count is not None and count != latest.messages,
+    }
+
+
+def _as_json(desk: Desk) -> dict[str, Any]:
+    told = {}
+    for queue in _waiting(desk)["queues"]:
+        latest = queue["latest"]
+        told[queue["path"]] = {
+            "count": queue["count"],
+            "seen": None if latest is None else len(latest.entries),
+            "held_elsewhere": None if latest is None else latest.held_elsewhere,
+            "at": None if latest is None else latest.at.isoformat(),
+            "groups": [group.as_json() for group in queue["groups"]],
+            "error": queue["error"],
+        }
+    status = desk.watched.status.seen()
+    return {
+        **told,
+        "status": None if status.value is None else status.value.as_json(),
+        "not_seen": status.error,
+    }

@@ -1,0 +1,112 @@
+"""What the views of the two queues have in common: a page of what was seen, and what is chosen."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from starlette.requests import Request
+
+from actonce.choosing import Waiting
+from actonce.web_console.answers import Form, number
+from actonce.web_console.snapshots import Reader, Snapshot
+
+PAGE = 50
+"""Entries of a page."""
+
+
+class Named(Waiting, Protocol):
+    """What lies in a queue, by the id of its entry."""
+
+    @property
+    def entry(self) -> str:
+        """SQS's id of the entry."""
+
+
+E = TypeVar("E", bound=Named)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which entries of a snapshot are meant.
+
+    Attributes:
+        snapshot: its number; 0: the newest.
+        kind: values that an entry's kind must have.
+        entries: ids of those that were ticked; none: all of the kind.
+        all: all of the kind, whatever is ticked.
+    """
+
+    snapshot: int
+    kind: dict[str, str]
+    entries: frozenset[str]
+    all: bool
+
+    def query(self) -> dict[str, Any]:
+        """The same for an address or a form."""
+        told: dict[str, Any] = {"snapshot": self.snapshot, **self.kind}
+        if self.all:
+            return told | {"scope": "all"}
+        return told | {"scope": "ticked", "entry": sorted(self.entries)}
+
+    def of(self, entries: Iterable[E]) -> list[E]:
+        """The entries that are meant, in their order."""
+        return [
+            one
+            for one in entries
+            if all(one.kind.get(name) == value for name, value in self.kind.items())
+            and (self.all or one.entry in self.entries)
+        ]
+
+
+def scope_of(said: Form, kinds: Sequence[str]) -> Scope:
+    """What an address or a form means."""
+
+    def first(name: str) -> str:
+        return said.get(name, [""])[0]
+
+    return Scope(
+        snapshot=number(first("snapshot")),
+        kind={name: first(name) for name in kinds if name in said},
+        entries=frozenset(said.get("entry", [])),
+        all=first("scope") == "all",
+    )
+
+
+def asked(request: Request) -> Form:
+    """The address's query, in a form's shape."""
+    names = request.query_params.keys()
+    return {name: request.query_params.getlist(name) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Generic[E]):
+    """A page of a snapshot.
+
+    Attributes:
+        snapshot: None: it is kept no more, or nothing was read yet.
+        chosen: all entries of the kind.
+        shown: those of this page.
+        page: its number, from 1.
+        pages: how many there are.
+    """
+
+    snapshot: Snapshot[E] | None
+    chosen: Sequence[E]
+    shown: Sequence[E]
+    page: int
+    pages: int
+
+
+def seen(reader: Reader[E], scope: Scope, page: int) -> Seen[E]:
+    """A page of what was read, of the snapshot that is asked for or of the newest."""
+    snapshot = reader.kept(scope.snapshot) if scope.snapshot else reader.latest
+    if snapshot is None:
+        return Seen(None, (), (), 1, 1)
+    chosen = [
+        one
+        for one in snapshot.entries
+        if all(one.kind.get(name) == value for name, value in scope.kind.items())
+    ]
+    pages = max(1, -(-len(chosen) // PAGE))
+    here = min(max(1, page), pages)
+    return Seen(snapshot, chosen, chosen[(here - 1) * PAGE : here * PAGE], here, pages)

@@ -1,0 +1,135 @@
+"""One message: its path, its timeline, what waits of it, and deciding on it."""
+
+import secrets
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from actonce import history
+from actonce.deployed import details, read_events, stored_message_id
+from actonce.pausing import find_pause
+from actonce.sources import sources
+from actonce.standing import acted_on, message_argument, outcome_of, sentence, sentence_of_conflicts
+from actonce.status import Depth
+from actonce.unread import sentences
+from actonce.web_console.answers import as_json, page, wants_json
+from actonce.web_console.desk import Desk
+from actonce.web_console.machine_picture import machine_picture
+from actonce.web_console.stories import Told
+from actonce.web_console.views.dead_letters import DECISIONS, command_of_one
+
+_WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
+"""Seconds between two looks: while it goes on by itself, and while a person has to decide."""
+
+_PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
+
+
+def message(desk: Desk, request: Request) -> Response:
+    """All of it but the starter's log, which the page asks for when it is there."""
+    message_id = _id(request)
+    if wants_json(request):
+        return as_json(desk.stories.with_log(message_id).story.as_json())
+    told = desk.stories.fresh(message_id)
+    return page(desk, "message.html.j2", asked=message_id, **_values(desk, told))
+
+
+def now(desk: Desk, request: Request) -> Response:
+    """How it is now, while it is not over."""
+    message_id = _id(request)
+    told = desk.stories.now(message_id)
+    return page(desk, "message_now.html.j2", asked=message_id, **_values(desk, told))
+
+
+def log(desk: Desk, request: Request) -> Response:
+    """The same, and what the starter's log has of it now."""
+    message_id = _id(request)
+    told = desk.stories.with_log(message_id)
+    return page(desk, "message_now.html.j2", asked=message_id, **_values(desk, told))
+
+
+def raw(desk: Desk, request: Request) -> Response:
+    """Input, output, error, cause and every event as Step Functions has them."""
+    message_id = _id(request)
+    execution = history.find_execution_of(desk.stack, message_id)
+    events = read_events(desk.stack.stepfunctions, execution.arn) if execution is not None else []
+    return page(
+        desk,
+        "raw.html.j2",
+        asked=message_id,
+        execution=execution,
+        events=[
+            (event["id"], event["timestamp"], event["type"], details(event)) for event in events
+        ],
+    )
+
+
+def verdict(desk: Desk, request: Request) -> Response:
+    """What the last audit said of it."""
+    found = desk.audits.of_message(stored_message_id(_id(request)))
+    return page(desk, "verdict.html.j2", verdict=found)
+
+
+def _id(request: Request) -> str:
+    return request.query_params.get("id", "")
+
+
+def _values(desk: Desk, told: Told) -> dict[str, Any]:
+    story = told.story
+    values: dict[str, Any] = {
+        "told": told,
+        "story": story,
+        "every": _every(told),
+        "argument": message_argument(story),
+        "snapshot": desk.unstarted.latest,
+    }
+    if not story.is_known:
+        return values | {"unseen": _unseen(desk, told)}
+    return values | {
+        "unseen": None,
+        "status": story.execution.status if story.execution else (story.row or {}).get("status"),
+        "outcome": outcome_of(story),
+        "acted_on": acted_on(story),
+        "sentence": sentence(story) if told.log_read else None,
+        "conflicts": sentence_of_conflicts(story),
+        "words": [],
+        "picture": None
+        if story.execution is None
+        else machine_picture(_PICTURE.read_text("utf-8"), story.steps),
+        "rows": _rows(told),
+        "decide": _decision(desk, told),
+    }
+
+
+def _rows(told: Told) -> list[tuple[Any, ...]]:
+    return [(moment.at, moment.where, moment.what, moment.more) for moment in told.story.timeline()]
+
+
+def _decision(desk: Desk, told: Told) -> dict[str, Any] | None:
+    """What the form that decides on it needs; None: it waits for no decision."""
+    story = told.story
+    if not told.waits_for_a_person:
+        return None
+    return {
+        "word": secrets.token_urlsafe(16),
+        "decisions": DECISIONS,
+        "commands": {
+            name: command_of_one(desk, story.message_id, name, "" if name == "retry" else "WHY")
+            for name in ("retry", "resolve", "reject")
+        },
+    }
+
+
+def _every(told: Told) -> int | None:
+    """Seconds until it is looked at again; None: it is over."""
+    if told.waits_for_a_person:
+        return _WHILE_IT_WAITS
+    return _WHILE_IT_RUNS if told.is_open else None
+
+
+def _unseen(desk: Desk, told: Told) -> list[str]:
+    """What can be known of a message that no part of the stack has seen."""
+    counted = (desk.watched.counts.seen().value or {}).get("requests", 0)
+    pause = find_pause(desk.stack.sqs, desk.stack.requests_queue)
+    waits = Depth(waiting=counted, in_flight=0, delayed=0, oldest_seconds=None)
+    return sentences(told.story.message_id, waits, pause, [])
