@@ -1,5 +1,7 @@
 """How often AWS is asked, however many pages ask the console."""
 
+from collections.abc import Iterator
+
 from actonce.errors import Failed
 from actonce.web_console.watching import Seldom
 
@@ -33,7 +35,7 @@ def test_where_nobody_asks_nothing_is_looked_at() -> None:
 
 
 def test_what_failed_is_told_and_what_was_seen_before_stays() -> None:
-    answers = iter(["first", Failed("No leave."), "third"])
+    answers: Iterator[str | Failed] = iter(["first", Failed("No leave."), "third"])
     clock = Clock()
 
     def look() -> str:
