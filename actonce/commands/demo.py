@@ -344,6 +344,7 @@ def _show(
     )
     if example is not None:
         console.out.print(f"  The story of one of them: actonce where {example}", style="dim")
+    console.out.print("  All of it in the browser: actonce console", style="dim")
 
 
 def _show_passing(outcome: Outcome) -> None:
