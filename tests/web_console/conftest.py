@@ -39,17 +39,17 @@ class Answer:
 
 @dataclass
 class Client:
-    """Asks as a browser does that has the cookie, unless it is told otherwise."""
+    """Asks as a browser does that has the cookie, unless headers (a dictionary) say otherwise."""
 
     app: ASGIApp
     headers: dict[str, str] = field(
         default_factory=lambda: {"host": HOST, "cookie": f"actonce-console-{PORT}={TOKEN}"}
     )
 
-    def get(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> Answer:
+    def get(self, path: str, headers: Any = None, **query: Any) -> Answer:
         return self.ask("GET", path, headers or {}, urlencode(query, doseq=True), b"")
 
-    def post(self, path: str, headers: dict[str, str] | None = None, **form: Any) -> Answer:
+    def post(self, path: str, headers: Any = None, **form: Any) -> Answer:
         body = urlencode(form, doseq=True).encode()
         more = {"origin": f"http://{HOST}", "content-length": str(len(body))}
         return self.ask("POST", path, more | (headers or {}), "", body)

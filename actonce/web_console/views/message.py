@@ -15,6 +15,7 @@ from actonce.status import Depth
 from actonce.unread import sentences
 from actonce.web_console.answers import as_json, page, wants_json
 from actonce.web_console.desk import Desk
+from actonce.web_console.in_words import in_words
 from actonce.web_console.machine_picture import machine_picture
 from actonce.web_console.stories import Told
 from actonce.web_console.views.dead_letters import DECISIONS, command_of_one
@@ -92,7 +93,7 @@ def _values(desk: Desk, told: Told) -> dict[str, Any]:
         "acted_on": acted_on(story),
         "sentence": sentence(story) if told.log_read else None,
         "conflicts": sentence_of_conflicts(story),
-        "words": [],
+        "words": in_words(story),
         "picture": None
         if story.execution is None
         else machine_picture(_PICTURE.read_text("utf-8"), story.steps),

@@ -1,0 +1,126 @@
+"""One reader of a queue for however many tabs, and what it found."""
+
+import threading
+from collections.abc import Callable, Iterator
+
+from actonce.aws import Stack
+from actonce.errors import Failed
+from actonce.web_console.snapshots import KEPT, SMALL, Found, Reader
+from tests.cli.test_deciding import dead, post
+from tests.web_console.conftest import Open
+
+Tell = Callable[[int], None]
+
+
+def read(reader: Reader[str]) -> None:
+    reader.look()
+    reader.wait(30)
+
+
+def test_however_many_ask_one_reads() -> None:
+    began, go_on = threading.Event(), threading.Event()
+    reads = []
+
+    def slowly(tell: Tell) -> Found[str]:
+        reads.append(1)
+        tell(3)
+        began.set()
+        assert go_on.wait(30)
+        return Found(["a"], 0, 0)
+
+    reader = Reader(slowly)
+    for _ in range(20):
+        reader.look()
+    assert began.wait(30)
+    assert (reader.reading, reader.latest) == (3, None)
+    go_on.set()
+    reader.wait(30)
+    assert (len(reads), reader.reading) == (1, None)
+    assert reader.latest is not None
+    assert reader.latest.entries == ["a"]
+
+
+def test_what_was_done_while_somebody_read_is_read_once_more() -> None:
+    began, go_on = threading.Event(), threading.Event()
+    found = iter([Found(["before"], 0, 0), Found(["after"], 0, 0)])
+
+    def slowly(_: Tell) -> Found[str]:
+        began.set()
+        assert go_on.wait(30)
+        return next(found)
+
+    reader = Reader(slowly)
+    reader.look()
+    assert began.wait(30)
+    for _ in range(3):
+        reader.look(after_this=True)
+    go_on.set()
+    reader.wait(30)
+    assert reader.latest is not None
+    assert (reader.latest.number, reader.latest.entries) == (2, ["after"])
+    assert next(found, None) is None
+
+
+def test_what_somebody_looks_at_is_kept_and_the_oldest_is_forgotten() -> None:
+    reader: Reader[str] = Reader(lambda _: Found([], 0, 0))
+    for _ in range(KEPT + 2):
+        read(reader)
+    assert [number for number in range(1, KEPT + 5) if reader.kept(number)] == list(
+        range(3, KEPT + 3)
+    )
+
+
+def test_a_read_that_fails_is_told_and_what_was_read_before_stays() -> None:
+    answers: Iterator[Found[str] | Failed] = iter(
+        [Found(["a"], 0, 0), Failed("No leave to read."), Found(["b"], 0, 0)]
+    )
+
+    def read_or_fail(_: Tell) -> Found[str]:
+        answer = next(answers)
+        if isinstance(answer, Failed):
+            raise answer
+        return answer
+
+    reader = Reader(read_or_fail)
+    read(reader)
+    read(reader)
+    assert reader.error == "No leave to read."
+    assert reader.latest is not None
+    assert reader.latest.entries == ["a"]
+    read(reader)
+    assert not reader.error
+    assert reader.latest.number == 2
+
+
+def test_only_a_small_queue_that_has_changed_is_read_again() -> None:
+    reads = []
+
+    def count(_: Tell) -> Found[str]:
+        reads.append(1)
+        return Found(["a", "b"], 1, 2)
+
+    reader = Reader(count)
+    for messages, expected in ((5, 1), (5, 1), (6, 2), (4, 3), (SMALL + 1, 3)):
+        reader.look_if_changed(messages)
+        reader.wait(30)
+        assert len(reads) == expected, messages
+
+
+def test_what_is_no_letter_and_older_letters_are_counted_and_nothing_stays_hidden(
+    ledger: Stack, console: Open
+) -> None:
+    dead(ledger, "m-1", 1)
+    post(ledger, "m-1", 2)
+    dead(ledger, "m-2", 3)
+    ledger.sqs.send_message(QueueUrl=ledger.dead_letter_queue, MessageBody="somebody else's")
+    _, desk = console(ledger)
+    desk.letters.look()
+    desk.letters.wait(30)
+    latest = desk.letters.latest
+    assert latest is not None
+    assert [letter.newest.message_id for letter in latest.entries] == ["m-1", "m-2"]
+    assert [len(letter.older) for letter in latest.entries] == [1, 0]
+    assert latest.messages == 4, "else it would be read again and again"
+    counted = desk.watched.counts.seen().value
+    assert counted is not None
+    assert counted["dead_letters"] == 4

@@ -1,0 +1,495 @@
+"""What the pages show and do, on moto, with a ledger's rows in the executions' place."""
+
+import html
+import json
+import re
+import shlex
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from botocore.stub import Stubber
+
+from actonce import cli
+from actonce.aws import Stack
+from actonce.deployed import timestamp
+from actonce.web_console.desk import Desk
+from actonce.web_console.snapshots import Reader
+from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
+from tests.hostile import HOSTILE_SENT, forbidden
+from tests.web_console.conftest import Answer, Client, Open
+
+MARKUP = "<img src=x onerror=alert(1)>\"'`{{7*7}}</script><b>"
+
+
+def look(*readers: Reader[Any]) -> None:
+    for reader in readers:
+        reader.look()
+        reader.wait(60)
+
+
+def opened(console: Open, stack: Stack, **more: Any) -> tuple[Client, Desk]:
+    client, desk = console(stack, **more)
+    look(desk.letters, desk.unstarted)
+    return client, desk
+
+
+def finish(desk: Desk) -> None:
+    """Wait until nothing is under way."""
+    deadline = time.monotonic() + 60
+    while any(not work.is_over for work in desk.works.all()):
+        assert time.monotonic() < deadline
+        desk.letters.wait(0.05)
+        time.sleep(0.02)
+    desk.letters.wait(60)
+    desk.unstarted.wait(60)
+
+
+def fields(answer: Answer) -> dict[str, Any]:
+    """What the form of a page would send."""
+    found: dict[str, list[str]] = {}
+    for tag in re.findall(r"<input type=\"hidden\"[^>]*>", answer.text):
+        name = re.search(r'name="([^"]*)"', tag)
+        value = re.search(r'value="([^"]*)"', tag)
+        assert name is not None
+        assert value is not None
+        found.setdefault(name[1], []).append(html.unescape(value[1]))
+    return found
+
+
+def unstart(stack: Stack, body: str, reason: str, **more: str) -> str:
+    attributes = {
+        "reason": reason,
+        "detail": "a detail",
+        "source_message_id": "first-id",
+        "receive_count": "1",
+        **more,
+    }
+    return stack.sqs.send_message(
+        QueueUrl=stack.unstarted_queue,
+        MessageBody=body,
+        MessageAttributes={
+            name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
+        },
+    )["MessageId"]
+
+
+def complete(stack: Stack, message_id: str, at: datetime | None = None) -> None:
+    """Give a row what a consumer writes beside its status."""
+    stack.dynamodb.update_item(
+        TableName=TABLE,
+        Key={"message_id": {"S": message_id}},
+        UpdateExpression="SET updated = :at, consumption_count = :one",
+        ExpressionAttributeValues={
+            ":at": {"S": timestamp(at or datetime.now(UTC))},
+            ":one": {"N": "1"},
+        },
+    )
+
+
+# ------------------------------------------------------------------ what waits
+
+
+def test_what_waits_is_grouped_the_longest_waiting_first(ledger: Stack, console: Open) -> None:
+    for number in range(3):
+        dead(ledger, f"m-{number}", number, reason="rejected", error="Rejected")
+    dead(ledger, "m-9", 9)
+    unstart(ledger, "{", "not_json")
+    client, _ = opened(console, ledger)
+    text = client.get("/").text
+    assert text.index(">rejected<") < text.index(">not_performed<") < text.index(">not_json<")
+    told = json.loads(client.get("/?format=json").text)
+    assert [(g["reason"], g["count"]) for g in told["dead-letters"]["groups"]] == [
+        ("rejected", 3),
+        ("not_performed", 1),
+    ]
+    assert told["unstarted"]["seen"] == 1
+
+
+def test_where_nothing_waits_it_is_quiet(ledger: Stack, console: Open) -> None:
+    client, _ = opened(console, ledger)
+    text = client.get("/").text
+    assert text.count("✓ Nothing") == 2
+    assert 'role="alert"' not in text.replace('id="offline" class="bad" role="alert"', "")
+
+
+def test_a_group_is_shown_by_pages_and_of_the_snapshot_that_was_seen(
+    ledger: Stack, console: Open
+) -> None:
+    for number in range(60):
+        post(ledger, f"m-{number:02}", number % 60)
+    client, desk = opened(console, ledger)
+    first = desk.letters.latest
+    assert first is not None
+    post(ledger, "one-more", 59)
+    look(desk.letters)
+    page = client.get("/dead-letters", snapshot=first.number, reason="not_performed", page=2)
+    assert "Page 2 of 2" in page.text
+    assert page.text.count("data-row") == 10
+    assert "one-more" not in page.text
+    assert "all 60" in page.text
+    assert "one-more" in client.get("/dead-letters", page=2).text
+
+
+def test_a_snapshot_that_is_kept_no_more_is_told(ledger: Stack, console: Open) -> None:
+    client, _ = opened(console, ledger)
+    assert "no longer kept" in client.get("/dead-letters", snapshot=77).text
+    answer = client.get("/dead-letters/decide", snapshot=77, decision="retry", scope="all")
+    assert answer.status == 410
+    answer = client.post(
+        "/dead-letters/decide", word="w", snapshot=77, decision="retry", scope="all"
+    )
+    assert (answer.status, "Nothing was decided" in answer.text) == (410, True)
+
+
+# ------------------------------------------------------------------ deciding
+
+
+def test_a_whole_group_is_decided_and_nothing_that_came_later(ledger: Stack, console: Open) -> None:
+    for number in range(12):
+        dead(ledger, f"m-{number}", number)
+    dead(ledger, "other", 20, reason="rejected", error="Rejected")
+    client, desk = opened(console, ledger)
+    latest = desk.letters.latest
+    assert latest is not None
+    asked = {"snapshot": latest.number, "reason": "not_performed", "error": "NotPerformed"}
+    confirm = client.get("/dead-letters/decide", **asked, scope="all", decision="resolve")
+    assert "Resolve 12 dead letters?" in confirm.text
+    dead(ledger, "later", 30)
+
+    answer = client.post("/dead-letters/decide", **fields(confirm), note="by telephone")
+    assert (answer.status, answer.headers["location"]) == (303, "/works/1")
+    finish(desk)
+
+    assert row(ledger, "m-7")["outcome"] == "resolved"
+    assert row(ledger, "other")["outcome"] == row(ledger, "later")["outcome"] == "dead_letter"
+    assert ids_left(ledger) == ["later", "other"]
+    shown = client.get("/works/1").text
+    assert "12 of 12" in shown
+    assert "12 decided" in re.sub(r"\s+", " ", shown)
+    exported = json.loads(client.get("/works/1?format=json").text)
+    assert exported["ends"] == {"decided": 12}
+    # The list was read again by itself.
+    assert "later" in client.get("/dead-letters").text
+
+
+def test_only_what_was_ticked_is_decided(ledger: Stack, console: Open) -> None:
+    for number in range(3):
+        dead(ledger, f"m-{number}", number)
+    client, desk = opened(console, ledger)
+    latest = desk.letters.latest
+    assert latest is not None
+    ticked = [letter.entry for letter in latest.entries if letter.newest.message_id != "m-1"]
+    asked: dict[str, Any] = {"snapshot": latest.number, "scope": "ticked", "entry": ticked}
+    confirm = client.get("/dead-letters/decide", **asked, decision="reject")
+    client.post("/dead-letters/decide", **fields(confirm), note="closed")
+    finish(desk)
+    assert ids_left(ledger) == ["m-1"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "note", "said"),
+    [
+        ("resolve", "", "an empty note is none"),
+        ("reject", "  ", "an empty note"),
+        ("", "x", "Choose"),
+    ],
+)
+def test_what_is_missing_is_said_and_nothing_is_decided(
+    ledger: Stack, console: Open, decision: str, note: str, said: str
+) -> None:
+    dead(ledger, "m-1")
+    client, desk = opened(console, ledger)
+    answer = client.post(
+        "/dead-letters/decide", word="w", message="m-1", decision=decision, note=note
+    )
+    assert (answer.status, said in answer.text) == (422, True)
+    assert desk.works.all() == []
+
+
+def test_a_second_click_decides_nothing_more(ledger: Stack, console: Open) -> None:
+    dead(ledger, "m-1")
+    client, desk = opened(console, ledger)
+    asked = {"word": "the page's", "message": "m-1", "decision": "retry", "note": ""}
+    first = client.post("/dead-letters/decide", **asked)
+    second = client.post("/dead-letters/decide", **asked, headers={"hx-request": "true"})
+    assert first.headers["location"] == second.headers["hx-redirect"] == "/works/1"
+    finish(desk)
+    assert len(desk.works.all()) == 1
+
+
+def test_what_somebody_else_decided_meanwhile_is_said(ledger: Stack, console: Open) -> None:
+    dead(ledger, "m-1")
+    client, desk = opened(console, ledger)
+    put_row(ledger, "m-1", "COMPLETE", "resolved")
+    for decision in ("reject", "resolve"):
+        asked = {"word": decision, "message": "m-1", "decision": decision, "note": "why"}
+        client.post("/dead-letters/decide", **asked)
+        finish(desk)
+    ended = [json.loads(client.get(f"/works/{n}?format=json").text)["ended"] for n in (1, 2)]
+    assert "It waits for no decision" in ended[0][0]["said"]
+    assert row(ledger, "m-1")["outcome"] == "resolved"
+
+
+def test_a_work_that_breaks_off_says_so_and_what_it_left(ledger: Stack, console: Open) -> None:
+    dead(ledger, "m-1")
+    client, desk = opened(console, ledger)
+    ledger.dynamodb.delete_table(TableName=TABLE)
+    asked = {"word": "w", "message": "m-1", "decision": "resolve", "note": "why"}
+    client.post("/dead-letters/decide", **asked)
+    finish(desk)
+    shown = client.get("/works/1").text
+    assert "ResourceNotFoundException" in shown
+    assert ids_left(ledger) == ["m-1"]
+
+
+def test_the_command_that_is_shown_does_the_same(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    for number in range(3):
+        dead(ledger, f"m-{number}", number, error="It's; `odd` $x")
+    client, desk = opened(console, ledger)
+    latest = desk.letters.latest
+    assert latest is not None
+    asked = {"snapshot": latest.number, "reason": "not_performed", "error": "It's; `odd` $x"}
+    confirm = client.get("/dead-letters/decide", **asked, scope="all", decision="resolve")
+    shown = re.search(r'<pre class="command">(.*?)</pre>', confirm.text, re.S)
+    assert shown is not None
+    words = shlex.split(html.unescape(shown[1]))
+    assert words[:3] == ["actonce", "dead-letters", "resolve"]
+    from actonce.commands import dead_letters as command  # noqa: PLC0415
+
+    monkeypatch.setattr(command, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr("sys.argv", [*words, "--dry-run", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code in (0, None)
+    found = json.loads(capsys.readouterr().out)["dead_letters"]
+    assert sorted(one["message_id"] for one in found) == ["m-0", "m-1", "m-2"]
+
+
+# ------------------------------------------------------------------ unstarted
+
+
+def test_what_could_not_be_started_is_sent_back(ledger: Stack, console: Open) -> None:
+    entry = unstart(ledger, '{"message_id": "m-1"}', "received_too_often")
+    client, desk = opened(console, ledger)
+    text = client.get("/unstarted/entry", entry=entry).text
+    assert "m-1" in text
+    latest = desk.unstarted.latest
+    assert latest is not None
+    confirm = client.get(
+        "/unstarted/clear", snapshot=latest.number, scope="ticked", entry=entry, action="redrive"
+    )
+    client.post("/unstarted/clear", **fields(confirm))
+    finish(desk)
+    sent = ledger.sqs.receive_message(QueueUrl=ledger.requests_queue)["Messages"]
+    assert [message["Body"] for message in sent] == ['{"message_id": "m-1"}']
+    assert "1 sent back" in re.sub(r"\s+", " ", client.get("/works/1").text)
+    assert client.get("/unstarted/entry", entry=entry).status == 404
+
+
+def test_what_is_discarded_is_written_to_a_file_first(
+    ledger: Stack, console: Open, tmp_path: Path
+) -> None:
+    for number in range(3):
+        unstart(ledger, f"garbage {number}", "not_json")
+    client, desk = opened(console, ledger)
+    latest = desk.unstarted.latest
+    assert latest is not None
+    asked = {"snapshot": latest.number, "reason": "not_json", "scope": "all"}
+    confirm = client.get("/unstarted/clear", **asked, action="discard")
+    told = fields(confirm)
+    assert client.post("/unstarted/clear", **told, note=" ").status == 422
+    client.post("/unstarted/clear", **told, note="a scanner")
+    finish(desk)
+    (file,) = tmp_path.glob("discarded-*.jsonl")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert sorted(line["body"] for line in lines) == ["garbage 0", "garbage 1", "garbage 2"]
+    assert {line["note"] for line in lines} == {"a scanner"}
+    assert str(file) in client.get("/works/1").text
+    assert "Nothing of this kind" in client.get("/unstarted").text
+
+
+# ------------------------------------------------------------------ messages
+
+
+def test_messages_are_listed_by_status_and_day(ledger: Stack, console: Open) -> None:
+    now = datetime.now(UTC)
+    for number in range(60):
+        put_row(ledger, f"m-{number:02}", "COMPLETE", "performed")
+        complete(ledger, f"m-{number:02}", now)
+    client, _ = opened(console, ledger)
+    first = client.get("/messages", status="complete", day=str(now.date()))
+    assert first.text.count("data-row") == 50
+    older = re.search(r'href="(/messages\?[^"]*cursor[^"]*)" *>Older', first.text) or re.search(
+        r'rel="next" href="([^"]*)"', first.text
+    )
+    assert older is not None
+    assert client.get(html.unescape(older[1])).text.count("data-row") == 10
+    assert "No such message" in client.get("/messages", day="2020-01-01").text
+    wrong = client.get("/messages", day="yesterday")
+    assert (wrong.status, "no day" in wrong.text) == (422, True)
+    wrong = client.get("/messages", status="nonsense")
+    assert (wrong.status, "There is no status" in wrong.text) == (422, True)
+
+
+def test_an_id_is_found_whatever_is_in_it(ledger: Stack, console: Open) -> None:
+    client, _ = opened(console, ledger)
+    for name in ("m-1", "a/../b?c&d=e#f", "ü €", HOSTILE_SENT.strip()):
+        answer = client.get("/find", q=name)
+        assert answer.headers["location"].startswith("/message?id=")
+        shown = client.get(answer.headers["location"])
+        assert (shown.status, "not seen yet" in shown.text) == (200, True), name
+    assert "whole id only" in client.get("/find", q="m-1", how="beginning").text
+
+
+def test_nothing_that_a_message_brings_is_more_than_text(ledger: Stack, console: Open) -> None:
+    for hostile in (MARKUP, HOSTILE_SENT):
+        dead(
+            ledger,
+            hostile,
+            reason="not_performed",
+            error=hostile,
+            cause=hostile,
+            execution_name=hostile,
+        )
+        complete(ledger, hostile)
+        unstart(ledger, hostile, "not_json", detail=hostile)
+    client, desk = opened(console, ledger)
+    latest = desk.unstarted.latest
+    assert latest is not None
+    paths = [
+        "/",
+        "/waiting",
+        "/dead-letters",
+        "/unstarted",
+        *(f"/unstarted/entry?entry={entry.entry}" for entry in latest.entries),
+        *(f"/message?id={quote(text)}" for text in (MARKUP, HOSTILE_SENT)),
+        *(f"/find?how=beginning&q={quote(text)}" for text in (MARKUP, HOSTILE_SENT)),
+        f"/message?id={quote(MARKUP)}&format=json",
+        "/dead-letters?format=json",
+        f"/dead-letters?reason={quote(MARKUP)}&error={quote(HOSTILE_SENT)}",
+        f"/dead-letters/decide?snapshot=1&scope=all&decision=retry&reason={quote(MARKUP)}",
+        "/dead-letters/decide?snapshot=1&scope=all&decision=retry",
+        f"/unstarted/clear?snapshot={latest.number}&scope=all&action=discard",
+    ]
+    for path in paths:
+        answer = client.get(path)
+        assert answer.status in (200, 422), path
+        if answer.headers["content-type"].startswith("text/html"):
+            assert "<img" not in answer.text, path
+            assert "<b>" not in answer.text, path
+            assert "49" not in re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z|[\w-]{30,}|\d+ s", "", answer.text)
+        assert not forbidden(answer.text), path
+
+
+# ------------------------------------------------------------------ what fails
+
+
+def test_what_may_not_be_seen_is_told_and_the_rest_is_shown(ledger: Stack, console: Open) -> None:
+    dead(ledger, "m-1")
+    client, desk = opened(console, ledger)
+    with Stubber(desk.stack.sqs) as answers:
+        for _ in range(3):
+            answers.add_client_error(
+                "get_queue_attributes", "AccessDenied", "not allowed to look", 403
+            )
+        desk.watched.counts.forget()
+        text = client.get("/").text
+    assert "GetQueueAttributes operation: not allowed to look" in html.unescape(text)
+    assert "not_performed" in text
+
+
+def test_credentials_that_expire_are_told_with_what_to_do(ledger: Stack, console: Open) -> None:
+    client, desk = opened(console, ledger)
+    with Stubber(desk.stack.dynamodb) as answers:
+        answers.add_client_error("scan", "ExpiredTokenException", "expired", 400)
+        answer = client.get("/messages")
+    assert answer.status == 502
+    assert "aws sso login" in answer.text
+    assert client.get("/messages").status == 200
+
+
+def test_a_fault_of_a_view_is_told_and_the_others_go_on(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    client, desk = opened(console, ledger)
+
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError("a secret of the message")
+
+    monkeypatch.setattr(desk.stories, "fresh", broken, raising=False)
+    answer = client.get("/message", id="m-1")
+    assert answer.status == 500
+    assert "ZeroDivisionError" in answer.text
+    assert "a secret" not in answer.text
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert client.get("/").status == 200
+
+
+def test_a_part_that_fails_is_a_part(ledger: Stack, console: Open) -> None:
+    client, desk = opened(console, ledger)
+    with Stubber(desk.stack.dynamodb) as answers:
+        answers.add_client_error("get_item", "ThrottlingException", "slow down", 400)
+        answers.add_client_error("get_item", "ThrottlingException", "slow down", 400)
+        answer = client.get("/message/now", id="m-1", headers={"hx-request": "true"})
+    assert answer.status == 502
+    assert "<html" not in answer.text
+    assert "slow down" in answer.text
+
+
+def test_an_address_that_is_none_is_told(ledger: Stack, console: Open) -> None:
+    client, _ = opened(console, ledger)
+    for path in ("/nowhere", "/works/0", "/works/x", "/works/99999999999", "/unstarted/entry"):
+        answer = client.get(path)
+        assert answer.status == 404, path
+        assert "cannot be shown" in answer.text
+
+
+def test_no_audit_is_told_and_one_that_is_at_hand_is_shown(
+    ledger: Stack, console: Open, tmp_path: Path
+) -> None:
+    client, _ = opened(console, ledger)
+    assert "No audit" in client.get("/audit").text
+    assert "No audit" in client.get("/message/verdict", id="m-1").text
+    summary = {
+        "sentence": "Of 3 messages, 1 acted on again, 1 lost.",
+        "exit_status": 1,
+        "generated_at": "2026-01-31T10:00:00Z",
+        "from": "2026-01-31",
+        "to": "2026-01-31",
+        "days": [{"day": "2026-01-31", "verdicts": {"performed_again": 1, "lost": 1}}],
+        "alarms": [{"message_id": "m-1", "verdict": "performed_again", "timeline": []}],
+        "listed": {"lost": ["m-2"]},
+    }
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    client, _ = opened(console, ledger, audit=tmp_path)
+    text = client.get("/audit").text
+    assert "1 acted on again, 1 lost" in text
+    assert 'href="/message?id=m-1"' in text
+    assert "performed_again" in client.get("/message/verdict", id="m-1").text
+    assert "lost" in client.get("/message/verdict", id="m-2").text
+    (tmp_path / "summary.json").write_text("{")
+    broken = client.get("/audit")
+    assert (broken.status, "is no JSON" in broken.text) == (502, True)
+
+
+def test_the_verdict_of_any_message_is_looked_up_in_the_table(
+    ledger: Stack, console: Open, tmp_path: Path
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    day = tmp_path / "messages" / "day=2026-01-31"
+    day.mkdir(parents=True)
+    rows = {"message_id": ["m-1"], "verdict": ["performed_once"]}
+    pq.write_table(pa.table(rows), day / "part-0.parquet")
+    (tmp_path / "summary.json").write_text('{"from": "2026-01-31", "to": "2026-01-31"}')
+    client, _ = opened(console, ledger, audit=tmp_path)
+    assert "performed_once" in client.get("/message/verdict", id="m-1").text
+    assert "Not judged" in client.get("/message/verdict", id="m-2").text
+    (day / "part-0.parquet").write_bytes(b"torn")
+    assert client.get("/message/verdict", id="m-1").status == 502

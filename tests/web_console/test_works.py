@@ -1,0 +1,136 @@
+"""Works: begun once, one after the other, stopped, and told what became of them."""
+
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from actonce.errors import Failed
+from actonce.web_console import works as module
+from actonce.web_console.works import Ended, State, Work, Works
+
+
+class Task:
+    """A task that begins when it may, and ends when it is let."""
+
+    def __init__(self, error: Exception | None = None, *, held: bool = False) -> None:
+        self.began, self.go_on, self.stopped = (threading.Event() for _ in range(3))
+        self._error = error
+        if not held:
+            self.go_on.set()
+
+    def run(self) -> None:
+        self.began.set()
+        assert self.go_on.wait(30)
+        if self._error:
+            raise self._error
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.go_on.set()
+
+    def ended(self) -> Sequence[Ended]:
+        return (
+            [Ended("m", "m", "decided", "Decided.", happened=True)] if self.began.is_set() else []
+        )
+
+    def said(self) -> Sequence[str]:
+        return ()
+
+
+class Done:
+    """Told after each work; waits for so many."""
+
+    def __init__(self) -> None:
+        self._number = threading.Semaphore(0)
+
+    def __call__(self) -> None:
+        self._number.release()
+
+    def wait(self, works: int) -> None:
+        for _ in range(works):
+            assert self._number.acquire(timeout=30)
+
+
+def begin(works: Works, word: str, task: Task) -> Work:
+    return works.begin(word, "Retry 1 dead letter", "actonce …", 1, task)
+
+
+def test_a_second_click_finds_the_first_ones_work() -> None:
+    done = Done()
+    works = Works(done)
+    first, second = Task(), Task()
+    work = begin(works, "a", first)
+    assert begin(works, "a", second) is work
+    assert works.begun_with("a") is work
+    done.wait(1)
+    assert not second.began.is_set()
+    assert (work.state, work.counted, work.error) == (State.ENDED, {"decided": 1}, None)
+
+
+def test_one_waits_for_the_one_before_it() -> None:
+    done = Done()
+    works = Works(done)
+    first, second = Task(held=True), Task()
+    one, two = begin(works, "a", first), begin(works, "b", second)
+    assert first.began.wait(30)
+    assert (one.state, two.state) == (State.RUNNING, State.WAITING)
+    first.go_on.set()
+    done.wait(2)
+    assert second.began.is_set()
+
+
+def test_one_that_is_stopped_before_it_begins_does_not_begin() -> None:
+    done = Done()
+    works = Works(done)
+    first, second = Task(held=True), Task()
+    begin(works, "a", first)
+    two = begin(works, "b", second)
+    works.stop(two)
+    assert two.state is State.STOPPING
+    first.go_on.set()
+    done.wait(2)
+    assert (two.state, second.began.is_set(), list(two.ended)) == (State.ENDED, False, [])
+
+
+def test_when_the_console_ends_all_are_stopped() -> None:
+    done = Done()
+    works = Works(done)
+    first, second = Task(held=True), Task(held=True)
+    begin(works, "a", first)
+    begin(works, "b", second)
+    assert first.began.wait(30)
+    works.stop_all()
+    done.wait(2)
+    assert first.stopped.is_set()
+    assert not second.began.is_set()
+
+
+def test_what_ends_one_is_told_and_the_next_goes_on() -> None:
+    done = Done()
+    works = Works(done)
+    failing = begin(works, "a", Task(Failed("The credentials have expired.")))
+    broken = begin(works, "b", Task(ZeroDivisionError("nothing of AWS's")))
+    last = begin(works, "c", Task())
+    done.wait(3)
+    assert failing.error == "The credentials have expired."
+    assert broken.error == "ZeroDivisionError: nothing of AWS's"
+    assert (last.error, last.as_json()["state"]) == (None, "ended")
+
+
+def test_old_works_are_forgotten_and_none_that_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "KEPT", 2)
+    done = Done()
+    works = Works(done)
+    for word in "abc":
+        begin(works, word, Task())
+    done.wait(3)
+    held = Task(held=True)
+    begin(works, "d", held)
+    assert [work.number for work in works.all()] == [4, 3]
+    assert works.get(1) is None
+    assert works.begun_with("a") is None
+    held.go_on.set()
+    done.wait(1)
