@@ -297,12 +297,13 @@ class Page:
     def wait_for(self, expression: str, *, seconds: float = DEADLINE) -> Any:
         """Wait until a JavaScript expression is true of the page, or of the next; give its value.
 
-        Not yet true is also what fails, for an element that is not there yet.
+        An element is true. Not yet true is also what fails, for an element that is not there yet.
         """
+        asked = f"(value => value instanceof Element || value)({expression})"
         deadline = time.monotonic() + seconds
         while True:
             try:
-                last = self.evaluate(expression)
+                last = self.evaluate(asked)
             except RuntimeError as error:
                 last = None
                 told = str(error)

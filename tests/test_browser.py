@@ -155,6 +155,7 @@ def test_tab_goes_through_what_can_be_focused_and_back(page: Page) -> None:
 def test_it_waits_for_the_page_and_for_the_next(page: Page) -> None:
     assert page.wait_for("document.title == 'two' && 'it is there'") == "it is there"
     page.click("#next")
+    assert page.wait_for("document.querySelector('#p')") is True
     assert page.wait_for("document.querySelector('#p').textContent") == "second page"
 
 
