@@ -60,12 +60,11 @@ def _take(page: Page, address: str) -> None:
     page.wait_for("document.querySelectorAll('#waiting tbody tr').length > 1")
     page.resize(1200, 620)
     (PICTURES / "console-first.png").write_bytes(page.screenshot(whole=False))
-    page.click("#waiting tbody a")
+    page.click("#waiting a[href*=rounds_used_up]")
     page.wait_for("document.querySelector('#choose tbody a') !== null")
     page.click("#choose tbody a")
-    page.wait_for(
-        "document.querySelector('svg') !== null && !!document.querySelector('.suppressed')"
-    )
+    # Its log is read after it is shown.
+    page.wait_for("document.querySelector('#now button[data-key=u]') !== null")
     page.evaluate("document.querySelector('#decide').remove()")
     page.resize(1200, 940)
     (PICTURES / "console.png").write_bytes(page.screenshot(whole=False))
