@@ -26,7 +26,7 @@ RUN_ELSEWHERE = {
     "actonce up --project .": "tests/embedded/test_gift_shop.py",
     "actonce doctor": "tests/embedded/test_gift_shop.py",
     "make test": "runs this test",
-    "actonce console": "tests/web_console/test_command.py, tests/embedded/test_console.py",
+    "actonce console": "tests/web_console/test_command.py, tests/embedded/test_console_journeys.py",
     "actonce demo --faults many --messages 300 --seed 7": "tests/embedded/test_demo.py",
     "actonce demo --weather outage": "tests/embedded/test_demo_weather.py",
     "actonce demo --strategy ledger": "tests/embedded/test_strategies.py",

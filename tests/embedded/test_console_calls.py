@@ -1,0 +1,82 @@
+"""What the console asks of AWS while its page is open and nothing happens, as CloudTrail counts."""
+
+import json
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.aws import Aws, Stack
+from actonce.embedded.lifecycle import State
+from actonce.web_console import desk as desks
+from actonce.web_console.app import app
+from actonce.web_console.desk import Desk, Place
+from actonce.web_console.templating import renderer
+from actonce.web_console.watching import COUNTS_EVERY, STATUS_EVERY
+from tests.web_console.conftest import PORT, TOKEN, Client
+
+MOST_OF_AN_HOUR = 1_500
+"""docs/console.md: some 1,400 calls an hour."""
+
+
+@pytest.fixture
+def console(stack: Stack, tmp_path: Path) -> tuple[Client, Desk]:
+    place = Place("here", "", tmp_path)
+    shared = {"place": place, "stack_name": "actonce", "read_only": False, "has_rows": False}
+    own = Stack(Aws(stack.aws.endpoint_url), stack.name, stack.outputs)
+    desk = desks.desk(own, place, renderer(shared))
+    for reader in (desk.letters, desk.unstarted):
+        reader.look()
+        reader.wait(60)
+    return Client(app(desk, TOKEN, PORT)), desk
+
+
+class Recorded:
+    """The calls that CloudTrail has recorded, but for its own."""
+
+    def __init__(self, stack: Stack, state: State) -> None:
+        self._cloudtrail = stack.aws.client("cloudtrail")
+        request = urllib.request.Request(
+            f"{state.endpoint_url}/_ministack/config",
+            json.dumps({"cloudtrail._recording_enabled": "true"}).encode(),
+            {"content-type": "application/json"},
+        )
+        urllib.request.urlopen(request, timeout=30).close()
+        self._seen = {event["EventId"] for event in self._events()}
+
+    def new(self) -> Counter[str]:
+        events = [event for event in self._events() if event["EventId"] not in self._seen]
+        self._seen |= {event["EventId"] for event in events}
+        return Counter(
+            event["EventName"] for event in events if event["EventName"] != "LookupEvents"
+        )
+
+    def _events(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._cloudtrail.lookup_events(MaxResults=50)["Events"]
+        return found
+
+
+def test_a_quiet_page_costs_little_and_hides_no_message(
+    stack: Stack, state: State, console: tuple[Client, Desk]
+) -> None:
+    client, desk = console
+    recorded = Recorded(stack, state)
+    for _ in range(3):  # tabs
+        client.get("/")
+        client.get("/waiting")
+    counts = recorded.new()
+    for _ in range(3):
+        client.get("/stack")
+    rest = recorded.new()
+    assert counts == {"GetQueueAttributes": 3}
+    assert sum(rest.values()) <= 16
+    asked = {*counts, *rest}
+    assert not asked & {"ReceiveMessage", "Scan", "GetExecutionHistory", "ChangeMessageVisibility"}
+    hour = sum(counts.values()) * 3600 / COUNTS_EVERY + sum(rest.values()) * 3600 / STATUS_EVERY
+    assert hour <= MOST_OF_AN_HOUR, (counts, rest)
+    # What the page says of itself is what CloudTrail says; the queues were read before it listened.
+    told = desk.calls.of_last_hour()
+    for name in ("ListExecutions", "DescribeAlarms", "ListQueueTags"):
+        assert told[name] == rest[name] == 1
