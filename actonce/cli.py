@@ -144,7 +144,7 @@ COMMANDS = {
     ),
     "console": Listed(
         "web_console:console",
-        "Show in the browser what waits, what happened to any message, and decide.",
+        "Show in the browser what waits for a person, what happened to any message, and decide.",
         extra="console",
         after_ctrl_c="It has ended, and nothing of it runs; what was decided stays decided.",
     ),

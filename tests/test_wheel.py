@@ -133,7 +133,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
 def test_the_wheel_is_of_the_stacks_version_and_holds_what_is_committed(wheel: Path) -> None:
     assert wheel.name == f"actonce-{version()}-py3-none-any.whl"
     listed = subprocess.run(
-        ["git", "ls-files", "functions", "statemachine", "events", "*.yaml", "samconfig.toml"],
+        [
+            *("git", "ls-files", "functions", "statemachine", "events", "*.yaml", "samconfig.toml"),
+            "docs/pictures/process_message.svg",
+        ],
         cwd=PROJECT,
         capture_output=True,
         text=True,
@@ -175,6 +178,7 @@ def test_without_an_extra_it_is_the_operators_and_producers_command_line(
         (["demo"], "embedded"),
         (["audit", "records/"], "audit"),
         (["backfill", "archive.csv"], "pipeline"),
+        (["console"], "console"),
         (["conformance"], "dev"),
     ],
     ids=str,
@@ -253,6 +257,25 @@ def _comes_to(
         assert time.monotonic() < deadline, answer.stdout + answer.stderr
         time.sleep(0.2)
     assert "version" not in answer.stderr
+
+
+def test_with_the_console_extra_its_pages_are_there(installed: Installed) -> None:
+    installed.add("console")
+    told = """
+from actonce.cli import COMMANDS
+COMMANDS["console"].load("console")
+from actonce.web_console import app, templating
+from actonce.web_console.views import message
+print(message._PICTURE.read_text()[:5])
+for folder in (templating._FOLDER, app._STATIC):
+    print(*sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()))
+"""
+    picture, *listed = installed.succeeds("python", "-c", told).splitlines()
+    assert picture == "<?xml"
+    console = PROJECT / "actonce" / "web_console"
+    for line, name in zip(listed, ("templates", "static"), strict=True):
+        files = (file for file in (console / name).rglob("*") if file.is_file())
+        assert line.split() == sorted(str(file.relative_to(console / name)) for file in files)
 
 
 def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Installed) -> None:

@@ -230,7 +230,12 @@ def test_other_shells_have_a_script_too(tmp_path: Path, shell: str) -> None:
 # --------------------------------------------------------------------------- extras
 
 
-NOT_THERE = {"embedded": "samcli", "audit": "jinja2", "pipeline": "pyspark"}
+NOT_THERE = {
+    "embedded": "samcli",
+    "audit": "jinja2",
+    "console": "uvicorn",
+    "pipeline": "pyspark",
+}
 
 
 @pytest.mark.parametrize(

@@ -124,17 +124,3 @@ def test_a_port_that_is_taken_is_told_and_the_usual_one_has_a_substitute() -> No
         ports = {first.getsockname()[1], second.getsockname()[1]}
         assert len(ports) == 2
         assert DEFAULT_PORT in ports or first.getsockname()[1] != DEFAULT_PORT
-
-
-def test_without_what_it_needs_it_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from actonce import cli, extras  # noqa: PLC0415
-
-    find = extras.find_spec
-    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "uvicorn" else find(name))
-    monkeypatch.setattr("sys.argv", ["actonce", "console"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
-    assert "pip install 'actonce[console]'" in capsys.readouterr().err
