@@ -19,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pytest
+
 DEADLINE = 60
 """Seconds for one answer, or for what a page is waited for: a slow machine, not a measure."""
 
@@ -66,14 +68,23 @@ _SPOT = """(selector => {
   const element = document.querySelector(selector);
   if (!element) return 'there is none';
   element.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
-  const box = element.getBoundingClientRect();
-  if (!box.width || !box.height) return 'it is not seen';
+  const box = element.getClientRects()[0];  // of a link on two lines, the first
+  if (!box || !box.width || !box.height) return 'it is not seen';
   if (element.disabled) return 'it is disabled';
   const spot = [box.left + box.width / 2, box.top + box.height / 2];
   const top = document.elementFromPoint(...spot);
   if (!top) return 'it is outside of the window';
   return element.contains(top) ? spot : `<${top.tagName.toLowerCase()}> lies on it`;
 })"""
+
+
+def browser_or_skip(what: str) -> Iterator["Browser"]:
+    """A browser, for a fixture; where there is none, `what` is not tested."""
+    path = chromium()
+    if path is None:
+        pytest.skip(f"{what}: there is no Chromium; apt-get install chromium.")
+    with Browser(path) as started:
+        yield started
 
 
 class Browser:
@@ -294,6 +305,12 @@ class Page:
         read: str = self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText")
         return read
 
+    @property
+    def seen(self) -> str:
+        """The address, and the beginning of what a person reads: for who asks what went wrong."""
+        read: str = self.evaluate("`${location.href}\\n${document.body?.innerText}`")
+        return read[:2000]
+
     def wait_for(self, expression: str, *, seconds: float = DEADLINE) -> Any:
         """Wait until a JavaScript expression is true of the page, or of the next; give its value.
 
@@ -312,19 +329,20 @@ class Page:
                     return last
                 told = f"it is {last!r}"
             if time.monotonic() > deadline:
-                raise TimeoutError(f"Not in {seconds} s: {expression}: {told}")
+                raise TimeoutError(f"Not in {seconds} s: {expression}: {told}\n{self.seen}")
             time.sleep(POLL_SECONDS)
 
     def click(self, selector: str, *, times: int = 1, seconds: float = DEADLINE) -> None:
         """Click the middle of the first element that matches, once it lies still and uncovered."""
-        x, y = self._spot(selector, seconds)
+        x, y = self.spot(selector, seconds)
         mouse = "Input.dispatchMouseEvent"
         self.send(mouse, type="mouseMoved", x=x, y=y)
         for count in range(1, times + 1):
             for kind in ("mousePressed", "mouseReleased"):
                 self.send(mouse, type=kind, x=x, y=y, button="left", clickCount=count)
 
-    def _spot(self, selector: str, seconds: float) -> tuple[float, float]:
+    def spot(self, selector: str, seconds: float = DEADLINE) -> tuple[float, float]:
+        """The middle of an element, in the window, once it lies still and uncovered."""
         deadline = time.monotonic() + seconds
         expression = f"{_SPOT}({json.dumps(selector)})"
         before: Any = None
@@ -336,7 +354,7 @@ class Page:
             if isinstance(spot, list) and spot == before:
                 return spot[0], spot[1]
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{selector} cannot be clicked: {spot}")
+                raise TimeoutError(f"{selector} cannot be clicked: {spot}\n{self.seen}")
             before = spot
             time.sleep(POLL_SECONDS)
 

@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from PIL import Image
 
-from tests.browser import Browser, Page, chromium
+from tests.browser import Browser, Page, browser_or_skip
 
 PAGE = """<!doctype html><title>one</title><link rel="icon" href="data:,">
 <style>
@@ -25,6 +25,7 @@ PAGE = """<!doctype html><title>one</title><link rel="icon" href="data:,">
 <a id="next" href="/next">next</a>
 <button id="far" class="far">far</button>
 <button id="off" disabled>off</button>
+<p style="width: 12ch">A text, and <a id="wrapped" href="#wrapped">a link on two lines</a></p>
 <div id="under"><button id="covered">covered</button><div id="over"></div></div>
 <script>
   window.seen = [];
@@ -62,11 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    path = chromium()
-    if path is None:
-        pytest.skip("the driver of the browser: there is no Chromium; apt-get install chromium.")
-    with Browser(path) as started:
-        yield started
+    yield from browser_or_skip("the driver of the browser")
 
 
 @pytest.fixture
@@ -94,9 +91,11 @@ def page(browser: Browser, server: str) -> Iterator[Page]:
 def test_it_clicks_as_a_hand_does_also_what_has_to_be_scrolled_to(page: Page) -> None:
     page.click("#far")
     assert page.evaluate("scrollY") > 1000
+    page.click("#wrapped")
     page.click("#name", times=2)
     assert page.evaluate("seen") == [
-        *("click far true", "click name true", "click name true", "dblclick name true"),
+        *("click far true", "click wrapped true"),
+        *("click name true", "click name true", "dblclick name true"),
     ]
 
 

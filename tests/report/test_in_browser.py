@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from actonce.report import write
-from tests.browser import Browser, chromium
+from tests.browser import Browser, browser_or_skip
 from tests.report import summaries
 
 PHONE = 390
@@ -17,13 +17,7 @@ SCREEN = 1100
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    path = chromium()
-    if path is None:
-        pytest.skip(
-            "the audit's page in a browser: there is no Chromium; apt-get install chromium."
-        )
-    with Browser(path) as started:
-        yield started
+    yield from browser_or_skip("the audit's page in a browser")
 
 
 @pytest.fixture(scope="module")

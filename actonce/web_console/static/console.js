@@ -36,6 +36,58 @@ setInterval(() => {
   }
 }, 500);
 
+// A click is lost if what was pressed is gone before it is released, and with it goes the focus. So
+// what comes meanwhile is asked for once more after it, and the focus is put where it was.
+let pressed = false;
+let held = null;
+let focused = null;
+
+document.addEventListener("pointerdown", () => { pressed = true; }, true);
+for (const end of ["pointerup", "pointercancel"]) {
+  // The click itself comes after it.
+  document.addEventListener(end, () => setTimeout(() => {
+    pressed = false;
+    if (held?.target.isConnected) htmx.ajax("GET", held.path, held);
+    held = null;
+  }), true);
+}
+
+// By what an element is known again in what comes in its place.
+function called(element) {
+  if (element.href) {
+    const address = new URL(element.href);
+    address.searchParams.delete("snapshot");
+    return address.href;
+  }
+  const section = element.closest("section[aria-labelledby]");
+  return [section?.getAttribute("aria-labelledby"), element.value, element.textContent].join(" ");
+}
+
+document.body.addEventListener("htmx:beforeSwap", (event) => {
+  const { isError, pathInfo, requestConfig, target } = event.detail;
+  if (isError || requestConfig.verb !== "get") return;
+  if (pressed) {
+    const source = requestConfig.elt;
+    const swap = source.getAttribute("hx-swap") || "innerHTML";
+    held = { path: pathInfo.requestPath, source, target, swap };
+    event.detail.shouldSwap = false;
+  } else if (target.contains(document.activeElement) && document.activeElement.matches("a, button")) {
+    focused = called(document.activeElement);
+  }
+});
+document.body.addEventListener("htmx:afterSwap", () => {
+  if (focused === null || document.activeElement !== document.body) return;
+  const again = [...document.querySelectorAll("main a, main button:enabled")]
+    .find((one) => called(one) === focused);
+  if (!again) return;
+  focused = null;
+  again.focus({ preventScroll: true });
+  const number = rows().findIndex((one) => one.contains(again));
+  if (number < 0) return;
+  row = number;
+  rows()[row].classList.add("here");
+});
+
 // ------------------------------------------------------------------ errors
 
 const offline = document.getElementById("offline");
@@ -83,6 +135,10 @@ function go(to) {
   all[row].scrollIntoView({ block: "nearest" });
 }
 
+function all() {
+  document.getElementById("scope-all")?.click();
+}
+
 function tick() {
   const box = rows()[row]?.querySelector("input[type=checkbox]");
   if (!box) return;
@@ -97,6 +153,7 @@ const KEYS = {
   k: () => go(row - 1),
   o: () => rows()[row]?.querySelector("a")?.click(),
   x: tick,
+  a: all,
 };
 
 document.addEventListener("keydown", (event) => {

@@ -1,0 +1,235 @@
+"""The console's pages in Chromium, on moto: keys, what is looked at again, what is refused."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+import uvicorn
+
+from actonce.aws import Stack
+from actonce.web_console.access import TOKEN as TOKEN_NAME
+from actonce.web_console.app import app
+from actonce.web_console.desk import Desk
+from actonce.web_console.server import listening
+from tests.browser import Browser, Page, browser_or_skip
+from tests.cli.test_deciding import dead, row
+from tests.embedded.waiting import wait_until
+from tests.hostile import HOSTILE_SENT, forbidden
+from tests.web_console.conftest import TOKEN, Open
+from tests.web_console.test_views import MARKUP, complete, finish, look, unstart
+
+Opens = Callable[..., tuple[Page, Desk]]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    yield from browser_or_skip("the console's pages in a browser")
+
+
+@pytest.fixture
+def opens(browser: Browser, ledger: Stack, console: Open) -> Iterator[Opens]:
+    """Serves a console on a stack as it is then, and opens its first screen."""
+    ends: list[Callable[[], None]] = []
+
+    def opened(path: str = "/", **more: bool) -> tuple[Page, Desk]:
+        _, desk = console(ledger, **more)
+        look(desk.letters, desk.unstarted)
+        listener = listening(0)
+        port: int = listener.getsockname()[1]
+        config = uvicorn.Config(app(desk, TOKEN, port), log_level="critical", ws="none")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        window = browser.window()
+        page = window.__enter__()
+
+        def end() -> None:
+            window.__exit__(None, None, None)
+            server.should_exit = True
+            thread.join()
+            listener.close()
+
+        ends.append(end)
+        wait_until(lambda: server.started)
+        joined = "&" if "?" in path else "?"
+        page.open(f"http://127.0.0.1:{port}{path}{joined}{TOKEN_NAME}={TOKEN}")
+        return page, desk
+
+    yield opened
+    for end in ends:
+        end()
+
+
+def letters(stack: Stack, number: int) -> None:
+    for one in range(number):
+        dead(stack, f"m-{one:02}", one)
+        complete(stack, f"m-{one:02}")
+
+
+WAITING_AGAIN = "document.querySelector('#waiting').isTheSame === undefined"
+
+
+def swap(page: Page) -> None:
+    """Have what waits looked at again, as it is every 15 s."""
+    page.evaluate("document.querySelector('#waiting').isTheSame = true")
+    page.evaluate("htmx.trigger('#waiting', 'pulse-15')")
+
+
+def test_the_focus_and_the_row_stay_where_they_were_when_the_list_is_looked_at_again(
+    ledger: Stack, opens: Opens
+) -> None:
+    letters(ledger, 2)
+    dead(ledger, "r-1", 30, reason="rejected", error="Rejected")
+    page, _ = opens()
+    page.press("j", "j")
+    before = page.evaluate("document.activeElement.href")
+    assert "reason=rejected" in before
+    swap(page)
+    page.wait_for(WAITING_AGAIN)
+    assert page.evaluate("document.activeElement.href") == before
+    assert "rejected" in page.text(".here")
+    page.press("Enter")
+    page.wait_for("location.pathname == '/dead-letters'")
+
+
+def test_a_click_that_has_begun_is_not_lost_because_the_list_is_looked_at_again(
+    ledger: Stack, opens: Opens
+) -> None:
+    letters(ledger, 2)
+    page, _ = opens()
+    link = "#waiting a[href*='reason=not_performed']"
+    x, y = page.spot(link)
+    mouse = {"x": x, "y": y, "button": "left", "clickCount": 1}
+    page.send("Input.dispatchMouseEvent", type="mousePressed", **mouse)
+    page.evaluate(
+        "document.body.addEventListener('htmx:afterRequest', () => { window.answered = true })"
+    )
+    swap(page)
+    page.wait_for("window.answered")
+    page.send("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
+    page.wait_for("location.pathname == '/dead-letters'")
+
+
+def test_what_was_looked_at_while_a_button_was_held_is_shown_after_it(
+    ledger: Stack, opens: Opens
+) -> None:
+    letters(ledger, 2)
+    page, desk = opens()
+    mouse = {"x": 5, "y": 700, "button": "left", "clickCount": 1}
+    page.send("Input.dispatchMouseEvent", type="mousePressed", **mouse)
+    dead(ledger, "m-99", 40)
+    look(desk.letters)
+    page.evaluate(
+        "document.body.addEventListener('htmx:afterRequest', () => { window.answered = true })"
+    )
+    swap(page)
+    page.wait_for("window.answered")
+    assert page.text("#dead-letters-title .count") == "2"
+    page.send("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
+    page.wait_for("document.querySelector('#dead-letters-title .count').innerText == '3'")
+
+
+def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> None:
+    letters(ledger, 3)
+    page, desk = opens()
+    page.press("j", "Enter")
+    page.wait_for("document.querySelector('#choose') && document.readyState == 'complete'")
+    page.press("j", "x", "a")
+    assert page.evaluate("document.querySelector('#scope-all').checked")
+    page.press("r")
+    page.wait_for("document.querySelector('h1').innerText == 'Reject 3 dead letters?'")
+    page.wait_for("document.activeElement.id == 'note' && document.readyState == 'complete'")
+    page.press("Enter")  # without a reason the browser itself says that one is wanted
+    page.type("a typing error")
+    page.press("Enter")
+    page.wait_for("document.querySelector('#work')?.innerText.includes('all seen to')")
+    finish(desk)
+    assert {row(ledger, f"m-{one:02}")["outcome"] for one in range(3)} == {"rejected"}
+    assert page.complaints == []
+
+
+def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
+    letters(ledger, 1)
+    page, desk = opens()
+    page.send("Emulation.setScriptExecutionDisabled", value=True)
+    address = page.evaluate("location.href")
+    page.click("#waiting button")
+    page.wait_for("document.querySelector('#waiting tbody tr')")
+    assert page.evaluate("location.href") == address
+    page.open(f"{address}dead-letters")
+    page.click("input[name=entry]")
+    page.click("button[value=reject]")
+    page.wait_for("document.activeElement.id == 'note' && document.readyState == 'complete'")
+    page.type("a typing error")
+    page.wait_for("document.querySelector('#note').value")
+    page.click("button.go")
+    page.wait_for("location.pathname == '/works/1'")
+    finish(desk)
+    assert row(ledger, "m-00")["outcome"] == "rejected"
+
+
+def test_the_keys_are_listed_and_closed_again(opens: Opens) -> None:
+    page, _ = opens()
+    page.press("?")
+    page.wait_for("document.querySelector('#keys').open")
+    listed = page.evaluate(
+        "[...document.querySelectorAll('#keys kbd')].map(key => key.textContent)"
+    )
+    assert {"/", "j", "k", "x", "a", "t", "e", "r", "u", "?"} <= set(listed)
+    page.press("j")  # nothing below it moves
+    assert page.evaluate("document.querySelector('.here')") is None
+    page.press("Escape")
+    page.wait_for("!document.querySelector('#keys').open")
+    page.press("g", "m")
+    page.wait_for("location.pathname == '/messages'")
+
+
+def test_what_is_in_messages_is_text_on_every_page(ledger: Stack, opens: Opens) -> None:
+    for number, hostile in enumerate((MARKUP, HOSTILE_SENT)):
+        dead(ledger, f"m-{number}{hostile}", number, reason=hostile, error=hostile, cause=hostile)
+        complete(ledger, f"m-{number}{hostile}")
+        unstart(ledger, json.dumps({"message_id": hostile}), "not_json", detail="a detail")
+    page, desk = opens()
+    assert desk.letters.latest is not None
+    paths = ["/dead-letters", "/unstarted", "/messages", "/works", "/audit"]
+    paths += page.evaluate("[...document.querySelectorAll('main tr a')].map(a => a.href)")
+    for path in paths:
+        page.open(path if path.startswith("http") else page.evaluate(f"location.origin + '{path}'"))
+        assert page.evaluate("document.querySelectorAll('img, main b, main script').length") == 0
+        assert forbidden(page.evaluate("document.body.innerText")) <= {"\t"}
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_nothing_is_wider_than_the_window(ledger: Stack, opens: Opens, width: int) -> None:
+    letters(ledger, 2)
+    dead(ledger, "m" * 90, 9, reason="rejected", error="A.Very.Long.Name.Of.An.Exception" * 3)
+    complete(ledger, "m" * 90)
+    unstart(ledger, "{", "not_json")
+    page, _ = opens()
+    page.resize(width)
+    for path in ("/", "/dead-letters", "/unstarted", "/messages", "/message?id=m-01", "/works"):
+        page.open(page.evaluate(f"location.origin + '{path}'"))
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        inner, outer = page.evaluate(
+            "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        )
+        cut = page.evaluate(
+            "[...document.querySelectorAll('body *')]"
+            ".filter(e => !e.closest('.machine, pre') && !e.matches('.skip, .unseen'))"
+            ".filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth)"
+            ".map(e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 30)}`)"
+        )
+        assert cut == [], path
+        assert inner <= outer <= width, path
+
+
+def test_a_read_only_console_offers_nothing_that_changes(ledger: Stack, opens: Opens) -> None:
+    letters(ledger, 1)
+    page, _ = opens("/dead-letters", read_only=True)
+    assert page.evaluate("document.querySelectorAll('main input[type=checkbox]').length") == 0
+    page.press("j", "x", "a", "t")
+    page.open(page.evaluate("location.origin + '/message?id=m-00'"))
+    assert page.evaluate("document.querySelectorAll('main form').length") == 0
+    assert "--read-only" in page.text("main")
