@@ -50,7 +50,7 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(client: Client) -> No
     cookie = answer.headers["set-cookie"]
     assert cookie.startswith(f"{COOKIE}={TOKEN};")
     assert "HttpOnly" in cookie
-    assert "SameSite=strict" in cookie
+    assert "SameSite=lax" in cookie
     assert client.get("/", {"cookie": f"a=b; {COOKIE}={TOKEN}"}).status == 200
 
 
