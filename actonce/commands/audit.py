@@ -68,6 +68,13 @@ def audit(
             "effects; the sentence says so."
         ),
     ] = EffectsBy.EFFECTS,
+    from_raw: Annotated[
+        bool,
+        typer.Option(
+            "--from-raw",
+            help="Read all records again, and judge all messages, whatever was kept of them.",
+        ),
+    ] = False,
     list_: Annotated[
         str | None,
         typer.Option(
@@ -120,6 +127,7 @@ def audit(
             grace=grace,
             reach=reach,
             effects_by=effects_by.value,
+            from_raw=from_raw,
         )
         layout.check_is_there(request.records)  # what Spark would say some seconds later
         console.say("Starting Spark …")
