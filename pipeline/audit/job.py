@@ -43,6 +43,7 @@ from pipeline.audit.layout import (
     without_names_java_lacks,
 )
 from pipeline.audit.needed import (
+    may_be_looked_for,
     rows_of,
     rows_of_any_name,
     touched_hashes,
@@ -360,17 +361,19 @@ class _Audit:
 
     def _rows(self) -> DataFrame:
         """The rows of the messages that are judged, and of those that these days touch."""
-        everything = self.kept.rows(self.kept.days)
-        if (span := self._span_ms()) is None or self.request.from_raw:
+        everything, span = self.kept.rows(self.kept.days), self._span_ms()
+        since, until = _span(self.request, self.listing)
+        inside, near = [], []
+        for day, one in self.kept.days.items():
+            if since <= day <= until:
+                inside.append(day)
+            elif span and one.counted.reaches(*span):
+                near.append(day)
+        messages = sum(self.kept.days[day].counted.ids for day in (*inside, *near))
+        heap = self.spark.conf.get("spark.driver.memory", "1g") or "1g"
+        if span is None or self.request.from_raw or not may_be_looked_for(messages, heap):
             rows = self._as_of(everything)
             return with_known_ids(rows) if self.known_ids else rows
-        since, until = _span(self.request, self.listing)
-        inside = [day for day in self.kept.days if since <= day <= until]
-        near = [
-            day
-            for day, one in self.kept.days.items()
-            if day not in inside and one.counted.reaches(*span)
-        ]
         touched = touched_hashes(self.kept.rows(inside), self.kept.rows(near), span)
         if self.known_ids:
             hashes = with_other_names(touched, everything)

@@ -180,9 +180,9 @@ class KeptState:
         """
         by_day = _by_day(files)
         attempt = f"rows/{uuid4().hex}"
-        began_ms = int(time.time() * 1000)
+        began_ms = now_ms()
         rows = kept_rows.of_records(records(self.spark, files))
-        kept_rows.write(rows, f"{self._folder}/{attempt}", by_day.keys())
+        count = kept_rows.write(rows, f"{self._folder}/{attempt}", by_day.keys())
         parts: dict[date, list[Source]] = {day: [] for day in by_day}
         for one in files_below(self.spark, f"{self._folder}/{attempt}"):
             folder, _, name = one.below.partition("/")
@@ -192,6 +192,13 @@ class KeptState:
         paths = [f"{self._folder}/{part.path}" for of_day in parts.values() for part in of_day]
         written = kept_rows.read(self.spark, paths)
         counted = kept_rows.counted(written)
+        if sum(one.rows for one in counted.values()) != count:
+            # Spark has another file system for this place than is looked at here, say.
+            raise CannotAudit(
+                f"Of {count:,} rows that were written below {self._folder}/{attempt}, "
+                f"{sum(one.rows for one in counted.values()):,} are there: name another folder "
+                "with --out."
+            )
         kept = [
             KeptDay(
                 day,
@@ -227,11 +234,16 @@ class KeptState:
         """Delete what is of no day, and rows that nothing names and nobody can be at work on."""
         gone = {manifest_of(day) for day in manifests if day not in every_day}
         named = {file.path for kept in manifests.values() for file in kept.files}
-        oldest = int(time.time() * 1000) - _ABANDONED_MS
+        oldest = now_ms() - _ABANDONED_MS
         for name, one in there.items():
             abandoned = name not in named and one.modified < oldest
             if name in gone or (abandoned and name.startswith(("rows/", "."))):
                 forget(self.spark, f"{self._folder}/{name}")
+
+
+def now_ms() -> int:
+    """The moment, as a file's times are told."""
+    return int(time.time() * 1000)
 
 
 def _by_day(files: Iterable[File]) -> dict[date, list[File]]:

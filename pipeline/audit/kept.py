@@ -49,6 +49,7 @@ class Counted:
         first_at: the earliest time of a record (ms); None: there is none.
         last_at: the latest.
         seen_at: the latest of a delivery, an execution or a row that has an id.
+        ids: how many messages, about.
         unknown_ids: records under a name that may stand for an id; see `reading.with_known_ids`.
     """
 
@@ -57,6 +58,7 @@ class Counted:
     first_at: int | None = None
     last_at: int | None = None
     seen_at: int | None = None
+    ids: int = 0
     unknown_ids: int = 0
 
     def reaches(self, since: int, until: int | None) -> bool:

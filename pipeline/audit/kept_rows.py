@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 from datetime import date
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.kept import Counted
 from pipeline.audit.layout import DAY, as_argument
@@ -76,14 +77,18 @@ def of_records(records: DataFrame) -> DataFrame:
     )
 
 
-def write(rows: DataFrame, folder: str, days: Collection[date]) -> None:
-    """Write the rows of days, each into `<folder>/day=<day>/`."""
+def write(rows: DataFrame, folder: str, days: Collection[date]) -> int:
+    """Write the rows of days, each into `<folder>/day=<day>/`, and tell how many they are."""
+    seen = Observation()
+    schema = rows.schema
+    observed = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
     if len(days) == 1:
         (day,) = days
-        alone = rows.drop("day")
-        parquet_writer(alone, alone.schema, _UNLIKE).parquet(f"{folder}/day={day}")
-        return
-    parquet_writer(rows, rows.schema, _UNLIKE).partitionBy("day").parquet(folder)
+        writer = parquet_writer(observed.drop("day"), schema, _UNLIKE)
+        writer.parquet(f"{folder}/day={day}")
+    else:
+        parquet_writer(observed, schema, _UNLIKE).partitionBy("day").parquet(folder)
+    return int(seen.get["rows"])
 
 
 def read(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
@@ -104,6 +109,7 @@ def counted(rows: DataFrame) -> dict[date, Counted]:
         "first_at": "min(at)",
         "last_at": "max(at)",
         "seen_at": f"max(CASE WHEN message_id IS NOT NULL AND ({_SHOWS_LIFE}) THEN at END)",
+        "ids": "approx_count_distinct(id_hash)",
         "unknown_ids": "count_if(CASE WHEN startswith(unknown_id, 'sqs:') "
         f"THEN code IN ({_SENT}, {_FAILED}) "
         f"ELSE unknown_id IS NOT NULL AND code BETWEEN {_FIRST_RUN} AND {_LAST_RUN} END)",

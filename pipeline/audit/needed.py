@@ -5,6 +5,9 @@ to see that. They are looked for by 64 bits of the id: another message with the 
 along, and changes nothing; none is passed over.
 """
 
+import re
+from typing import Final
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
@@ -12,6 +15,21 @@ from pipeline.audit.kept_rows import NAMELESS
 
 Span = tuple[int, int]
 """From and until (ms, exclusive)."""
+_MOST_PER_GIGABYTE: Final = 4_000_000
+"""Messages to look for: each costs some 64 bytes in every process."""
+
+
+def may_be_looked_for(messages: int, heap: str) -> bool:
+    """Whether so many messages can be looked for in other days; if not, all rows are judged.
+
+    Args:
+        messages: how many.
+        heap: of Spark's driver, as `spark.driver.memory` has it.
+    """
+    units = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+    told = re.fullmatch(r"(\d+)([kmgt])b?", heap.strip().lower())
+    size = int(told[1]) * units[told[2]] if told else 2**30
+    return messages <= _MOST_PER_GIGABYTE * size / 2**30
 
 
 def touched_hashes(inside: DataFrame, outside: DataFrame, span: Span) -> DataFrame:
