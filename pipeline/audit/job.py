@@ -50,7 +50,7 @@ from pipeline.audit.quarantine import (
     is_to_be_taken_apart,
     quarantine,
 )
-from pipeline.audit.reading import before, narrow, records, with_known_ids, without_broken
+from pipeline.audit.reading import ReadOnce, before, narrow, records, with_known_ids, without_broken
 from pipeline.audit.results import (
     days_held,
     empty_days,
@@ -205,7 +205,11 @@ def audit(
         refuse_others(spark, request.out)
         _begin(spark, request)
         with told_how_far(spark, listing, say):
-            return _Audit(spark, request, listing).summary()
+            read = ReadOnce(spark)
+            try:
+                return _Audit(spark, request, listing, read).summary()
+            finally:
+                read.forget()
     except (PySparkException, Py4JError) as error:
         raise CannotAudit(f"The audit did not come to its end: {first_line(error)}") from error
     except OSError as error:
@@ -303,6 +307,7 @@ class _Audit:
     spark: SparkSession
     request: Request
     listing: Listing
+    read: ReadOnce
     bad: Quarantine = NOTHING_UNREAD
     looked: bool = False
     known_ids: bool = False
@@ -323,7 +328,7 @@ class _Audit:
         raise CannotAudit("What is below the records' root changes while it is read: try again.")
 
     def _rows(self) -> DataFrame:
-        rows = records(self.spark, self.listing.files)
+        rows = self.read.records(self.listing.files)
         if self.request.as_of is not None:
             rows = before(rows, self.request.as_of)
         return with_known_ids(rows) if self.known_ids else rows
@@ -476,7 +481,7 @@ class _Audit:
         return result
 
     def _records_of(self, stream: str) -> DataFrame:
-        if self.known_ids:
+        if self.known_ids or self.read.keeps():
             return self._rows()
         files = tuple(file for file in self.listing.files if file.stream == stream)
         rows = records(self.spark, files, located=self.request.as_of is not None)

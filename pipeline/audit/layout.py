@@ -44,7 +44,8 @@ _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 MOST_BYTES: Final = 2**31 - 1
 """Of a file that is read byte by byte, and so held in memory."""
-_SMALL = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
+SMALL: Final = 32 * 2**20
+"""Bytes of an audit that is over before a JVM has warmed up; 10,000 messages are about 3 MB."""
 
 
 class Kind(StrEnum):
@@ -234,7 +235,7 @@ def _is_result(below: str, results: tuple[str, ...]) -> bool:
 
 def is_small(root: str) -> bool:
     """Whether `root` is a folder here with so little in it that starting is most of the work."""
-    return not is_uri(root) and sum(one.size for one in _local(root)) < _SMALL
+    return not is_uri(root) and sum(one.size for one in _local(root)) < SMALL
 
 
 def is_uri(place: str) -> bool:

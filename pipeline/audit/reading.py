@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import DAY, MOST_BYTES, File, Kind, Listing, as_argument, readable
+from pipeline.audit.layout import DAY, MOST_BYTES, SMALL, File, Kind, Listing, as_argument, readable
 from pipeline.audit.lines import broken_files, careful_lines, plain_lines
 from pipeline.audit.records import parquet_records, parquet_schema, text_records
 from pipeline.audit.sql import worked_out
@@ -44,6 +44,39 @@ def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = Tru
         told = [stream for stream in STREAMS if stream not in OPTIONAL or stream in there]
         parts.append(text_records(reduce(DataFrame.union, lines), told))
     return reduce(DataFrame.union, parts)
+
+
+class ReadOnce:
+    """Records that are asked for again and again: who has few of them keeps them, and reads once.
+
+    The pages' numbers ask for some records a second and a third time. To read these few costs less
+    than to plan it, and to keep all of a large audit more memory than there is.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._kept: tuple[tuple[File, ...], DataFrame] | None = None
+
+    def records(self, files: tuple[File, ...]) -> DataFrame:
+        """The records of the files, without `line`, `text` and `problem` if they are kept."""
+        if sum(file.size for file in files) > SMALL:
+            self.forget()
+            return records(self._spark, files)
+        if self._kept is None or self._kept[0] != files:
+            self.forget()
+            rows = records(self._spark, files).drop("line", "text", "problem")
+            self._kept = files, rows.persist()
+        return self._kept[1]
+
+    def keeps(self) -> bool:
+        """Whether asking again reads no file."""
+        return self._kept is not None
+
+    def forget(self) -> None:
+        """Free what is kept."""
+        if self._kept is not None:
+            self._kept[1].unpersist()
+            self._kept = None
 
 
 def before(rows: DataFrame, moment: datetime) -> DataFrame:
