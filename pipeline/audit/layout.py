@@ -25,6 +25,10 @@ PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
 path may hold another, and below its day's folder no file that is read has one."""
 DAY: Final = "substring_index(substring_index(file, '/dt=', -1), '/', 1)"
 """The same day, as SQL that costs less than a pattern."""
+STREAM: Final = (
+    "substring_index(substring_index(substring_index(file, '/dt=', -2), '/dt=', 1), '/', -1)"
+)
+"""The same stream, likewise."""
 _PLACE_BELOW: Final = re.compile(r"([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/(?!(?:.*/)?dt=)", re.DOTALL)
 _MANIFEST: Final = re.compile(r"/AWSDynamoDB/.*manifest-(summary|files)\.(json|md5|checksum)$")
 _CHECKSUM: Final = re.compile(r"^(.*?)\.([^/]*)\.crc$", re.DOTALL)
@@ -43,7 +47,8 @@ _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 MOST_BYTES: Final = 2**31 - 1
 """Of a file that is read byte by byte, and so held in memory."""
-_SMALL = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
+SMALL: Final = 32 * 2**20
+"""Bytes of an audit that is over before a JVM has warmed up; 10,000 messages are about 3 MB."""
 
 
 class Kind(StrEnum):
@@ -242,7 +247,7 @@ def _is_result(below: str, results: tuple[str, ...]) -> bool:
 
 def is_small(root: str) -> bool:
     """Whether `root` is a folder here with so little in it that starting is most of the work."""
-    return not is_uri(root) and sum(one.size for one in _local(root)) < _SMALL
+    return not is_uri(root) and sum(one.size for one in _local(root)) < SMALL
 
 
 def is_uri(place: str) -> bool:
@@ -467,10 +472,16 @@ def readable(path: str) -> str:
 def file_path() -> Column:
     """Of each row, its file as it is listed; Spark itself tells it percent-encoded.
 
-    What decodes here takes a plus sign for a blank, which it is in no path.
+    What decodes here takes a plus sign for a blank, which it is in no path. Most paths have nothing
+    to decode, and to look is a tenth of the work.
     """
-    encoded = F.replace("_metadata.file_path", F.lit("+"), F.lit("%2B"))
-    return F.url_decode(encoded).alias("file")
+    return F.expr(
+        f"CASE WHEN contains({_PATH}, '%') THEN url_decode(replace({_PATH}, '+', '%2B')) "
+        f"ELSE {_PATH} END AS file"
+    )
+
+
+_PATH: Final = "_metadata.file_path"
 
 
 def as_argument(path: str) -> str:
