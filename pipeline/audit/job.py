@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import IntEnum
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -35,7 +36,6 @@ from pipeline.audit.layout import (
     Listing,
     as_argument,
     first_line,
-    is_small,
     is_uri,
     java_says_all_names,
     list_records,
@@ -73,6 +73,7 @@ VERSION = 1
 GRACE = timedelta(minutes=15)
 INTERNAL: Final = ("touched", "quarantined", "seen_at", "unresolved", "unrepeatable")
 """Columns of the judgement that `messages/` does not hold."""
+_LITTLE: Final = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
 _LONGEST: Final = timedelta(days=36_500)
 _MOST_TOLD: Final = 200
 _MOST_PASSES: Final = 8
@@ -268,6 +269,19 @@ def _require_names(spark: SparkSession, request: Request) -> None:
                 f"Java was started in a locale that may lack a character of {name}: "
                 "set LC_ALL=C.UTF-8."
             )
+
+
+def is_brief(request: Request) -> bool:
+    """Whether there is so little to read, and here, that starting is most of the work."""
+    if is_uri(request.records) or is_uri(request.out):
+        return False
+    here = cast("SparkSession", None)  # nobody is asked for files here
+    try:
+        listing = _within_reach(request, list_records(here, request.records, request.out))
+    except CannotAudit:
+        return True
+    kept = KeptState(here, _absolute(request.out), request.from_raw)
+    return kept.bytes_to_read(listing, pyspark.__version__) < _LITTLE
 
 
 def message_rows(
@@ -606,7 +620,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             effects_by=arguments.effects_by,
             from_raw=arguments.from_raw,
         )
-        spark = spark_session("actonce-audit", brief=is_small(request.records))
+        spark = spark_session("actonce-audit", brief=is_brief(request))
         result = audit(spark, request, lambda said: _err(f"audit: {said}"))
     except CannotAudit as error:
         _err(f"audit: {error}")

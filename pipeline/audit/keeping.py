@@ -99,6 +99,21 @@ class KeptState:
             listing = self._read(listing, days, now_version)
         return listing
 
+    def bytes_to_read(self, listing: Listing, of_spark: str) -> int:
+        """How much `bring_up_to_date` would read of a listing here; without a session.
+
+        Args:
+            listing: the files of records.
+            of_spark: its version.
+        """
+        there = {one.below: one for one in files_below(self.spark, self._folder)}
+        manifests, now_version = self._manifests(there), version(of_spark)
+        return sum(
+            sum(file.size for file in of_day)
+            for day, of_day in _by_day(listing.files).items()
+            if self.from_raw or misfit(manifests.get(day), of_day, there, now_version)
+        )
+
     def rows(self, days: Iterable[date]) -> DataFrame:
         """The rows of days, as `kept_rows.COLUMNS` has them."""
         files = (file for day in sorted(days) for file in self.days[day].files)

@@ -47,8 +47,6 @@ _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 MOST_BYTES: Final = 2**31 - 1
 """Of a file that is read byte by byte, and so held in memory."""
-SMALL: Final = 32 * 2**20
-"""Bytes of an audit that is over before a JVM has warmed up; 10,000 messages are about 3 MB."""
 
 
 class Kind(StrEnum):
@@ -243,11 +241,6 @@ def _is_result(below: str, results: tuple[str, ...]) -> bool:
     return any(
         below.startswith(folder) and RESULTS.match(below[len(folder) :]) for folder in results
     )
-
-
-def is_small(root: str) -> bool:
-    """Whether `root` is a folder here with so little in it that starting is most of the work."""
-    return not is_uri(root) and sum(one.size for one in _local(root)) < SMALL
 
 
 def is_uri(place: str) -> bool:

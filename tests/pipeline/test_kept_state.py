@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit import keeping, kept_rows
-from pipeline.audit.job import audit, requested
+from pipeline.audit.job import audit, is_brief, requested
 from pipeline.audit.keeping import KeptState
 from pipeline.audit.kept import Counted, KeptDay, Source, misfit, version
 from pipeline.audit.layout import File, Found, Kind, list_records
@@ -98,6 +98,17 @@ def test_so_many_messages_are_looked_for_as_memory_allows() -> None:
     assert not may_be_looked_for(4_000_001, "1g")
     assert may_be_looked_for(4_000_001, "6144m")
     assert not may_be_looked_for(4_000_001, "nonsense")
+
+
+def test_where_little_is_to_be_read_starting_is_most_of_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = records(tmp_path)
+    assert is_brief(requested(str(root)))
+    assert is_brief(requested(str(tmp_path / "nowhere")))  # which is told later
+    assert not is_brief(requested("s3://records/", out=str(tmp_path)))
+    monkeypatch.setattr("pipeline.audit.job._LITTLE", 100)
+    assert not is_brief(requested(str(root)))
 
 
 # --------------------------------------------------------------------------- what is believed
@@ -239,7 +250,13 @@ def test_from_raw_believes_nothing_and_leaves_what_it_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     root = settled(records(tmp_path))
+    listing = list_records(spark, str(root))
+    size = sum(file.size for file in listing.files)
+    of_spark = spark.version
+    assert KeptState(spark, f"{root}-out").bytes_to_read(listing, of_spark) == size
     judged(spark, root)
+    assert KeptState(spark, f"{root}-out").bytes_to_read(listing, of_spark) == 0
+    assert KeptState(spark, f"{root}-out", True).bytes_to_read(listing, of_spark) == size
     before = manifest_of(root).read_text()
     summary = judged(spark, root, from_raw=True)
     assert (summary["read"]["from_raw"], summary["read"]["days_read"]) == (True, 2)
