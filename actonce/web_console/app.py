@@ -128,7 +128,7 @@ def _failed(desk: Desk, request: Request, sentence: str, status: int) -> Respons
     if "hx-request" in request.headers:
         return problem(desk, sentence, status)
     query = f"?{request.url.query}" if request.url.query else ""
-    back = f"{request.url.path}{query}"
+    back = "/" + request.url.path.lstrip("/\\") + query  # //other.example is another host
     return page(desk, "lost.html.j2", code=status, sentence=sentence, back=back)
 
 

@@ -142,6 +142,11 @@ def test_nothing_but_what_is_shipped_is_served(client: Client, path: str) -> Non
     assert client.get(path).status == 404
 
 
+def test_no_link_of_a_page_that_is_not_there_leads_to_another_host(client: Client) -> None:
+    for path in ("//evil.example/", "/\\evil.example", "///evil.example/x"):
+        assert not re.search(r'href="[/\\]{2}', client.get(path).text), path
+
+
 def test_no_template_has_script_or_style_of_its_own() -> None:
     for name, text in templates():
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:", text), name
