@@ -53,11 +53,11 @@ def measure(messages: int, runs: int) -> tuple[list[Took], dict[str, Any]]:
         environment = {n: v for n, v in os.environ.items() if not n.startswith("AWS_")}
         environment["ACTONCE_DIR"] = folder
         demo = ["demo", "--messages", str(messages), "--no-audit", "--json"]
-        with Path(folder, "demo.json").open("w") as told:
+        with Path(folder, "told.json").open("w") as told:
             subprocess.run([*_ACTONCE, *demo], env=environment, check=True, stdout=told)
         try:
             with _console(environment) as get:
-                return _looks(get, runs), json.loads(Path(folder, "demo.json").read_text())
+                return _looks(get, runs), json.loads(Path(folder, "told.json").read_text())
         finally:
             subprocess.run(
                 [*_ACTONCE, "down"], env=environment, check=False, stdout=subprocess.DEVNULL

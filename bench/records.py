@@ -243,7 +243,7 @@ def write_parquet(records: Records, root: Path, name: str = "records") -> None:
         pq.write_table(table, folder / f"{name}.parquet")
 
 
-def write_jsonl(records: Records, root: Path) -> None:
+def write_jsonl(records: Records, root: Path, name: str = "records") -> None:
     """One gzip file of lines per stream and day, as the parts write them."""
     for folder, table in _by_day(records, root):
         line = _LINES.get(folder.parent.name, _plain_line(folder.parent.name))
@@ -254,7 +254,7 @@ def write_jsonl(records: Records, root: Path) -> None:
         for time, row in zip(times, rows, strict=True):
             text.write(json.dumps(line(time, dict(zip(names, row, strict=True)))) + "\n")
         packed = gzip.compress(text.getvalue().encode("utf-8"), 1, mtime=0)
-        (folder / "records.jsonl.gz").write_bytes(packed)
+        (folder / f"{name}.jsonl.gz").write_bytes(packed)
 
 
 def _plain_line(stream: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:

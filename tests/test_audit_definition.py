@@ -16,6 +16,7 @@ from tests import asl, audit_machine
 
 DAY = {"day": "2026-11-20"}
 EXECUTION = {"Execution": {"Name": "audit-2026-11-20"}}
+SATURDAY = 5
 WHOLE_DAYS = st.dates(date(2020, 1, 2), date(2080, 12, 30))
 
 
@@ -158,7 +159,22 @@ def test_the_day_is_judged_as_of_its_end_and_the_day_before_it_once_more(day: da
         *("--as-of", f"{day + timedelta(days=1)}T00:00:00Z"),
         *("--reach", "100"),
         *("--out", "s3://audit/audit"),
+        *(["--from-raw"] if day.weekday() == SATURDAY else []),
     ]
+
+
+@pytest.mark.parametrize("days", range(7))
+def test_the_night_of_each_sunday_believes_nothing_that_was_kept(
+    states: dict[str, Any], days: int
+) -> None:
+    day = date(2026, 11, 16) + timedelta(days=days)  # a Monday
+    arguments = {"day": day.isoformat()}
+
+    submit = asl.evaluate(states["RunAudit"]["Arguments"], input=arguments, context=EXECUTION)
+
+    words = submit["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
+    asked = vars(audit._parser().parse_args(words))
+    assert asked["from_raw"] is ((day + timedelta(days=1)).strftime("%A") == "Sunday")
 
 
 def test_the_job_is_asked_for_something_that_it_can_be_asked_for(states: dict[str, Any]) -> None:

@@ -68,6 +68,13 @@ def audit(
             "effects; the sentence says so."
         ),
     ] = EffectsBy.EFFECTS,
+    from_raw: Annotated[
+        bool,
+        typer.Option(
+            "--from-raw",
+            help="Read all records again, and judge all messages, whatever was kept of them.",
+        ),
+    ] = False,
     list_: Annotated[
         str | None,
         typer.Option(
@@ -82,7 +89,9 @@ def audit(
     """Say of each message whether it was acted on once, again, or lost.
 
     Writes DIR/messages (Parquet, a row per message), DIR/days, DIR/summary.json and
-    DIR/report.html. Needs Java 17 or 21, or a Spark Connect server in SPARK_REMOTE.
+    DIR/report.html, and DIR/kept: what each day's files said, so that the next audit reads only
+    files that are new or have changed. Needs Java 17 or 21, or a Spark Connect server in
+    SPARK_REMOTE.
     actonce audit package makes a package of it for EMR Serverless.
 
     Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms; 2, wrong
@@ -96,6 +105,8 @@ def audit(
         actonce audit records/ --day 2026-01-31 --out results/
 
         actonce audit records/ --effects-by executions
+
+        actonce audit records/ --from-raw
 
         actonce audit records/ --list awaiting
     """
@@ -120,11 +131,12 @@ def audit(
             grace=grace,
             reach=reach,
             effects_by=effects_by.value,
+            from_raw=from_raw,
         )
         layout.check_is_there(request.records)  # what Spark would say some seconds later
         console.say("Starting Spark …")
         with session.ended_together():
-            spark = session.spark_session("actonce-audit", brief=job.is_small(request.records))
+            spark = session.spark_session("actonce-audit", brief=job.is_brief(request))
             summary: dict[str, Any] = job.audit(spark, request, console.say)
             page = put_page(spark, summary, request.out)
             spark.stop()

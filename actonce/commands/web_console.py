@@ -1,7 +1,7 @@
 """`actonce console`: the page of what waits, what happened, and deciding."""
 
 import shlex
-import webbrowser
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +23,7 @@ from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.target import find_stack_and_place
 from actonce.web_console.app import app
 from actonce.web_console.desk import Place, desk
-from actonce.web_console.server import serve
+from actonce.web_console.server import open_in_browser, serve
 from actonce.web_console.templating import renderer
 from actonce.whereabouts import Chosen
 
@@ -87,9 +87,11 @@ def console(
         terminal.out.print(f"The console is at {address}")
         terminal.say("Keep the address to yourself: its token lets in. Ctrl-C ends it.")
         if not no_browser:
-            webbrowser.open(address)
+            open_in_browser(address, folder)
 
-    serve(lambda token, number: app(made, token, number), port, ready)
+    with tempfile.TemporaryDirectory(prefix="actonce-console-") as private:
+        folder = Path(private)
+        serve(lambda token, number: app(made, token, number), port, ready)
 
 
 def _options(at: Chosen) -> str:

@@ -6,7 +6,8 @@ a loopback port. So:
 * **Host** must be this server's own address: a name of somebody else's that resolves to 127.0.0.1
   (DNS rebinding) is refused before anything else is looked at.
 * **The token** comes once, in the address that is opened, and becomes a cookie that no script can
-  read and no other site sends; the address is then left, so it stays in no history that is shared.
+  read, and that comes with no other site's forms; the address is then left. A link that a colleague
+  sent may be followed: what is only looked at changes nothing (`SameSite=Lax`).
 * **Origin** of whatever is not GET or HEAD must be this server's own, and `Sec-Fetch-Site`, where a
   browser tells it, same-origin.
 
@@ -117,7 +118,7 @@ class Access:
         # Of the path only what cannot name another host: //other.example would.
         path = "/" + scope["path"].lstrip("/\\") if scope["path"].isascii() else "/"
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="lax", path="/")
         return answer
 
     def _is_known(self, cookies: Sequence[str]) -> bool:

@@ -35,6 +35,8 @@ from actonce.web_console.views import (
 from actonce.web_console.watching import told
 
 _STATIC = Path(__file__).parent / "static"
+_LAST_SECONDS = 10.0
+"""For what was begun to come to its end, when the console is ended."""
 
 View = Callable[[Desk, Request], Response] | Callable[[Desk, Request], Awaitable[Response]]
 
@@ -88,6 +90,7 @@ def app(desk: Desk, token: str, port: int) -> ASGIApp:
         desk.unstarted.look()
         yield
         desk.works.stop_all()
+        await run_in_threadpool(desk.works.rest, _LAST_SECONDS)
 
     return Access(
         Starlette(
@@ -124,7 +127,9 @@ async def _answer(desk: Desk, view: Any, request: Request) -> Response:
 def _failed(desk: Desk, request: Request, sentence: str, status: int) -> Response:
     if "hx-request" in request.headers:
         return problem(desk, sentence, status)
-    return page(desk, "lost.html.j2", code=status, sentence=sentence, back=str(request.url.path))
+    query = f"?{request.url.query}" if request.url.query else ""
+    back = "/" + request.url.path.lstrip("/\\") + query  # //other.example is another host
+    return page(desk, "lost.html.j2", code=status, sentence=sentence, back=back)
 
 
 async def _no_such(desk: Desk, request: Request, error: Exception) -> Response:

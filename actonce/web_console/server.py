@@ -3,7 +3,9 @@
 import secrets
 import socket
 import threading
+import webbrowser
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import uvicorn
@@ -64,6 +66,25 @@ def serve(
         address = f"http://{LOOPBACK}:{number}/?{TOKEN}={token}"
         threading.Thread(target=_tell, args=(server, ready, address), daemon=True).start()
         server.run(sockets=[listener])
+
+
+def open_in_browser(address: str, folder: Path) -> None:
+    """Open the address in the person's browser.
+
+    By a file that only they can read: a command's arguments can be read by everybody on the
+    machine, and with them the token.
+
+    Args:
+        address: with its token, which has nothing in it that HTML would take for its own.
+        folder: that only they can read; the file stays there.
+    """
+    file = folder / "console.html"
+    file.write_text(
+        f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">'
+        f'<a href="{address}">The console</a>'
+    )
+    file.chmod(0o600)
+    webbrowser.open(file.as_uri())
 
 
 def _tell(server: uvicorn.Server, ready: Callable[[str], None], address: str) -> None:

@@ -19,6 +19,9 @@ E = TypeVar("E")
 KEPT: Final = 8
 """Snapshots that are kept for who is looking at one of them: what he decides on is what he saw."""
 
+MOST_ENTRIES: Final = 40_000
+"""Of all snapshots that are kept together; two are kept however long they are."""
+
 SMALL: Final = 500
 """Messages; a queue of more is not read again unless somebody asks."""
 
@@ -147,12 +150,19 @@ class Reader(Generic[E]):
                     )
                     self._kept[self._next] = snapshot
                     self._next += 1
-                    while len(self._kept) > KEPT:
-                        self._kept.popitem(last=False)
+                    self._forget()
                 if not self._again:
                     self._thread = None
                     return
                 self._again, self._so_far = False, 0
+
+    def _forget(self) -> None:
+        """Forget the oldest snapshots, as far as there are too many."""
+        while len(self._kept) > KEPT or (
+            len(self._kept) > 2
+            and sum(len(one.entries) for one in self._kept.values()) > MOST_ENTRIES
+        ):
+            self._kept.popitem(last=False)
 
     def _tell(self, number: int) -> None:
         with self._lock:

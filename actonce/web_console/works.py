@@ -7,6 +7,7 @@ other, so the second waits.
 
 import queue
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -133,6 +134,7 @@ class Works:
         self._lock = threading.Lock()
         self._works: OrderedDict[int, Work] = OrderedDict()
         self._words: dict[str, int] = {}
+        self._ended = threading.Condition()
         self._next = 1
         self._todo: queue.SimpleQueue[Work] = queue.SimpleQueue()
         threading.Thread(target=self._go_on, name="works", daemon=True).start()
@@ -181,6 +183,15 @@ class Works:
             if not work.is_over:
                 self.stop(work)
 
+    def rest(self, seconds: float) -> None:
+        """Wait until all are over, for so long at most."""
+        deadline = time.monotonic() + seconds
+        with self._ended:
+            while not all(work.is_over for work in self.all()):
+                left = deadline - time.monotonic()
+                if left <= 0 or not self._ended.wait(left):
+                    return
+
     def _go_on(self) -> None:
         while True:
             work = self._todo.get()
@@ -195,4 +206,6 @@ class Works:
             with work.lock:
                 work.state = State.ENDED
                 work.finished = datetime.now(UTC)
+            with self._ended:
+                self._ended.notify_all()
             self._after()

@@ -1,6 +1,6 @@
 """One engine in this process, timed: a line of JSON.
 
-    python -m bench.audit_engines.run ENGINE ROOT OUT [--runs N]
+    python -m bench.audit_engines.run ENGINE ROOT OUT [--runs N] [--form parquet|jsonl]
 
 CPU seconds are user and system time of this process and all below it, Spark's JVM included; peak
 memory is the sum of what each of them had at most. Both are read from /proc, so this is for Linux.
@@ -21,7 +21,7 @@ import typer
 from bench.audit_engines.duckdb_engine import duckdb
 from bench.audit_engines.polars_engine import polars
 from bench.audit_engines.spark_engines import audit, naive, plain_read, sail
-from bench.audit_engines.task import Engine, Task
+from bench.audit_engines.task import Engine, Form, Task
 
 ENGINES: dict[str, Engine] = {
     "plain_read": plain_read,
@@ -71,10 +71,16 @@ def _peak_kb(process: int) -> int:
     return 0
 
 
-def main(engine: str, root: Path, out: Path, runs: Annotated[int, typer.Option(min=1)] = 1) -> None:
+def main(
+    engine: str,
+    root: Path,
+    out: Path,
+    runs: Annotated[int, typer.Option(min=1)] = 1,
+    form: Form = "parquet",
+) -> None:
     """Run the engine so often, and leave the last answer in OUT."""
     began = time.monotonic()
-    task = Task(root, os.cpu_count() or 1)
+    task = Task(root, os.cpu_count() or 1, form)
     measured = []
     with ENGINES[engine](task) as judge:
         ready = {"wall": time.monotonic() - began, "cpu": cpu_seconds()}

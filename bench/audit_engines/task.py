@@ -5,7 +5,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Final, Literal
 
+Form = Literal["parquet", "jsonl"]
+ENDINGS: Final[dict[Form, str]] = {"parquet": ".parquet", "jsonl": ".jsonl.gz"}
 STREAMS = ("sent", "deliveries", "executions", "effects", "dead_letters")
 
 
@@ -14,16 +17,18 @@ class Task:
     """The records to judge.
 
     Attributes:
-        root: of the streams, Parquet as `bench.records` writes it.
+        root: of the streams, as `bench.records` writes them.
         cores: how many to use.
+        form: of the files.
     """
 
     root: Path
     cores: int
+    form: Form = "parquet"
 
     def files(self, stream: str) -> list[str]:
         """The files of a stream."""
-        return sorted(str(file) for file in self.root.glob(f"{stream}/*/*.parquet"))
+        return sorted(str(file) for file in self.root.glob(f"{stream}/*/*{ENDINGS[self.form]}"))
 
     @property
     def newest_ms(self) -> int:
@@ -32,6 +37,16 @@ class Task:
         day = date.fromisoformat(last) + timedelta(days=1)
         return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
 
+
+_HEADER: Final = ("stream", "version", "at", "message_id")
+LINES: Final = {
+    "sent": (*_HEADER, "sqs_message_id"),
+    "deliveries": (*_HEADER, "sqs_message_id", "end", "reason", "fingerprint"),
+    "executions": (*_HEADER, "status", "outcome", "error"),
+    "dead_letters": (*_HEADER, "event", "decision", "reason"),
+}
+"""The fields of the lines, all texts; effects are items of a DynamoDB export."""
+ITEM: Final = ("message_id", "appointment_id", "booked_at")
 
 Run = Callable[[Path], None]
 """Judges once: writes a row per message id, as Parquet, into a folder that does not exist yet."""

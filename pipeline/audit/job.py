@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import IntEnum
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, cast
 
+import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -30,27 +31,27 @@ from pyspark.sql.types import ArrayType
 from pipeline.audit import summary
 from pipeline.audit.asking import asked_for
 from pipeline.audit.gaps import gap_columns, gaps
+from pipeline.audit.keeping import KeptState
 from pipeline.audit.layout import (
-    File,
     Listing,
     as_argument,
     first_line,
-    is_small,
     is_uri,
     java_says_all_names,
     list_records,
     readable,
     without_names_java_lacks,
 )
-from pipeline.audit.progress import told_how_far
-from pipeline.audit.quarantine import (
-    NOTHING_UNREAD,
-    Quarantine,
-    files_with_bad_lines,
-    is_to_be_taken_apart,
-    quarantine,
+from pipeline.audit.needed import (
+    may_be_looked_for,
+    rows_of,
+    rows_of_any_name,
+    touched_hashes,
+    with_other_names,
 )
-from pipeline.audit.reading import before, narrow, records, with_known_ids, without_broken
+from pipeline.audit.progress import told_how_far
+from pipeline.audit.quarantine import NOTHING_UNREAD, Quarantine, quarantine
+from pipeline.audit.reading import before, narrow, with_known_ids
 from pipeline.audit.results import (
     days_held,
     empty_days,
@@ -62,7 +63,7 @@ from pipeline.audit.results import (
 from pipeline.audit.sql import columns
 from pipeline.audit.streams import STREAMS, EffectsBy
 from pipeline.audit.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.verdicts import Coverage, judged, per_message
+from pipeline.audit.verdicts import UNRESOLVED, Coverage, judged, per_message
 from pipeline.errors import CannotAudit
 from pipeline.session import configured, spark_session
 from pipeline.visible import give_up_output, guard_standard_streams, json_text
@@ -72,6 +73,7 @@ VERSION = 1
 GRACE = timedelta(minutes=15)
 INTERNAL: Final = ("touched", "quarantined", "seen_at", "unresolved", "unrepeatable")
 """Columns of the judgement that `messages/` does not hold."""
+_LITTLE: Final = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
 _LONGEST: Final = timedelta(days=36_500)
 _MOST_TOLD: Final = 200
 _MOST_PASSES: Final = 8
@@ -101,6 +103,8 @@ class Request:
         grace: how long a message without an end is in flight, not lost.
         reach: how many days before `since` records are read from; None: all.
         effects_by: who tells the effects.
+        from_raw: all records are read and all messages judged, whatever was kept of an earlier
+            audit.
     """
 
     records: str
@@ -111,6 +115,7 @@ class Request:
     grace: timedelta = GRACE
     reach: int | None = None
     effects_by: EffectsBy = EffectsBy.EFFECTS
+    from_raw: bool = False
 
 
 def requested(  # noqa: C901 - one check after the other
@@ -124,6 +129,7 @@ def requested(  # noqa: C901 - one check after the other
     grace: float = GRACE.total_seconds(),
     reach: int | None = None,
     effects_by: str = EffectsBy.EFFECTS,
+    from_raw: bool = False,
 ) -> Request:
     """What a command line asks for; `grace` in seconds.
 
@@ -165,6 +171,7 @@ def requested(  # noqa: C901 - one check after the other
         timedelta(seconds=grace),
         reach,
         _effects_by(effects_by),
+        from_raw,
     )
 
 
@@ -200,12 +207,14 @@ def audit(
     try:
         configured(spark)
         _require_names(spark, request)
-        listing = _listing(spark, request)
+        everything = _listing(spark, request)
+        listing = _within_reach(request, everything)
         _span(request, listing)
         refuse_others(spark, request.out)
         _begin(spark, request)
         with told_how_far(spark, listing, say):
-            return _Audit(spark, request, listing).summary()
+            kept = KeptState(spark, request.out, request.from_raw, say)
+            return _Audit(spark, request, listing, everything.days(), kept).summary()
     except (PySparkException, Py4JError) as error:
         raise CannotAudit(f"The audit did not come to its end: {first_line(error)}") from error
     except OSError as error:
@@ -231,8 +240,10 @@ def _begin(spark: SparkSession, request: Request) -> None:
 
 
 def _listing(spark: SparkSession, request: Request) -> Listing:
-    listing = list_records(spark, request.records, request.out)
-    listing = without_names_java_lacks(spark, listing)
+    return without_names_java_lacks(spark, list_records(spark, request.records, request.out))
+
+
+def _within_reach(request: Request, listing: Listing) -> Listing:
     if request.since is None or request.reach is None:
         return listing
     oldest = request.since - timedelta(days=min(request.reach, (request.since - _FIRST).days))
@@ -258,6 +269,19 @@ def _require_names(spark: SparkSession, request: Request) -> None:
                 f"Java was started in a locale that may lack a character of {name}: "
                 "set LC_ALL=C.UTF-8."
             )
+
+
+def is_brief(request: Request) -> bool:
+    """Whether there is so little to read, and here, that starting is most of the work."""
+    if is_uri(request.records) or is_uri(request.out):
+        return False
+    here = cast("SparkSession", None)  # nobody is asked for files here
+    try:
+        listing = _within_reach(request, list_records(here, request.records, request.out))
+    except CannotAudit:
+        return True
+    kept = KeptState(here, _absolute(request.out), request.from_raw)
+    return kept.bytes_to_read(listing, pyspark.__version__) < _LITTLE
 
 
 def message_rows(
@@ -295,43 +319,105 @@ def message_rows(
 class _Audit:
     """One audit: what it has found out of its records so far.
 
-    A pass judges everything as if all were well, and finds whether it was. If not, what it found
-    goes into the next: which files are to be read byte by byte, on which days something could not
-    be read, that ids have to be looked up, how new the newest record is.
+    First each day's records are read that are not kept already. A pass judges what is kept of them,
+    and may find that a nameless record is newer than all that was known; then another one follows.
     """
 
     spark: SparkSession
     request: Request
     listing: Listing
+    every_day: frozenset[date]
+    kept: KeptState
     bad: Quarantine = NOTHING_UNREAD
-    looked: bool = False
     known_ids: bool = False
     newest: int | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Pass after pass, then the results and their summary."""
+        """Read, then pass after pass, then the results and their summary."""
         for _ in range(_MOST_PASSES):
+            self._read()
             try:
+                self._prepare()
                 messages, told = self._pass()
                 if not self._has_learned(told):
                     return self._results(messages, told)
-            except (PySparkException, Py4JJavaError) as error:
-                # A column that breaks a reader is first read where it is asked for.
-                self.listing = without_broken(self.spark, self.listing, error)
-                self.looked = False
-                _span(self.request, self.listing)
+            except (PySparkException, Py4JJavaError):
+                if not self.kept.forget_broken():
+                    raise
         raise CannotAudit("What is below the records' root changes while it is read: try again.")
 
+    def _read(self) -> None:
+        self.listing = self.kept.bring_up_to_date(self.listing, self.every_day)
+        _span(self.request, self.listing)  # nothing may be left that can be read
+
+    def _prepare(self) -> None:
+        """What has to be known before anything is judged."""
+        since, kept = self.request.since, self.kept.days
+        torn = [day for day in kept if kept[day].counted.quarantined]
+        torn = [day for day in torn if since is None or day >= since]
+        bad = self.kept.rows(torn).where("problem IS NOT NULL") if torn else None
+        self.bad = quarantine(
+            self.spark, self.listing, bad, since, f"{self.request.out}/quarantine"
+        )
+        seen = [one.counted.seen_at for one in kept.values() if one.counted.seen_at is not None]
+        self.newest = max([*seen, *([] if self.newest is None else [self.newest])], default=None)
+        self.known_ids = self._is_an_id_unresolved()
+
+    def _is_an_id_unresolved(self) -> bool:
+        if not any(one.counted.unknown_ids for one in self.kept.days.values()):
+            return False
+        rows = self._as_of(self.kept.rows(self.kept.days)).where("unknown_id IS NOT NULL")
+        numbers = per_message(narrow(rows, None, None), None)
+        return bool(numbers.where(UNRESOLVED).limit(1).count())
+
+    def _as_of(self, rows: DataFrame) -> DataFrame:
+        return rows if self.request.as_of is None else before(rows, self.request.as_of)
+
     def _rows(self) -> DataFrame:
-        rows = records(self.spark, self.listing.files)
-        if self.request.as_of is not None:
-            rows = before(rows, self.request.as_of)
-        return with_known_ids(rows) if self.known_ids else rows
+        """The rows of the messages that are judged, and of those that these days touch."""
+        everything, span = self.kept.rows(self.kept.days), self._span_ms()
+        since, until = _span(self.request, self.listing)
+        inside, near = [], []
+        for day, one in self.kept.days.items():
+            if since <= day <= until:
+                inside.append(day)
+            elif span and one.counted.reaches(*span):
+                near.append(day)
+        messages = sum(self.kept.days[day].counted.ids for day in (*inside, *near))
+        heap = self.spark.conf.get("spark.driver.memory", "1g") or "1g"
+        if span is None or self.request.from_raw or not may_be_looked_for(messages, heap):
+            rows = self._as_of(everything)
+            return with_known_ids(rows) if self.known_ids else rows
+        touched = touched_hashes(self.kept.rows(inside), self.kept.rows(near), span)
+        if self.known_ids:
+            hashes = with_other_names(touched, everything)
+            return with_known_ids(self._as_of(rows_of_any_name(hashes, everything)))
+        outside = self.kept.rows(self.kept.days.keys() - set(inside))
+        return self._as_of(self.kept.rows(inside).union(rows_of(touched, outside)))
+
+    def _rows_of_judged(self) -> DataFrame:
+        """The rows of the messages that are judged, among others.
+
+        Such a message began in the span, so none of its records is of before.
+        """
+        span = self._span_ms()
+        if self.known_ids or span is None:
+            return self._rows()
+        days = [d for d, one in self.kept.days.items() if one.counted.reaches(span[0], None)]
+        return self._as_of(self.kept.rows(days))
+
+    def _span_ms(self) -> tuple[int, int] | None:
+        """From and until (ms, exclusive), if not everything is judged."""
+        if self.request.since is None:
+            return None
+        since, until = _span(self.request, self.listing)
+        return _midnight(since), _midnight(until + timedelta(days=1))
 
     def _pass(self) -> tuple[DataFrame, dict[str, Any]]:
         """Judge, write the messages, and tell what was seen on the way."""
-        rows = self._rows()
-        judgement = message_rows(rows, self.request, self.listing, self.bad.days, self.newest)
+        judgement = message_rows(
+            self._rows(), self.request, self.listing, self.bad.days, self.newest
+        )
         since, until = _span(self.request, self.listing)
         in_range = self._in_range()
         seen = Observation()
@@ -340,9 +426,7 @@ class _Audit:
         observed = judgement.observe(
             seen,
             F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
-            F.coalesce(F.sum("quarantined"), F.lit(0)).alias("quarantined"),
             F.max("seen_at").alias("newest"),
-            F.count_if("unresolved").alias("unresolved"),
             F.count_if(F.expr("unrepeatable") & in_range).alias("unrepeatable"),
             _days_where(~unattributed & in_range).alias("days"),
             _days_where(late).alias("late_days"),
@@ -368,36 +452,12 @@ class _Audit:
 
     def _has_learned(self, told: dict[str, Any]) -> bool:
         """Whether there is something that this pass did not know."""
-        learned = False
-        if not self.looked:
-            self.looked = True
-            learned = self._looked_for_bad_lines(told["quarantined"])
-        if told["unresolved"] and not self.known_ids:
-            learned = self.known_ids = True
         newest = told["newest"]
         known = _as_of(self.request, self.listing, self.newest)
-        if newest is not None and _as_of(self.request, self.listing, newest) > known:
-            self.newest = newest
-            learned = True
-        return learned
-
-    def _looked_for_bad_lines(self, lines: int) -> bool:
-        """Whether a line or a file could not be read, so that all has to be judged with that."""
-        since = self.request.since
-        files = tuple(f for f in self.listing.files if since is None or f.day >= since)
-        asked: tuple[File, ...] = ()
-        if lines:
-            named = files_with_bad_lines(self.spark, files)
-            careful = frozenset(
-                readable(file.path)
-                for file in files
-                if readable(file.path) in named and is_to_be_taken_apart(file)
-            )
-            self.listing = self.listing.carefully(careful)
-            asked = tuple(f for f in self.listing.files if readable(f.path) in named)
-        folder = f"{self.request.out}/quarantine"
-        self.bad = quarantine(self.spark, self.listing, asked, since, folder)
-        return bool(lines or self.bad.days)
+        if newest is None or _as_of(self.request, self.listing, newest) <= known:
+            return False
+        self.newest = newest
+        return True
 
     def _results(self, messages: DataFrame, told: dict[str, Any]) -> dict[str, Any]:
         """Write everything else."""
@@ -455,12 +515,12 @@ class _Audit:
             "asked_for": asked_for(
                 messages,
                 sum(row["dead_letter_records"] for row in day_rows),
-                lambda: self._records_of("dead_letters"),
+                self._rows_of_judged,
             ),
-            "gaps": gaps(messages, row, lambda: self._records_of("deliveries")),
+            "gaps": gaps(messages, row, self._rows_of_judged),
             "latency": summary.latency(row),
             "listed": summary.listed(messages, verdicts),
-            "alarms": summary.alarms(messages, self._rows()) if alarms_total else [],
+            "alarms": summary.alarms(messages, self._rows_of_judged()) if alarms_total else [],
             "alarms_total": alarms_total,
             "quarantine": {
                 "lines": bad.lines,
@@ -471,16 +531,10 @@ class _Audit:
             "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
             "late_alarms": late_alarms,
             "on_trust": trusted,
+            "read": self.kept.told(),
         }
         write_json(spark, f"{request.out}/summary.json", result)
         return result
-
-    def _records_of(self, stream: str) -> DataFrame:
-        if self.known_ids:
-            return self._rows()
-        files = tuple(file for file in self.listing.files if file.stream == stream)
-        rows = records(self.spark, files, located=self.request.as_of is not None)
-        return rows if self.request.as_of is None else before(rows, self.request.as_of)
 
 
 def _now() -> str:
@@ -564,8 +618,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             grace=arguments.grace,
             reach=arguments.reach,
             effects_by=arguments.effects_by,
+            from_raw=arguments.from_raw,
         )
-        spark = spark_session("actonce-audit", brief=is_small(request.records))
+        spark = spark_session("actonce-audit", brief=is_brief(request))
         result = audit(spark, request, lambda said: _err(f"audit: {said}"))
     except CannotAudit as error:
         _err(f"audit: {error}")
@@ -615,6 +670,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--effects-by", choices=list(EffectsBy), default=EffectsBy.EFFECTS.value,
         help="who tells the effects; executions: their word, where no stream has them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--from-raw", action="store_true",
+        help="read all records, believing nothing that an earlier audit has kept of them",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the summary")
     return parser

@@ -5,7 +5,7 @@ Whatever lies below the root is listed here once: to be read, or with the reason
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
@@ -25,6 +25,10 @@ PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
 path may hold another, and below its day's folder no file that is read has one."""
 DAY: Final = "substring_index(substring_index(file, '/dt=', -1), '/', 1)"
 """The same day, as SQL that costs less than a pattern."""
+STREAM: Final = (
+    "substring_index(substring_index(substring_index(file, '/dt=', -2), '/dt=', 1), '/', -1)"
+)
+"""The same stream, likewise."""
 _PLACE_BELOW: Final = re.compile(r"([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/(?!(?:.*/)?dt=)", re.DOTALL)
 _MANIFEST: Final = re.compile(r"/AWSDynamoDB/.*manifest-(summary|files)\.(json|md5|checksum)$")
 _CHECKSUM: Final = re.compile(r"^(.*?)\.([^/]*)\.crc$", re.DOTALL)
@@ -33,14 +37,16 @@ RESULTS: Final = re.compile(
     r"(messages|days)/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
     r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?)$"
     r"|(messages|days|quarantine)/(_temporary|\.spark-staging-[^/]*)/.*$"
-    r"|\.?(summary\.json|report\.html)(\.crc)?$"
+    r"|kept/\.?\d{4}-\d\d-\d\d\.json(\.[0-9a-f]{32})?(\.crc)?$"
+    r"|kept/rows/[0-9a-f]{32}/(day=[^/]+/)?"
+    r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)$"
+    r"|\.?(summary\.json|report\.html)(\.[0-9a-f]{32})?(\.crc)?$"
 )
 """In the results' folder: what an audit writes."""
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 MOST_BYTES: Final = 2**31 - 1
 """Of a file that is read byte by byte, and so held in memory."""
-_SMALL = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
 
 
 class Kind(StrEnum):
@@ -53,13 +59,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of records; `day` is its folder's, on which they arrived."""
+    """One file of records; `day` is its folder's, on which they arrived.
+
+    `stamp` is another one for another content, as far as a listing can know; a change before the
+    moment `settles` (ms) may leave it as it is.
+    """
 
     path: str
     stream: str
     day: date
     kind: Kind
     size: int = 0
+    stamp: str = ""
+    settles: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +134,16 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """Something below a root: `below` is its path from there on."""
+class Found:
+    """Something below a root: `below` is its path from there on; see `File` for the others."""
 
     path: str
     below: str
     size: int = 0
     modified: int = 0
     problem: str | None = None
+    stamp: str = ""
+    settles: int = 0
 
 
 def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
@@ -160,7 +174,8 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
         if _is_no_record(one, stream, names) or _is_result(one.below, results):
             continue
         if stream and day and not problem:
-            files.append(File(one.path, stream, day, _kind(one.path), one.size))
+            kind = _kind(one.path)
+            files.append(File(one.path, stream, day, kind, one.size, one.stamp, one.settles))
             modified = max(modified, one.modified)
         else:
             reason = problem or "misplaced_file"
@@ -175,7 +190,7 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
     return Listing(tuple(files), tuple(unread), datetime.fromtimestamp(modified / 1000, UTC))
 
 
-def _problem(one: "_Found", stream: str | None) -> str | None:
+def _problem(one: "Found", stream: str | None) -> str | None:
     """Why this is not read."""
     name = one.below.lower()
     if stream is None:
@@ -189,7 +204,7 @@ def _problem(one: "_Found", stream: str | None) -> str | None:
     return "corrupt_parquet" if one.size == 0 and name.endswith(".parquet") else None
 
 
-def _is_no_record(one: "_Found", stream: str | None, names: frozenset[str]) -> bool:
+def _is_no_record(one: "Found", stream: str | None, names: frozenset[str]) -> bool:
     """Whether others than people left it there: an export's list, a mark, a file's checksum."""
     if one.problem:
         return False
@@ -228,20 +243,15 @@ def _is_result(below: str, results: tuple[str, ...]) -> bool:
     )
 
 
-def is_small(root: str) -> bool:
-    """Whether `root` is a folder here with so little in it that starting is most of the work."""
-    return not is_uri(root) and sum(one.size for one in _local(root)) < _SMALL
-
-
 def is_uri(place: str) -> bool:
     """Whether a place is named by a URI, which Spark knows; otherwise it is a path here."""
     return "://" in place
 
 
-def files_below(spark: SparkSession, folder: str) -> list[str]:
-    """The paths of all files below a folder, from there on; none if there is no folder."""
+def files_below(spark: SparkSession, folder: str) -> list[Found]:
+    """All files below a folder; none if there is no folder."""
     try:
-        return [one.below for one in _everything(spark, folder)]
+        return _everything(spark, folder)
     except CannotAudit:
         return []
 
@@ -261,7 +271,7 @@ def _here(root: str) -> str:
     return re.sub(r"^file:/+", "/", root)
 
 
-def _everything(spark: SparkSession, root: str) -> list[_Found]:
+def _everything(spark: SparkSession, root: str) -> list[Found]:
     here = _here(root)
     if not is_uri(here):
         check_is_there(root)
@@ -272,13 +282,13 @@ def _everything(spark: SparkSession, root: str) -> list[_Found]:
     return _in_bucket(root, bucket[1], bucket[2]) if bucket else _listed(spark, root)
 
 
-def _local(root: str) -> Iterator[_Found]:
+def _local(root: str) -> Iterator[Found]:
     """Each file of a folder here, links followed, and what cannot be looked at."""
     base = os.path.abspath(root)  # noqa: PTH100 - a link's own name is what its files go by
     return _walk(base, "", frozenset())
 
 
-def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[_Found]:
+def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[Found]:
     real = os.path.realpath(folder)
     if real in above:
         yield _named(folder, below.rstrip("/"), problem="circular_link")
@@ -307,24 +317,34 @@ def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[_Found]:
         elif not os.access(entry.path, os.R_OK):
             yield _named(entry.path, name, problem="unreadable_file")
         else:
-            yield _named(entry.path, name, status.st_size, int(status.st_mtime * 1000))
+            yield _named(entry.path, name, status)
 
 
 def _named(
-    path: str, below: str, size: int = 0, modified: int = 0, problem: str | None = None
-) -> _Found:
+    path: str, below: str, status: os.stat_result | None = None, problem: str | None = None
+) -> Found:
     """A file here; a name that Java cannot take is a problem."""
     told = path.encode("utf-8", "backslashreplace").decode("utf-8")
     if told != path or _UNNAMEABLE in below:
         problem = problem or "unreadable_name"
     below = below.encode("utf-8", "backslashreplace").decode("utf-8")
-    return _Found(f"file://{told}", below, size, modified, problem)
+    if status is None:
+        return Found(f"file://{told}", below, problem=problem)
+    # Whoever sets back a file's time of change cannot set back that of its entry.
+    stamp = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
+    exact = status.st_mtime_ns % 1_000_000_000 or status.st_ctime_ns % 1_000_000_000
+    settles = max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000
+    settles += _TICK_MS if exact else _COARSE_TICK_MS
+    modified = int(status.st_mtime * 1000)
+    return Found(f"file://{told}", below, status.st_size, modified, problem, stamp, settles)
 
 
+_TICK_MS: Final = 100  # of the clock by which a file system tells the time of a change, at most
+_COARSE_TICK_MS: Final = 2_000  # of one that tells no fractions of a second
 _UNNAMEABLE: Final = ":"  # Hadoop's own file system here takes it for a scheme's end
 
 
-def _in_hadoop(spark: SparkSession, root: str) -> list[_Found]:
+def _in_hadoop(spark: SparkSession, root: str) -> list[Found]:
     """By Hadoop's file systems themselves: Spark tells neither of empty nor of hidden files."""
     context: Any = spark.sparkContext
     hadoop = context._jvm.org.apache.hadoop  # noqa: SLF001 - Spark has no public name for it
@@ -335,8 +355,10 @@ def _in_hadoop(spark: SparkSession, root: str) -> list[_Found]:
         listed = system.listFiles(place, True)
         found = []
         while listed.hasNext():
-            path, size, modified = _of_status(listed.next())
-            found.append(_Found(path, path.removeprefix(top), size, modified))
+            path, size, modified, tag = _of_status(listed.next())
+            below, stamp = path.removeprefix(top), f"{modified}-{tag}"
+            settles = 0 if tag else modified + _COARSE_TICK_MS
+            found.append(Found(path, below, size, modified, stamp=stamp, settles=settles))
     except Exception as error:
         if "java" not in type(error).__name__.lower() and not hasattr(error, "java_exception"):
             raise
@@ -349,15 +371,23 @@ _STATUS: Final = re.compile(
 )
 
 
-def _of_status(status: Any) -> tuple[str, int, int]:
-    """Path, size and time of change (ms); by one call, for each costs a tenth of a millisecond."""
-    if told := _STATUS.match(status.toString()):
-        return told[1], int(told[2]), int(told[3])
+_TAG: Final = re.compile(r"eTag='?([^\s',]*)")  # S3A tells an object's
+
+
+def _of_status(status: Any) -> tuple[str, int, int, str]:
+    """Path, size, time of change (ms) and what S3 calls the content, if it is told.
+
+    By one call, for each costs a tenth of a millisecond.
+    """
+    text = status.toString()
+    if told := _STATUS.match(text):
+        tag = _TAG.search(text, told.end())
+        return told[1], int(told[2]), int(told[3]), tag[1] if tag else ""
     path = str(status.getPath().toString())
-    return path, int(status.getLen()), int(status.getModificationTime())
+    return path, int(status.getLen()), int(status.getModificationTime()), ""
 
 
-def _in_bucket(root: str, bucket: str, prefix: str) -> list[_Found]:
+def _in_bucket(root: str, bucket: str, prefix: str) -> list[Found]:
     """For a client of Spark Connect, which has no Hadoop."""
     import boto3
 
@@ -365,19 +395,25 @@ def _in_bucket(root: str, bucket: str, prefix: str) -> list[_Found]:
     scheme = root.split("://", 1)[0]
     pages = boto3.client("s3").get_paginator("list_objects_v2")
     return [
-        _Found(
-            f"{scheme}://{bucket}/{item['Key']}",
-            item["Key"].removeprefix(prefix),
-            item["Size"],
-            int(item["LastModified"].timestamp() * 1000),
-        )
+        _object(f"{scheme}://{bucket}/", prefix, item)
         for page in pages.paginate(Bucket=bucket, Prefix=prefix)
         for item in page.get("Contents", [])
         if not item["Key"].endswith("/")
     ]
 
 
-def _listed(spark: SparkSession, root: str) -> list[_Found]:
+def _object(bucket: str, prefix: str, item: Mapping[str, Any]) -> Found:
+    modified = int(item["LastModified"].timestamp() * 1000)
+    return Found(
+        bucket + item["Key"],
+        item["Key"].removeprefix(prefix),
+        item["Size"],
+        modified,
+        stamp=f"{modified}-{item['ETag']}",
+    )
+
+
+def _listed(spark: SparkSession, root: str) -> list[Found]:
     try:
         rows = (
             spark.read.format("binaryFile")
@@ -391,7 +427,10 @@ def _listed(spark: SparkSession, root: str) -> list[_Found]:
     found = []
     for row in rows:
         below = re.sub(r"^.*?/(?=[a-z_]+/dt=\d{4})", "", row["path"])
-        found.append(_Found(row["path"], below, row["length"], row["modified"]))
+        modified, settles = row["modified"], row["modified"] + _COARSE_TICK_MS
+        found.append(
+            Found(row["path"], below, row["length"], modified, None, f"{modified}", settles)
+        )
     return found
 
 
@@ -426,10 +465,16 @@ def readable(path: str) -> str:
 def file_path() -> Column:
     """Of each row, its file as it is listed; Spark itself tells it percent-encoded.
 
-    What decodes here takes a plus sign for a blank, which it is in no path.
+    What decodes here takes a plus sign for a blank, which it is in no path. Most paths have nothing
+    to decode, and to look is a tenth of the work.
     """
-    encoded = F.replace("_metadata.file_path", F.lit("+"), F.lit("%2B"))
-    return F.url_decode(encoded).alias("file")
+    return F.expr(
+        f"CASE WHEN contains({_PATH}, '%') THEN url_decode(replace({_PATH}, '+', '%2B')) "
+        f"ELSE {_PATH} END AS file"
+    )
+
+
+_PATH: Final = "_metadata.file_path"
 
 
 def as_argument(path: str) -> str:

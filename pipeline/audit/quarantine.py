@@ -17,14 +17,11 @@ from pipeline.audit.layout import (
     is_uri,
     readable,
 )
-from pipeline.audit.reading import records
-from pipeline.audit.sql import worked_out
 from pipeline.audit.streams import STREAMS
 
 MAX_EXAMPLES = 100
 LARGEST_BY_BYTES: Final = 2**30
 """A file that is read byte by byte is held in memory; lines of a larger one get no numbers."""
-_SHOWN = 200  # characters of a line that are kept
 _OF_ANOTHER: Final = frozenset({"not_a_record", "missing_field", "unknown_value", "wrong_type"})
 """Reasons for which a line may be one of another stream, put into the wrong folder."""
 _TABLE: Final = "file string, line long, reason string, text string"
@@ -53,36 +50,21 @@ class Quarantine:
 NOTHING_UNREAD: Final = Quarantine()
 
 
-def files_with_bad_lines(spark: SparkSession, files: tuple[File, ...]) -> frozenset[str]:
-    """The files, as `readable` has them, that hold a line that is no record.
-
-    Spark's reader is quick, and decides only that a file is well. Where it is not, the other one
-    decides what was read, and nothing is counted by both.
-    """
-    told = _bad_lines(spark, files).select("file").distinct().collect()
-    return frozenset(readable(row.file) for row in told)
-
-
 def is_to_be_taken_apart(file: File) -> bool:
     """Whether a file with a bad line is read byte by byte from then on."""
     return file.kind is Kind.TEXT and file.size <= LARGEST_BY_BYTES
 
 
-def _bad_lines(spark: SparkSession, files: tuple[File, ...]) -> DataFrame:
-    rows = worked_out(records(spark, files), "file", "line", "problem", "text")
-    return rows.where("problem IS NOT NULL")
-
-
 def quarantine(
-    spark: SparkSession, listing: Listing, asked: tuple[File, ...], since: date | None, folder: str
+    spark: SparkSession, listing: Listing, bad: DataFrame | None, since: date | None, folder: str
 ) -> Quarantine:
     """What of the listing is not read; the lines among it are written to `folder`.
 
     Args:
         spark: the session.
         listing: what is unread of it from `since` on, or in no stream's day, is told.
-        asked: the files that hold bad lines; none: nothing is read, and none of an earlier run
-            stays behind.
+        bad: the lines that are no records, as `kept_rows.COLUMNS` has them; None: there is none,
+            and none of an earlier run stays behind.
         since: the first day.
         folder: of the lines.
     """
@@ -94,15 +76,9 @@ def quarantine(
         for stream in (one.stream,) if one.stream else STREAMS:
             days[stream] |= {one.day} if one.day else listing.days()
     examples = [{"file": readable(one.path), "line": None, "reason": one.reason} for one in unread]
-    if asked:
-        (
-            _bad_lines(spark, asked)
-            .selectExpr(
-                "file", "line", "problem AS reason", f"substring(text, 1, {_SHOWN}) AS text"
-            )
-            .write.mode("overwrite")
-            .json(folder)
-        )
+    if bad is not None:
+        told = bad.selectExpr("file", "line", "problem AS reason", "text")
+        told.write.mode("overwrite").json(folder)
         table = spark.read.schema(_TABLE).json(as_argument(folder))
         for row in table.groupBy("reason").count().collect():
             by_reason[row["reason"]] = by_reason.get(row["reason"], 0) + row["count"]
@@ -118,5 +94,5 @@ def quarantine(
         ]
     elif is_uri(folder) or Path(folder).exists():
         spark.range(0).write.mode("overwrite").json(folder)
-    told = {stream: frozenset(which) for stream, which in days.items() if which}
-    return Quarantine(by_reason, examples[:MAX_EXAMPLES], told)
+    unsure = {stream: frozenset(which) for stream, which in days.items() if which}
+    return Quarantine(by_reason, examples[:MAX_EXAMPLES], unsure)

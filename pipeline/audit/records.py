@@ -14,9 +14,28 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import DAY, PLACE, file_path
+from pipeline.audit.layout import DAY, STREAM, file_path
 from pipeline.audit.sql import literal
 from pipeline.audit.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, STREAMS, Code
+
+# What Spark takes for the text that the schema asks for, and is none: a number, a truth, an array.
+_TEXT_NAMES: Final = (
+    "stream|at|message_id|sqs_message_id|fingerprint|end|reason|execution_name|status|event"
+    "|decision|effect_id|S"
+)
+_STRING: Final = (
+    r'"(?!logEvents")[^"\\]*(?:\\(?!u[dD]).(?!u[dD]|logEvents")[^"\\]*)*+"'  # no half surrogate
+)
+_END: Final = r"\}*+(?:, ?|\z)"
+_ORDINARY_LINE: Final = literal(
+    rf"^\{{(?:{_STRING}(?:, ?|: ?+(?:null{_END}|\{{|(?<!\"(?:{_TEXT_NAMES})\": ?)"
+    rf"(?:[-\d][\d.eE+-]*+|true|false|\[(?:{_STRING}(?:, ?)?)*+\]){_END})?|{_END}))++(?<=\}})\z"
+)
+"""The line that nearly all are: strings, one after the other, and between them only what can stand
+there in one object. None of the patterns below can find anything in it.
+
+It proves no JSON: that is the parser's, which is the same for every line. Quantifiers of groups are
+possessive, so that no line, however long, costs more than a look at each character."""
 
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
 # after a string's end no letter follows, so this is never inside a record.
@@ -24,12 +43,11 @@ from pipeline.audit.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, RE
 _SEAM: Final = literal(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)')
 _APART: Final = literal(r"\}\s+\{")
 _LOGS: Final = literal('"logEvents"')  # no plain record has it: its quotes are escaped in a string
-_TIME: Final = literal(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)\z")
-# Where the schema says string, Spark takes a number or an object for its text.
-_NOT_TEXT: Final = literal(
-    r'"(stream|at|message_id|sqs_message_id|fingerprint|end|reason|execution_name|status|event'
-    r'|decision|effect_id|S)"\s*:\s*[-\d\[tf]'
+_SINGLE: Final = (
+    f"(NOT contains(text, '}}{{') AND NOT rlike(text, {_APART}) AND NOT contains(text, {_LOGS}))"
 )
+_TIME: Final = literal(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)\z")
+_NOT_TEXT: Final = literal(rf'"({_TEXT_NAMES})"\s*:\s*[-\d\[tf]')
 # Java's `$` also matches before a line feed at the end.
 _HASHED_ID: Final = literal(r"^sha256-[0-9a-f]{64}\z")
 # Half a surrogate pair has no UTF-8: Spark makes it a question mark, and of two ids one. In an
@@ -87,24 +105,20 @@ def text_records(lines: DataFrame, streams: Iterable[str] = STREAMS) -> DataFram
         fingerprint, an effect's identity), `what` (a few words for a person) and `sqs_message_id`
         (null where the record tells none).
     """
-    place = ("file", "line", "text", "stream")
-    # In an array: of a bare text Spark reads the first object and forgets what follows.
-    objects = f"from_json(concat('[', text, ']'), {literal(f'array<struct<{_SCHEMA}>>')})"
+    # Exploded, because no filter goes below that: it would parse the line again, and again.
     parsed = (
-        _single_objects(lines)
+        lines.selectExpr("file", "line", "text AS whole", f"{STREAM} AS stream", _PIECES)
+        # Outer: otherwise Spark asks, below, whether there are any, and makes them for that.
+        .selectExpr("file", "line", "whole", "stream", "inline_outer(pieces)")
+        .where("found")
         .selectExpr(
-            *("file", "line", "text", "problem"),
-            f"regexp_extract(file, {literal(PLACE)}, 1) AS stream",
-            f"{objects} AS objects",
-        )
-        # Exploded, because no filter goes below that: it would parse the line again, and again.
-        .selectExpr(
-            *place,
-            f"coalesce(problem, {_MALFORMED}) AS problem",
-            "explode_outer(slice(objects, 1, 1)) AS r",
+            *("file", "line", "coalesce(text, whole) AS text", "stream"),
+            "coalesce(problem, CASE WHEN size(objects) = 1 THEN NULL ELSE 'corrupt_line' END) "
+            "AS problem",
+            "get(objects, 0) AS r",
         )
     )
-    return _records(_plain(parsed, place), _of_any_stream(streams))
+    return _records(_plain(parsed, ("file", "line", "text", "stream")), _of_any_stream(streams))
 
 
 def parquet_schema(stream: str) -> str:
@@ -149,31 +163,6 @@ _FOREIGN: Final = {"sent": ("end", "status", "event", "appointment_id")}
 that every record of theirs needs."""
 
 
-def _single_objects(lines: DataFrame) -> DataFrame:
-    """One row per object: seams cut, and Logs' batches opened."""
-    simple = (
-        f"NOT contains(text, '}}{{') AND NOT rlike(text, {_APART}) AND NOT contains(text, {_LOGS})"
-    )
-    # A log line keeps its line feed inside the batch.
-    bare = r"btrim(text, ' \t\r\n') AS text"
-    halved = (
-        f"CASE WHEN contains(text, {_LOGS}) AND contains(text, {_ESCAPED}) "
-        f"AND rlike(text, {_HALF_A_PAIR_OF_LOGS}) THEN 'not_utf8' END"
-    )
-    return (
-        lines.selectExpr("file", "line", f"coalesce(problem, {halved}) AS problem", "text")
-        .selectExpr(
-            *("file", "line", "problem"),
-            f"""explode(
-                CASE WHEN text IS NULL OR problem IS NOT NULL OR {simple} THEN array(text)
-                ELSE flatten(transform(split(text, {_SEAM}), one -> {_UNWRAPPED})) END
-            ) AS text""",
-        )
-        .selectExpr("file", "line", "problem", bare)
-        .where("length(text) > 0 OR problem IS NOT NULL")
-    )
-
-
 # The log lines in a Logs subscription's batch; a control message has none.
 _UNWRAPPED: Final = f"""
     CASE WHEN contains(one, {_LOGS}) AND endswith(one, '}}') THEN
@@ -187,29 +176,81 @@ _UNWRAPPED: Final = f"""
 """
 
 _IDS_OF_ITEMS: Final = ", ".join(
-    f"objects[0].{item}.{name}.S"
+    f"one.objects[0].{item}.{name}.S"
     for item in ("Item", "NewImage")
     for name in ("message_id", "appointment_id")
 )
 _IDS: Final = f"""
-    concat_ws('', objects[0].message_id, objects[0].sqs_message_id, objects[0].fingerprint,
+    concat_ws('',
+        one.objects[0].message_id, one.objects[0].sqs_message_id, one.objects[0].fingerprint,
         {_IDS_OF_ITEMS},
-        CASE WHEN objects[0].detail.input IS NOT NULL
-            THEN coalesce(get_json_object(objects[0].detail.input, '$.message_id'), '?') END)
+        CASE WHEN one.objects[0].detail.input IS NOT NULL
+            THEN coalesce(get_json_object(one.objects[0].detail.input, '$.message_id'), '?') END)
 """
 """What tells one message, delivery, content or effect from another."""
 
 _MALFORMED: Final = f"""
-    CASE WHEN NOT coalesce(
-        startswith(text, '{{') AND endswith(text, '}}') AND size(objects) = 1, false
-    ) THEN 'corrupt_line'
-    WHEN rlike(text, {_CLOSES})
-        AND coalesce(size(json_object_keys(concat('{{"x":', text, '}}'))) != 1, true)
+    CASE WHEN NOT coalesce(size(one.objects) = 1, false) THEN 'corrupt_line'
+    WHEN NOT coalesce(startswith(one.text, '{{') AND endswith(one.text, '}}'), false)
         THEN 'corrupt_line'
-    WHEN rlike(text, {_NOT_TEXT}) THEN 'wrong_type'
-    WHEN contains(text, {_ESCAPED}) AND rlike(text, {_HALF_A_PAIR}) AND contains({_IDS}, '?')
+    WHEN rlike(one.text, {_CLOSES})
+        AND coalesce(size(json_object_keys(concat('{{"x":', one.text, '}}'))) != 1, true)
+        THEN 'corrupt_line'
+    WHEN rlike(one.text, {_NOT_TEXT}) THEN 'wrong_type'
+    WHEN contains(one.text, {_ESCAPED}) AND rlike(one.text, {_HALF_A_PAIR})
+        AND contains({_IDS}, '?')
         THEN 'not_utf8' END
 """
+
+
+_PARSED: Final = (
+    f"from_json(concat('[', {{text}}, ']'), {literal(f'array<struct<{_SCHEMA}>>')}) AS objects"
+)
+"""In an array: of a bare text Spark reads the first object and forgets what follows."""
+
+_PROBLEM_OF_LINE: Final = f"""
+    coalesce(problem, CASE WHEN NOT is_valid_utf8(text) THEN 'not_utf8'
+        WHEN contains(text, {_LOGS}) AND contains(text, {_ESCAPED})
+            AND rlike(text, {_HALF_A_PAIR_OF_LOGS}) THEN 'not_utf8' END)
+"""
+"""Two ids that differ in bytes that are no UTF-8 only would be one."""
+
+_ODD: Final = f"""
+    transform(
+        flatten(transform(array({_PROBLEM_OF_LINE}), problem -> transform(
+            filter(
+                transform(
+                    CASE WHEN text IS NULL OR problem IS NOT NULL OR {_SINGLE} THEN array(text)
+                    ELSE flatten(transform(split(text, {_SEAM}), one -> {_UNWRAPPED})) END,
+                    one -> btrim(one, ' \t\r\n')
+                ),
+                one -> length(one) > 0 OR problem IS NOT NULL
+            ),
+            one -> struct(one AS text, problem AS problem, {_PARSED.format(text="one")})
+        ))),
+        one -> struct(
+            one.text AS text, coalesce(one.problem, {_MALFORMED}) AS problem,
+            one.objects AS objects, true AS found
+        )
+    )
+"""
+"""Each object of a line of which nothing is known: seams cut, and Logs' batches opened. A log line
+keeps its line feed inside the batch."""
+
+_ORDINARY: Final = f"problem IS NULL AND is_valid_utf8(text) AND rlike(text, {_ORDINARY_LINE})"
+
+
+def _pieces(ordinary: str) -> str:
+    """One element per object: a condition decides who looks at the line, so no two count it."""
+    return f"""
+        CASE WHEN {ordinary}
+            THEN array(struct(CAST(NULL AS string) AS text, CAST(NULL AS string) AS problem,
+                {_PARSED.format(text="text")}, true AS found))
+        ELSE {_ODD} END AS pieces
+    """
+
+
+_PIECES: Final = _pieces(_ORDINARY)
 
 
 def _plain(parsed: DataFrame, place: Iterable[str]) -> DataFrame:
@@ -321,8 +362,8 @@ def _records(plain: DataFrame, told: _Told) -> DataFrame:
     """Codes and numbers; every record without a code has a problem."""
     # What arrived on a day happened before its end. Of Parquet that would cost more than it tells.
     latest = (
-        f"coalesce(unix_millis(try_to_timestamp({DAY})) + {_DAY_MS + _CLOCKS_DIFFER_MS}, "
-        f"{_LATEST_MS})"
+        f"coalesce(unix_date(try_cast({DAY} AS date)) * {_DAY_MS}L "
+        f"+ {_DAY_MS + _CLOCKS_DIFFER_MS}, {_LATEST_MS})"
         if told.of_lines
         else f"{_LATEST_MS}"
     )

@@ -2,17 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import StructType, TimestampType
 from pyspark.sql.utils import is_remote
 
+from pipeline.audit.kept import FOLDER
 from pipeline.audit.layout import RESULTS, as_argument, files_below, is_uri
 from pipeline.errors import CannotAudit
 
@@ -20,8 +22,9 @@ _TABLES: Final = {
     "messages": {"message_id", "verdict", "judged"},
     "days": {"performed_once", "unjudged"},
     "quarantine": None,
+    FOLDER: None,
 }
-"""The folders that are replaced, and columns by which a table is known to be an audit's."""
+"""Folders in which files are replaced, and columns by which a table is known to be an audit's."""
 _TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
 
 
@@ -36,7 +39,7 @@ def refuse_others(spark: SparkSession, out: str) -> None:
         here = None if is_uri(folder) else Path(re.sub(r"^file:/+", "/", folder))
         if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
             raise CannotAudit(_others(out, name))
-        below = files_below(spark, folder)
+        below = [one.below for one in files_below(spark, folder)]
         for file in below:
             if not RESULTS.match(f"{name}/{file}"):
                 raise CannotAudit(_others(out, f"{name}/{file}"))
@@ -73,6 +76,17 @@ def _text(spark: SparkSession, path: str) -> str | None:
     return file.read_text("utf-8", "replace") if file.exists() else None
 
 
+def texts(spark: SparkSession, paths: Sequence[str]) -> list[str]:
+    """The text files that are there, in no order; those that are no UTF-8 with question marks."""
+    if paths and is_uri(paths[0]) and not paths[0].startswith("file:"):
+        try:
+            rows = spark.read.text([as_argument(path) for path in paths], wholetext=True).collect()
+        except PySparkException:  # one of them went meanwhile
+            return [text for path in paths if (text := _text(spark, path)) is not None]
+        return [row.value for row in rows]
+    return [text for path in paths if (text := _text(spark, path)) is not None]
+
+
 def forget(spark: SparkSession, path: str) -> None:
     """Delete a file, if it is there."""
     bucket = re.match(r"s3[an]?://([^/]+)/(.+)$", path)
@@ -91,18 +105,20 @@ def forget(spark: SparkSession, path: str) -> None:
     Path(re.sub(r"^file:/+", "/", path)).unlink(missing_ok=True)
 
 
-def parquet_writer(table: DataFrame, schema: StructType) -> DataFrameWriter:
-    """A writer that tries no dictionary where hardly a value repeats: ids and times.
+def parquet_writer(
+    table: DataFrame, schema: StructType, unlike: Collection[str] = ()
+) -> DataFrameWriter:
+    """A writer that tries no dictionary where hardly a value repeats: ids, times, and `unlike`.
 
     The schema is given, because asking an observed table for it would be its first run on Spark
     Connect, and what is observed then is lost.
     """
-    unlike = [
+    names = [
         field.name
         for field in schema
-        if field.name == "message_id" or isinstance(field.dataType, TimestampType)
+        if field.name in {"message_id", *unlike} or isinstance(field.dataType, TimestampType)
     ]
-    return table.write.options(**{f"parquet.enable.dictionary#{name}": "false" for name in unlike})
+    return table.write.options(**{f"parquet.enable.dictionary#{name}": "false" for name in names})
 
 
 def write_days(
@@ -176,7 +192,7 @@ def write_text(spark: SparkSession, path: str, text: str, content_type: str) -> 
         return
     file = Path(re.sub(r"^file:/+", "/", path))
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}")
+    temporary = file.with_name(f".{file.name}.{uuid4().hex}")  # another audit may write it, too
     try:
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(file)

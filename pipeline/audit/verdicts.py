@@ -289,19 +289,19 @@ def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms
         f"{_time('effect_at')} AS effect_at",
         *("touched", "failed", "quarantined"),
         f"greatest(delivered_last, {_since('execution')}) AS seen_at",
-        f"{_UNRESOLVED} AS unresolved",
+        f"{UNRESOLVED} AS unresolved",
         f"{_unsent(coverage, grace_ms)} AS unsent",
         "effect_records > 0 AND effect_low IS NULL AS unrepeatable",
     )
 
 
 _SECOND_OF_THREE: Final = "try_cast(delivered_sum AS bigint) - delivered_first - delivered_last"
-# A name that stands for an id: see `reading.with_known_ids`.
-_UNRESOLVED: Final = (
+UNRESOLVED: Final = (
     "coalesce((startswith(message_id, 'sqs:') AND started + suppressed = 0 "
     "AND sent + failed > 0) OR (startswith(message_id, 'sha256-') "
     "AND execution_records > 0 AND started + suppressed = 0), false)"
 )
+"""Of a message as `per_message` has it: its id is a name; see `reading.with_known_ids`."""
 
 
 def _unsent(coverage: Coverage, grace_ms: int) -> str:

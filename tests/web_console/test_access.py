@@ -50,7 +50,7 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(client: Client) -> No
     cookie = answer.headers["set-cookie"]
     assert cookie.startswith(f"{COOKIE}={TOKEN};")
     assert "HttpOnly" in cookie
-    assert "SameSite=strict" in cookie
+    assert "SameSite=lax" in cookie
     assert client.get("/", {"cookie": f"a=b; {COOKIE}={TOKEN}"}).status == 200
 
 
@@ -140,6 +140,11 @@ def test_each_answer_says_what_a_page_may_load(client: Client) -> None:
 )
 def test_nothing_but_what_is_shipped_is_served(client: Client, path: str) -> None:
     assert client.get(path).status == 404
+
+
+def test_no_link_of_a_page_that_is_not_there_leads_to_another_host(client: Client) -> None:
+    for path in ("//evil.example/", "/\\evil.example", "///evil.example/x"):
+        assert not re.search(r'href="[/\\]{2}', client.get(path).text), path
 
 
 def test_no_template_has_script_or_style_of_its_own() -> None:

@@ -18,7 +18,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from actonce.errors import Failed
-from actonce.web_console.server import DEFAULT_PORT, LOOPBACK, listening
+from actonce.web_console.server import DEFAULT_PORT, LOOPBACK, listening, open_in_browser
 from tests.cli.on_moto import TEMPLATE
 
 DEADLINE = 60
@@ -124,3 +124,17 @@ def test_a_port_that_is_taken_is_told_and_the_usual_one_has_a_substitute() -> No
         ports = {first.getsockname()[1], second.getsockname()[1]}
         assert len(ports) == 2
         assert DEFAULT_PORT in ports or first.getsockname()[1] != DEFAULT_PORT
+
+
+def test_the_browser_is_told_the_token_where_nobody_else_can_read_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    address = "http://127.0.0.1:8717/?token=a-secret"
+    open_in_browser(address, tmp_path)
+    (told,) = opened
+    assert "a-secret" not in told
+    file = Path(told.removeprefix("file://"))
+    assert file.stat().st_mode & 0o077 == 0
+    assert f'url={address}"' in file.read_text()

@@ -3,8 +3,11 @@
 import threading
 from collections.abc import Callable, Iterator
 
+import pytest
+
 from actonce.aws import Stack
 from actonce.errors import Failed
+from actonce.web_console import snapshots as module
 from actonce.web_console.snapshots import KEPT, SMALL, Found, Reader
 from tests.cli.test_deciding import dead, post
 from tests.web_console.conftest import Open
@@ -68,6 +71,14 @@ def test_what_somebody_looks_at_is_kept_and_the_oldest_is_forgotten() -> None:
     assert [number for number in range(1, KEPT + 5) if reader.kept(number)] == list(
         range(3, KEPT + 3)
     )
+
+
+def test_of_long_queues_fewer_snapshots_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_ENTRIES", 10)
+    reader = Reader(lambda _: Found(["a"] * 6, 0, 0))
+    for _ in range(4):
+        read(reader)
+    assert [number for number in range(1, 5) if reader.kept(number)] == [3, 4]
 
 
 def test_a_read_that_fails_is_told_and_what_was_read_before_stays() -> None:

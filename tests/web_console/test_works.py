@@ -101,6 +101,8 @@ def test_when_the_console_ends_all_are_stopped() -> None:
     begin(works, "b", second)
     assert first.began.wait(30)
     works.stop_all()
+    works.rest(30)
+    assert all(work.is_over for work in works.all())
     done.wait(2)
     assert first.stopped.is_set()
     assert not second.began.is_set()
@@ -134,3 +136,14 @@ def test_old_works_are_forgotten_and_none_that_is_under_way(
     assert works.begun_with("a") is None
     held.go_on.set()
     done.wait(1)
+
+
+def test_nobody_waits_for_ever_for_one_that_does_not_end() -> None:
+    works = Works(Done())
+    held = Task(held=True)
+    work = begin(works, "a", held)
+    works.rest(0.01)
+    assert not work.is_over
+    held.go_on.set()
+    works.rest(30)
+    assert work.is_over

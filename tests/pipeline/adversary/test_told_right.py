@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pipeline.audit.job import audit, requested
 from pipeline.errors import CannotAudit
 from tests.pipeline.adversary.planted import CASES
+from tests.pipeline.nights import rows_of, said, settled
 
 
 def verdicts_of(out: Path) -> dict[str, str]:
@@ -22,12 +23,22 @@ def verdicts_of(out: Path) -> dict[str, str]:
 
 
 def told(spark: SparkSession, name: str, folder: Path) -> dict[str, Any]:
+    """What is said of a planted folder, from its records, and by what was kept of them: one."""
     planted = CASES[name]
-    root = folder / "records"
+    root, out = folder / "records", folder / "out"
     root.mkdir()
     planted.plant(root)
+    first = answer(spark, root, out, planted.asked)
+    verdicts = rows_of(out)
+    second = answer(spark, root, out, planted.asked)
+    assert said(second) == said(first)
+    assert rows_of(out) == verdicts
+    return first
+
+
+def answer(spark: SparkSession, root: Path, out: Path, asked: dict[str, Any]) -> dict[str, Any]:
     try:
-        return audit(spark, requested(str(root), out=str(folder / "out"), **planted.asked))
+        return audit(spark, requested(str(settled(root)), out=str(out), **asked))
     except CannotAudit as error:
         return {"exit_status": 2, "sentence": str(error)}
 

@@ -1,0 +1,52 @@
+"""Audits night after night, and what they say, for tests that hold two ways against each other."""
+
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+from pyspark.sql import SparkSession
+
+from pipeline.audit.job import audit, requested
+from pipeline.audit.layout import list_records
+from tests.pipeline.weeks import day
+
+Row = dict[str, Any]
+
+
+def settled(root: Path) -> Path:
+    """Wait until a change of any file below the root would be seen by its time."""
+    deadline = time.monotonic() + 10
+    while any(one.settles >= time.time() * 1000 for one in list_records(None, str(root)).files):  # type: ignore[arg-type]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return root
+
+
+def rows_of(out: Path, since: date = date.min) -> list[Row]:
+    """Each row of each day that the results hold, from a day on."""
+    if not list((out / "messages").rglob("*.parquet")):
+        return []
+    rows = ds.dataset(out / "messages", partitioning="hive").to_table().to_pylist()
+    rows = [row for row in rows if date.fromisoformat(str(row["day"])) >= since]
+    return sorted(rows, key=lambda row: (str(row["day"]), row["message_id"]))
+
+
+def said(summary: Row) -> Row:
+    """What an audit says of the records; when it was made, and how they were read, beside."""
+    return {name: told for name, told in summary.items() if name not in {"generated_at", "read"}}
+
+
+def night(spark: SparkSession, root: Path, out: Path, number: int, **asked: Any) -> Row:
+    """As the state machine asks for it in the night after day `number`."""
+    request = requested(
+        str(root),
+        since=day(number - 1),
+        until=day(number),
+        as_of=f"{day(number + 1)}T00:00:00Z",
+        reach=100,
+        out=str(out),
+        **asked,
+    )
+    return audit(spark, request)

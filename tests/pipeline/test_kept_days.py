@@ -1,0 +1,96 @@
+"""Judged by what was kept of earlier days, or from the records: the same."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+
+from pipeline.audit.job import message_rows, requested
+from pipeline.audit.layout import list_records
+from pipeline.audit.reading import before, records, with_known_ids
+from tests.pipeline.nights import Row, night, rows_of, said, settled
+from tests.pipeline.weeks import Weeks, day
+
+
+def judged_at_once(spark: SparkSession, root: Path, number: int) -> list[Row]:
+    """The rows of a night, in one plan from the records' lines to the verdicts; nothing is kept."""
+    listing = list_records(spark, str(root))
+    moment = datetime.fromisoformat(day(number + 1)).replace(tzinfo=UTC)
+    request = requested(
+        str(root), since=day(number - 1), until=day(number), as_of=moment.isoformat()
+    )
+    rows = before(records(spark, listing.files), moment)
+    if message_rows(rows, request, listing).where("unresolved").count():
+        rows = with_known_ids(rows)
+    judged = message_rows(rows, request, listing).where(
+        F.col("message_id").isNotNull() & F.col("day").between(day(number - 1), day(number))
+    )
+    return [row.asDict() for row in judged.orderBy("day", "message_id").collect()]
+
+
+def played(
+    spark: SparkSession,
+    folder: Path,
+    weeks: Weeks,
+    every: int,
+    look: Callable[[int, Path], None],
+) -> list[Row]:
+    """Each night is judged with what was kept, every so many from the records; what all said."""
+    root, told = folder / "records", []
+    root.mkdir()
+    for number in range(weeks.days):
+        weeks.arrive(root, number)
+        settled(root)
+        if number == 0:
+            continue
+        kept = night(spark, root, folder / "kept", number)
+        told.append(kept)
+        if (weeks.days - 1 - number) % every:
+            continue
+        from_raw = night(spark, root, folder / "from-raw", number, from_raw=True)
+        since = date.fromisoformat(day(number - 1))
+        rows = [rows_of(folder / way, since) for way in ("kept", "from-raw")]
+        assert rows[0] == rows[1], day(number)
+        assert said(kept) == said(from_raw), day(number)
+        assert from_raw["read"]["days_kept"] == 0
+        look(number, folder)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("weeks", "every"),
+    [
+        (Weeks(4, 30, seed=7), 3),
+        pytest.param(Weeks(21, 60, seed=2), 1, marks=pytest.mark.long),
+        pytest.param(Weeks(8, 40, seed=3, names=True), 2, marks=pytest.mark.long),
+        pytest.param(Weeks(8, 40, seed=4, spoiled=True), 2, marks=pytest.mark.long),
+        pytest.param(Weeks(8, 40, seed=5, names=True, spoiled=True), 2, marks=pytest.mark.long),
+    ],
+    ids=["days", "three weeks", "other names", "spoiled", "both"],
+)
+def test_night_after_night_the_same_as_from_the_records(
+    spark: SparkSession, tmp_path: Path, weeks: Weeks, every: int
+) -> None:
+    def look(number: int, folder: Path) -> None:
+        if number != weeks.days - 1 or weeks.spoiled:
+            return
+        # And neither is believed alone.
+        at_once = judged_at_once(spark, folder / "records", number)
+        names = ("message_id", "verdict", "judged", "deliveries", "effects", "sent")
+        assert [tuple(row[name] for name in names) for row in at_once] == [
+            tuple(row[name] for name in names)
+            for row in rows_of(folder / "kept")
+            if date.fromisoformat(str(row["day"])) >= date.fromisoformat(day(number - 1))
+        ]
+
+    told = played(spark, tmp_path, weeks, every, look)
+    assert told[0]["read"]["days_kept"] == 0
+    assert all(night["read"]["days_read"] for night in told)
+    assert any(night["read"]["days_kept"] for night in told)
+    why = {reason for night in told for reason in night["read"]["why"].values()}
+    assert why >= {"nothing was kept of it", "1 file came"}, why
+    assert any(night["late_days"] for night in told)
+    assert any(night["verdicts"]["performed_once"] for night in told)
