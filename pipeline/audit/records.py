@@ -105,20 +105,25 @@ def text_records(lines: DataFrame, streams: Iterable[str] = STREAMS) -> DataFram
         fingerprint, an effect's identity), `what` (a few words for a person) and `sqs_message_id`
         (null where the record tells none).
     """
-    # Exploded, because no filter goes below that: it would parse the line again, and again.
-    parsed = (
-        lines.selectExpr("file", "line", "text AS whole", f"{STREAM} AS stream", _PIECES)
-        # Outer: otherwise Spark asks, below, whether there are any, and makes them for that.
+    # Exploded, because no filter goes below that: it would parse the line again, and again. Outer:
+    # otherwise Spark asks, below, whether there are any, and makes them for that.
+    plain = (
+        lines.selectExpr("file", "line", "text", "problem", f"{STREAM} AS stream")
+        .selectExpr("file", "line", "text AS whole", "stream", _PIECES)
         .selectExpr("file", "line", "whole", "stream", "inline_outer(pieces)")
-        .where("found")
+        .where(f"found AND NOT ({_BOOK})")
         .selectExpr(
             *("file", "line", "coalesce(text, whole) AS text", "stream"),
-            "coalesce(problem, CASE WHEN size(objects) = 1 THEN NULL ELSE 'corrupt_line' END) "
-            "AS problem",
-            "get(objects, 0) AS r",
+            "coalesce(problem, CASE WHEN size(told) = 1 THEN get(told, 0).problem "
+            "ELSE 'corrupt_line' END) AS problem",
+            *(f"get(told, 0).`{name}` AS `{name}`" for name in ("at", *_TEXTS)),
         )
     )
-    return _records(_plain(parsed, ("file", "line", "text", "stream")), _of_any_stream(streams))
+    return _records(plain, _of_any_stream(streams))
+
+
+_BOOK: Final = "coalesce(problem IS NULL AND size(told) = 1 AND get(told, 0).book, false)"
+"""The table also holds the practices' books, which are no effects."""
 
 
 def parquet_schema(stream: str) -> str:
@@ -163,6 +168,74 @@ _FOREIGN: Final = {"sent": ("end", "status", "event", "appointment_id")}
 that every record of theirs needs."""
 
 
+def _stored(message_id: str) -> str:
+    """A message id as every other record has it: itself, or its hash beyond a key's length."""
+    return (
+        f"CASE WHEN octet_length({message_id}) <= {_STORED_BYTES} "
+        f"AND NOT rlike({message_id}, {_HASHED_ID}) THEN {message_id} "
+        f"ELSE concat('sha256-', sha2({message_id}, 256)) END"
+    )
+
+
+def _milliseconds(text: str) -> str:
+    return f"unix_millis(try_to_timestamp(CASE WHEN rlike({text}, {_TIME}) THEN {text} END))"
+
+
+_IS_ITEM: Final = "stream = 'effects' AND r.stream IS NULL"
+_IS_EVENT: Final = "stream = 'executions' AND r.`detail-type` IS NOT NULL"
+_AN_ITEM: Final = "coalesce(r.Item, r.NewImage)"
+_TOLD_ID: Final = "get_json_object(r.detail.input, '$.message_id')"
+_OF_EVENTS: Final = {
+    "at": "CASE WHEN r.detail.status = 'RUNNING' "
+    "THEN coalesce(r.detail.redriveDate, r.detail.startDate) ELSE r.detail.stopDate END",
+    # Without its input an event still tells the id: the execution is named by it, or by its hash.
+    "message_id": f"coalesce({_stored(_TOLD_ID)}, "
+    "CASE WHEN r.detail.input IS NULL THEN r.detail.name END)",
+    "status": "r.detail.status",
+    "outcome": "get_json_object(r.detail.output, '$.outcome')",
+    "error": "r.detail.error",
+    "problem": "CAST(NULL AS string)",
+}
+_OF_ITEMS: Final = {
+    "at": _milliseconds(f"{_AN_ITEM}.booked_at.S"),
+    "message_id": f"{_AN_ITEM}.message_id.S",
+    "appointment_id": f"{_AN_ITEM}.appointment_id.S",
+    "problem": f"CASE WHEN {_AN_ITEM} IS NULL AND r.Keys IS NOT NULL THEN 'deleted_effect' "
+    f"WHEN {_AN_ITEM} IS NULL THEN 'not_a_record' END",
+}
+_OF_PLAIN: Final = {
+    "at": _milliseconds("r.at"),
+    # The stack's own column is of the example; an effect of another table has a name of its own, or
+    # none: a table with one row per message.
+    "appointment_id": "coalesce(r.effect_id, r.appointment_id, CASE stream WHEN 'effects' THEN '' "
+    "END)",
+    "problem": "CASE WHEN r.stream IS NULL OR r.stream != stream THEN 'not_a_record' "
+    f"WHEN r.version IS NULL OR r.version != '{KNOWN_VERSION}' THEN 'unknown_version' "
+    "WHEN r.at IS NULL THEN 'missing_field' END",
+}
+"""Columns of a plain record that are not simply its field."""
+
+
+def _told(name: str) -> str:
+    """A column of the plain record `r`, out of whichever envelope; `at` in ms."""
+    cases = [
+        f"WHEN {is_one} THEN {values[name]}"
+        for is_one, values in ((_IS_EVENT, _OF_EVENTS), (_IS_ITEM, _OF_ITEMS))
+        if name in values
+    ]
+    plain = _OF_PLAIN.get(name, f"r.`{name}`")
+    return f"CASE {' '.join(cases)} ELSE {plain} END" if cases else plain
+
+
+_BOOK_S_KEY: Final = f"coalesce({_AN_ITEM}.appointment_id.S, r.Keys.appointment_id.S)"
+_PLAIN: Final = f"""
+    r -> struct(
+        {", ".join(f"{_told(name)} AS `{name}`" for name in ("at", "problem", *_TEXTS))},
+        {_IS_ITEM} AND startswith({_BOOK_S_KEY}, 'book-') AS book
+    )
+"""
+
+
 # The log lines in a Logs subscription's batch; a control message has none.
 _UNWRAPPED: Final = f"""
     CASE WHEN contains(one, {_LOGS}) AND endswith(one, '}}') THEN
@@ -203,9 +276,7 @@ _MALFORMED: Final = f"""
 """
 
 
-_PARSED: Final = (
-    f"from_json(concat('[', {{text}}, ']'), {literal(f'array<struct<{_SCHEMA}>>')}) AS objects"
-)
+_PARSED: Final = f"from_json(concat('[', {{text}}, ']'), {literal(f'array<struct<{_SCHEMA}>>')})"
 """In an array: of a bare text Spark reads the first object and forgets what follows."""
 
 _PROBLEM_OF_LINE: Final = f"""
@@ -226,11 +297,11 @@ _ODD: Final = f"""
                 ),
                 one -> length(one) > 0 OR problem IS NOT NULL
             ),
-            one -> struct(one AS text, problem AS problem, {_PARSED.format(text="one")})
+            one -> struct(one AS text, problem AS problem, {_PARSED.format(text="one")} AS objects)
         ))),
         one -> struct(
             one.text AS text, coalesce(one.problem, {_MALFORMED}) AS problem,
-            one.objects AS objects, true AS found
+            transform(one.objects, {_PLAIN}) AS told, true AS found
         )
     )
 """
@@ -245,92 +316,12 @@ def _pieces(ordinary: str) -> str:
     return f"""
         CASE WHEN {ordinary}
             THEN array(struct(CAST(NULL AS string) AS text, CAST(NULL AS string) AS problem,
-                {_PARSED.format(text="text")}, true AS found))
+                transform({_PARSED.format(text="text")}, {_PLAIN}) AS told, true AS found))
         ELSE {_ODD} END AS pieces
     """
 
 
 _PIECES: Final = _pieces(_ORDINARY)
-
-
-def _plain(parsed: DataFrame, place: Iterable[str]) -> DataFrame:
-    """The plain record's columns, out of whichever envelope; `at` in ms."""
-    told_id = _stored("get_json_object(r.detail.input, '$.message_id')")
-    # Without its input an event still tells the id: the execution is named by it, or by its hash.
-    of_name = "CASE WHEN r.detail.input IS NULL THEN r.detail.name END"
-    from_events = {
-        "at": "CASE WHEN r.detail.status = 'RUNNING' "
-        "THEN coalesce(r.detail.redriveDate, r.detail.startDate) ELSE r.detail.stopDate END",
-        "message_id": f"coalesce({told_id}, {of_name})",
-        "status": "r.detail.status",
-        "outcome": "get_json_object(r.detail.output, '$.outcome')",
-        "error": "r.detail.error",
-    }
-    from_items = {
-        "at": _milliseconds("item.booked_at.S"),
-        "message_id": "item.message_id.S",
-        "appointment_id": "item.appointment_id.S",
-    }
-
-    def column(name: str) -> str:
-        plain = _PLAIN.get(name, f"r.`{name}`")
-        cases = [
-            f"WHEN '{envelope}' THEN {values[name]}"
-            for envelope, values in (("event", from_events), ("item", from_items))
-            if name in values
-        ]
-        return f"CASE envelope {' '.join(cases)} ELSE {plain} END" if cases else plain
-
-    opened = parsed.selectExpr(
-        *(*place, "problem", "r"),
-        "CASE WHEN stream = 'effects' AND r.stream IS NULL THEN 'item' "
-        "WHEN stream = 'executions' AND r.`detail-type` IS NOT NULL THEN 'event' "
-        "ELSE 'none' END AS envelope",
-        "CASE WHEN stream = 'effects' THEN coalesce(r.Item, r.NewImage) END AS item",
-    )
-    # The table also holds the practices' books, which are no effects.
-    key = "coalesce(item.appointment_id.S, r.Keys.appointment_id.S)"
-    book = f"envelope = 'item' AND startswith({key}, 'book-') AND problem IS NULL"
-    return opened.where(f"NOT coalesce({book}, false)").selectExpr(
-        *place,
-        f"coalesce(problem, CASE envelope WHEN 'item' THEN {_ITEM_PROBLEM} "
-        f"WHEN 'none' THEN {_HEADER_PROBLEM} END) AS problem",
-        *(f"{column(name)} AS `{name}`" for name in ("at", *_TEXTS)),
-    )
-
-
-_ITEM_PROBLEM: Final = (
-    "CASE WHEN item IS NULL AND r.Keys IS NOT NULL THEN 'deleted_effect' "
-    "WHEN item IS NULL THEN 'not_a_record' END"
-)
-_HEADER_PROBLEM: Final = (
-    "CASE WHEN r.stream IS NULL OR r.stream != stream THEN 'not_a_record' "
-    f"WHEN r.version IS NULL OR r.version != '{KNOWN_VERSION}' THEN 'unknown_version' "
-    "WHEN r.at IS NULL THEN 'missing_field' END"
-)
-
-
-def _stored(message_id: str) -> str:
-    """A message id as every other record has it: itself, or its hash beyond a key's length."""
-    return (
-        f"CASE WHEN octet_length({message_id}) <= {_STORED_BYTES} "
-        f"AND NOT rlike({message_id}, {_HASHED_ID}) THEN {message_id} "
-        f"ELSE concat('sha256-', sha2({message_id}, 256)) END"
-    )
-
-
-def _milliseconds(text: str) -> str:
-    return f"unix_millis(try_to_timestamp(CASE WHEN rlike({text}, {_TIME}) THEN {text} END))"
-
-
-_PLAIN: Final = {
-    "at": _milliseconds("r.at"),
-    # The stack's own column is of the example; an effect of another table has a name of its own, or
-    # none: a table with one row per message.
-    "appointment_id": "coalesce(r.effect_id, r.appointment_id, CASE stream WHEN 'effects' THEN '' "
-    "END)",
-}
-"""Columns of a plain record that are not simply its field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,9 +400,16 @@ def _of_any_stream(streams: Iterable[str]) -> _Told:
     )
 
 
-def _case(*cases: tuple[str, int]) -> str:
-    """The code of the first condition that holds, each with its code."""
-    return f"CASE {' '.join(f'WHEN {condition} THEN {int(code)}' for condition, code in cases)} END"
+def _case(*cases: tuple[str, Code | str]) -> str:
+    """The code of the first condition that holds, each with its code, or with SQL that tells it."""
+    told = (
+        f"WHEN {condition} THEN {int(code) if isinstance(code, Code) else code}"
+        for condition, code in cases
+    )
+    return f"CASE {' '.join(told)} END"
+
+
+_REFUSED: Final = ", ".join(f"'{reason}', {int(code)}" for reason, code in REFUSED.items())
 
 
 # A message without an id of its own is known by SQS's.
@@ -426,13 +424,11 @@ _TOLD: Final = {
         problem=f"CASE WHEN {_OR_SQS_ID} IS NULL THEN 'missing_field' END",
     ),
     "deliveries": _Told(
+        # Of many values a map: as many cases are code that Spark does not compile whole.
         code=_case(
             ("`end` = 'started'", Code.STARTED),
             ("`end` = 'suppressed'", Code.SUPPRESSED),
-            *(
-                (f"`end` = 'refused' AND reason = '{reason}'", code)
-                for reason, code in REFUSED.items()
-            ),
+            ("`end` = 'refused'", f"try_element_at(map({_REFUSED}), reason)"),
             ("`end` = 'failed'", Code.FAILED),
         ),
         what="concat_ws(' ', `end`, reason)",

@@ -5,6 +5,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.records import generate, write_jsonl
 from pipeline.audit import records
+from pipeline.audit.reading import narrow
 from pipeline.audit.records import text_records
 from tests.pipeline.streams_on_disk import (
     DAY,
@@ -206,3 +208,26 @@ def test_the_plan_parses_a_line_in_one_place(spark: SparkSession, tmp_path: Path
         above, below = plan.split("Generate inline", 1)
         assert "from_json(ArrayType" not in above
         assert below.count("from_json(ArrayType") == 2
+
+
+def test_what_is_read_is_compiled_whole(spark: SparkSession, tmp_path: Path) -> None:
+    """Beyond the limit Spark copies each row once for every step."""
+    if os.environ.get("SPARK_REMOTE"):
+        pytest.skip("a client of Spark Connect sees no code")
+    day = date.fromisoformat(DAY)
+    names = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+    before = [str(spark.conf.get(name)) for name in names]
+    for name, value in zip(names, ("true", "FALLBACK"), strict=True):
+        spark.conf.set(name, value)
+    try:
+        rows = text_records(table(spark, tmp_path, ordinary()), STREAMS)
+        plan = narrow(rows, day, day)._jdf.queryExecution().executedPlan()
+        debug = spark._jvm.org.apache.spark.sql.execution.debug  # type: ignore[union-attr]
+        stages = getattr(getattr(debug, "package$"), "MODULE$").codegenStringSeq(plan)
+        longest = [stages.apply(n)._3().maxMethodCodeSize() for n in range(stages.size())]
+    finally:
+        for name, value in zip(names, before, strict=True):
+            spark.conf.set(name, value)
+    limit = int(str(spark.conf.get("spark.sql.codegen.hugeMethodLimit")))
+    assert len(longest) == 2
+    assert 0 < max(longest) < limit
