@@ -65,6 +65,8 @@ _MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 
 # Where a person would put the pointer; a text that says why there is no such place.
 _SPOT = """(selector => {
+  // Chromium drops what is clicked before there is something to be seen.
+  if (!performance.getEntriesByName('first-contentful-paint').length) return 'nothing is seen yet';
   const element = document.querySelector(selector);
   if (!element) return 'there is none';
   element.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
