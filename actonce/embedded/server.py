@@ -86,8 +86,10 @@ def allow_expressions_time() -> None:
     compiled = engine.jsonata
 
     @functools.wraps(compiled)
-    def with_time(expression: str, *, timeout: int) -> Any:
-        return compiled(expression, timeout=max(timeout, 1000 * EXPRESSION_SECONDS))
+    def with_time(*arguments: Any, timeout: int | None = None, **named: Any) -> Any:
+        # Without a limit it is not evaluated, only looked at.
+        limit = None if timeout is None else max(timeout, 1000 * EXPRESSION_SECONDS)
+        return compiled(*arguments, timeout=limit, **named)
 
     engine.jsonata = staticmethod(with_time)
 

@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Aws, Stack
+from actonce.aws import Stack
 from actonce.embedded.lifecycle import State
-from actonce.web_console import desk as desks
-from actonce.web_console.app import app
-from actonce.web_console.desk import Desk, Place
-from actonce.web_console.templating import renderer
+from actonce.web_console.desk import Desk
 from actonce.web_console.watching import COUNTS_EVERY, STATUS_EVERY
-from tests.web_console.conftest import PORT, TOKEN, Client
+from tests.web_console.asking import Client, console_of, read_queues
 
 MOST_OF_AN_HOUR = 1_500
 """docs/console.md: some 1,400 calls an hour."""
@@ -23,14 +20,9 @@ MOST_OF_AN_HOUR = 1_500
 
 @pytest.fixture
 def console(stack: Stack, tmp_path: Path) -> tuple[Client, Desk]:
-    place = Place("here", "", tmp_path)
-    shared = {"place": place, "stack_name": "actonce", "read_only": False, "has_rows": False}
-    own = Stack(Aws(stack.aws.endpoint_url), stack.name, stack.outputs)
-    desk = desks.desk(own, place, renderer(shared))
-    for reader in (desk.letters, desk.unstarted):
-        reader.look()
-        reader.wait(60)
-    return Client(app(desk, TOKEN, PORT)), desk
+    client, desk = console_of(stack, tmp_path)
+    read_queues(desk)
+    return client, desk
 
 
 class Recorded:

@@ -17,8 +17,10 @@ from actonce.aws import Aws, Stack
 from actonce.embedded import lambda_runtime, lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import PROJECT, Paths
+from actonce.own_effects import Attributes, EffectsTable
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
+from tests.web_console.asking import console_of
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
@@ -150,6 +152,12 @@ def test_it_stands_in_front_of_a_function_that_knows_nothing_of_it(
     own = ("--effects-table", "gift-cards")
     told = run(state, "where", "twice", *own, "--effects-description", "card").stdout
     assert 'it was acted on, as the table gift-cards has it: {"card": "card-' in told
+    table = EffectsTable(stack.dynamodb, "gift-cards", Attributes(description=("card",)))
+    client, _ = console_of(stack, tmp_path, own=table)
+    shown = client.get("/message/log", id="twice").text
+    assert "it was acted on, as the table gift-cards has it" in shown
+    assert "suppressed" in shown
+    assert "<svg" in shown
     # Its execution has not ended, and its card is there all the same.
     told = run(state, "where", "cannot-look", *own).stdout
     assert "waits for a decision" in told

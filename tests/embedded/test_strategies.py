@@ -22,6 +22,7 @@ from tests.embedded.hazards import CAUSES, Body, cause_all, disagreement, verdic
 from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo
 from tests.embedded.waiting import wait_until
+from tests.web_console.asking import console_of, finish, read_queues
 
 pytestmark = pytest.mark.embedded
 
@@ -125,6 +126,32 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
         "to-reject": "rejected",
         "to-retry": "dead_letter",
     }
+
+
+def test_the_console_shows_rows_for_executions_and_decides_on_them(
+    deployed: Deployed, tmp_path: Path
+) -> None:
+    for message_id, practice in (("console-1", 7), ("console-2", "main")):
+        body = {"message_id": message_id, "practice": practice}
+        deployed.send(body, deduplication_id=message_id)
+    wait_until(lambda: "console-1" in records.waiting(deployed.stack))
+    wait_for_rest(deployed.stack, Resting(0))
+    client, desk = console_of(deployed.stack, tmp_path)
+    read_queues(desk)
+    assert "console-1" in client.get("/dead-letters").text
+    asked = {"word": "w", "message": "console-1", "decision": "resolve", "note": "by telephone"}
+    assert client.post("/dead-letters/decide", **asked).status == 303
+    finish(desk)
+    assert "console-1" not in client.get("/dead-letters").text
+    decided = client.get("/message/log", id="console-1").text
+    assert "resolved" in decided
+    assert "by telephone" in decided
+    performed = client.get("/message/log", id="console-2").text
+    assert "It was performed" in performed or "acted on once" in performed
+    assert "<svg" not in performed, "there is no execution that could have gone a way"
+    listed = client.get("/messages", status="complete").text
+    assert "console-1" in listed
+    assert "console-2" in listed
 
 
 def test_what_was_refused_can_be_sent_back(deployed: Deployed) -> None:

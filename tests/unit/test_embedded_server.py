@@ -1,6 +1,7 @@
 """What the embedded AWS changes in MiniStack, in this process."""
 
 import itertools
+import json
 
 import pytest
 from jsonata.jsonata import Jsonata
@@ -34,3 +35,18 @@ def test_one_that_never_ends_is_ended_all_the_same(monkeypatch: pytest.MonkeyPat
     server.allow_expressions_time()
     with pytest.raises(stepfunctions._ExecutionError, match="D1012"):
         evaluate()
+
+
+def test_one_that_is_only_looked_at_is_looked_at_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Jsonata, "jsonata", Jsonata.jsonata)
+    server.allow_expressions_time()
+    definition = {
+        "QueryLanguage": "JSONata",
+        "StartAt": "A",
+        "States": {"A": {"Type": "Succeed", "Output": "{% 1 + %}"}},
+    }
+    told = stepfunctions._validate_definition_jsonata(json.dumps(definition))
+    assert "missing 1 required" not in str(told)
+    assert "/States/A/Output" in str(told)
+    definition["States"]["A"]["Output"] = "{% 1 + 1 %}"  # type: ignore[index]
+    assert stepfunctions._validate_definition_jsonata(json.dumps(definition)) is None

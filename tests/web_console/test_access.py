@@ -10,7 +10,8 @@ import pytest
 from actonce.aws import Stack
 from actonce.web_console.access import HEADERS, LONGEST_BODY
 from tests.cli.test_deciding import dead, row
-from tests.web_console.conftest import HOST, PORT, TOKEN, Client, Open
+from tests.web_console.asking import HOST, PORT, TOKEN, Client
+from tests.web_console.conftest import Open
 
 COOKIE = f"actonce-console-{PORT}"
 

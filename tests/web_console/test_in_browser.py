@@ -16,8 +16,9 @@ from tests.browser import Browser, Page, browser_or_skip
 from tests.cli.test_deciding import dead, row
 from tests.embedded.waiting import wait_until
 from tests.hostile import HOSTILE_SENT, forbidden
-from tests.web_console.conftest import TOKEN, Open
-from tests.web_console.test_views import MARKUP, complete, finish, look, unstart
+from tests.web_console.asking import TOKEN, finish
+from tests.web_console.conftest import Open
+from tests.web_console.test_views import MARKUP, complete, look, unstart
 
 Opens = Callable[..., tuple[Page, Desk]]
 
@@ -154,8 +155,10 @@ def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
     page, desk = opens()
     page.send("Emulation.setScriptExecutionDisabled", value=True)
     address = page.evaluate("location.href")
+    page.evaluate("window.isOfBefore = true")
     page.click("#waiting button")
-    page.wait_for("document.querySelector('#waiting tbody tr')")
+    page.wait_for("!window.isOfBefore && document.readyState == 'complete'")
+    assert page.evaluate("document.querySelectorAll('#waiting tbody tr').length") == 1
     assert page.evaluate("location.href") == address
     page.open(f"{address}dead-letters")
     page.click("input[name=entry]")

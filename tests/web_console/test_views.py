@@ -4,7 +4,6 @@ import html
 import json
 import re
 import shlex
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ from actonce.web_console.desk import Desk
 from actonce.web_console.snapshots import Reader
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
 from tests.hostile import HOSTILE_SENT, forbidden
-from tests.web_console.conftest import Answer, Client, Open
+from tests.web_console.asking import Answer, Client, finish
+from tests.web_console.conftest import Open
 
 MARKUP = "<img src=x onerror=alert(1)>\"'`{{7*7}}</script><b>"
 
@@ -35,17 +35,6 @@ def opened(console: Open, stack: Stack, **more: Any) -> tuple[Client, Desk]:
     client, desk = console(stack, **more)
     look(desk.letters, desk.unstarted)
     return client, desk
-
-
-def finish(desk: Desk) -> None:
-    """Wait until nothing is under way."""
-    deadline = time.monotonic() + 60
-    while any(not work.is_over for work in desk.works.all()):
-        assert time.monotonic() < deadline
-        desk.letters.wait(0.05)
-        time.sleep(0.02)
-    desk.letters.wait(60)
-    desk.unstarted.wait(60)
 
 
 def fields(answer: Answer) -> dict[str, Any]:
