@@ -12,17 +12,14 @@ verdict or count is wrong; a target that is missed is printed, not failed.
 the whole process tree, so other work on the machine disturbs them less than the wall's.
 """
 
-import ctypes
 import gzip
 import json
 import os
 import platform
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,6 +36,7 @@ from rich.table import Table
 from bench.audit_engines.rules import COUNTS, TIMES
 from bench.audit_engines.task import ENDINGS, Form
 from bench.records import generate, truth_of, write_jsonl, write_parquet
+from bench.whole_cpu import adopt_all, cost_of, wait_for_all
 
 ENGINES = ("plain_read", "audit", "naive", "duckdb", "polars", "sail", "job")
 NOT_OF_LINES = ("polars", "sail")
@@ -52,7 +50,6 @@ LOSES_COUNTS = frozenset({"naive"})
 """Drops exact duplicates, so its counts are too low; its verdicts are to be right all the same."""
 EVENTS_PER_MESSAGE = 6.44
 _PART = 1_500_000  # messages made at a time, so that memory does not grow with the whole
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
 
 @dataclass
@@ -104,7 +101,7 @@ def run_engine(engine: str, root: Path, out: Path, runs: int, form: Form) -> Mea
     command = [sys.executable, "-m", "bench.audit_engines.run", engine, str(root), str(out)]
     command += ["--runs", str(runs + 1), "--form", form]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    _wait_for_all()
+    wait_for_all()
     if ran.returncode:
         return Measured(engine, failed=_reason(ran.stderr))
     if engine != "plain_read" and not out.exists():
@@ -124,26 +121,12 @@ def _job(root: Path, out: Path) -> Measured:
     """`actonce audit`, whose JVM outlives it and is waited for here."""
     shutil.rmtree(out, ignore_errors=True)
     command = [str(Path(sys.executable).with_name("actonce")), "audit", str(root), "--json"]
-    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    ran = subprocess.run([*command, "--out", str(out)], capture_output=True, text=True, check=False)
-    wall = time.monotonic() - began
-    if ran.returncode not in {0, 1}:  # 1: it has found the alarms that were planted
-        return Measured("job", failed=_reason(ran.stderr))
+    ran = cost_of([*command, "--out", str(out)])
+    if ran.status not in {0, 1}:  # 1: it has found the alarms that were planted
+        return Measured("job", failed=_reason(ran.err))
     if not (out / "report.html").exists():
         return Measured("job", failed="there is no page")
-    _wait_for_all()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Measured("job", cold={"wall": wall, "cpu": cpu})
-
-
-def _wait_for_all() -> None:
-    """Wait for what an engine has left behind, so that its CPU counts, and counts as its own."""
-    while True:
-        try:
-            os.wait()
-        except ChildProcessError:
-            return
+    return Measured("job", cold={"wall": ran.wall, "cpu": ran.cpu})
 
 
 def _reason(stderr: str) -> str:
@@ -269,7 +252,7 @@ def main(
     json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Make the records, run the engines, check and print."""
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    adopt_all()
     able = [name for name in ENGINES if form == "parquet" or name not in NOT_OF_LINES]
     asked = able if engines is None else engines.split(",")
     unknown = sorted(set(asked) - set(able))

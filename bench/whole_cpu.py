@@ -24,15 +24,25 @@ class Cost:
 
 def cost_of(command: Sequence[str]) -> Cost:
     """Run a command and wait for everything that it leaves behind."""
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    adopt_all()
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     wall = time.monotonic() - began
+    wait_for_all()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(wall, cpu, ran.returncode, ran.stdout, ran.stderr)
+
+
+def adopt_all() -> None:
+    """Have this process be told of the end of whatever its commands leave behind."""
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def wait_for_all() -> None:
+    """Wait for what a command has left behind, so that its CPU counts, and counts as its own."""
     while True:
         try:
             os.wait()
         except ChildProcessError:
-            break
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(wall, cpu, ran.returncode, ran.stdout, ran.stderr)
+            return

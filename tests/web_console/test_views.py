@@ -1,19 +1,22 @@
 """What the pages show and do, on moto, with a ledger's rows in the executions' place."""
 
+import dataclasses
 import html
 import json
 import re
 import shlex
+import socket
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from botocore.config import Config
 from botocore.stub import Stubber
 
 from actonce import cli
-from actonce.aws import Stack
+from actonce.aws import Aws, Stack
 from actonce.deployed import timestamp
 from actonce.web_console.desk import Desk
 from actonce.web_console.snapshots import Reader
@@ -482,3 +485,25 @@ def test_the_verdict_of_any_message_is_looked_up_in_the_table(
     assert "Not judged" in client.get("/message/verdict", id="m-2").text
     (day / "part-0.parquet").write_bytes(b"torn")
     assert client.get("/message/verdict", id="m-1").status == 502
+
+
+def test_an_aws_that_is_gone_is_told_in_each_view_and_the_console_goes_on(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed_again:
+        port = closed_again.getsockname()[1]
+    once = Config(connect_timeout=1, retries={"total_max_attempts": 1})
+    monkeypatch.setattr(Aws.fresh, "__defaults__", (once,))
+    gone = dataclasses.replace(ledger, aws=Aws(f"http://127.0.0.1:{port}"))
+    client, desk = opened(console, gone)
+    first = client.get("/")
+    assert first.status == 200
+    assert "actonce up" in first.text
+    assert "actonce up" in client.get("/stack").text
+    for path in ("/messages", "/message?id=m-1", "/message/now?id=m-1"):
+        answer = client.get(path, {"hx-request": "true"} if "now" in path else None)
+        assert (answer.status, "actonce up" in answer.text) == (502, True), path
+    asked = {"word": "w", "message": "m-1", "decision": "retry", "note": ""}
+    assert client.post("/dead-letters/decide", **asked).status == 303
+    finish(desk)
+    assert "actonce up" in client.get("/works/1").text
