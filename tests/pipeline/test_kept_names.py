@@ -45,6 +45,7 @@ def judged(spark: SparkSession, root: Path, out: Path, **asked: bool) -> tuple[R
     return said(summary), rows_of(out)
 
 
+@pytest.mark.long
 def test_all_names_of_a_message_are_looked_for(
     spark: SparkSession, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,7 +155,7 @@ def test_what_the_parts_and_aws_write_is_ordinary(spark: SparkSession, tmp_path:
     assert [one.text for one in odd] == []
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_every_line_is_read_as_the_careful_look_reads_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
