@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -25,11 +25,14 @@ class Rates:
         numbers: one of each of `ENDS`.
         since: from when on (UTC).
         of_metrics: as CloudWatch counts, a minute or two late; else by the starter's log.
+        errors: what those that failed failed by, as far as the log was read. They come back by
+            themselves: it is the weather.
     """
 
     numbers: Mapping[str, int]
     since: datetime
     of_metrics: bool
+    errors: Mapping[str, int] = field(default_factory=dict)
 
 
 def rates(stack: Stack, now: datetime) -> Rates:
@@ -40,9 +43,11 @@ def rates(stack: Stack, now: datetime) -> Rates:
     """
     since = now - BACK
     if stack.aws.endpoint_url is not None:
-        lines = delivery_lines(stack, since=since)
+        lines = list(delivery_lines(stack, since=since))
         counted = Counter(line.get("end") for line in lines)
-        return Rates({end: counted[end] for end in ENDS}, since, of_metrics=False)
+        errors = Counter(str(line.get("error")) for line in lines if line.get("end") == "failed")
+        numbers = {end: counted[end] for end in ENDS}
+        return Rates(numbers, since, of_metrics=False, errors=dict(errors.most_common(3)))
     answer = stack.aws.client("cloudwatch").get_metric_data(
         MetricDataQueries=[
             {

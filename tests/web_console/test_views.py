@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import socket
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ from botocore.stub import Stubber
 from actonce import cli
 from actonce.aws import Aws, Stack
 from actonce.deployed import timestamp
+from actonce.status import Depth, Status
+from actonce.web_console import rates
 from actonce.web_console.desk import Desk
 from actonce.web_console.snapshots import Reader
+from actonce.web_console.watching import Seen, Seldom
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
 from tests.hostile import HOSTILE_SENT, forbidden
 from tests.web_console.asking import Answer, Client, finish
@@ -135,6 +139,40 @@ def test_a_snapshot_that_is_kept_no_more_is_told(ledger: Stack, console: Open) -
         "/dead-letters/decide", word="w", snapshot=77, decision="retry", scope="all"
     )
     assert (answer.status, "Nothing was decided" in answer.text) == (410, True)
+
+
+def test_the_weather_is_told_by_what_failed_of_late(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lines(*ends: tuple[str, str | None]) -> None:
+        found = [{"end": end, "error": error} for end, error in ends]
+        monkeypatch.setattr(rates, "delivery_lines", lambda *_, **__: iter(found))
+
+    _, desk = opened(console, ledger)
+    at_an_endpoint = dataclasses.replace(desk.stack, aws=Aws("http://127.0.0.1:1"))
+    now = datetime.now(UTC)
+    lines(("started", None), ("suppressed", None))
+    calm = rates.rates(at_an_endpoint, now)
+    assert (calm.numbers["started"], calm.numbers["failed"], calm.errors) == (1, 0, {})
+    lines(("failed", "ThrottlingException"), ("failed", "ThrottlingException"), ("failed", MARKUP))
+    rough = rates.rates(at_an_endpoint, now)
+    assert rough.errors == {"ThrottlingException": 2, MARKUP: 1}
+    status = Seldom(lambda: stack_status(desk.stack), 60).seen()
+    shown = [
+        desk.render(
+            "stack.html.j2",
+            {"status": status, "rates": Seen(seen, now, None), "calls": Counter[str]()},
+        )
+        for seen in (calm, rough)
+    ]
+    assert "calm" in shown[0]
+    assert "3 deliveries failed in five minutes, and come again by themselves" in shown[1]
+    assert "ThrottlingException 2" in shown[1]
+    assert "<img" not in shown[1]
+
+
+def stack_status(stack: Stack) -> Status:
+    return Status(stack.called, None, (), {"requests": Depth(0, 0, 0, None)})
 
 
 # ------------------------------------------------------------------ deciding
