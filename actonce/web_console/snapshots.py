@@ -19,6 +19,9 @@ E = TypeVar("E")
 KEPT: Final = 8
 """Snapshots that are kept for who is looking at one of them: what he decides on is what he saw."""
 
+A_MOMENT: Final = 0.2
+"""Seconds for which a page waits for a read that it has begun."""
+
 MOST_ENTRIES: Final = 40_000
 """Of all snapshots that are kept together; two are kept however long they are."""
 
@@ -117,6 +120,12 @@ class Reader(Generic[E]):
             self._so_far = 0
             self._thread = threading.Thread(target=self._run, name="snapshot", daemon=True)
             self._thread.start()
+
+    def look_first(self) -> None:
+        """Where nothing was read yet, begin, and wait a moment: a short queue is there at once."""
+        if self.latest is None:
+            self.look()
+            self.wait(A_MOMENT)
 
     def look_if_changed(self, messages: int) -> None:
         """Read again if the queue has another number of messages now, and is small."""

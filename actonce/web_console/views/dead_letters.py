@@ -4,7 +4,7 @@ import secrets
 import shlex
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, get_args
+from typing import get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,7 +27,7 @@ from actonce.web_console.desk import Desk
 from actonce.web_console.letters import Letter
 from actonce.web_console.tasks import Decide, DecideUnseen
 from actonce.web_console.templating import address
-from actonce.web_console.views.many import Scope, asked, scope_of, seen
+from actonce.web_console.views.many import Scope, asked, choice, scope_of, seen
 from actonce.web_console.works import Work
 
 DECISIONS: Mapping[str, str] = {
@@ -38,19 +38,13 @@ DECISIONS: Mapping[str, str] = {
 """What each decision means, as the command line's help says it."""
 
 _KINDS = ("reason", "error")
-_GONE = (
-    "What you saw is no longer kept, because the queue has been read several times since: look at "
-    "the list again, and choose again. Nothing was decided."
-)
 
 
 def list_(desk: Desk, request: Request) -> Response:
     """Those of one kind, or all."""
     said = asked(request)
     scope = scope_of(said, _KINDS)
-    if desk.letters.latest is None:
-        desk.letters.look()
-        desk.letters.wait(0.2)
+    desk.letters.look_first()
     found = seen(desk.letters, scope, number(one(said, "page")))
     if wants_json(request):
         return as_json({"dead_letters": [letter.newest.as_json() for letter in found.chosen]})
@@ -77,23 +71,21 @@ def confirm(desk: Desk, request: Request) -> Response:
     """What would be decided: on which, how many, and by which command."""
     said = asked(request)
     scope = scope_of(said, _KINDS)
-    snapshot = desk.letters.kept(scope.snapshot)
+    asked_for = choice(desk.letters, scope)
     decision = _decision(one(said, "decision"))
     if decision is None:
         return problem(desk, "There is no such decision: retry, resolve or reject.", 404)
-    if snapshot is None:
-        return page(desk, "lost.html.j2", code=410, sentence=_GONE, back="/dead-letters")
-    chosen = scope.of(snapshot.entries)
-    if not chosen:
-        sentence = "Nothing is ticked: tick some, or decide on all of the kind."
-        return page(desk, "lost.html.j2", code=422, sentence=sentence, back="/dead-letters")
+    if asked_for.refusal is not None:
+        sentence, code = asked_for.refusal
+        return page(desk, "lost.html.j2", code=code, sentence=sentence, back="/dead-letters")
+    chosen = asked_for.chosen
     return page(
         desk,
         "decide.html.j2",
         decision=decision,
         meaning=DECISIONS[decision],
         chosen=chosen,
-        snapshot=snapshot,
+        snapshot=asked_for.snapshot,
         fields=scope.query(),
         word=secrets.token_urlsafe(16),
         command=_command(desk, scope, chosen, decision, "" if decision == "retry" else "WHY"),
@@ -121,12 +113,10 @@ def _decide_many(
     desk: Desk, request: Request, said: Form, decision: Decision, note: str
 ) -> Response:
     scope = scope_of(said, _KINDS)
-    snapshot = desk.letters.kept(scope.snapshot)
-    if snapshot is None:
-        return problem(desk, _GONE, 410)
-    chosen = scope.of(snapshot.entries)
-    if not chosen:
-        return problem(desk, "Nothing is ticked: tick some, or decide on all of the kind.")
+    asked_for = choice(desk.letters, scope)
+    if asked_for.refusal is not None:
+        return problem(desk, *asked_for.refusal)
+    chosen = asked_for.chosen
     work = desk.works.begin(
         one(said, "word"),
         f"{decision.capitalize()} {_counted(len(chosen))}",
@@ -174,8 +164,7 @@ def _command(desk: Desk, scope: Scope, chosen: list[Letter], decision: Decision,
         return "\n".join(
             command_of_one(desk, letter.newest.message_id, decision, note) for letter in chosen
         )
-    kind: dict[str, Any] = {name: value for name, value in scope.kind.items() if value}
-    told = "".join(f" --{name} {shlex.quote(value)}" for name, value in kind.items())
+    told = "".join(f" --{name} {shlex.quote(value)}" for name, value in scope.kind.items())
     # SQS tells milliseconds, and what waited before is meant, not what was sent that very moment.
     before = max(letter.since for letter in chosen) + timedelta(milliseconds=1)
     told += f" --before {timestamp(before)}"

@@ -8,19 +8,14 @@ from starlette.responses import Response
 from actonce.choosing import grouped
 from actonce.web_console.answers import as_json, elsewhere, form, one, page, wants_json
 from actonce.web_console.desk import Desk
-from actonce.web_console.snapshots import Reader
-
-_A_MOMENT = 0.2
-"""Seconds for which a first read is waited for, so that a short queue is there at once."""
+from actonce.web_console.snapshots import A_MOMENT, Reader
 
 
 def first(desk: Desk, request: Request) -> Response:
     """What waits; the stack's state comes after it, for it takes a dozen calls."""
     desk.watched.counts.seen()
-    for reader in (desk.letters, desk.unstarted):
-        if reader.latest is None:
-            reader.look()
-            reader.wait(_A_MOMENT)
+    desk.letters.look_first()
+    desk.unstarted.look_first()
     if wants_json(request):
         return as_json(_as_json(desk))
     return page(desk, "first.html.j2", **_waiting(desk))
@@ -50,7 +45,7 @@ async def look(desk: Desk, request: Request) -> Response:
     reader = readers.get(one(said, "queue"))
     if reader is not None:
         reader.look()
-        reader.wait(_A_MOMENT)
+        reader.wait(A_MOMENT)
     desk.watched.counts.forget()
     return elsewhere(request, "/")
 

@@ -97,6 +97,37 @@ class Seen(Generic[E]):
     pages: int
 
 
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[E]):
+    """What somebody chose of a snapshot.
+
+    Attributes:
+        snapshot: None: it is kept no more.
+        chosen: its entries that are meant.
+        refusal: why nothing can be done, and the status that goes with it; None: it can.
+    """
+
+    snapshot: Snapshot[E] | None
+    chosen: list[E]
+    refusal: tuple[str, int] | None
+
+
+def choice(reader: Reader[E], scope: Scope) -> Choice[E]:
+    """What is meant of what was seen; of nothing that came later."""
+    snapshot = reader.kept(scope.snapshot)
+    if snapshot is None:
+        return Choice(None, [], (_GONE, 410))
+    chosen = scope.of(snapshot.entries)
+    return Choice(snapshot, chosen, None if chosen else (_NOTHING_TICKED, 422))
+
+
+_GONE = (
+    "What you saw is no longer kept, because the queue has been read several times since: look at "
+    "the list again, and choose again. Nothing was done or decided."
+)
+_NOTHING_TICKED = "Nothing is ticked: tick some, or take all of the kind."
+
+
 def seen(reader: Reader[E], scope: Scope, page: int) -> Seen[E]:
     """A page of what was read, of the snapshot that is asked for or of the newest."""
     snapshot = reader.kept(scope.snapshot) if scope.snapshot else reader.latest

@@ -26,14 +26,10 @@ from actonce.web_console.desk import Desk
 from actonce.web_console.difference import difference
 from actonce.web_console.tasks import Clear
 from actonce.web_console.templating import address
-from actonce.web_console.views.many import asked, scope_of, seen
+from actonce.web_console.views.many import asked, choice, scope_of, seen
 from pipeline.visible import json_text
 
 _KINDS = ("reason",)
-_GONE = (
-    "What you saw is no longer kept, because the queue has been read several times since: look at "
-    "the list again, and choose again. Nothing was done."
-)
 _ACTIONS = {
     "redrive": "Send it back to RequestsQueue as its producer sent it. What still cannot be "
     "started comes here again; what has an execution already is suppressed.",
@@ -45,9 +41,7 @@ def list_(desk: Desk, request: Request) -> Response:
     """Those of one kind, or all."""
     said = asked(request)
     scope = scope_of(said, _KINDS)
-    if desk.unstarted.latest is None:
-        desk.unstarted.look()
-        desk.unstarted.wait(0.2)
+    desk.unstarted.look_first()
     found = seen(desk.unstarted, scope, number(one(said, "page")))
     if wants_json(request):
         return as_json({"unstarted": [entry.as_json() for entry in found.chosen]})
@@ -109,15 +103,13 @@ def confirm(desk: Desk, request: Request) -> Response:
     said = asked(request)
     scope = scope_of(said, _KINDS)
     action = one(said, "action")
-    snapshot = desk.unstarted.kept(scope.snapshot)
+    asked_for = choice(desk.unstarted, scope)
     if action not in _ACTIONS:
         return problem(desk, "There is no such action: redrive or discard.", 404)
-    if snapshot is None:
-        return page(desk, "lost.html.j2", code=410, sentence=_GONE, back="/unstarted")
-    chosen = scope.of(snapshot.entries)
-    if not chosen:
-        sentence = "Nothing is ticked: tick some, or take all of the kind."
-        return page(desk, "lost.html.j2", code=422, sentence=sentence, back="/unstarted")
+    if asked_for.refusal is not None:
+        sentence, code = asked_for.refusal
+        return page(desk, "lost.html.j2", code=code, sentence=sentence, back="/unstarted")
+    chosen = asked_for.chosen
     ids = [item.sqs_message_id for item in chosen]
     return page(
         desk,
@@ -125,7 +117,7 @@ def confirm(desk: Desk, request: Request) -> Response:
         action=action,
         meaning=_ACTIONS[action],
         chosen=chosen,
-        snapshot=snapshot,
+        snapshot=asked_for.snapshot,
         fields=scope.query(),
         word=secrets.token_urlsafe(16),
         command=_command(desk, action, ids, scope.kind if scope.all else None, "WHY"),
@@ -144,12 +136,10 @@ async def clear(desk: Desk, request: Request) -> Response:
     if action == "discard" and not note:
         return problem(desk, "Say why, for whoever reads the file: an empty note is none.")
     scope = scope_of(said, _KINDS)
-    snapshot = desk.unstarted.kept(scope.snapshot)
-    if snapshot is None:
-        return problem(desk, _GONE, 410)
-    chosen = scope.of(snapshot.entries)
-    if not chosen:
-        return problem(desk, "Nothing is ticked: tick some, or take all of the kind.")
+    asked_for = choice(desk.unstarted, scope)
+    if asked_for.refusal is not None:
+        return problem(desk, *asked_for.refusal)
+    chosen = asked_for.chosen
     file = None
     if action == "discard":
         now = datetime.now(UTC)
