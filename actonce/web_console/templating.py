@@ -55,8 +55,11 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
 
 
 def address(path: str, **query: Any) -> str:
-    """An address of this console; what is None or empty is left out, a list is said often."""
-    said = {name: value for name, value in query.items() if value not in (None, "", [])}
+    """An address of this console; what is None is left out, a list is said often.
+
+    An empty text is said: a kind without a name is a kind, and not all of them.
+    """
+    said = {name: value for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(said, doseq=True)}" if said else path
 
 
