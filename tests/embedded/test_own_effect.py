@@ -175,7 +175,7 @@ def test_it_stands_in_front_of_a_function_that_knows_nothing_of_it(
 def _patient(deployed: tuple[State, Stack], gift_cards: str) -> Iterator[None]:
     """The function with a minute for a call, as one of a machine that is busy needs.
 
-    Its stack repeats what took longer; who tries the contract calls once, and a new process is slow.
+    Its stack repeats what took longer; who tries the contract calls once, and processes start slow.
     """
     _, stack = deployed
     function = stack.aws.client("lambda")
