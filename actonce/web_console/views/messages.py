@@ -1,4 +1,4 @@
-"""The messages of late by status and day, and finding one by its id."""
+"""The recent messages by status and day, and finding one by its id."""
 
 from datetime import date
 from typing import Final
