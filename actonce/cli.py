@@ -140,7 +140,7 @@ COMMANDS = {
     ),
     "list": Listed(
         "listing:list_",
-        "List the messages of late, the newest first: those that have an execution, or a row.",
+        "List recent messages, the newest first: those that have an execution, or a row.",
     ),
     "console": Listed(
         "web_console:console",

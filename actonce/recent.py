@@ -1,4 +1,4 @@
-"""The messages of late: executions, or the rows of a ledger or a lease.
+"""The recent messages: executions, or the rows of a ledger or a lease.
 
 Both are read as AWS has them. Executions come with the newest first, so that few more are read than
 are shown. Rows have no order of time: their table is read from its beginning, as far as
@@ -129,7 +129,7 @@ class Page:
 def page(
     stack: Stack, *, status: str | None, day: date | None, cursor: str | None, limit: int
 ) -> Page:
-    """A page of the messages of late.
+    """A page of recent messages.
 
     Step Functions cannot be asked for a day: its list is read from the newest on, `MOST_LOOKED_AT`
     executions at most, so a page may have few messages, or none, and a cursor all the same.

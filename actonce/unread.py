@@ -32,7 +32,7 @@ def sentences(
         if sent:
             told.append("So it was taken a moment ago, or deleted by somebody: ask again.")
         else:
-            told.append("actonce list shows the messages of late.")
+            told.append("actonce list shows recent messages.")
     if pause is not None:
         told.append("The stack is paused: actonce resume has it take messages again.")
     return told

@@ -1,4 +1,4 @@
-"""`actonce list`: the messages of late."""
+"""`actonce list`: recent messages."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -49,7 +49,7 @@ def list_(
     at: Chosen,
     json: Json = False,
 ) -> None:
-    """List the messages of late, the newest first: those that have an execution, or a row.
+    """List recent messages, the newest first: those that have an execution, or a row.
 
     The ID is one that every command takes, or a beginning of it. What could not be started is in
     actonce unstarted list.

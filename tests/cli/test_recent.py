@@ -1,4 +1,4 @@
-"""The messages of late, on moto in this process, and as `actonce list` shows them."""
+"""The recent messages, on moto in this process, and as `actonce list` shows them."""
 
 import json
 from collections.abc import Callable

@@ -28,7 +28,7 @@ MAY_BE = "It may be one of them."
 @pytest.mark.parametrize(
     ("depth", "sent", "told"),
     [
-        (EMPTY, [], "Nothing waits in RequestsQueue. actonce list shows the messages of late."),
+        (EMPTY, [], "Nothing waits in RequestsQueue. actonce list shows recent messages."),
         (
             EMPTY,
             [SENT],
