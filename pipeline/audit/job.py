@@ -43,6 +43,8 @@ from pipeline.audit.layout import (
     without_names_java_lacks,
 )
 from pipeline.audit.needed import (
+    days_of,
+    is_worth_a_look,
     may_be_looked_for,
     rows_of,
     rows_of_any_name,
@@ -392,8 +394,22 @@ class _Audit:
         if self.known_ids:
             hashes = with_other_names(touched, everything)
             return with_known_ids(self._as_of(rows_of_any_name(hashes, everything)))
-        outside = self.kept.rows(self.kept.days.keys() - set(inside))
+        outside = self.kept.rows(self._days_to_read(touched, {*inside, *near}) - set(inside))
         return self._as_of(self.kept.rows(inside).union(rows_of(touched, outside)))
+
+    def _days_to_read(self, touched: DataFrame, surely: set[date]) -> set[date]:
+        """The days that have rows of these messages, or a row without an id that counts.
+
+        Such a row counts if its time is in the span, and a line that could not be read in the
+        folder of a later day, see `reading.narrow`.
+        """
+        _, until = _span(self.request, self.listing)
+        days = self.kept.days
+        surely = surely | {d for d, one in days.items() if d > until and one.counted.quarantined}
+        perhaps = days.keys() - surely
+        if not is_worth_a_look(sum(days[day].counted.rows for day in perhaps)):
+            return set(days)
+        return surely | days_of(touched, self.kept.rows(perhaps))
 
     def _rows_of_judged(self) -> DataFrame:
         """The rows of the messages that are judged, among others.
