@@ -107,7 +107,8 @@ def test_night_after_night_the_same_as_from_the_records(
     assert any(night["verdicts"]["performed_once"] for night in told)
 
 
-@pytest.mark.parametrize("rows", [0, pytest.param(sys.maxsize, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("rows", [0, sys.maxsize])
 def test_an_old_day_again_the_same_as_from_the_records(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
