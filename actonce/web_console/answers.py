@@ -24,9 +24,9 @@ def problem(desk: Desk, sentence: str, code: int = 422) -> Response:
     return page(desk, "problem.html.j2", code=code, sentence=sentence)
 
 
-def as_json(value: Any) -> Response:
+def as_json(value: Any, code: int = 200) -> Response:
     """An export."""
-    return Response(json_text(value, indent=2) + "\n", media_type="application/json")
+    return Response(json_text(value, indent=2) + "\n", code, media_type="application/json")
 
 
 def wants_json(request: Request) -> bool:

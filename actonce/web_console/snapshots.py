@@ -62,6 +62,21 @@ class Found(Generic[E]):
     held_elsewhere: int
 
 
+@dataclass(frozen=True, slots=True)
+class Standing(Generic[E]):
+    """How a reader stood at one moment; a page is drawn of one of these.
+
+    Attributes:
+        latest: the newest snapshot; None: there is none yet.
+        reading: how many have been read just now; None: nobody reads.
+        error: why the last read failed; None: it did not.
+    """
+
+    latest: Snapshot[E] | None
+    reading: int | None
+    error: str | None
+
+
 Read = Callable[[Callable[[int], None]], Found[E]]
 """Reads the queue whole; is given what it tells, now and then, how many it has read."""
 
@@ -88,19 +103,14 @@ class Reader(Generic[E]):
     def latest(self) -> Snapshot[E] | None:
         """The newest snapshot; None: there is none yet."""
         with self._lock:
-            return next(reversed(self._kept.values()), None)
+            return self._newest()
 
-    @property
-    def reading(self) -> int | None:
-        """How many have been read just now; None: nobody reads."""
+    def standing(self) -> Standing[E]:
+        """All that can be told of it, of one moment: a read that ends is in all or in none."""
         with self._lock:
-            return self._so_far if self._thread is not None else None
-
-    @property
-    def error(self) -> str | None:
-        """Why the last read failed; None: it did not."""
-        with self._lock:
-            return self._error
+            return Standing(
+                self._newest(), self._so_far if self._thread is not None else None, self._error
+            )
 
     def kept(self, number: int) -> Snapshot[E] | None:
         """The snapshot of that number; None: it is kept no more."""
@@ -164,6 +174,9 @@ class Reader(Generic[E]):
                     self._thread = None
                     return
                 self._again, self._so_far = False, 0
+
+    def _newest(self) -> Snapshot[E] | None:
+        return next(reversed(self._kept.values()), None)
 
     def _forget(self) -> None:
         """Forget the oldest snapshots, as far as there are too many."""

@@ -67,6 +67,35 @@ class Task(Protocol):
         """What else is to be told."""
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a work was at one moment; a page is drawn of one of these, never of the work itself.
+
+    Invariant: where it is over, `ended` and `said` are whole.
+
+    Attributes:
+        state: how far.
+        error: why it ended before its end; None: it did not, or has not.
+        ended: see `Task.ended`.
+        said: see `Task.said`.
+    """
+
+    state: State
+    error: str | None
+    ended: Sequence[Ended]
+    said: Sequence[str]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.state is State.ENDED
+
+    @property
+    def counted(self) -> Mapping[str, int]:
+        """How many ended how."""
+        return Counter(one.end for one in self.ended)
+
+
 @dataclass(slots=True)
 class Work:
     """A work; see the fields of the same names.
@@ -87,7 +116,6 @@ class Work:
     began: datetime
     state: State = State.WAITING
     error: str | None = None
-    finished: datetime | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -95,29 +123,28 @@ class Work:
         """Whether nothing more comes of it."""
         return self.state is State.ENDED
 
-    @property
-    def ended(self) -> Sequence[Ended]:
-        """See `Task.ended`."""
-        return self.task.ended()
-
-    @property
-    def counted(self) -> Mapping[str, int]:
-        """How many ended how."""
-        return Counter(one.end for one in self.ended)
+    def progress(self) -> Progress:
+        """How far it is."""
+        with self.lock:
+            state, error = self.state, self.error
+        # After the state: what ends between the two is told of a work that seems to go on, and so
+        # is asked again; the other way round an end would be told without what came last.
+        return Progress(state, error, self.task.ended(), self.task.said())
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
+        now = self.progress()
         return {
             "work": self.number,
             "title": self.title,
             "command": self.command,
-            "state": self.state,
+            "state": now.state,
             "total": self.total,
-            "error": self.error,
-            "ends": dict(self.counted),
+            "error": now.error,
+            "ends": dict(now.counted),
             "ended": [
                 {"name": e.name, "message_id": e.message_id, "end": e.end, "said": e.said}
-                for e in self.ended
+                for e in now.ended
             ],
         }
 
@@ -126,7 +153,8 @@ class Works:
     """All works, and the thread that does them.
 
     Args:
-        after: called after each, in that thread.
+        after: called after each, in that thread, before it counts as over: who finds it over finds
+            begun what comes of that.
     """
 
     def __init__(self, after: Callable[[], None]) -> None:
@@ -198,14 +226,14 @@ class Works:
             with work.lock:
                 stopped = work.state is State.STOPPING
                 work.state = State.STOPPING if stopped else State.RUNNING
+            why = None
             try:
                 if not stopped:
                     work.task.run()
             except Exception as error:  # noqa: BLE001 - told in its page; the next one goes on
-                work.error = told(error)
+                why = told(error)
+            self._after()
             with work.lock:
-                work.state = State.ENDED
-                work.finished = datetime.now(UTC)
+                work.state, work.error = State.ENDED, why
             with self._ended:
                 self._ended.notify_all()
-            self._after()

@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,8 +119,6 @@ def finish(desk: Desk) -> None:
     """Wait until nothing is under way, and what is read after it has been read."""
     desk.works.rest(60)
     assert all(work.is_over for work in desk.works.all())
-    deadline = time.monotonic() + 60
-    while desk.letters.reading is not None or desk.unstarted.reading is not None:
-        assert time.monotonic() < deadline
-        desk.letters.wait(1)
-        desk.unstarted.wait(1)
+    for reader in (desk.letters, desk.unstarted):
+        reader.wait(60)
+        assert reader.standing().reading is None

@@ -8,7 +8,7 @@ import pytest
 from actonce.aws import Stack
 from actonce.errors import Failed
 from actonce.web_console import snapshots as module
-from actonce.web_console.snapshots import KEPT, SMALL, Found, Reader
+from actonce.web_console.snapshots import KEPT, SMALL, Found, Reader, Standing
 from tests.cli.test_deciding import dead, post
 from tests.web_console.conftest import Open
 
@@ -35,10 +35,10 @@ def test_however_many_ask_one_reads() -> None:
     for _ in range(20):
         reader.look()
     assert began.wait(30)
-    assert (reader.reading, reader.latest) == (3, None)
+    assert reader.standing() == Standing(None, 3, None)
     go_on.set()
     reader.wait(30)
-    assert (len(reads), reader.reading) == (1, None)
+    assert (len(reads), reader.standing().reading) == (1, None)
     assert reader.latest is not None
     assert reader.latest.entries == ["a"]
 
@@ -95,11 +95,11 @@ def test_a_read_that_fails_is_told_and_what_was_read_before_stays() -> None:
     reader = Reader(read_or_fail)
     read(reader)
     read(reader)
-    assert reader.error == "No leave to read."
+    assert reader.standing().error == "No leave to read."
     assert reader.latest is not None
     assert reader.latest.entries == ["a"]
     read(reader)
-    assert not reader.error
+    assert not reader.standing().error
     assert reader.latest.number == 2
 
 

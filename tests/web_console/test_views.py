@@ -112,6 +112,54 @@ def test_where_nothing_waits_it_is_quiet(ledger: Stack, console: Open) -> None:
     assert 'role="alert"' not in text.replace('id="offline" class="bad" role="alert"', "")
 
 
+@pytest.mark.parametrize("path", ["dead-letters", "unstarted"])
+def test_what_another_reader_holds_is_not_taken_for_nothing(
+    path: str, ledger: Stack, console: Open
+) -> None:
+    queue = ledger.dead_letter_queue
+    if path == "dead-letters":
+        dead(ledger, "m-1")
+    else:
+        queue = ledger.unstarted_queue
+        unstart(ledger, "{", "not_json")
+    hold = ledger.sqs.receive_message(QueueUrl=queue, VisibilityTimeout=600)
+    assert len(hold["Messages"]) == 1
+    client, _ = opened(console, ledger)
+    listed = client.get(f"/{path}").text
+    assert "✓" not in listed
+    assert "Another reader holds 1 more" in listed
+    assert client.get("/").text.count("✓ Nothing") == 1, "of the other queue"
+    exported = json.loads(client.get(f"/{path}?format=json").text)
+    assert (exported[path.replace("-", "_")], exported["held_elsewhere"]) == ([], 1)
+
+
+@pytest.mark.parametrize("path", ["dead-letters", "unstarted"])
+def test_a_queue_that_could_not_be_read_is_not_taken_for_an_empty_one(
+    path: str, ledger: Stack, console: Open
+) -> None:
+    client, desk = console(ledger)
+    ledger.sqs.delete_queue(QueueUrl=ledger.dead_letter_queue)
+    ledger.sqs.delete_queue(QueueUrl=ledger.unstarted_queue)
+    look(desk.letters, desk.unstarted)
+    listed = client.get(f"/{path}").text
+    assert "✓" not in listed
+    assert 'class="bad" role="alert">' in listed
+    exported = json.loads(client.get(f"/{path}?format=json").text)
+    assert exported[path.replace("-", "_")] is None
+    assert exported["error"]
+
+
+@pytest.mark.parametrize("path", ["dead-letters", "unstarted"])
+def test_a_list_that_is_kept_no_more_is_not_taken_for_an_empty_one(
+    path: str, ledger: Stack, console: Open
+) -> None:
+    client, _ = opened(console, ledger)
+    assert "What you saw is no longer kept" in client.get(f"/{path}?snapshot=99").text
+    exported = client.get(f"/{path}?snapshot=99&format=json")
+    assert exported.status == 410
+    assert "no longer kept" in json.loads(exported.text)["error"]
+
+
 def test_a_group_is_shown_by_pages_and_of_the_snapshot_that_was_seen(
     ledger: Stack, console: Open
 ) -> None:
@@ -156,8 +204,8 @@ def test_what_reads_only_shows_every_view(ledger: Stack, console: Open) -> None:
     complete(ledger, "m-1")
     entry = unstart(ledger, "{", "not_json")
     client, desk = opened(console, ledger, read_only=True)
-    assert desk.letters.error is None
-    assert desk.unstarted.error is None
+    assert desk.letters.standing().error is None
+    assert desk.unstarted.standing().error is None
     paths = ["/", "/waiting", "/stack", "/dead-letters", "/unstarted", "/messages", "/audit"]
     paths += ["/message?id=m-1", "/message/now?id=m-1", "/message/log?id=m-1", "/works"]
     paths += ["/message?id=nobody", "/message/verdict?id=m-1", f"/unstarted/entry?entry={entry}"]

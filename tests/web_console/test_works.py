@@ -1,13 +1,16 @@
 """Works: begun once, one after the other, stopped, and told what became of them."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
+from actonce.aws import Stack
 from actonce.errors import Failed
 from actonce.web_console import works as module
-from actonce.web_console.works import Ended, State, Work, Works
+from actonce.web_console.works import Ended, Progress, State, Work, Works
+from tests.embedded.waiting import wait_until
+from tests.web_console.conftest import Open
 
 
 class Task:
@@ -65,7 +68,9 @@ def test_a_second_click_finds_the_first_ones_work() -> None:
     assert works.begun_with("a") is work
     done.wait(1)
     assert not second.began.is_set()
-    assert (work.state, work.counted, work.error) == (State.ENDED, {"decided": 1}, None)
+    works.rest(30)
+    ended = work.progress()
+    assert (ended.state, ended.counted, ended.error) == (State.ENDED, {"decided": 1}, None)
 
 
 def test_one_waits_for_the_one_before_it() -> None:
@@ -90,7 +95,9 @@ def test_one_that_is_stopped_before_it_begins_does_not_begin() -> None:
     assert two.state is State.STOPPING
     first.go_on.set()
     done.wait(2)
-    assert (two.state, second.began.is_set(), list(two.ended)) == (State.ENDED, False, [])
+    works.rest(30)
+    assert not second.began.is_set()
+    assert two.progress() == Progress(State.ENDED, None, [], ())
 
 
 def test_when_the_console_ends_all_are_stopped() -> None:
@@ -115,6 +122,7 @@ def test_what_ends_one_is_told_and_the_next_goes_on() -> None:
     broken = begin(works, "b", Task(ZeroDivisionError("nothing of AWS's")))
     last = begin(works, "c", Task())
     done.wait(3)
+    works.rest(30)
     assert failing.error == "The credentials have expired."
     assert broken.error == "ZeroDivisionError: nothing of AWS's"
     assert (last.error, last.as_json()["state"]) == (None, "ended")
@@ -129,6 +137,7 @@ def test_old_works_are_forgotten_and_none_that_is_under_way(
     for word in "abc":
         begin(works, word, Task())
     done.wait(3)
+    works.rest(30)
     held = Task(held=True)
     begin(works, "d", held)
     assert [work.number for work in works.all()] == [4, 3]
@@ -147,3 +156,52 @@ def test_nobody_waits_for_ever_for_one_that_does_not_end() -> None:
     held.go_on.set()
     works.rest(30)
     assert work.is_over
+
+
+def test_what_counts_as_over_has_what_comes_of_it_begun() -> None:
+    seen: list[bool] = []
+    works = Works(lambda: seen.append(work.is_over))
+    task = Task(held=True)
+    work = begin(works, "a", task)
+    task.go_on.set()
+    works.rest(30)
+    assert seen == [False]
+
+
+class EndsWhileItIsAsked(Task):
+    """Its work ends after what became of its entries was told, and before anything else is."""
+
+    def __init__(self) -> None:
+        super().__init__(held=True)
+        self.is_over: Callable[[], bool] = lambda: False
+
+    def ended(self) -> Sequence[Ended]:
+        if self.go_on.is_set():
+            return super().ended()
+        self.go_on.set()
+        wait_until(self.is_over)
+        return []
+
+
+def test_a_page_of_a_work_that_ends_just_now_does_not_say_that_it_ended_early(
+    ledger: Stack, console: Open
+) -> None:
+    client, desk = console(ledger)
+    task = EndsWhileItIsAsked()
+    work = begin(desk.works, "a", task)
+    task.is_over = lambda: work.is_over
+    assert task.began.wait(30)
+    shown = client.get("/works/1").text
+    assert "under way" in shown
+    assert 'hx-get="/works/1/now"' in shown, "it would stay like this for ever"
+    assert "all seen to" in client.get("/works/1/now").text
+
+
+def test_an_export_of_a_work_that_ends_just_now_says_that_it_goes_on() -> None:
+    works = Works(lambda: None)
+    task = EndsWhileItIsAsked()
+    work = begin(works, "a", task)
+    task.is_over = lambda: work.is_over
+    assert task.began.wait(30)
+    told = [(told["state"], told["ends"]) for told in (work.as_json(), work.as_json())]
+    assert told == [("running", {}), ("ended", {"decided": 1})]

@@ -14,7 +14,6 @@ from actonce.deployed import timestamp
 from actonce.message_ids import as_argument
 from actonce.web_console.answers import (
     Form,
-    as_json,
     elsewhere,
     form,
     number,
@@ -27,7 +26,7 @@ from actonce.web_console.desk import Desk
 from actonce.web_console.letters import Letter
 from actonce.web_console.tasks import Decide, DecideUnseen
 from actonce.web_console.templating import address
-from actonce.web_console.views.many import Scope, asked, choice, scope_of, seen
+from actonce.web_console.views.many import Scope, asked, choice, exported, scope_of, seen
 from actonce.web_console.works import Work
 
 DECISIONS: Mapping[str, str] = {
@@ -47,7 +46,7 @@ def list_(desk: Desk, request: Request) -> Response:
     desk.letters.look_first()
     found = seen(desk.letters, scope, number(one(said, "page")))
     if wants_json(request):
-        return as_json({"dead_letters": [letter.newest.as_json() for letter in found.chosen]})
+        return exported(found, "dead_letters", lambda letter: letter.newest.as_json())
     return page(
         desk,
         "dead_letters.html.j2",
@@ -59,9 +58,6 @@ def list_(desk: Desk, request: Request) -> Response:
             page=to,
             **scope.kind,
         ),
-        reading=desk.letters.reading,
-        error=desk.letters.error,
-        lost=scope.snapshot and found.snapshot is None,
         meanings=MEANINGS,
         decisions=DECISIONS,
     )

@@ -75,14 +75,16 @@ def _waiting(desk: Desk) -> dict[str, Any]:
             (counts.value or {}).get("unstarted"),
         ),
     ]
-    running = [work for work in desk.works.all() if not work.is_over]
-    return {"queues": queues, "counts": counts, "works": running}
+    works = [(work, work.progress()) for work in desk.works.all()]
+    under_way = [(work, progress) for work, progress in works if not progress.is_over]
+    return {"queues": queues, "counts": counts, "works": under_way}
 
 
 def _queue(
     path: str, name: str, what: str, reader: Reader[Any], count: int | None
 ) -> dict[str, Any]:
-    latest = reader.latest
+    standing = reader.standing()
+    latest = standing.latest
     return {
         "path": path,
         "name": name,
@@ -93,8 +95,8 @@ def _queue(
         "groups": []
         if latest is None
         else sorted(grouped(latest.entries), key=lambda group: group.oldest),
-        "reading": reader.reading,
-        "error": reader.error,
+        "reading": standing.reading,
+        "error": standing.error,
         "changed": latest is not None and count is not None and count != latest.messages,
     }
 

@@ -1,13 +1,14 @@
 """What the views of the two queues have in common: a page of what was seen, and what is chosen."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from actonce.choosing import Waiting
-from actonce.web_console.answers import Form, number
+from actonce.web_console.answers import Form, as_json, number
 from actonce.web_console.snapshots import Reader, Snapshot
 
 PAGE = 50
@@ -84,6 +85,9 @@ class Seen(Generic[E]):
 
     Attributes:
         snapshot: None: it is kept no more, or nothing was read yet.
+        is_lost: it is kept no more.
+        reading: see `Standing`.
+        error: see `Standing`.
         chosen: all entries of the kind.
         shown: those of this page.
         page: its number, from 1.
@@ -91,6 +95,9 @@ class Seen(Generic[E]):
     """
 
     snapshot: Snapshot[E] | None
+    is_lost: bool
+    reading: int | None
+    error: str | None
     chosen: Sequence[E]
     shown: Sequence[E]
     page: int
@@ -130,14 +137,37 @@ _NOTHING_TICKED = "Nothing is ticked: tick some, or take all of the kind."
 
 def seen(reader: Reader[E], scope: Scope, page: int) -> Seen[E]:
     """A page of what was read, of the snapshot that is asked for or of the newest."""
-    snapshot = reader.kept(scope.snapshot) if scope.snapshot else reader.latest
-    if snapshot is None:
-        return Seen(None, (), (), 1, 1)
+    standing = reader.standing()
+    snapshot = reader.kept(scope.snapshot) if scope.snapshot else standing.latest
+    entries = () if snapshot is None else snapshot.entries
     chosen = [
-        one
-        for one in snapshot.entries
-        if all(one.kind.get(name) == value for name, value in scope.kind.items())
+        one for one in entries if all(one.kind.get(name) == scope.kind[name] for name in scope.kind)
     ]
     pages = max(1, -(-len(chosen) // PAGE))
     here = min(max(1, page), pages)
-    return Seen(snapshot, chosen, chosen[(here - 1) * PAGE : here * PAGE], here, pages)
+    return Seen(
+        snapshot,
+        bool(scope.snapshot) and snapshot is None,
+        standing.reading,
+        standing.error,
+        chosen,
+        chosen[(here - 1) * PAGE : here * PAGE],
+        here,
+        pages,
+    )
+
+
+def exported(found: Seen[E], name: str, entry: Callable[[E], Mapping[str, Any]]) -> Response:
+    """What was seen, for machines: no list where nothing has been read, and never an empty one."""
+    if found.is_lost:
+        return as_json({"error": _GONE}, 410)
+    snapshot = found.snapshot
+    return as_json(
+        {
+            name: None if snapshot is None else [entry(one) for one in found.chosen],
+            "at": None if snapshot is None else snapshot.at.isoformat(),
+            "held_elsewhere": None if snapshot is None else snapshot.held_elsewhere,
+            "reading": found.reading,
+            "error": found.error,
+        }
+    )

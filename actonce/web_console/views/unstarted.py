@@ -26,7 +26,7 @@ from actonce.web_console.desk import Desk
 from actonce.web_console.difference import difference
 from actonce.web_console.tasks import Clear
 from actonce.web_console.templating import address
-from actonce.web_console.views.many import asked, choice, scope_of, seen
+from actonce.web_console.views.many import asked, choice, exported, scope_of, seen
 from pipeline.visible import json_text
 
 _KINDS = ("reason",)
@@ -44,7 +44,7 @@ def list_(desk: Desk, request: Request) -> Response:
     desk.unstarted.look_first()
     found = seen(desk.unstarted, scope, number(one(said, "page")))
     if wants_json(request):
-        return as_json({"unstarted": [entry.as_json() for entry in found.chosen]})
+        return exported(found, "unstarted", lambda entry: entry.as_json())
     return page(
         desk,
         "unstarted.html.j2",
@@ -53,9 +53,6 @@ def list_(desk: Desk, request: Request) -> Response:
         page_link=lambda to: address(
             "/unstarted", snapshot=found.snapshot and found.snapshot.number, page=to, **scope.kind
         ),
-        reading=desk.unstarted.reading,
-        error=desk.unstarted.error,
-        lost=scope.snapshot and found.snapshot is None,
         actions=_ACTIONS,
     )
 

@@ -14,7 +14,7 @@ _NO_WORK = "There is no such work: this console forgets them when it ends, and o
 
 def list_(desk: Desk, _: Request) -> Response:
     """All that this console still knows."""
-    return page(desk, "works.html.j2", works=desk.works.all())
+    return page(desk, "works.html.j2", works=[(work, work.progress()) for work in desk.works.all()])
 
 
 def work(desk: Desk, request: Request) -> Response:
@@ -49,16 +49,17 @@ def _found(desk: Desk, request: Request) -> Work | None:
 
 
 def _page(desk: Desk, request: Request, found: Work, template: str) -> Response:
+    progress = found.progress()
     # Those that did not come to their end first: they are what somebody has to look at.
-    ended = sorted(found.ended, key=lambda one: one.happened)
+    ended = sorted(progress.ended, key=lambda one: one.happened)
     pages = max(1, -(-len(ended) // PAGE))
     here = min(max(1, number(one(asked(request), "page"))), pages)
     return page(
         desk,
         template,
         work=found,
+        progress=progress,
         done=len(ended),
-        counted=found.counted,
         shown=ended[(here - 1) * PAGE : here * PAGE],
         page=here,
         pages_=pages,
