@@ -20,7 +20,7 @@ class Provider:
     orders: list[dict[str, Any]] = field(default_factory=list)
 
     def connect(self) -> HTTPConnection:
-        return HTTPConnection("127.0.0.1", self.port, timeout=10)
+        return HTTPConnection("127.0.0.1", self.port, timeout=60)
 
 
 @contextmanager

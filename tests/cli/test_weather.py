@@ -266,7 +266,7 @@ def target() -> Iterator[tuple[str, list[bytes]]]:
 def _post(url: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
     request = urllib.request.Request(url, body, {"X-Amz-Target": "AmazonSQS.SendMessage"})
     try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, dict(answer.headers), answer.read()
     except urllib.error.HTTPError as error:
         return error.code, dict(error.headers), error.read()
@@ -298,7 +298,7 @@ def test_what_is_not_answered_is_not_done_and_holds_nothing_up_at_the_end(
     url, done = target
     with proxy_before(url, lambda _: Unanswered(3600)) as proxy:
         host, _, port = proxy.removeprefix("http://").partition(":")
-        with socket.create_connection((host, int(port)), timeout=5) as client:
+        with socket.create_connection((host, int(port)), timeout=60) as client:
             client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")
             client.settimeout(0.05)
             with pytest.raises(TimeoutError):

@@ -90,7 +90,7 @@ class Simulated:
         def between() -> None:
             if not getattr(seen, "met", False):
                 seen.met = True
-                barrier.wait(10)
+                barrier.wait(60)
 
         raws: dict[int, Raw] = {}
 

@@ -2,7 +2,7 @@
 
 A message's body may have `faults`: one text per call of `perform`, `<when>:<what>`.
     when: `before` or `after` the appointment was written
-    what: `exit` (the process dies), `sleep` (past every time-out), `nap` (1.5 s, then goes on),
+    what: `exit` (the process dies), `sleep` (past every time-out), `nap` (6 s, then goes on),
         `until-looked-up` (goes on once `find` has answered), `answers-no` (it says that nothing was
         performed, and does not raise), or the name of an error that the call ends with
 
@@ -66,9 +66,9 @@ def _interrupt(what: str, message_id: str) -> None:
     if what == "exit":
         os._exit(1)
     if what == "sleep":
-        time.sleep(60)
+        time.sleep(600)
     if what == "nap":
-        time.sleep(1.5)
+        time.sleep(6)
         return
     if what == "until-looked-up":  # the function's time-out ends a wait in vain
         key = _looked_up(message_id)

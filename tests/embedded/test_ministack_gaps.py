@@ -330,7 +330,7 @@ def test_concurrency_of_an_event_source_mapping_stays_text_when_it_is_a_paramete
         )
         # boto3 would make a number of it; the poller, which fails on text, does not.
         path = f"/2015-03-31/event-source-mappings/{outputs[0]['OutputValue']}"
-        with urllib.request.urlopen(f"{stack.aws.endpoint_url}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"{stack.aws.endpoint_url}{path}", timeout=60) as answer:
             mapping = json.load(answer)
         with open_gap("MaximumConcurrency is a number; local_stack need not write it out"):
             assert isinstance(mapping["ScalingConfig"]["MaximumConcurrency"], str)

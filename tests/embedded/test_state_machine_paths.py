@@ -24,7 +24,12 @@ Deliveries = Callable[[str], list[dict[str, Any]]]
 Appointments = Callable[[str], list[dict[str, Any]]]
 Send = Callable[[Any], None]
 
-EFFECT_TIMEOUT_SECONDS = 4
+EFFECT_TIMEOUT_SECONDS = 60
+"""So that no busy machine reaches it."""
+SHORT_TIMEOUT_SECONDS = 6
+"""Of the effect that is to reach it."""
+STATE_TIMEOUT_SECONDS = 5
+"""Of the state whose effect is to go on after it; long enough for the attempt that follows."""
 PATIENCE_SECONDS = 4
 """Of copies."""
 
@@ -90,9 +95,10 @@ class Book:
 class Machines:
     """Copies of the deployed ProcessMessage: the same states, other numbers, another effect."""
 
-    def __init__(self, stack: Stack, effect_arn: str) -> None:
+    def __init__(self, stack: Stack, effect_arn: str, short_effect_arn: str) -> None:
         self._stack = stack
         self._effect_arn = effect_arn
+        self.short_effect_arn = short_effect_arn
         self._copies: dict[str, str] = {}
         self._deployed = stack.stepfunctions.describe_state_machine(
             stateMachineArn=stack.state_machine
@@ -120,7 +126,10 @@ class Machines:
         for name in ("PerformEffect", "FindEffect"):
             state = states["States"][name]
             state["Arguments"]["FunctionName"] = effect_arn or self._effect_arn
-        states["States"]["PerformEffect"]["TimeoutSeconds"] = state_timeout_seconds
+            state["TimeoutSeconds"] = EFFECT_TIMEOUT_SECONDS + 5
+        perform = states["States"]["PerformEffect"]
+        perform["Arguments"]["Payload"]["allowed_seconds"] = EFFECT_TIMEOUT_SECONDS
+        perform["TimeoutSeconds"] = state_timeout_seconds
         states["States"]["AwaitStraggler"]["Seconds"] = straggler_seconds
         states["States"]["DeadLetter"]["TimeoutSeconds"] = decision_seconds
         definition = json.dumps(states)
@@ -168,28 +177,35 @@ def machines(stack: Stack, embedded_paths: Paths) -> Machines:
     role = stack.lambda_.get_function(FunctionName=stack.appointments_function)["Configuration"][
         "Role"
     ]
-    function = stack.lambda_.create_function(
+    code = faulty_effect(embedded_paths)
+    return Machines(
+        stack,
+        create_effect(stack, role, code, EFFECT_TIMEOUT_SECONDS),
+        create_effect(stack, role, code, SHORT_TIMEOUT_SECONDS),
+    )
+
+
+def create_effect(stack: Stack, role: str, code: bytes, timeout_seconds: int) -> str:
+    """The ARN of a function that can be called."""
+    arn = stack.lambda_.create_function(
         FunctionName=f"faulty-effect-{uuid.uuid4()}",
         Runtime="provided.al2023",
         Role=role,
         Handler="faulty_effect.handler",
-        Code={"ZipFile": faulty_effect(embedded_paths)},
-        Timeout=EFFECT_TIMEOUT_SECONDS,
+        Code={"ZipFile": code},
+        Timeout=timeout_seconds,
         Environment={
             "Variables": {
                 "APPOINTMENTS_TABLE": stack.appointments_table,
-                "EFFECT_TIMEOUT_SECONDS": str(EFFECT_TIMEOUT_SECONDS),
+                "EFFECT_TIMEOUT_SECONDS": str(timeout_seconds),
             }
         },
-    )
+    )["FunctionArn"]
     warm_up = json.dumps({"operation": "find", "message": {"message_id": "warm-up"}})
     wait_until(
-        lambda: (
-            "FunctionError"
-            not in stack.lambda_.invoke(FunctionName=function["FunctionArn"], Payload=warm_up)
-        )
+        lambda: "FunctionError" not in stack.lambda_.invoke(FunctionName=arn, Payload=warm_up)
     )
-    return Machines(stack, function["FunctionArn"])
+    return arn
 
 
 def faulty_effect(paths: Paths) -> bytes:
@@ -432,6 +448,11 @@ UNKNOWN_OUTCOMES = [
 ]
 
 
+def copy_for(machines: Machines, fault: str) -> str:
+    """A copy whose effect's time-out comes soon, where the fault is to reach it."""
+    return machines.copy(effect_arn=machines.short_effect_arn if fault == "sleep" else None)
+
+
 def unknown(fault: str) -> list[str]:
     """The states up to the wait; an answer that is not clear is told from a patience that ends."""
     between = ["Answer?"] if fault == "answers-no" else []
@@ -442,7 +463,7 @@ def unknown(fault: str) -> list[str]:
 def test_unknown_outcome_that_was_performed_is_found_and_not_repeated(
     stack: Stack, machines: Machines, message_id: str, appointments: Appointments, fault: str
 ) -> None:
-    arn = machines.start(machines.copy(), message_id, faults=[f"after:{fault}"])
+    arn = machines.start(copy_for(machines, fault), message_id, faults=[f"after:{fault}"])
 
     output = output_of(wait_for_execution(stack, arn))
 
@@ -456,7 +477,7 @@ def test_unknown_outcome_that_was_performed_is_found_and_not_repeated(
 def test_unknown_outcome_that_was_not_performed_is_performed_again(
     stack: Stack, machines: Machines, message_id: str, appointments: Appointments, fault: str
 ) -> None:
-    arn = machines.start(machines.copy(), message_id, faults=[f"before:{fault}"])
+    arn = machines.start(copy_for(machines, fault), message_id, faults=[f"before:{fault}"])
 
     output = output_of(wait_for_execution(stack, arn))
 
@@ -468,7 +489,9 @@ def test_unknown_outcome_that_was_not_performed_is_performed_again(
 def test_straggler_that_acts_after_the_states_time_out_is_waited_for_and_found(
     stack: Stack, machines: Machines, message_id: str, appointments: Appointments
 ) -> None:
-    machine = machines.copy(state_timeout_seconds=1, straggler_seconds=EFFECT_TIMEOUT_SECONDS)
+    machine = machines.copy(
+        state_timeout_seconds=STATE_TIMEOUT_SECONDS, straggler_seconds=STATE_TIMEOUT_SECONDS
+    )
 
     arn = machines.start(machine, message_id, faults=["before:nap"])
 
@@ -480,7 +503,7 @@ def test_without_the_wait_a_straggler_would_act_twice(
     stack: Stack, machines: Machines, message_id: str, appointments: Appointments
 ) -> None:
     # The counter-proof: the same message, the same fault, and nobody waits.
-    machine = machines.copy(state_timeout_seconds=1, straggler_seconds=0)
+    machine = machines.copy(state_timeout_seconds=STATE_TIMEOUT_SECONDS, straggler_seconds=0)
 
     arn = machines.start(machine, message_id, faults=["before:until-looked-up"])
 

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 def settled(root: Path) -> Path:
     """Wait until a change of any file below the root would be seen by its time."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while any(one.settles >= time.time() * 1000 for one in list_records(None, str(root)).files):  # type: ignore[arg-type]
         assert time.monotonic() < deadline
         time.sleep(0.02)

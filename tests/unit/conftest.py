@@ -32,7 +32,7 @@ def wait_for() -> Callable[[Callable[[], bool]], None]:
     """Waits until something is so, ten seconds at most."""
 
     def wait(is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not is_so():
             assert time.monotonic() < deadline
             time.sleep(0.005)

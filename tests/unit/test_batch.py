@@ -86,7 +86,7 @@ def test_a_group_keeps_its_order_and_stops_at_its_first_failure(
 
 
 def test_one_group_does_not_wait_for_another() -> None:
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     def handle(_: Delivery) -> End:
         both.wait()
@@ -97,7 +97,7 @@ def test_one_group_does_not_wait_for_another() -> None:
 
 def test_on_a_standard_queue_a_group_id_orders_nothing() -> None:
     # There it only says between whom to be fair.
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     def handle(_: Delivery) -> End:
         both.wait()

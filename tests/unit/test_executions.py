@@ -56,7 +56,7 @@ def running_aws() -> Iterator[MotoAws]:
 
 
 def wait_for(aws: MotoAws, name: str, status: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     arn = aws.execution_arn(name)
     while aws.stepfunctions.describe_execution(executionArn=arn)["status"] != status:
         assert time.monotonic() < deadline, f"{name} never became {status}"

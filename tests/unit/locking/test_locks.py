@@ -354,7 +354,7 @@ def test_heartbeats_in_a_thread_end_with_the_work() -> None:
         return True
 
     end = heartbeats_in_a_thread(beat, 0.001)
-    assert beaten.wait(10)
+    assert beaten.wait(60)
     end()
     assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat"]
 
@@ -370,5 +370,5 @@ def test_heartbeats_in_a_thread_end_by_themselves_when_there_is_nothing_to_keep(
         return alive
 
     end = heartbeats_in_a_thread(beat, 0.001)
-    assert done.wait(10)
+    assert done.wait(60)
     end()
