@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 POLL_SECONDS = 0.05
+DEADLINE = 90.0
+"""Seconds: far more than anything waited for takes where the machine does nothing else."""
 
 
-def wait_until(predicate: Callable[[], T], seconds: float = 30.0) -> T:
+def wait_until(predicate: Callable[[], T], seconds: float = DEADLINE) -> T:
     """Ask again and again until the answer is true, and return that answer.
 
     Raises:
@@ -31,7 +33,7 @@ def wait_until(predicate: Callable[[], T], seconds: float = 30.0) -> T:
 
 
 def wait_for_execution(
-    stack: Stack, execution_arn: str, seconds: float = 30.0
+    stack: Stack, execution_arn: str, seconds: float = DEADLINE
 ) -> "DescribeExecutionOutputTypeDef":
     """Wait until an execution exists and has ended, and return what DescribeExecution says.
 
