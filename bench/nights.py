@@ -28,6 +28,9 @@ from bench.audit import machine
 from bench.records import FIRST_DAY, generate, write_jsonl
 from bench.whole_cpu import cost_of
 
+PART = 1_500_000
+"""Messages; their ten million events take some gigabytes while they are made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Night:
@@ -46,6 +49,13 @@ class Night:
     read: int
     wall: float
     cpu: float
+
+
+def make(root: Path, messages: int, seed: int, days: int) -> None:
+    """Write the records of so many messages, in parts that fit into memory: a file each a day."""
+    for part, first in enumerate(range(0, messages, PART)):
+        records = generate(min(PART, messages - first), seed + part, days, first)
+        write_jsonl(records, root, f"records-{part}")
 
 
 def audited(root: Path, out: Path, day: str, *more: str) -> tuple[float, float, int]:
@@ -84,7 +94,7 @@ def main(
         place = folder or Path(temporary)
         root, alone, out = place / "records", place / "alone", place / "out"
         if not root.exists():
-            write_jsonl(generate(messages * counts[-1], seed, counts[-1]), root)
+            make(root, messages * counts[-1], seed, counts[-1])
             for stream in root.iterdir():
                 shutil.copytree(stream / f"dt={last}", alone / stream.name / f"dt={last}")
         nights, wrong = [], 0
