@@ -7,14 +7,18 @@ the stream was looked at and had none that day; no file says that it was not loo
 import contextlib
 import gzip
 import os
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Final
+from uuid import uuid4
 
 from actonce.deployed import FILE_NAME, folder_of, json_line
 
-_TEMPORARY = ".collected."  # Spark does not read names that begin with a dot
+_TEMPORARY: Final = ".collected."  # Spark does not read names that begin with a dot
+_ABANDONED_SECONDS: Final = 86_400.0
+"""A temporary file that nothing was written to for so long is of a run that was killed."""
 
 
 def day_folder(root: Path, stream: str, day: date) -> Path:
@@ -38,7 +42,8 @@ class DayFiles:
     """Writes a stream's records of some days.
 
     Invariant: a reader sees a day's old file or its new one, never a part of one. What was there
-    stays unless `replaced` ends without an error.
+    stays unless `replaced` ends without an error. Another run may write the same days meanwhile:
+    of each day the file of the one that ended last is there, whole.
 
     Args:
         root: of all streams.
@@ -49,7 +54,8 @@ class DayFiles:
         self.lines = dict.fromkeys(sorted(days), 0)
         self._root = root
         self._stream = stream
-        self._open: dict[date, gzip.GzipFile] = {}
+        self._name = f"{_TEMPORARY}{uuid4().hex}"
+        self._open: dict[date, tuple[gzip.GzipFile, BinaryIO]] = {}
 
     def write(self, day: date | None, record: Mapping[str, Any]) -> None:
         """Add a record to its day's file."""
@@ -76,26 +82,30 @@ class DayFiles:
             yield self
             for day in self.lines:
                 self._file(day).close()
+                _, raw = self._open[day]
+                raw.flush()
+                os.fsync(raw.fileno())
             for day in self.lines:
-                temporary = self._temporary(day)
-                with temporary.open("rb") as written:
-                    os.fsync(written.fileno())
-                temporary.replace(day_folder(self._root, self._stream, day) / FILE_NAME)
+                folder = day_folder(self._root, self._stream, day)
+                self._temporary(day).replace(folder / FILE_NAME)
         finally:
-            for day, file in self._open.items():
-                file.close()
+            for day, (packed, raw) in self._open.items():
+                with raw:
+                    packed.close()
                 self._temporary(day).unlink(missing_ok=True)
 
     def _temporary(self, day: date) -> Path:
-        folder = day_folder(self._root, self._stream, day)
-        return folder / f"{_TEMPORARY}{os.getpid()}"
+        return day_folder(self._root, self._stream, day) / self._name
 
     def _file(self, day: date) -> gzip.GzipFile:
         if day not in self._open:
             folder = day_folder(self._root, self._stream, day)
             folder.mkdir(parents=True, exist_ok=True)
-            for left in folder.glob(f"{_TEMPORARY}*"):  # of a run that was killed
-                left.unlink(missing_ok=True)
-            # No time in the header: the same records make the same bytes.
-            self._open[day] = gzip.GzipFile(self._temporary(day), "wb", mtime=0)
-        return self._open[day]
+            for left in folder.glob(f"{_TEMPORARY}*"):
+                with contextlib.suppress(FileNotFoundError):
+                    if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                        left.unlink()
+            raw = self._temporary(day).open("wb")
+            # No time and no name in the header: the same records make the same bytes.
+            self._open[day] = gzip.GzipFile("", "wb", fileobj=raw, mtime=0), raw
+        return self._open[day][0]

@@ -10,7 +10,7 @@ import math
 import random
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -126,19 +126,19 @@ class Worker:
     def _work_through(self, batch: Sequence[Received]) -> None:
         left = {one.receipt_handle: one for one in batch}
         failed_groups: set[str | None] = set()
-        with self._kept_invisible(left):
+        with self._kept_invisible(left) as let_go:
             for one in batch:
                 group = one.delivery.message_group_id
                 if self._stopped.is_set() or (group is not None and group in failed_groups):
                     continue
                 error = self._failure(one.delivery)
+                let_go(one)
                 if error is None:
                     self._delete(one)
                 else:
                     failed_groups.add(group)
                     # The rest of its group waits for it: SQS hands nothing else of it out.
                     self._show_again(one, _seconds_until_back(error, one.delivery))
-                left.pop(one.receipt_handle)
         for one in left.values():
             self._show_again(one, 0)
 
@@ -153,19 +153,31 @@ class Worker:
         return None
 
     @contextlib.contextmanager
-    def _kept_invisible(self, left: Mapping[str, Received]) -> Iterator[None]:
-        """While the context is open, what is left is hidden from others, again and again."""
+    def _kept_invisible(
+        self, left: MutableMapping[str, Received]
+    ) -> Iterator[Callable[[Received], None]]:
+        """While the context is open, what is left is hidden from others, again and again.
+
+        What is let go is hidden no more: when it comes back is for who lets it go to say.
+        """
         ended = threading.Event()
+        hiding = threading.Lock()
 
         def beat() -> None:
             while not ended.wait(self.visibility / HEARTBEATS_PER_VISIBILITY):
                 for one in list(left.values()):
-                    self._show_again(one, self.visibility)
+                    with hiding:
+                        if one.receipt_handle in left:
+                            self._show_again(one, self.visibility)
+
+        def let_go(one: Received) -> None:
+            with hiding:
+                del left[one.receipt_handle]
 
         thread = threading.Thread(target=beat, name="visibility", daemon=True)
         thread.start()
         try:
-            yield
+            yield let_go
         finally:
             ended.set()
             thread.join()

@@ -1,3 +1,4 @@
+import threading
 from typing import Any
 
 import boto3
@@ -162,3 +163,43 @@ def test_a_worker_refuses_a_strategy_that_is_not_the_stack_s() -> None:
         worker_command._strategy(Way.LEASE, "ledger", own_queue=False)
     with pytest.raises(WrongUse, match="say --strategy ledger, or lease"):
         worker_command._strategy(None, None, own_queue=False)
+
+
+class HiddenFor:
+    """SQS as far as a worker asks it; the heartbeat's first call comes while the end is told."""
+
+    def __init__(self) -> None:
+        self.seconds: list[int] = []
+        self.hides = threading.Event()
+        self.overtaken = threading.Event()
+
+    def receive_message(self, **_: Any) -> dict[str, Any]:
+        return {"Messages": [MESSAGE]}
+
+    def change_message_visibility(self, *, VisibilityTimeout: int, **_: Any) -> None:  # noqa: N803 - boto3's
+        if threading.current_thread().name == "visibility":
+            self.hides.set()
+            self.overtaken.wait(0.2)  # until another call has come, or for so long if none may
+            self.seconds.append(VisibilityTimeout)
+        else:
+            self.seconds.append(VisibilityTimeout)
+            self.overtaken.set()
+
+
+def test_a_heartbeat_does_not_hide_again_what_is_to_come_back_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker, "HEARTBEATS_PER_VISIBILITY", 6_000)
+    sqs = HiddenFor()
+    one, _ = working(sqs)
+
+    class FailsInAHeartbeat:
+        def consume(self, delivery: Delivery) -> Any:  # noqa: ARG002 - as a consumer
+            one.stop()
+            assert sqs.hides.wait(60)
+            raise TriedLater(RuntimeError("not today"), 600)
+
+    consumer: Any = FailsInAHeartbeat()
+    one.consumer = consumer
+    one.run()
+    assert sqs.seconds[-1] == 600

@@ -1,5 +1,7 @@
 import gzip
 import json
+import os
+import time
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,7 @@ def test_the_same_records_make_the_same_bytes(tmp_path: Path) -> None:
         next(day_folder(tmp_path / root, "effects", MONDAY).iterdir()) for root in ("one", "two")
     ]
     assert files[0].read_bytes() == files[1].read_bytes()
+    assert b"collected" not in files[0].read_bytes(), "its name while it was written"
 
 
 def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:
@@ -75,10 +78,26 @@ def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:
 def test_what_a_killed_run_left_is_swept_away_and_never_counts(tmp_path: Path) -> None:
     folder = day_folder(tmp_path, "effects", MONDAY)
     folder.mkdir(parents=True)
-    (folder / ".collected.4711").write_bytes(b"half a file")
+    left = folder / ".collected.4711"
+    left.write_bytes(b"half a file")
+    yesterday = time.time() - 100_000
+    os.utime(left, (yesterday, yesterday))
     assert files_of_others(tmp_path, "effects", MONDAY) == []
 
     write(tmp_path, (MONDAY, {"n": 1}))
+
+    assert read(tmp_path, MONDAY) == [{"n": 1}]
+
+
+def test_two_runs_at_once_leave_each_other_alone_and_the_last_one_counts(tmp_path: Path) -> None:
+    one, two = (DayFiles(tmp_path, "effects", [MONDAY]) for _ in range(2))
+    with one.replaced():
+        one.write(MONDAY, {"n": 1})
+        with two.replaced():
+            two.write(MONDAY, {"n": 2})
+            two.write(MONDAY, {"n": 3})
+        folder = day_folder(tmp_path, "effects", MONDAY)
+        assert len(list(folder.iterdir())) == 2, "the file, and what the first has begun"
 
     assert read(tmp_path, MONDAY) == [{"n": 1}]
 
