@@ -63,10 +63,12 @@ _KEYS = {
 }
 _MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 
+# Chromium drops what is clicked and pressed before there is something to be seen.
+_PAINTED = "performance.getEntriesByName('first-contentful-paint').length > 0"
+
 # Where a person would put the pointer; a text that says why there is no such place.
 _SPOT = """(selector => {
-  // Chromium drops what is clicked before there is something to be seen.
-  if (!performance.getEntriesByName('first-contentful-paint').length) return 'nothing is seen yet';
+  if (!(PAINTED)) return 'nothing is seen yet';
   const element = document.querySelector(selector);
   if (!element) return 'there is none';
   element.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
@@ -77,7 +79,7 @@ _SPOT = """(selector => {
   const top = document.elementFromPoint(...spot);
   if (!top) return 'it is outside of the window';
   return element.contains(top) ? spot : `<${top.tagName.toLowerCase()}> lies on it`;
-})"""
+})""".replace("PAINTED", _PAINTED)
 
 
 def browser_or_skip(what: str) -> Iterator["Browser"]:
@@ -106,7 +108,9 @@ class Browser:
         command = [
             *(sys.executable, "-c", LAUNCH, str(their_in), str(their_out)),
             *(path, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"),
-            *("--disable-background-networking", "--no-first-run", "--disable-dev-shm-usage"),
+            # Without it, input that comes before a page's first paint is dropped.
+            *("--allow-pre-commit-input", "--disable-background-networking"),
+            *("--no-first-run", "--disable-dev-shm-usage"),
             f"--user-data-dir={self._folder.name}",
         ]
         self._process = subprocess.Popen(
@@ -360,6 +364,10 @@ class Page:
             before = spot
             time.sleep(POLL_SECONDS)
 
+    def wait_until_seen(self) -> None:
+        """Wait until there is something of the page to be seen."""
+        self.wait_for(_PAINTED)
+
     def type(self, text: str) -> None:
         """Write a text where the focus is, as if pasted."""
         self.send("Input.insertText", text=text)
@@ -371,6 +379,7 @@ class Page:
             keys: what they write (`j`, `?`, ` `), or are called (`Enter`, `ArrowDown`), as
                 KeyboardEvent.key has it; held ones go in front (`Shift+Tab`).
         """
+        self.wait_until_seen()
         for key in keys:
             # The last is the key itself, which may be a plus.
             *held, name = key.split("+") if len(key) > 1 else [key]

@@ -85,6 +85,7 @@ def server(got: list[tuple[str, str | None, str | None]]) -> Iterator[str]:
 def page(browser: Browser, server: str) -> Iterator[Page]:
     with browser.window() as opened:
         opened.open(f"{server}/")
+        opened.wait_until_seen()
         yield opened
 
 

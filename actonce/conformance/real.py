@@ -104,8 +104,8 @@ CAUSED = {
     "find-down": "The effect happens and its caller gets an error, and the look-up fails twice. "
     "What is not real: nothing is aborted.",
     "group-order": "Two messages of one group; the effect of the first does not happen at first.",
-    "deployed-between": "An execution whose definition allows the effect one second, as before a "
-    "deployment, is given the function with four, which stands still for three. And by `sam "
+    "deployed-between": "An execution whose definition allows the effect half a second, as before "
+    "a deployment, is given the function with four, which stands still for three. And by `sam "
     "deploy`, up and down again, in a test of its own.",
     "aborted-redriven": "An execution is stopped while its effect stands still. What is not real: "
     "nothing can be redriven here, so a copy of the state machine that takes itself for redriven "

@@ -75,7 +75,7 @@ def midnight(day: date) -> datetime:
 
 def run(stack: Stack, root: Path, stream: str, **wanted: Any) -> Collected:
     days = wanted.pop("days", [TODAY])
-    return collect(stack, Wanted(days, root, streams=frozenset({stream}), **wanted))
+    return collect(stack, Wanted(days, root, streams=frozenset({stream}), **wanted), now=NOW)
 
 
 def read(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:

@@ -73,7 +73,7 @@ def card(message_id: Any, **more: str) -> dict[str, Any]:
 
 def run(stack: Stack, root: Path, effects: OwnEffects | None, *streams: str) -> Collected:
     wanted = Wanted([TODAY], root, streams=frozenset(streams or ("effects",)), effects=effects)
-    return collect(stack, wanted)
+    return collect(stack, wanted, now=NOW)
 
 
 def read(root: Path, stream: str = "effects", day: date = TODAY) -> list[dict[str, Any]]:

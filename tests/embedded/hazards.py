@@ -551,7 +551,9 @@ def _deployed_between(scene: Scene) -> None:
     def allow_a_second(definition: str) -> str:
         machine = json.loads(definition)
         perform = machine["States"]["PerformEffect"]
-        perform["Arguments"]["Payload"]["allowed_seconds"] = perform["TimeoutSeconds"] = 1
+        # Less than the state's time-out, so that a process may begin late.
+        perform["Arguments"]["Payload"]["allowed_seconds"] = 0.5
+        perform["TimeoutSeconds"] = 1
         machine["States"]["AwaitStraggler"]["Seconds"] = 1
         return json.dumps(machine)
 

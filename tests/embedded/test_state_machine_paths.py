@@ -164,14 +164,6 @@ def book(stack: Stack) -> Book:
 
 
 @pytest.fixture(scope="module")
-def effect_arn(stack: Stack) -> str:
-    """The function of the deployed effect."""
-    return stack.lambda_.get_function(FunctionName=stack.appointments_function)["Configuration"][
-        "FunctionArn"
-    ]
-
-
-@pytest.fixture(scope="module")
 def machines(stack: Stack, embedded_paths: Paths) -> Machines:
     """Copies of ProcessMessage whose effect can be interrupted."""
     role = stack.lambda_.get_function(FunctionName=stack.appointments_function)["Configuration"][
@@ -383,14 +375,13 @@ def attempts_of(stack: Stack, execution_arn: str) -> int:
 def test_book_that_stays_closed_becomes_a_dead_letter_and_is_performed_once_when_retried(
     stack: Stack,
     machines: Machines,
-    effect_arn: str,
     message_id: str,
     operator: Operator,
     book: Book,
     appointments: Appointments,
 ) -> None:
     book.switch(closed=True)
-    arn = machines.start(machines.copy(effect_arn=effect_arn), message_id, practice=book.practice)
+    arn = machines.start(machines.copy(), message_id, practice=book.practice)
 
     dead_letter = operator.dead_letter(message_id)
 

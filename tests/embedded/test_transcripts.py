@@ -20,6 +20,7 @@ from rich.cells import cell_len
 from actonce.aws import Aws, Stack
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import PROJECT, Paths
+from actonce.queue_peek import counts
 from tests import terminal
 from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo
@@ -132,7 +133,8 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
         for body in (*BAD_LINES, json.dumps({"message_id": LONG_ID})):
             stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=body)
         somebody = Person(paths)
-        wait_until(lambda: len(somebody.ids("unstarted", "list")) >= 5, 120)
+        wait_until(lambda: len(somebody.ids("unstarted", "list")) >= 6, 120)
+        wait_until(lambda: counts(stack.sqs, stack.requests_queue) == (0, 0), 120)
         yield somebody
     finally:
         lifecycle.down(paths)

@@ -117,6 +117,7 @@ def test_what_was_looked_at_while_a_button_was_held_is_shown_after_it(
 ) -> None:
     letters(ledger, 2)
     page, desk = opens()
+    page.wait_until_seen()
     mouse = {"x": 5, "y": 700, "button": "left", "clickCount": 1}
     page.send("Input.dispatchMouseEvent", type="mousePressed", **mouse)
     dead(ledger, "m-99", 40)
