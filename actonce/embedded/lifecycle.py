@@ -446,11 +446,18 @@ def _stop(paths: Paths, pid: int) -> None:
 
 
 def _deploy_in_place(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
-    """Deploy over what runs. Where that fails, what ran is deployed again: it keeps its data."""
+    """Deploy over what runs. Where that fails, what ran is deployed again: it keeps its data.
+
+    While it is under way, and after a kill, the state says so: no digest is that of what runs.
+    """
     build(paths, say)
-    shutil.rmtree(paths.local_before, ignore_errors=True)
-    if paths.local.exists():
-        paths.local.rename(paths.local_before)
+    # Of one that was killed, it is what ran before that; what lies beside it is half a deployment.
+    if not (state.deployed == UNDER_WAY and paths.local_before.exists()):
+        shutil.rmtree(paths.local_before, ignore_errors=True)
+        if paths.local.exists():
+            paths.local.rename(paths.local_before)
+    shutil.rmtree(paths.local, ignore_errors=True)
+    _write(paths, replace(state, deployed=UNDER_WAY))
     try:
         return _deploy(paths, state, parameters, say)
     except (Exception, KeyboardInterrupt):
@@ -467,8 +474,12 @@ def _deploy_in_place(paths: Paths, state: State, parameters: Mapping[str, str], 
             gone_back = paths.deploy_log.read_bytes()[len(before) :]
             paths.deploy_log.write_bytes(before)
             paths.deploy_log.with_suffix(".back.log").write_bytes(gone_back)
+        _write(paths, state)
         raise
 
+
+UNDER_WAY = "under way"
+"""Instead of the digest of what is deployed, while that is being replaced."""
 
 _VALUES = "values.json"
 """Beside the rewritten template: what its parameters were."""
