@@ -55,6 +55,7 @@ from pipeline.audit.progress import told_how_far
 from pipeline.audit.quarantine import NOTHING_UNREAD, Quarantine, quarantine
 from pipeline.audit.reading import before, narrow, with_known_ids
 from pipeline.audit.results import (
+    alone_in,
     days_held,
     empty_days,
     forget,
@@ -213,10 +214,11 @@ def audit(
         listing = _within_reach(request, everything)
         _span(request, listing)
         refuse_others(spark, request.out)
-        _begin(spark, request)
-        with told_how_far(spark, listing, say):
-            kept = KeptState(spark, request.out, request.from_raw, say)
-            return _Audit(spark, request, listing, everything.days(), kept).summary()
+        with alone_in(request.out):
+            _begin(spark, request)
+            with told_how_far(spark, listing, say):
+                kept = KeptState(spark, request.out, request.from_raw, say)
+                return _Audit(spark, request, listing, everything.days(), kept).summary()
     except (PySparkException, Py4JError) as error:
         raise CannotAudit(f"The audit did not come to its end: {first_line(error)}") from error
     except OSError as error:

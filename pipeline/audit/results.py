@@ -1,8 +1,11 @@
 """Where results are put, so that a day run again replaces that day."""
 
+import fcntl
 import json
+import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -56,6 +59,38 @@ def refuse_others(spark: SparkSession, out: str) -> None:
         text = _text(spark, f"{out}/{name}")
         if text is not None and sign not in text:
             raise CannotAudit(_others(out, name))
+
+
+@contextmanager
+def alone_in(out: str) -> Iterator[None]:
+    """Keep every other audit of this machine out of the results' folder, which is made.
+
+    Two at once would leave both ones' rows of a day beside each other. The system itself lets go of
+    it, whatever ends the process. What lies elsewhere, or on a file system that knows no locks, is
+    for whoever starts audits to keep apart.
+
+    Raises:
+        CannotAudit: another audit writes there.
+    """
+    if is_uri(out) and not out.startswith("file:"):
+        yield
+        return
+    folder = Path(re.sub(r"^file:/+", "/", out))
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotAudit(
+                f"Another audit writes into {out} just now: wait for its end, or name another "
+                "folder with --out."
+            ) from None
+        except OSError:  # the file system knows no such locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _others(out: str, name: str) -> str:

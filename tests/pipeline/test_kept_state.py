@@ -18,7 +18,7 @@ from pipeline.audit.keeping import KeptState
 from pipeline.audit.kept import Counted, KeptDay, Source, misfit, version
 from pipeline.audit.layout import File, Found, Kind, list_records
 from pipeline.audit.needed import may_be_looked_for
-from pipeline.audit.results import write_text
+from pipeline.audit.results import alone_in, write_text
 from pipeline.errors import CannotAudit
 from tests.pipeline.nights import Row, rows_of, said, settled
 from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write
@@ -296,6 +296,19 @@ def test_a_folder_of_others_is_not_written_into(spark: SparkSession, tmp_path: P
     (root / "audit" / "kept" / "mine.txt").write_text("mine")
     with pytest.raises(CannotAudit, match=r"holds kept/mine\.txt"):
         audit(spark, requested(str(root)))
+
+
+def test_another_audit_s_folder_is_not_written_into_until_that_has_ended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = settled(records(tmp_path))
+    out = root / "audit"
+    with alone_in(str(out)):
+        out.joinpath("summary.json").write_text('{"exit_status": 2, "of": "the other one"}')
+        with pytest.raises(CannotAudit, match=r"Another audit writes into .*--out"):
+            audit(spark, requested(str(root)))
+        assert "the other one" in out.joinpath("summary.json").read_text()
+    assert "the other one" not in str(audit(spark, requested(str(root))))
 
 
 @pytest.mark.long
