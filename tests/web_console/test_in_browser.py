@@ -71,8 +71,16 @@ def letters(stack: Stack, number: int) -> None:
 WAITING_AGAIN = "document.querySelector('#waiting').isTheSame === undefined"
 
 
+ANSWERED = "window.answered ?? []"
+"""Ids of what has been answered since the last `swap`."""
+
+
 def swap(page: Page) -> None:
     """Have what waits looked at again, as it is every 15 s."""
+    page.evaluate(
+        "window.answered = []; document.body.addEventListener("
+        "'htmx:afterRequest', event => window.answered.push(event.detail.target.id))"
+    )
     page.evaluate("document.querySelector('#waiting').isTheSame = true")
     page.evaluate("htmx.trigger('#waiting', 'pulse-15')")
 
@@ -103,11 +111,8 @@ def test_a_click_that_has_begun_is_not_lost_because_the_list_is_looked_at_again(
     x, y = page.spot(link)
     mouse = {"x": x, "y": y, "button": "left", "clickCount": 1}
     page.send("Input.dispatchMouseEvent", type="mousePressed", **mouse)
-    page.evaluate(
-        "document.body.addEventListener('htmx:afterRequest', () => { window.answered = true })"
-    )
     swap(page)
-    page.wait_for("window.answered")
+    page.wait_for(f"({ANSWERED}).includes('waiting')")
     page.send("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
     page.wait_for("location.pathname == '/dead-letters'")
 
@@ -118,18 +123,23 @@ def test_what_was_looked_at_while_a_button_was_held_is_shown_after_it(
     letters(ledger, 2)
     page, desk = opens()
     page.wait_until_seen()
+    page.wait_for("document.querySelector('#stack h2')")
     mouse = {"x": 5, "y": 700, "button": "left", "clickCount": 1}
     page.send("Input.dispatchMouseEvent", type="mousePressed", **mouse)
     dead(ledger, "m-99", 40)
     look(desk.letters)
-    page.evaluate(
-        "document.body.addEventListener('htmx:afterRequest', () => { window.answered = true })"
-    )
+    page.evaluate("document.querySelector('#stack h2').textContent = 'of before'")
+    for element in ("#waiting", "#stack"):  # not by its next look
+        page.evaluate(f"document.querySelector('{element}').removeAttribute('data-pulse')")
     swap(page)
-    page.wait_for("window.answered")
+    page.wait_for(f"({ANSWERED}).includes('waiting')")
+    page.evaluate("htmx.trigger('#stack', 'pulse-60')")
+    page.wait_for(f"({ANSWERED}).includes('stack')")
     assert page.text("#dead-letters-title .count") == "2"
+    assert page.text("#stack h2") == "of before"
     page.send("Input.dispatchMouseEvent", type="mouseReleased", **mouse)
     page.wait_for("document.querySelector('#dead-letters-title .count').innerText == '3'")
+    page.wait_for("document.querySelector('#stack h2').innerText == 'actonce'")
 
 
 def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> None:

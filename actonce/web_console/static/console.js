@@ -39,7 +39,7 @@ setInterval(() => {
 // A click is lost if what was pressed is gone before it is released, and with it goes the focus. So
 // what comes meanwhile is asked for once more after it, and the focus is put where it was.
 let pressed = false;
-let held = null;
+const held = new Map(); // by what is to be replaced
 let focused = null;
 
 document.addEventListener("pointerdown", () => { pressed = true; }, true);
@@ -47,8 +47,9 @@ for (const end of ["pointerup", "pointercancel"]) {
   // The click itself comes after it.
   document.addEventListener(end, () => setTimeout(() => {
     pressed = false;
-    if (held?.target.isConnected) htmx.ajax("GET", held.path, held);
-    held = null;
+    const again = [...held.values()];
+    held.clear();
+    for (const one of again) if (one.target.isConnected) htmx.ajax("GET", one.path, one);
   }), true);
 }
 
@@ -69,7 +70,7 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
   if (pressed) {
     const source = requestConfig.elt;
     const swap = source.getAttribute("hx-swap") || "innerHTML";
-    held = { path: pathInfo.requestPath, source, target, swap };
+    held.set(target, { path: pathInfo.requestPath, source, target, swap });
     event.detail.shouldSwap = false;
   } else if (target.contains(document.activeElement) && document.activeElement.matches("a, button")) {
     focused = called(document.activeElement);
