@@ -61,15 +61,28 @@ def kill_all(pid: int) -> None:
 def killed_when(command: list[str], moment: Callable[[], bool]) -> None:
     """Run a command, and kill it with all that it has started as soon as something holds."""
     process = subprocess.Popen(
-        command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=PROJECT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     deadline = time.monotonic() + 240
-    while not moment():
+    while not holds(moment):
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
         time.sleep(0.001)
+    os.killpg(process.pid, signal.SIGSTOP)  # nothing goes on until all are found and killed
     kill_all(process.pid)
     process.communicate()
+
+
+def holds(moment: Callable[[], bool]) -> bool:
+    try:
+        return moment()
+    except FileNotFoundError:  # Spark takes a folder away that is being looked through
+        return False
 
 
 def test_killed_while_it_keeps_what_it_read(spark: SparkSession, tmp_path: Path) -> None:
