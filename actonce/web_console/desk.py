@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from actonce import clearing
 from actonce.aws import Stack
@@ -18,7 +18,7 @@ from actonce.web_console.audits import Audits
 from actonce.web_console.calls import Calls
 from actonce.web_console.letters import Letter, read_letters
 from actonce.web_console.rates import rates
-from actonce.web_console.snapshots import Found, Reader
+from actonce.web_console.snapshots import A_MOMENT, Found, Reader
 from actonce.web_console.stories import Stories
 from actonce.web_console.watching import COUNTS_EVERY, STATUS_EVERY, Seldom, Watched
 from actonce.web_console.works import Works
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _ALL = Narrowing({})
 _WAIT_FOR_OTHERS = 2.0
 """Seconds for which what another reader holds is waited for: it is counted, and told."""
+
+QueueName = Literal["dead_letters", "unstarted"]
+"""A queue that is read, by its name among the counts."""
 
 _FIRST_UNSTARTED = 1_000_001
 """So that no number of one queue's snapshots is one of the other's."""
@@ -70,6 +73,27 @@ class Desk:
     def has_rows(self) -> bool:
         """Whether a ledger or a lease stands in the state machine's place."""
         return self.stack.ledger_table is not None
+
+    def reader(self, queue: QueueName) -> Reader[Any]:
+        """The one reader of the queue."""
+        return self.letters if queue == "dead_letters" else self.unstarted
+
+    def number_in(self, queue: QueueName) -> int | None:
+        """How many messages the queue has; None: it could not be counted just now."""
+        counts = self.watched.counts.seen()
+        return None if counts.value is None or counts.error else counts.value[queue]
+
+    def look_if_changed(self, queue: QueueName) -> None:
+        """Read the queue where it was not read yet, or its count says that it has changed.
+
+        It is waited for a moment: a short queue is there at once.
+        """
+        reader, number = self.reader(queue), self.number_in(queue)
+        if number is not None:
+            reader.look_if_changed(number)
+        elif reader.latest is None:
+            reader.look()
+        reader.wait(A_MOMENT)
 
 
 def desk(  # noqa: PLR0913 - what the person who started it has said

@@ -76,6 +76,12 @@ class Standing(Generic[E]):
     reading: int | None
     error: str | None
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the newest snapshot is all that was there, and the last word so far."""
+        whole = self.latest is not None and not self.latest.held_elsewhere
+        return whole and self.reading is None and self.error is None
+
 
 Read = Callable[[Callable[[int], None]], Found[E]]
 """Reads the queue whole; is given what it tells, now and then, how many it has read."""
@@ -130,12 +136,6 @@ class Reader(Generic[E]):
             self._so_far = 0
             self._thread = threading.Thread(target=self._run, name="snapshot", daemon=True)
             self._thread.start()
-
-    def look_first(self) -> None:
-        """Where nothing was read yet, begin, and wait a moment: a short queue is there at once."""
-        if self.latest is None:
-            self.look()
-            self.wait(A_MOMENT)
 
     def look_if_changed(self, messages: int) -> None:
         """Read again if the queue has another number of messages now, and is small."""

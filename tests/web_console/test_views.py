@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import socket
+import threading
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +21,9 @@ from actonce import cli
 from actonce.aws import Aws, Stack
 from actonce.deployed import timestamp
 from actonce.status import Depth, Status
-from actonce.web_console import rates
+from actonce.web_console import rates, snapshots
 from actonce.web_console.desk import Desk
-from actonce.web_console.snapshots import Reader
+from actonce.web_console.snapshots import Found, Reader
 from actonce.web_console.watching import Seen, Seldom
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
 from tests.hostile import HOSTILE_SENT, forbidden
@@ -147,6 +148,112 @@ def test_a_queue_that_could_not_be_read_is_not_taken_for_an_empty_one(
     exported = json.loads(client.get(f"/{path}?format=json").text)
     assert exported[path.replace("-", "_")] is None
     assert exported["error"]
+
+
+def lying(stack: Stack, path: str, number: int) -> None:
+    """Put so many more into the queue of a list."""
+    for one in range(number):
+        if path == "dead-letters":
+            dead(stack, f"m-{one}", one)
+        else:
+            unstart(stack, "{", "not_json")
+
+
+def counted_anew(desk: Desk) -> None:
+    """As if the counts had grown too old to be told again."""
+    desk.watched.counts.forget()
+
+
+@pytest.mark.parametrize("path", ["dead-letters", "unstarted"])
+def test_a_list_is_read_again_where_its_queue_has_changed(
+    path: str, ledger: Stack, console: Open
+) -> None:
+    client, desk = opened(console, ledger)
+    listed = client.get(f"/{path}").text
+    assert re.search(r'quiet-good">✓ No[^<]*, as seen at <time', listed)
+    lying(ledger, path, 2)
+    counted_anew(desk)
+    client.get(f"/{path}")
+    finish(desk)  # a moment is not always enough
+    counted_anew(desk)
+    listed = client.get(f"/{path}").text
+    assert listed.count("data-row") == 2
+    assert "✓" not in listed
+
+
+@pytest.mark.parametrize("path", ["dead-letters", "unstarted"])
+def test_a_list_of_one_snapshot_has_nothing_read(path: str, ledger: Stack, console: Open) -> None:
+    client, desk = opened(console, ledger)
+    reader = desk.letters if path == "dead-letters" else desk.unstarted
+    latest = reader.latest
+    assert latest is not None
+    lying(ledger, path, 2)
+    listed = client.get(f"/{path}", snapshot=latest.number).text
+    finish(desk)
+    assert reader.latest is latest
+    assert "The queue has 2 messages now, and had 0 when it was read" in listed
+    assert re.search(r"No[^<]*, as far as it was seen at <time", listed)
+    assert "✓" not in listed
+
+
+@pytest.mark.parametrize("path", ["dead-letters", "unstarted"])
+def test_a_queue_too_long_to_be_read_again_unasked_is_not_taken_for_an_empty_one(
+    path: str, ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "SMALL", 1)
+    client, desk = opened(console, ledger)
+    lying(ledger, path, 2)
+    listed = client.get(f"/{path}").text
+    assert "The queue has 2 messages now, and had 0 when it was read" in listed
+    assert "✓" not in listed
+    assert json.loads(client.get(f"/{path}?format=json").text)["count"] == 2
+    first = client.get("/").text
+    assert first.count("✓ Nothing") == 1, "of the other queue"
+    assert "The queue has 2 now: look again." in first
+    finish(desk)
+
+
+@pytest.mark.parametrize("path", ["dead-letters", "unstarted"])
+def test_a_queue_that_is_being_read_is_not_called_empty(
+    path: str, ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, desk = opened(console, ledger)
+    assert "✓" in client.get(f"/{path}").text
+    go_on = threading.Event()
+
+    def slowly(_: Any) -> Found[Any]:
+        assert go_on.wait(60)
+        return Found([], 0, 0)
+
+    reader: Reader[Any] = desk.letters if path == "dead-letters" else desk.unstarted
+    monkeypatch.setattr(reader, "_read", slowly)
+    reader.look()
+    try:
+        listed, first = client.get(f"/{path}").text, client.get("/").text
+    finally:
+        go_on.set()
+    reader.wait(60)
+    assert "The queue is being read" in listed
+    assert "✓" not in listed
+    assert first.count("✓ Nothing") == 1, "of the other queue"
+
+
+@pytest.mark.parametrize("path", ["dead-letters", "unstarted"])
+def test_after_a_read_that_failed_nothing_is_called_empty(
+    path: str, ledger: Stack, console: Open
+) -> None:
+    client, desk = opened(console, ledger)
+    client.get("/")  # has the queues counted, and so not read again by what follows
+    ledger.sqs.delete_queue(QueueUrl=ledger.dead_letter_queue)
+    ledger.sqs.delete_queue(QueueUrl=ledger.unstarted_queue)
+    look(desk.letters, desk.unstarted)
+    listed = client.get(f"/{path}").text
+    assert 'class="bad" role="alert">' in listed
+    assert "as far as it was seen at" in listed
+    assert "✓" not in listed
+    assert "✓ Nothing" not in client.get("/").text
+    counted_anew(desk)
+    assert "could not be looked at" in client.get(f"/{path}").text
 
 
 @pytest.mark.parametrize("path", ["dead-letters", "unstarted"])

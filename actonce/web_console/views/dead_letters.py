@@ -43,8 +43,10 @@ def list_(desk: Desk, request: Request) -> Response:
     """Those of one kind, or all."""
     said = asked(request)
     scope = scope_of(said, _KINDS)
-    desk.letters.look_first()
-    found = seen(desk.letters, scope, number(one(said, "page")))
+    if not scope.snapshot:
+        desk.look_if_changed("dead_letters")
+    count = desk.number_in("dead_letters")
+    found = seen(desk.letters, scope, number(one(said, "page")), count)
     if wants_json(request):
         return exported(found, "dead_letters", lambda letter: letter.newest.as_json())
     return page(

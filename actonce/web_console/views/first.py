@@ -13,9 +13,7 @@ from actonce.web_console.snapshots import A_MOMENT, Reader
 
 def first(desk: Desk, request: Request) -> Response:
     """What waits; the stack's state comes after it, for it takes a dozen calls."""
-    desk.watched.counts.seen()
-    desk.letters.look_first()
-    desk.unstarted.look_first()
+    _look_if_changed(desk)
     if wants_json(request):
         return as_json(_as_json(desk))
     return page(desk, "first.html.j2", **_waiting(desk))
@@ -51,10 +49,8 @@ async def look(desk: Desk, request: Request) -> Response:
 
 
 def _look_if_changed(desk: Desk) -> None:
-    counts = desk.watched.counts.seen().value
-    if counts is not None:
-        desk.letters.look_if_changed(counts["dead_letters"])
-        desk.unstarted.look_if_changed(counts["unstarted"])
+    desk.look_if_changed("dead_letters")
+    desk.look_if_changed("unstarted")
 
 
 def _waiting(desk: Desk) -> dict[str, Any]:
@@ -65,14 +61,14 @@ def _waiting(desk: Desk) -> dict[str, Any]:
             "Dead letters",
             "wait for a decision",
             desk.letters,
-            (counts.value or {}).get("dead_letters"),
+            desk.number_in("dead_letters"),
         ),
         _queue(
             "unstarted",
             "Unstarted",
             "could not be started",
             desk.unstarted,
-            (counts.value or {}).get("unstarted"),
+            desk.number_in("unstarted"),
         ),
     ]
     works = [(work, work.progress()) for work in desk.works.all()]
@@ -85,6 +81,7 @@ def _queue(
 ) -> dict[str, Any]:
     standing = reader.standing()
     latest = standing.latest
+    changed = latest is not None and count is not None and count != latest.messages
     return {
         "path": path,
         "name": name,
@@ -97,7 +94,8 @@ def _queue(
         else sorted(grouped(latest.entries), key=lambda group: group.oldest),
         "reading": standing.reading,
         "error": standing.error,
-        "changed": latest is not None and count is not None and count != latest.messages,
+        "changed": changed,
+        "is_sure": standing.is_sure and count is not None and not changed,
     }
 
 

@@ -86,6 +86,8 @@ class Seen(Generic[E]):
     Attributes:
         snapshot: None: it is kept no more, or nothing was read yet.
         is_lost: it is kept no more.
+        is_newest: nothing was read since.
+        count: how many messages the queue has; None: it could not be counted.
         reading: see `Standing`.
         error: see `Standing`.
         chosen: all entries of the kind.
@@ -96,12 +98,33 @@ class Seen(Generic[E]):
 
     snapshot: Snapshot[E] | None
     is_lost: bool
+    is_newest: bool
+    count: int | None
     reading: int | None
     error: str | None
     chosen: Sequence[E]
     shown: Sequence[E]
     page: int
     pages: int
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the queue has another number of messages than were found."""
+        if self.snapshot is None or self.count is None:
+            return False
+        return self.count != self.snapshot.messages
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether all that lies there is known, as far as can be told."""
+        return (
+            self.is_newest
+            and self.snapshot is not None
+            and not self.snapshot.held_elsewhere
+            and self.reading is None
+            and self.error is None
+            and self.count == self.snapshot.messages
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +158,12 @@ _GONE = (
 _NOTHING_TICKED = "Nothing is ticked: tick some, or take all of the kind."
 
 
-def seen(reader: Reader[E], scope: Scope, page: int) -> Seen[E]:
-    """A page of what was read, of the snapshot that is asked for or of the newest."""
+def seen(reader: Reader[E], scope: Scope, page: int, count: int | None) -> Seen[E]:
+    """A page of what was read, of the snapshot that is asked for or of the newest.
+
+    Args:
+        count: see `Seen`.
+    """
     standing = reader.standing()
     snapshot = reader.kept(scope.snapshot) if scope.snapshot else standing.latest
     entries = () if snapshot is None else snapshot.entries
@@ -148,6 +175,8 @@ def seen(reader: Reader[E], scope: Scope, page: int) -> Seen[E]:
     return Seen(
         snapshot,
         bool(scope.snapshot) and snapshot is None,
+        snapshot is not None and snapshot is standing.latest,
+        count,
         standing.reading,
         standing.error,
         chosen,
@@ -167,6 +196,7 @@ def exported(found: Seen[E], name: str, entry: Callable[[E], Mapping[str, Any]])
             name: None if snapshot is None else [entry(one) for one in found.chosen],
             "at": None if snapshot is None else snapshot.at.isoformat(),
             "held_elsewhere": None if snapshot is None else snapshot.held_elsewhere,
+            "count": found.count,
             "reading": found.reading,
             "error": found.error,
         }

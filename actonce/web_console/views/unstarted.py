@@ -41,8 +41,10 @@ def list_(desk: Desk, request: Request) -> Response:
     """Those of one kind, or all."""
     said = asked(request)
     scope = scope_of(said, _KINDS)
-    desk.unstarted.look_first()
-    found = seen(desk.unstarted, scope, number(one(said, "page")))
+    if not scope.snapshot:
+        desk.look_if_changed("unstarted")
+    count = desk.number_in("unstarted")
+    found = seen(desk.unstarted, scope, number(one(said, "page")), count)
     if wants_json(request):
         return exported(found, "unstarted", lambda entry: entry.as_json())
     return page(
