@@ -88,9 +88,9 @@ class Desk:
 
         It is waited for a moment: a short queue is there at once.
         """
-        reader, number = self.reader(queue), self.number_in(queue)
-        if number is not None:
-            reader.look_if_changed(number)
+        reader, counts = self.reader(queue), self.watched.counts.seen()
+        if counts.value is not None and counts.error is None:
+            reader.look_if_changed(counts.value[queue], counts.at)
         elif reader.latest is None:
             reader.look()
         reader.wait(A_MOMENT)

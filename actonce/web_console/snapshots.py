@@ -104,6 +104,7 @@ class Reader(Generic[E]):
         self._again = False
         self._so_far = 0
         self._error: str | None = None
+        self._ended: datetime | None = None
 
     @property
     def latest(self) -> Snapshot[E] | None:
@@ -137,10 +138,24 @@ class Reader(Generic[E]):
             self._thread = threading.Thread(target=self._run, name="snapshot", daemon=True)
             self._thread.start()
 
-    def look_if_changed(self, messages: int) -> None:
-        """Read again if the queue has another number of messages now, and is small."""
-        latest = self.latest
-        if latest is None or (messages != latest.messages and messages <= SMALL):
+    def look_if_changed(self, messages: int, counted_at: datetime) -> None:
+        """Read again if the queue is small, and what was read may not be what lies there.
+
+        It may not if the queue has another number of messages, if another reader held some of them
+        or if the last read failed. Where nothing was read yet it is read, however long it is.
+
+        Args:
+            messages: how many the queue has.
+            counted_at: when (UTC). A count from before the last read's end has nothing read: each
+                count has the queue read once at most, for a read hides its messages from others.
+        """
+        with self._lock:
+            latest, ended, failed = self._newest(), self._ended, self._error is not None
+        if latest is None or ended is None:
+            self.look()
+            return
+        doubtful = failed or latest.held_elsewhere or messages != latest.messages
+        if doubtful and messages <= SMALL and counted_at >= ended:
             self.look()
 
     def wait(self, seconds: float) -> None:
@@ -159,13 +174,14 @@ class Reader(Generic[E]):
                 found, error = None, told(raised)
             with self._lock:
                 self._error = error
+                self._ended = datetime.now(UTC)
                 if found is not None:
                     snapshot = Snapshot(
                         self._next,
                         found.entries,
                         found.beside,
                         found.held_elsewhere,
-                        datetime.now(UTC),
+                        self._ended,
                     )
                     self._kept[self._next] = snapshot
                     self._next += 1

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -103,18 +104,81 @@ def test_a_read_that_fails_is_told_and_what_was_read_before_stays() -> None:
     assert reader.latest.number == 2
 
 
+def counted(reader: Reader[str], messages: int) -> None:
+    """What follows when the queue is counted now."""
+    reader.look_if_changed(messages, datetime.now(UTC))
+    reader.wait(30)
+
+
 def test_only_a_small_queue_that_has_changed_is_read_again() -> None:
     reads = []
 
     def count(_: Tell) -> Found[str]:
         reads.append(1)
-        return Found(["a", "b"], 1, 2)
+        return Found(["a", "b"], 1, 0)
 
     reader = Reader(count)
-    for messages, expected in ((5, 1), (5, 1), (6, 2), (4, 3), (SMALL + 1, 3)):
-        reader.look_if_changed(messages)
-        reader.wait(30)
+    for messages, expected in ((3, 1), (3, 1), (4, 2), (2, 3), (SMALL + 1, 3)):
+        counted(reader, messages)
         assert len(reads) == expected, messages
+
+
+def test_what_another_reader_held_is_looked_for_until_it_is_seen() -> None:
+    answers = iter([Found(["a"], 0, 2), Found(["a", "b"], 0, 1), Found(["a", "b", "c"], 0, 0)])
+    reader = Reader(lambda _: next(answers))
+    for expected in (1, 2, 3, 3):
+        counted(reader, 3)
+        assert reader.latest is not None
+        assert len(reader.latest.entries) == expected
+    assert next(answers, None) is None
+
+
+def test_after_a_read_that_failed_the_queue_is_read_again() -> None:
+    answers: Iterator[Found[str] | Failed] = iter(
+        [Found(["a"], 0, 0), Failed("No leave to read."), Found(["a"], 0, 0)]
+    )
+
+    def read_or_fail(_: Tell) -> Found[str]:
+        answer = next(answers)
+        if isinstance(answer, Failed):
+            raise answer
+        return answer
+
+    reader = Reader(read_or_fail)
+    read(reader)
+    read(reader)
+    assert reader.standing().error
+    counted(reader, SMALL + 1)
+    assert reader.standing().error, "a long queue is read if somebody asks"
+    counted(reader, 1)
+    assert not reader.standing().error
+    counted(reader, 1)
+    assert next(answers, None) is None
+
+
+def test_a_queue_is_read_once_for_each_count_however_often_a_page_asks() -> None:
+    """Else what others held, or could not be read, would be hidden from them all the time."""
+    reads = []
+
+    def held(_: Tell) -> Found[str]:
+        reads.append(1)
+        if len(reads) % 2:
+            raise Failed("No leave to read.")
+        return Found(["a"], 0, 1)
+
+    reader = Reader(held)
+    read(reader)
+    read(reader)
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    for _ in range(5):
+        reader.look_if_changed(5, before)
+        reader.wait(30)
+    assert len(reads) == 2
+    at = datetime.now(UTC)
+    for _ in range(5):
+        reader.look_if_changed(5, at)
+        reader.wait(30)
+    assert len(reads) == 3
 
 
 def test_what_is_no_letter_and_older_letters_are_counted_and_nothing_stays_hidden(
