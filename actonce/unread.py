@@ -9,13 +9,13 @@ from actonce.status import Depth
 
 
 def sentences(
-    message_id: str, requests: Depth, pause: Pause | None, sent: Sequence[dict[str, Any]]
+    message_id: str, requests: Depth | None, pause: Pause | None, sent: Sequence[dict[str, Any]]
 ) -> list[str]:
     """What to tell of it: nothing is known of it but by who sent it, and it may be waiting.
 
     Args:
         message_id: as it was asked for.
-        requests: how much waits in RequestsQueue.
+        requests: how much waits in RequestsQueue; None: that could not be looked at.
         pause: of the stack; None: it is not paused.
         sent: its lines of the `sent` stream, by time; none where nobody wrote one.
     """
@@ -23,8 +23,9 @@ def sentences(
     if sent:
         again = f", the first of {len(sent)} times" if len(sent) > 1 else ""
         told.append(f"It was sent at {sent[0]['at']}{again} ({sent[0]['sqs_message_id']}).")
-    unread = requests.waiting + requests.delayed
-    if unread or requests.in_flight:
+    if requests is None:
+        told.append("RequestsQueue could not be looked at: it may wait there.")
+    elif (unread := requests.waiting + requests.delayed) or requests.in_flight:
         told.append(f"{_waiting(unread, requests.in_flight, requests.oldest_seconds)}.")
         told.append("It may be one of them.")
     else:

@@ -78,7 +78,7 @@ class Desk:
         """The one reader of the queue."""
         return self.letters if queue == "dead_letters" else self.unstarted
 
-    def number_in(self, queue: QueueName) -> int | None:
+    def number_in(self, queue: QueueName | Literal["requests"]) -> int | None:
         """How many messages the queue has; None: it could not be counted just now."""
         counts = self.watched.counts.seen()
         return None if counts.value is None or counts.error else counts.value[queue]

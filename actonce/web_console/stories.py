@@ -1,7 +1,9 @@
 """The messages that somebody looks at: their stories, and what is asked again while one runs.
 
 Invariant: while a page follows a message, its execution alone is asked again, or its row; the log
-is read when somebody asks for it. When the execution ends, the rest is asked once more.
+is read when somebody asks for it. When the execution ends, the rest is asked once more. While there
+is no execution, so is it when the known entries of UnstartedQueue that are of the message have
+changed, and now and then.
 """
 
 import threading
@@ -18,13 +20,23 @@ from actonce.unstarted import Unstarted
 
 KEPT: Final = 64
 
+FRESH_EVERY: Final = 5
+"""Looks at a message without an execution until all parts are asked again: a starter may have left
+a row of it and nothing else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A story, and whether the starter's log was read for it."""
+    """A story as it is told.
+
+    Attributes:
+        log_read: whether the starter's log was read for it.
+        looks: at its execution alone, since all parts were asked.
+    """
 
     story: Story
     log_read: bool
+    looks: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -89,11 +101,25 @@ class Stories:
         before = self._before(message_id)
         if before is None or before.story.row is not None or self._stack.ledger_table is not None:
             return self.fresh(message_id)
-        told = Told(stories.with_execution(self._stack, before.story), before.log_read)
-        appeared = before.story.execution is None and told.story.execution is not None
+        without = before.story.execution is None
+        if without and (before.looks + 1 >= FRESH_EVERY or self._lies_otherwise(before.story)):
+            return self.fresh(message_id)
+        story = stories.with_execution(self._stack, before.story)
+        told = Told(story, before.log_read, before.looks + 1)
+        appeared = without and story.execution is not None
         if appeared or (before.is_open and not told.is_open):
             return self.fresh(message_id)
         return self._keep(message_id, told)
+
+    def is_known(self, message_id: str) -> bool:
+        """Whether any part of the stack had a record of it when it was looked at last."""
+        before = self._before(message_id)
+        return before is not None and before.story.is_known
+
+    def _lies_otherwise(self, story: Story) -> bool:
+        """Whether other entries of UnstartedQueue are of it than the story has; without a call."""
+        now = {one.entry for one in self._entries() if one.is_named(story.message_id)}
+        return now != {one.entry for one in story.unstarted}
 
     def _before(self, message_id: str) -> Told | None:
         with self._lock:

@@ -49,11 +49,12 @@ MAY_BE = "It may be one of them."
             [],
             f"2 {UNREAD} and 2 {TAKING}. {MAY_BE}",
         ),
+        (None, [], "RequestsQueue could not be looked at: it may wait there."),
     ],
-    ids=["empty", "empty, sent", "waiting", "in flight", "both"],
+    ids=["empty", "empty, sent", "waiting", "in flight", "both", "not looked at"],
 )
 def test_it_may_be_waiting_is_said_where_it_may(
-    depth: Depth, sent: Sequence[dict[str, Any]], told: str
+    depth: Depth | None, sent: Sequence[dict[str, Any]], told: str
 ) -> None:
     assert " ".join(sentences("m-1", depth, None, sent)) == (
         f"No part of the stack has seen a message 'm-1'. {told}"

@@ -24,8 +24,10 @@ from actonce.status import Depth, Status
 from actonce.web_console import rates, snapshots
 from actonce.web_console.desk import Desk
 from actonce.web_console.snapshots import Found, Reader
+from actonce.web_console.stories import FRESH_EVERY
 from actonce.web_console.watching import Seen, Seldom
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
+from tests.cli.test_recent import started
 from tests.hostile import HOSTILE_SENT, forbidden
 from tests.web_console.asking import Answer, Client, finish
 from tests.web_console.conftest import Open
@@ -537,7 +539,97 @@ def test_what_is_discarded_is_written_to_a_file_first(
     assert "Nothing of this kind" in client.get("/unstarted").text
 
 
+def test_an_entry_that_is_not_known_says_how_far_its_queue_was_read(
+    ledger: Stack, console: Open
+) -> None:
+    held = unstart(ledger, "{", "not_json")
+    ledger.sqs.receive_message(QueueUrl=ledger.unstarted_queue, VisibilityTimeout=600)
+    client, desk = opened(console, ledger)
+    answer = client.get("/unstarted/entry", entry=held)
+    assert (answer.status, "Another reader held 1 more" in answer.text) == (404, True)
+    finish(desk)
+    ledger.sqs.delete_queue(QueueUrl=ledger.unstarted_queue)
+    look(desk.unstarted)
+    assert "When it was read last, that failed" in client.get("/unstarted/entry", entry=held).text
+    client, desk = console(ledger)
+    answer = client.get("/unstarted/entry", entry=held)
+    assert (answer.status, "has not been read yet" in answer.text) == (404, True)
+
+
+def test_an_entry_that_came_later_is_found(ledger: Stack, console: Open) -> None:
+    client, desk = opened(console, ledger)
+    entry = unstart(ledger, "{", "not_json")
+    client.get("/unstarted/entry", entry=entry)
+    finish(desk)
+    answer = client.get("/unstarted/entry", entry=entry)
+    latest = desk.unstarted.latest
+    assert latest is not None
+    assert answer.status == 200
+    assert fields(answer)["snapshot"] == [str(latest.number)]
+
+
 # ------------------------------------------------------------------ messages
+
+
+@pytest.fixture
+def machine(ledger: Stack) -> Stack:
+    """The stack with a state machine in the ledger's place."""
+    stack = started(ledger)
+    outputs = {name: told for name, told in stack.outputs.items() if name != "LedgerTableName"}
+    return dataclasses.replace(stack, outputs=outputs)
+
+
+def test_a_message_that_is_refused_while_its_page_is_open_is_told(
+    machine: Stack, console: Open
+) -> None:
+    client, desk = opened(console, machine)
+    assert "not seen yet" in client.get("/message", id="m-1").text
+    unstart(machine, '{"message_id": "m-1"}', "received_too_often", source_message_id="m-1")
+    counted_anew(desk)
+    client.get("/message/now", id="m-1")
+    finish(desk)
+    text = client.get("/message/now", id="m-1").text
+    assert "received_too_often" in text
+    assert "not seen yet" not in text
+
+
+def test_a_message_that_left_but_a_row_is_told_after_some_looks(
+    machine: Stack, console: Open
+) -> None:
+    client, _ = opened(console, machine)
+    assert "not seen yet" in client.get("/message", id="m-1").text
+    machine.dynamodb.put_item(
+        TableName=TABLE,
+        Item={
+            "message_id": {"S": "m-1"},
+            "fingerprint": {"S": "f" * 64},
+            "first_seen": {"S": timestamp(datetime.now(UTC))},
+        },
+    )
+    texts = [client.get("/message/now", id="m-1").text for _ in range(FRESH_EVERY)]
+    assert "first seen" in texts[-1]
+    assert "not seen yet" not in texts[-1]
+
+
+def test_what_was_not_looked_at_is_not_said_to_hold_nothing(machine: Stack, console: Open) -> None:
+    client, desk = opened(console, machine)
+    text = client.get("/message", id="m-1").text
+    assert "Nothing waits in RequestsQueue." in text
+    assert "UnstartedQueue is known as it was read at" in text
+    client, desk = console(machine)
+    with Stubber(desk.stack.sqs) as answers:
+        for _ in range(2):  # the counts, and where the queue's reader begins
+            answers.add_client_error(
+                "get_queue_attributes", "AccessDenied", "not allowed to look", 403
+            )
+        answers.add_response("list_queue_tags", {"Tags": {}})
+        desk.watched.counts.seen()
+        look(desk.unstarted)
+        text = html.unescape(client.get("/message/now", id="m-1").text)
+    assert "RequestsQueue could not be looked at" in text
+    assert "not allowed to look" in text
+    assert "UnstartedQueue has not been read yet" in text
+    assert "Nothing waits" not in text
 
 
 def test_messages_are_listed_by_status_and_day(ledger: Stack, console: Open) -> None:

@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from actonce.choosing import Waiting
+from actonce.deployed import timestamp
 from actonce.web_console.answers import Form, as_json, number
-from actonce.web_console.snapshots import Reader, Snapshot
+from actonce.web_console.snapshots import Reader, Snapshot, Standing
 
 PAGE = 50
 """Entries of a page."""
@@ -184,6 +185,26 @@ def seen(reader: Reader[E], scope: Scope, page: int, count: int | None) -> Seen[
         here,
         pages,
     )
+
+
+def how_far_read(queue: str, standing: Standing[Any]) -> str:
+    """How far a queue is known in which something was not found; in sentences.
+
+    Args:
+        queue: its name.
+    """
+    latest = standing.latest
+    if latest is None:
+        told = f"{queue} has not been read yet, so nothing is known of what lies there."
+    else:
+        told = f"{queue} is known as it was read at {timestamp(latest.at)}."
+        if latest.held_elsewhere:
+            told += f" Another reader held {latest.held_elsewhere:,} more, which are not known."
+    if standing.reading is not None:
+        told += " It is being read just now."
+    if standing.error is not None:
+        told += f" When it was read last, that failed: {standing.error}"
+    return told
 
 
 def exported(found: Seen[E], name: str, entry: Callable[[E], Mapping[str, Any]]) -> Response:

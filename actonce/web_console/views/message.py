@@ -19,6 +19,7 @@ from actonce.web_console.in_words import in_words
 from actonce.web_console.machine_picture import machine_picture
 from actonce.web_console.stories import Told
 from actonce.web_console.views.dead_letters import DECISIONS, command_of_one
+from actonce.web_console.views.many import how_far_read
 
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while a person has to decide."""
@@ -29,6 +30,7 @@ _PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
 def message(desk: Desk, request: Request) -> Response:
     """All of it but the starter's log, which the page asks for when it is there."""
     message_id = _id(request)
+    _look_where_unseen(desk, message_id)
     if wants_json(request):
         return as_json(desk.stories.with_log(message_id).story.as_json())
     told = desk.stories.fresh(message_id)
@@ -38,6 +40,7 @@ def message(desk: Desk, request: Request) -> Response:
 def now(desk: Desk, request: Request) -> Response:
     """How it is now, while it is not over."""
     message_id = _id(request)
+    _look_where_unseen(desk, message_id)
     told = desk.stories.now(message_id)
     return page(desk, "message_now.html.j2", asked=message_id, **_values(desk, told))
 
@@ -69,6 +72,12 @@ def verdict(desk: Desk, request: Request) -> Response:
     """What the last audit said of it."""
     found = desk.audits.of_message(stored_message_id(_id(request)))
     return page(desk, "verdict.html.j2", verdict=found)
+
+
+def _look_where_unseen(desk: Desk, message_id: str) -> None:
+    """Have UnstartedQueue read if it has changed, while nothing is known of the message."""
+    if not desk.stories.is_known(message_id):
+        desk.look_if_changed("unstarted")
 
 
 def _id(request: Request) -> str:
@@ -130,7 +139,14 @@ def _every(told: Told) -> int | None:
 
 def _unseen(desk: Desk, told: Told) -> list[str]:
     """What can be known of a message that no part of the stack has seen."""
-    counted = (desk.watched.counts.seen().value or {}).get("requests", 0)
+    counted = desk.number_in("requests")
     pause = find_pause(desk.stack.sqs, desk.stack.requests_queue)
-    waits = Depth(waiting=counted, in_flight=0, delayed=0, oldest_seconds=None)
-    return sentences(told.story.message_id, waits, pause, [])
+    waits = None
+    if counted is not None:
+        waits = Depth(waiting=counted, in_flight=0, delayed=0, oldest_seconds=None)
+    error = desk.watched.counts.seen().error
+    return [
+        *sentences(told.story.message_id, waits, pause, []),
+        *([error] if error else []),
+        how_far_read("UnstartedQueue", desk.unstarted.standing()),
+    ]

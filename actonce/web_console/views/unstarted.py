@@ -24,9 +24,10 @@ from actonce.web_console.answers import (
 )
 from actonce.web_console.desk import Desk
 from actonce.web_console.difference import difference
+from actonce.web_console.snapshots import Standing
 from actonce.web_console.tasks import Clear
 from actonce.web_console.templating import address
-from actonce.web_console.views.many import asked, choice, exported, scope_of, seen
+from actonce.web_console.views.many import asked, choice, exported, how_far_read, scope_of, seen
 from pipeline.visible import json_text
 
 _KINDS = ("reason",)
@@ -62,14 +63,19 @@ def list_(desk: Desk, request: Request) -> Response:
 def entry(desk: Desk, request: Request) -> Response:
     """One of them whole; of a conflict also what was first, and how the two differ."""
     name = request.query_params.get("entry", "")
-    found = _entry(desk, name)
+    standing = desk.unstarted.standing()
+    found = _entry(standing, name)
+    if found is None:
+        desk.look_if_changed("unstarted")
+        standing = desk.unstarted.standing()
+        found = _entry(standing, name)
     if found is None:
         sentence = (
             "This is not in UnstartedQueue, as far as it has been read: it was sent back, "
-            "discarded, or came later."
+            f"discarded, or came later. {how_far_read('UnstartedQueue', standing)}"
         )
         return page(desk, "lost.html.j2", code=404, sentence=sentence, back="/unstarted")
-    latest = desk.unstarted.latest
+    latest = standing.latest
     values: dict[str, Any] = {
         "entry": found,
         "first": None,
@@ -155,9 +161,8 @@ async def clear(desk: Desk, request: Request) -> Response:
     return elsewhere(request, f"/works/{work.number}")
 
 
-def _entry(desk: Desk, name: str) -> Unstarted | None:
-    latest = desk.unstarted.latest
-    entries = () if latest is None else latest.entries
+def _entry(standing: Standing[Unstarted], name: str) -> Unstarted | None:
+    entries = () if standing.latest is None else standing.latest.entries
     return next((entry for entry in entries if entry.sqs_message_id == name), None)
 
 
