@@ -1,6 +1,7 @@
 """The audit's `summary.json`, read from where an audit wrote it: a folder, or a bucket."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,10 @@ from actonce.whereabouts import Chosen
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+NOT_AUDITED: Final = 2
+"""`exit_status` of an audit that has not come to its end: its summary has a sentence, and no days,
+verdicts or alarms."""
 
 _NAME: Final = "summary.json"
 _NOT_CHOSEN: Final = Chosen()
@@ -38,6 +43,11 @@ def read_summary(results: str, at: Chosen = _NOT_CHOSEN) -> dict[str, Any]:
     if summary is None:
         raise WrongUse(f"{results} holds no {_NAME}: name the folder that an audit wrote.")
     return summary
+
+
+def has_ended(summary: Mapping[str, Any]) -> bool:
+    """Whether the audit has come to its end, and so says anything of the records."""
+    return summary.get("exit_status") != NOT_AUDITED
 
 
 def of_folder(folder: Path) -> dict[str, Any] | None:

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from actonce import audit_summary
 from actonce.aws import Stack
 from actonce.errors import Failed
+
+_NOT_ENDED: Final = "The audit has not come to its end."
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ class Audits:
         told = self.summary()
         if told is None:
             return Verdict(None, "No audit's results are at hand.")
+        if not audit_summary.has_ended(told):
+            return Verdict(None, str(told.get("sentence") or _NOT_ENDED))
         days = f"{told.get('from')} to {told.get('to')}"
         for alarm in told.get("alarms", []):
             if alarm.get("message_id") == stored_id:

@@ -19,9 +19,11 @@ from botocore.stub import Stubber
 
 from actonce import cli
 from actonce.aws import Aws, Stack
+from actonce.commands.audit import NotAudited
 from actonce.deployed import timestamp
 from actonce.status import Depth, Status
 from actonce.web_console import rates, snapshots
+from actonce.web_console.audits import Verdict
 from actonce.web_console.desk import Desk
 from actonce.web_console.snapshots import Found, Reader
 from actonce.web_console.stories import FRESH_EVERY
@@ -791,6 +793,38 @@ def test_no_audit_is_told_and_one_that_is_at_hand_is_shown(
     (tmp_path / "summary.json").write_text("{")
     broken = client.get("/audit")
     assert (broken.status, "is no JSON" in broken.text) == (502, True)
+
+
+def test_an_audit_that_has_not_come_to_its_end_says_nothing_of_a_message(
+    ledger: Stack, console: Open, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    sentence = "The audit that began at 2026-01-31T10:00:00.000Z has not come to its end."
+    summary = {
+        "version": 1,
+        "sentence": sentence,
+        "exit_status": NotAudited.exit_status,
+        "generated_at": "2026-01-31T10:00:00.000Z",
+        "records": "records/",
+    }
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    client, desk = opened(console, ledger, audit=tmp_path)
+    assert desk.audits.of_message("m-1") == Verdict(None, sentence)
+    told = client.get("/message/verdict", id="m-1").text
+    assert sentence in told
+    assert "None" not in told
+    shown = client.get("/audit").text
+    assert sentence in shown
+    assert "it says nothing of any message" in shown
+    assert "/audit/page" not in shown
+    drawn = client.get("/audit/page")
+    assert (drawn.status, sentence in drawn.text) == (404, True)
+    (tmp_path / "summary.json").write_text(json.dumps(summary | {"version": 99}))
+    drawn = client.get("/audit/page")
+    assert (drawn.status, "run the audit again" in drawn.text) == (404, True)
+    del summary["sentence"]
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    assert "has not come to its end" in desk.audits.of_message("m-1").said
 
 
 def test_the_verdict_of_any_message_is_looked_up_in_the_table(

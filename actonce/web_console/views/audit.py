@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
+from actonce.audit_summary import has_ended
 from actonce.web_console.answers import as_json, page, wants_json
 from actonce.web_console.desk import Desk
 
@@ -24,7 +25,14 @@ def audit(desk: Desk, request: Request) -> Response:
     summary = desk.audits.summary()
     if wants_json(request):
         return as_json(summary)
-    return page(desk, "audit.html.j2", summary=summary, results=desk.audits.place, how=_HOW)
+    return page(
+        desk,
+        "audit.html.j2",
+        summary=summary,
+        has_ended=summary is not None and has_ended(summary),
+        results=desk.audits.place,
+        how=_HOW,
+    )
 
 
 def its_page(desk: Desk, _: Request) -> Response:
@@ -38,4 +46,9 @@ def its_page(desk: Desk, _: Request) -> Response:
     except ImportError:
         sentence = "The page is drawn by Matplotlib: pip install 'actonce[audit]'."
         return page(desk, "lost.html.j2", code=501, sentence=sentence, back="/audit")
-    return Response(html(summary), headers=dict(_OF_THE_PAGE), media_type="text/html")
+    try:
+        drawn = html(summary)
+    except ValueError as error:  # it has not come to its end, or is of another version, or torn
+        sentence = f"The audit's page cannot be drawn: {error}"
+        return page(desk, "lost.html.j2", code=404, sentence=sentence, back="/audit")
+    return Response(drawn, headers=dict(_OF_THE_PAGE), media_type="text/html")
