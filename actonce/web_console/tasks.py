@@ -154,7 +154,7 @@ class Clear:
     def said(self) -> Sequence[str]:
         """See `Task.said`."""
         told = []
-        if self._file is not None and self._work is not None:
+        if self._file is not None and any(one.happened for one in self.ended()):
             told.append(f"What was discarded stands in {self._file}, whole: keep that file.")
         if self._work is not None and self._work.left_behind:
             told.append(

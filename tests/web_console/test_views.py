@@ -21,12 +21,14 @@ from actonce import cli
 from actonce.aws import Aws, Stack
 from actonce.commands.audit import NotAudited
 from actonce.deployed import timestamp
+from actonce.errors import Failed
 from actonce.status import Depth, Status
 from actonce.web_console import rates, snapshots
 from actonce.web_console.audits import Verdict
 from actonce.web_console.desk import Desk
 from actonce.web_console.snapshots import Found, Reader
 from actonce.web_console.stories import FRESH_EVERY
+from actonce.web_console.tasks import Clear
 from actonce.web_console.watching import Seen, Seldom
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
 from tests.cli.test_recent import started
@@ -539,6 +541,42 @@ def test_what_is_discarded_is_written_to_a_file_first(
     assert {line["note"] for line in lines} == {"a scanner"}
     assert str(file) in client.get("/works/1").text
     assert "Nothing of this kind" in client.get("/unstarted").text
+
+
+def test_a_file_that_could_not_be_written_is_not_said_to_hold_what_was_discarded(
+    ledger: Stack, console: Open, tmp_path: Path
+) -> None:
+    unstart(ledger, "garbage", "not_json")
+    client, desk = opened(console, ledger)
+    latest = desk.unstarted.latest
+    assert latest is not None
+    file = tmp_path / "no such folder" / "discarded.jsonl"
+    task = Clear(desk.stack, latest.entries, file, "a scanner")
+    with pytest.raises(Failed, match=r"discarded\.jsonl cannot be written: No such file"):
+        task.run()
+    assert task.said() == []
+    look(desk.unstarted)
+    assert client.get("/unstarted").text.count("data-row") == 1
+
+
+def test_what_is_in_the_file_is_told_where_only_some_was_discarded(
+    ledger: Stack, console: Open, tmp_path: Path
+) -> None:
+    unstart(ledger, "garbage", "not_json")
+    unstart(ledger, "held", "not_json")
+    _, desk = opened(console, ledger)
+    latest = desk.unstarted.latest
+    assert latest is not None
+    entries = list(latest.entries)
+    ledger.sqs.receive_message(
+        QueueUrl=ledger.unstarted_queue, MaxNumberOfMessages=1, VisibilityTimeout=600
+    )
+    task = Clear(desk.stack, entries, tmp_path / "discarded.jsonl", "a scanner")
+    assert task.said() == []
+    task.run()
+    assert sorted(one.happened for one in task.ended()) == [False, True]
+    (told,) = task.said()
+    assert "discarded.jsonl, whole: keep that file." in told
 
 
 def test_an_entry_that_is_not_known_says_how_far_its_queue_was_read(
