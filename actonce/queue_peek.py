@@ -84,9 +84,9 @@ def counts(sqs: "SQSClient", queue_url: str) -> tuple[int, int]:
     )
 
 
-def hold_for(visible: int) -> int:
-    """Seconds for which a reader of so many messages keeps them from others."""
-    return min(HOLD_SECONDS + visible // _READ_PER_SECOND, _LONGEST_HOLD)
+def hold_for(messages: int) -> int:
+    """Seconds for which a reader of a queue of so many, held ones too, keeps them from others."""
+    return min(HOLD_SECONDS + messages // _READ_PER_SECOND, _LONGEST_HOLD)
 
 
 def receive(
@@ -182,7 +182,8 @@ class QueueReader:
     def messages(self) -> Iterator[Queued]:
         """Every message once. At its end all of them are held, until the block ends."""
         self.expected, self.held_elsewhere = counts(self._sqs, self._queue_url)
-        hold = hold_for(self.expected)
+        # What others hold counts too: a dead reader held it for as long as this whole queue asks.
+        hold = hold_for(self.expected + self.held_elsewhere)
         patience = hold + 5 if self._wait_for_others is None else self._wait_for_others
         deadline: float | None = None
         seen: set[str] = set()

@@ -92,6 +92,37 @@ def test_what_another_reader_holds_for_too_long_is_counted(moto_stack: Stack) ->
     assert len(read) == 1
 
 
+def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_back(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = fill(moto_stack, 60)
+    monkeypatch.setattr(queue_peek, "_READ_PER_SECOND", 1)  # of 60 messages as of 3,000
+    hold = queue_peek.hold_for(60)
+    url = moto_stack.unstarted_queue
+    handles = [
+        message.receipt_handle
+        for _ in range(6)
+        for message in queue_peek.receive(moto_stack.sqs, url, 600)
+    ]
+
+    class Clock:
+        now = 0.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+        def sleep(self, _: float) -> None:
+            self.now += 5
+            if self.now == hold:
+                give_back(moto_stack.sqs, url, handles)
+
+    monkeypatch.setattr(queue_peek, "time", Clock())
+    assert queue_peek.counts(moto_stack.sqs, url) == (0, 60)
+    with reader(moto_stack) as queue:
+        read = {message.sqs_message_id for message in queue.messages()}
+        assert (read, queue.held_elsewhere) == (ids, 0)
+
+
 def test_who_reads_so_slowly_that_the_first_come_back_reads_the_last_too(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
