@@ -29,7 +29,7 @@ from actonce.deployed import (
 )
 from actonce.errors import Failed
 from actonce.history import Execution
-from actonce.queue_peek import Queued, QueueReader
+from actonce.queue_peek import Queued, QueueReader, held_by_another
 from actonce.sending import for_fifo
 from actonce.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
 
@@ -174,7 +174,7 @@ class Answer:
 
 
 class NotThere(Failed):
-    """There is no dead letter of what was named."""
+    """No dead letter of what was named was found; another reader may hold it."""
 
 
 class Decider(Protocol):
@@ -272,6 +272,21 @@ def by_beginning(stack: Stack, letters: Iterable[DeadLetter], beginning: str) ->
     return None if found is None or history.is_known(stack, beginning) else named[found]
 
 
+def none_seen(message_id: str, held_elsewhere: int) -> str:
+    """What to say of a message of which no letter was found, without a full stop.
+
+    Args:
+        message_id: as it was named.
+        held_elsewhere: letters that another reader held, its own perhaps among them.
+    """
+    if not held_elsewhere:
+        return f"There is no dead letter of {message_id!r} in the queue"
+    return (
+        f"Whether there is a dead letter of {message_id!r} cannot be told: "
+        f"{held_by_another(held_elsewhere)}; look again"
+    )
+
+
 def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
     """Who decides on this stack by the letters given: Step Functions, or the table's rows."""
     if stack.ledger_table is not None:
@@ -289,7 +304,7 @@ def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") ->
     `message_id` is the message's id, or its execution's name.
 
     Raises:
-        NotThere: there is no such message, or of a ledger's no dead letter.
+        NotThere: there is no such message, or of a ledger's no dead letter; as far as was seen.
         Failed: its dead letter cannot be found now.
     """
     by: Decider
@@ -308,7 +323,7 @@ def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") ->
         held_elsewhere = queue.held_elsewhere
     if isinstance(by, _ByToken):
         return by.answer_without_letter(message_id, held_elsewhere)
-    raise NotThere(f"There is no dead letter of {message_id!r} in the queue.")
+    raise NotThere(f"{none_seen(message_id, held_elsewhere)}.")
 
 
 class _ByToken:
@@ -346,6 +361,11 @@ class _ByToken:
         Another reader holds it, or it outlived the queue's retention, or there is none.
         """
         execution = history.find_execution_of(self._stack, message_id)
+        if execution is None and held_elsewhere:
+            raise NotThere(
+                f"Whether there is a dead letter of {message_id!r} cannot be told, and it has no "
+                f"execution: {held_by_another(held_elsewhere)}; look again."
+            )
         if execution is None:
             raise NotThere(f"There is no dead letter and no execution of a message {message_id!r}.")
         answer = self._unanswered(execution, ())

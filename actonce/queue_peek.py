@@ -89,6 +89,11 @@ def hold_for(messages: int) -> int:
     return min(HOLD_SECONDS + messages // _READ_PER_SECOND, _LONGEST_HOLD)
 
 
+def held_by_another(number: int) -> str:
+    """What to say, within a sentence, where so many could not be read."""
+    return f"another reader holds {number:,} at this moment"
+
+
 def receive(
     sqs: "SQSClient", queue_url: str, hold: int, *, most: int = 10, long_poll: bool = True
 ) -> list[Queued]:

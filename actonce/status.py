@@ -108,6 +108,8 @@ class Status:
         alarms: that are on; None: they could not be seen.
         audited: None: there is none at hand, or it could not be seen.
         reasons: how many messages wait for a decision why; None: nobody asked for it.
+        held_elsewhere: dead letters that another reader held, which are not among the reasons;
+            None: nobody asked for it.
         not_seen: why not, by `open_executions`, `alarms` and `last_audit`.
     """
 
@@ -125,6 +127,7 @@ class Status:
     audited: Audited | None = None
     not_seen: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, int] | None = None
+    held_elsewhere: int | None = None
 
     @property
     def is_fed_all_the_same(self) -> bool:
@@ -156,6 +159,7 @@ class Status:
             "last_audit": self.audited.as_json() if self.audited else None,
             "not_seen": dict(self.not_seen),
             "waiting_by_reason": None if self.reasons is None else dict(self.reasons),
+            "held_elsewhere": self.held_elsewhere,
         }
 
 
@@ -208,11 +212,12 @@ def with_reasons(found: Status, stack: Stack) -> Status:
     """The same, and why messages wait for a decision.
 
     For that the dead letters are read, which are hidden from other readers for as long; those that
-    another reader holds are not among them.
+    another reader holds are not among them, and counted apart.
     """
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         counted = Counter(letter.reason for letter in waiting(queue))
-    return replace(found, reasons=dict(counted.most_common()))
+        held_elsewhere = queue.held_elsewhere
+    return replace(found, reasons=dict(counted.most_common()), held_elsewhere=held_elsewhere)
 
 
 def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> T | None:

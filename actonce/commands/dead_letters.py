@@ -74,9 +74,11 @@ def list_(*, how: many.Many, at: Chosen) -> None:
                 "held_elsewhere": shown.held_elsewhere,
             }
         )
-    elif not letters:
+    elif not letters and not shown.held_elsewhere:
         these = "of these " if how.is_narrowed else ""
         console.out.print(f"No message {these}waits for a decision.")
+    elif not letters:
+        pass  # what another reader holds has been told of
     elif len(letters) > many.GROUPED_FROM and not how.each:
         console.out.print(f"{len(letters):,} messages wait for a decision:")
         many.print_groups(letters)
@@ -113,7 +115,7 @@ def show(
         letter = dead_letters.by_beginning(stack, letters, message_id)
     if letter is None:
         raise Failed(
-            f"There is no dead letter of {message_id!r} in the queue; "
+            f"{dead_letters.none_seen(message_id, queue.held_elsewhere)}; "
             "actonce where tells its story."
         )
     execution = history.find_execution(stack, letter.execution_name)
@@ -266,6 +268,7 @@ def _decide_many(stack: Stack, decision: Decision, note: str, how: many.Many) ->
     letters = shown.letters
     if not how.json:
         if not letters:
+            many.check_all_seen(how, 0, shown.held_elsewhere)
             console.out.print("No message waits for this decision.")
             return
         those = console.counted(len(letters), "message that waits", "messages that wait")
@@ -275,6 +278,8 @@ def _decide_many(stack: Stack, decision: Decision, note: str, how: many.Many) ->
         if how.json:
             found = [letter.as_json() for letter in letters]
             console.print_json(_head(decision, shown) | {"dry_run": True, "dead_letters": found})
+            if not letters:
+                many.check_all_seen(how, 0, shown.held_elsewhere)
         return
     many.ask(f"{decision.capitalize()} these {len(letters):,}?", how)
     work = Deciding(stack, shown, rate=how.rate)
@@ -304,6 +309,7 @@ def _decide_many(stack: Stack, decision: Decision, note: str, how: many.Many) ->
             f"{len(failed):,} of {len(letters):,} were not decided; the dead letters that still "
             "wait are in the list."
         )
+    many.check_all_seen(how, len(letters), shown.held_elsewhere)
 
 
 def _tell(decided: list[Decided], failed: list[Decided], how: many.Many) -> None:

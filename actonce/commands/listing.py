@@ -136,6 +136,7 @@ def _show_waiting(stack: Stack, since: datetime | None, limit: int, *, json: boo
                 "messages": [_as_json(one) for one in shown],
                 "more": len(letters) > limit,
                 "read_in_part": bool(queue.held_elsewhere),
+                "held_elsewhere": queue.held_elsewhere,
             }
         )
         return
@@ -146,13 +147,13 @@ def _show_waiting(stack: Stack, since: datetime | None, limit: int, *, json: boo
             tables.print_rows(headers, [row[:-1] for row in rows])
         else:
             tables.print_rows((*headers, "Message id"), rows)
-    else:
+    elif not queue.held_elsewhere:
         these = "" if since is None else "of these "
         console.out.print(f"No message {these}waits for a decision.")
     if len(letters) > limit:
         console.err.print("There are more: --limit shows them.")
     if queue.held_elsewhere:
-        console.err.print(f"Another reader holds {queue.held_elsewhere} more at this moment.")
+        console.err.print(f"Another reader holds {queue.held_elsewhere:,} more at this moment.")
 
 
 def _as_json(letter: DeadLetter) -> dict[str, str | None]:

@@ -22,7 +22,7 @@ from actonce.commands.options import (
 )
 from actonce.error_names import in_words, name_of
 from actonce.errors import Failed, Interrupted, WrongUse
-from actonce.queue_peek import QueueReader
+from actonce.queue_peek import QueueReader, held_by_another
 from actonce.whereabouts import Chosen
 
 GROUPED_FROM = 50
@@ -162,10 +162,27 @@ def reading(queue: QueueReader, name: str, read: Callable[[Callable[[int], None]
         found = read(tell)
     if queue.held_elsewhere:
         console.err.print(
-            f"Another reader holds {queue.held_elsewhere} more at this moment; they are not among "
-            "these."
+            f"Another reader holds {queue.held_elsewhere:,} more at this moment; they are not "
+            "among these."
         )
     return found
+
+
+def check_all_seen(how: Many, seen: int, held_elsewhere: int) -> None:
+    """Whether what was asked for was seen whole, or as much of it as was asked for.
+
+    Args:
+        how: what was asked for.
+        seen: how many were found of it.
+        held_elsewhere: how many another reader held, some of them meant perhaps.
+
+    Raises:
+        Failed: it was not; so who acts on all has not acted on all.
+    """
+    limit = how.narrowing.limit
+    if held_elsewhere and (limit is None or seen < limit):
+        what = "Not all was seen" if seen else "Nothing was seen and nothing done"
+        raise Failed(f"{what}: {held_by_another(held_elsewhere)}; say the same again.")
 
 
 def print_groups(entries: Sequence[Waiting]) -> None:

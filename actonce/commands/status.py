@@ -14,6 +14,7 @@ from actonce.commands import tables
 from actonce.commands.options import Json, of_a_stack
 from actonce.errors import WrongUse
 from actonce.message_ids import parameters
+from actonce.queue_peek import held_by_another
 from actonce.status import Depth, Status, with_reasons
 from actonce.status import status as status_of
 from actonce.target import find_stack
@@ -107,7 +108,11 @@ def _show(found: Status, now: datetime, *, fed_by_workers: bool) -> None:
         "Paused": f"since {found.pause.told}" if found.pause else "no",
         "Queue feeds": ", ".join(told) or "nothing",
         "Open": _open(found),
-        **({} if found.reasons is None else {"Decisions": _reasons(found.reasons)}),
+        **(
+            {}
+            if found.reasons is None
+            else {"Decisions": _reasons(found.reasons, found.held_elsewhere)}
+        ),
         "Alarms": _alarms(found, now),
         "Last audit": _audited(found),
     }
@@ -143,9 +148,12 @@ def _open(found: Status) -> str:
     return f"{number} execution{'' if number == '1' else 's'}"
 
 
-def _reasons(reasons: Mapping[str, int]) -> str:
+def _reasons(reasons: Mapping[str, int], held_elsewhere: int | None) -> str:
     told = ", ".join(f"{reason} {number:,}" for reason, number in reasons.items())
     number = console.counted(sum(reasons.values()), "waits", "wait")
+    if held_elsewhere:
+        held = f"{held_by_another(held_elsewhere)}; look again"
+        return f"{number}: {told}; {held}" if told else f"cannot be told: {held}"
     return f"{number}: {told}" if told else "none waits"
 
 

@@ -1,6 +1,7 @@
 """`actonce unstarted`: deliveries that could not be started."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from actonce.commands.options import Json, check_id, of_a_stack
 from actonce.deployed import MessageReader, execution_name_of_stored, timestamp
 from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
-from actonce.queue_peek import QueueReader
+from actonce.queue_peek import QueueReader, held_by_another
 from actonce.target import find_stack
 from actonce.unstarted import Unstarted
 from actonce.whereabouts import Chosen
@@ -68,9 +69,11 @@ def list_(*, how: many.Many, at: Chosen) -> None:
                 "held_elsewhere": shown.held_elsewhere,
             }
         )
-    elif not entries:
+    elif not entries and not shown.held_elsewhere:
         of_this = "of this " if how.is_narrowed else ""
         console.out.print(f"Nothing {of_this}lies in UnstartedQueue.")
+    elif not entries:
+        pass  # what another reader holds has been told of
     elif len(entries) > many.GROUPED_FROM and not how.each:
         console.out.print(f"{len(entries):,} deliveries could not be started:")
         many.print_groups(entries)
@@ -108,6 +111,11 @@ def show(
     if not found:
         whole = unstarted.by_beginning(entries, message_id)
         found = [entry for entry in entries if whole is not None and entry.is_named(whole)]
+    if not found and queue.held_elsewhere:
+        raise Failed(
+            f"Whether {message_id!r} lies in UnstartedQueue cannot be told: "
+            f"{held_by_another(queue.held_elsewhere)}; look again."
+        )
     if not found:
         raise Failed(
             f"There is no {message_id!r} in UnstartedQueue; actonce unstarted list shows what is."
@@ -167,11 +175,11 @@ def redrive(*, ids: Ids = None, how: many.Many, at: Chosen) -> None:
     _check_reason(how)
     stack = find_stack(how.allowing(at), changes=not how.every)
     reader = message_reader(stack)
-    chosen, missing = _choose(stack, reader, ids, how, "redriven")
+    chosen = _choose(stack, reader, ids, how, "redriven")
     if chosen is None:
         return
-    work = Redriving(stack, reader, chosen, rate=how.rate)
-    _clear(work, how, "redriven", "Sent back", missing, len(chosen))
+    work = Redriving(stack, reader, chosen.entries, rate=how.rate)
+    _clear(work, how, "redriven", "Sent back", chosen)
 
 
 @app.command()
@@ -212,24 +220,37 @@ def discard(
         raise WrongUse(f"{file} is there already; name a new file.")
     stack = find_stack(how.allowing(at), changes=not how.every)
     reader = message_reader(stack)
-    chosen, missing = _choose(stack, reader, ids, how, "discarded")
+    chosen = _choose(stack, reader, ids, how, "discarded")
     if chosen is None:
         return
-    if chosen:
-        work = Discarding(stack, reader, chosen, file, note=note)
-        _clear(work, how, "discarded", "Discarded", missing, len(chosen), str(file))
+    if chosen.entries:
+        work = Discarding(stack, reader, chosen.entries, file, note=note)
+        _clear(work, how, "discarded", "Discarded", chosen, str(file))
     else:
-        _clear(None, how, "discarded", "Discarded", missing, 0)
+        _clear(None, how, "discarded", "Discarded", chosen)
 
 
 def _check_reason(how: many.Many) -> None:
     many.check_reason(how.narrowing.kind.get("reason"), unstarted.REASONS)
 
 
+@dataclass(frozen=True, slots=True)
+class _ToClear:
+    """What is to be acted on, names of which nothing was seen, and how many others held."""
+
+    entries: Sequence[Unstarted]
+    missing: list[str]
+    held_elsewhere: int
+
+
 def _choose(
     stack: Stack, reader: MessageReader, ids: list[str] | None, how: many.Many, word: str
-) -> tuple[Sequence[Unstarted] | None, list[str]]:
-    """What is to be acted on, None for nothing at all; and names of which there is nothing."""
+) -> _ToClear | None:
+    """What is to be acted on; None: nothing at all, and all is said.
+
+    Raises:
+        Failed: nothing was seen, and not all could be.
+    """
     shown = _look(stack, reader, how)
     entries = shown.entries
     if ids:
@@ -237,13 +258,15 @@ def _choose(
         chosen = [
             entry for entry in entries if any(entry.is_named(name) for name in whole.values())
         ]
-        return chosen, [
+        missing = [
             name for name, meant in whole.items() if not any(e.is_named(meant) for e in chosen)
         ]
+        return _ToClear(chosen, missing, shown.held_elsewhere)
     if not how.json:
         if not entries:
+            many.check_all_seen(how, 0, shown.held_elsewhere)
             console.out.print("Nothing of this lies in UnstartedQueue.")
-            return None, []
+            return None
         deliveries = console.counted(len(entries), "delivery", "deliveries")
         console.out.print(f"To be {word}: {deliveries}")
         many.print_groups(entries)
@@ -251,10 +274,19 @@ def _choose(
         if how.json:
             found = [entry.as_json() for entry in entries]
             groups = many.groups_as_json(entries)
-            console.print_json({"dry_run": True, "groups": groups, "unstarted": found})
-        return None, []
+            console.print_json(
+                {
+                    "dry_run": True,
+                    "groups": groups,
+                    "unstarted": found,
+                    "held_elsewhere": shown.held_elsewhere,
+                }
+            )
+            if not entries:
+                many.check_all_seen(how, 0, shown.held_elsewhere)
+        return None
     many.ask(f"{len(entries):,} to be {word}?", how)
-    return entries, []
+    return _ToClear(entries, [], shown.held_elsewhere)
 
 
 def _whole(stack: Stack, name: str, entries: Sequence[Unstarted], how: many.Many) -> str:
@@ -273,14 +305,14 @@ def _clear(
     how: many.Many,
     word: str,
     said: str,
-    missing: list[str],
-    total: int,
+    chosen: _ToClear,
     file: str | None = None,
 ) -> None:
     """Do it, and tell what became of each."""
     early: list[BaseException] = []
     cleared: list[Cleared] = []
     left = 0
+    total = len(chosen.entries)
     if work is not None:
         with many.acting(said, total, lambda: work.left) as (tell, early):
             work.run(tell)
@@ -294,7 +326,8 @@ def _clear(
                 "failed": [
                     {"sqs_message_id": one.entry.sqs_message_id, "why": one.why} for one in failed
                 ],
-                "missing": missing,
+                "missing": chosen.missing,
+                "held_elsewhere": chosen.held_elsewhere,
                 "left": left,
                 "file": file,
                 "ends": [one.as_json() for one in cleared],
@@ -311,10 +344,16 @@ def _clear(
         )
     if early:
         raise early[0]
-    if missing:
-        raise Failed(f"Not in UnstartedQueue: {', '.join(missing)}")
+    if chosen.missing:
+        names = ", ".join(chosen.missing)
+        if chosen.held_elsewhere:
+            held = held_by_another(chosen.held_elsewhere)
+            raise Failed(f"Not seen in UnstartedQueue: {names}; {held}; look again.")
+        raise Failed(f"Not in UnstartedQueue: {names}")
     if failed:
         raise Failed(f"{len(failed)} of {total} stay where they are; see above.")
+    if how.every:
+        many.check_all_seen(how, total, chosen.held_elsewhere)
 
 
 def _look(stack: Stack, reader: MessageReader, how: many.Many) -> Shown:

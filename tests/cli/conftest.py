@@ -1,5 +1,7 @@
 import functools
+import itertools
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import boto3
 import pytest
@@ -31,6 +33,14 @@ def aws_variables(
 def _session() -> boto3.Session:
     """One for all tests: a session of each test's own reads the services' models again."""
     return boto3.Session()
+
+
+@pytest.fixture
+def minute_long_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of a queue find that a minute has gone by whenever they look at the clock."""
+    minutes = itertools.count(1)
+    clock = SimpleNamespace(monotonic=lambda: 60.0 * next(minutes), sleep=lambda _: None)
+    monkeypatch.setattr(queue_peek, "time", clock)
 
 
 @pytest.fixture

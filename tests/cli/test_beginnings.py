@@ -138,6 +138,17 @@ def test_a_message_of_which_nothing_is_there_is_told_apart(moto_stack: Stack) ->
         decide(started(moto_stack), "m-1", "retry")
 
 
+@pytest.mark.usefixtures("minute_long_looks")
+def test_where_another_reader_holds_letters_one_is_not_said_not_to_be_there(
+    moto_stack: Stack,
+) -> None:
+    stack = started(moto_stack)
+    post(stack, "m-2")
+    stack.sqs.receive_message(QueueUrl=stack.dead_letter_queue, VisibilityTimeout=600)
+    with pytest.raises(NotThere, match="cannot be told, and it has no execution: another reader"):
+        decide(stack, "m-1", "retry")
+
+
 # --------------------------------------------------------------------------- unstarted
 
 

@@ -156,6 +156,120 @@ def test_where_nothing_is_as_it_was_asked_for_it_is_not_said_that_nothing_waits(
     assert run(*deliveries, *other)[:2] == (0, "Nothing of this lies in UnstartedQueue.\n")
 
 
+# --------------------------------------------------------------------------- held by another reader
+
+
+def hold(stack: Stack, queue_url: str, number: int = 10) -> None:
+    """As another reader does, who takes his time."""
+    stack.sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=number, VisibilityTimeout=600)
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+@pytest.mark.parametrize("narrowed", [(), ("--match", "m-")])
+def test_a_list_of_what_another_reader_holds_does_not_say_that_there_is_none(
+    ledger: Stack, run: Run, narrowed: tuple[str, ...]
+) -> None:
+    dead(ledger, "m-1")
+    dead(ledger, "m-2")
+    fill(ledger, 2)
+    for queue, command in (
+        (ledger.dead_letter_queue, "dead-letters"),
+        (ledger.unstarted_queue, "unstarted"),
+    ):
+        hold(ledger, queue)
+        status, out, err = run(command, "list", *narrowed)
+        assert (status, out) == (0, "")
+        assert "Another reader holds 2 more at this moment; they are not among these." in err
+        told = json.loads(run(command, "list", *narrowed, "--json")[1])
+        assert (told[command.replace("-", "_")], told["held_elsewhere"]) == ([], 2)
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("dead-letters", "retry"),
+        ("dead-letters", "resolve", "--note", "x"),
+        ("dead-letters", "reject", "--note", "x"),
+        ("unstarted", "redrive"),
+        ("unstarted", "discard", "--note", "x"),
+    ],
+)
+def test_who_acts_on_all_and_sees_none_of_what_another_reader_holds_has_failed(
+    ledger: Stack,
+    run: Run,
+    command: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dead(ledger, "m-1")
+    fill(ledger, 1)
+    hold(ledger, ledger.dead_letter_queue)
+    hold(ledger, ledger.unstarted_queue)
+    told = "another reader holds 1 at this moment; say the same again."
+    status, out, err = run(*command, "--all", "--yes")
+    assert (status, out) == (1, "")
+    assert f"Nothing was seen and nothing done: {told}" in err
+    status, out, err = run(*command, "--all", "--yes", "--json")
+    assert (status, json.loads(out)["held_elsewhere"]) == (1, 1)
+    assert told in err
+    status, out, err = run(*command, "--all", "--dry-run")
+    assert (status, out) == (1, "")
+    assert told in err
+    status, out, _ = run(*command, "--all", "--dry-run", "--json")
+    assert (status, json.loads(out)["held_elsewhere"]) == (1, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_who_acts_on_some_and_not_on_what_another_reader_holds_has_not_acted_on_all(
+    ledger: Stack, run: Run, as_json: tuple[str, ...]
+) -> None:
+    for number in range(4):
+        dead(ledger, f"m-{number}", number)
+    hold(ledger, ledger.dead_letter_queue, 1)
+    resolve = ("dead-letters", "resolve", "--all", "--note", "x", "--yes", *as_json)
+    assert run(*resolve, "--limit", "1")[0] == 0, "as many as were asked for"
+    status, out, err = run(*resolve)
+    assert (status, "2" in out) == (1, True)
+    assert "Not all was seen: another reader holds 1 at this moment; say the same again." in err
+    fill(ledger, 4)
+    hold(ledger, ledger.unstarted_queue, 1)
+    redrive = ("unstarted", "redrive", "--all", "--yes", *as_json)
+    assert run(*redrive, "--limit", "1")[0] == 0
+    assert run(*redrive, "--dry-run")[0] == 0
+    status, out, err = run(*redrive)
+    assert (status, "2" in out) == (1, True)
+    assert "Not all was seen: another reader holds 1 at this moment; say the same again." in err
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+def test_one_that_another_reader_may_hold_is_not_said_to_be_nowhere(
+    ledger: Stack, run: Run
+) -> None:
+    dead(ledger, "m-1")
+    hold(ledger, ledger.dead_letter_queue)
+    for command in (("show",), ("retry",), ("reject", "--note", "x")):
+        status, _, err = run("dead-letters", *command, "m-1")
+        assert status == 1
+        assert "There is no" not in err
+        assert "Whether there is a dead letter of 'm-1' cannot be told" in err
+        assert "another reader holds 1 at this moment; look again" in err
+    (entry,) = fill(ledger, 1)
+    hold(ledger, ledger.unstarted_queue)
+    status, _, err = run("unstarted", "show", entry)
+    assert status == 1
+    assert f"Whether {entry!r} lies in UnstartedQueue cannot be told: another reader holds 1" in err
+    for command in (("redrive",), ("discard", "--note", "x")):
+        status, _, err = run("unstarted", *command, entry)
+        assert status == 1
+        assert f"Not seen in UnstartedQueue: {entry}; another reader holds 1 at this moment" in err
+    told = json.loads(run("unstarted", "redrive", entry, "--json")[1])
+    assert (told["missing"], told["held_elsewhere"]) == ([entry], 1)
+
+
 def test_each_is_told_if_asked_for(ledger: Stack, run: Run) -> None:
     dead(ledger, "m-1")
     out = run("dead-letters", "retry", "--all", "--yes", "--each")[1]

@@ -215,6 +215,20 @@ def test_what_waits_for_a_decision_is_listed_the_newest_first(moto_stack: Stack,
         run(moto_stack, waits=True, status="failed")
 
 
+@pytest.mark.usefixtures("minute_long_looks")
+def test_of_what_another_reader_holds_it_is_not_said_that_none_waits(
+    moto_stack: Stack, run: Run
+) -> None:
+    post(moto_stack, "m-1")
+    moto_stack.sqs.receive_message(QueueUrl=moto_stack.dead_letter_queue, VisibilityTimeout=600)
+
+    out, err = run(moto_stack, waits=True)
+
+    assert (out, err) == ("", "Another reader holds 1 more at this moment.\n")
+    told = json.loads(run(moto_stack, waits=True, json=True)[0])
+    assert told == {"messages": [], "more": False, "read_in_part": True, "held_elsewhere": 1}
+
+
 # --------------------------------------------------------------------------- the demo's example
 
 

@@ -105,6 +105,7 @@ def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
         "last_audit": None,
         "not_seen": {},
         "waiting_by_reason": None,
+        "held_elsewhere": None,
     }
 
 
@@ -279,6 +280,27 @@ def test_asked_for_it_says_why_how_many_letters_wait_and_gives_them_back(
 
     with pytest.raises(WrongUse, match="leave one of them out"):
         command.status(reasons=True, watch=True)
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+def test_letters_that_another_reader_holds_are_not_none(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = state_machine(fed("function"))
+    monkeypatch.setattr(command, "find_stack", lambda *_, **__: stack)
+    monkeypatch.setattr(console, "out", SafeConsole())
+    post(stack, "m-1", reason="rejected")
+    stack.sqs.receive_message(QueueUrl=stack.dead_letter_queue, VisibilityTimeout=600)
+    command.status(reasons=True)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Decisions cannot be told: another reader holds 1 at this moment; look again" in told
+    post(stack, "m-2", reason="rejected")
+    command.status(reasons=True)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Decisions 1 waits: rejected 1; another reader holds 1 at this moment; look" in told
+    command.status(reasons=True, json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["waiting_by_reason"], found["held_elsewhere"]) == ({"rejected": 1}, 1)
 
 
 def test_at_a_terminal_it_is_drawn_anew_until_ctrl_c_and_leaves_nothing(tmp_path: Path) -> None:
