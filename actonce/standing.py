@@ -10,6 +10,7 @@ from typing import Any
 
 from actonce.message_ids import as_argument
 from actonce.story import Story
+from actonce.unread import cannot_be_told
 
 DESCRIPTION_CHARACTERS = 200
 """As much of an effect's description as is told in the sentence; `--json` has it whole."""
@@ -28,8 +29,8 @@ def sentence(story: Story) -> str:
     if row.get("outcome") == "dead_letter":
         return f"It is a dead letter: actonce dead-letters show {message_argument(story)}"
     if story.row is None and story.execution is None:
-        place = "in UnstartedQueue" if story.unstarted else "nowhere any more"
-        return f"No execution is known; it lies {place}; {acted_on(story)}."
+        lies = "it lies in UnstartedQueue" if story.unstarted else _lies_nowhere(story)
+        return f"No execution is known; {lies}; {acted_on(story)}."
     outcome = outcome_of(story)
     status = row["status"] if story.execution is None else story.execution.status
     suppressed = sum(line["end"] == "suppressed" for line in story.deliveries)
@@ -45,12 +46,23 @@ def sentence_of_conflicts(story: Story) -> str | None:
     number = len(story.conflicts)
     if not number:
         return None
-    lies = any(entry.is_conflict for entry in story.unstarted)
+    if any(entry.is_conflict for entry in story.unstarted):
+        where = f": actonce unstarted show {message_argument(story)}"
+    elif story.unstarted_held_elsewhere:
+        they = "it lies" if number == 1 else "they lie"
+        where = f"; {cannot_be_told(they, story.unstarted_held_elsewhere)}."
+    else:
+        where = "; none waits now."
     return (
         f"{number} more {'delivery' if number == 1 else 'deliveries'} brought another content with "
-        f"this id, and {'was' if number == 1 else 'were'} refused"
-        + (f": actonce unstarted show {message_argument(story)}" if lies else "; none waits now.")
+        f"this id, and {'was' if number == 1 else 'were'} refused{where}"
     )
+
+
+def _lies_nowhere(story: Story) -> str:
+    if story.unstarted_held_elsewhere:
+        return cannot_be_told("it lies", story.unstarted_held_elsewhere)
+    return "it lies nowhere any more"
 
 
 def outcome_of(story: Story) -> str | None:

@@ -75,7 +75,9 @@ class Story:
         effects: items of the Appointments table, without the request; of a team's own effects what
             it names of them (`OwnEffect.as_json`), and none where it does not say where they are:
             then the execution or the row tells.
-        unstarted: what lies in UnstartedQueue now.
+        unstarted: what lies in UnstartedQueue now, as far as it could be read.
+        unstarted_held_elsewhere: how many messages of UnstartedQueue another reader held, so that
+            they could not be read; None: the queue was not read for this story.
         own_place: where a team's own effects were looked for; None: nowhere.
     """
 
@@ -91,6 +93,7 @@ class Story:
     unstarted: list[Unstarted]
     own_place: str | None = None
     conflicts: list[Record] = field(default_factory=list)
+    unstarted_held_elsewhere: int | None = None
 
     @property
     def is_known(self) -> bool:
@@ -122,6 +125,7 @@ class Story:
             "effects": self.effects,
             "effects_place": self.own_place,
             "unstarted": [entry.as_json() for entry in self.unstarted],
+            "unstarted_held_elsewhere": self.unstarted_held_elsewhere,
             "timeline": [moment.as_json() for moment in self.timeline()],
         }
 
@@ -191,6 +195,7 @@ def read_story(
         )
         waiting = threads.submit(_unstarted, stack, message_id, entries)
         events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
+        lying, held_elsewhere = waiting.result()
         story = Story(
             message_id=message_id,
             execution_name=execution_name(message_id),
@@ -201,8 +206,9 @@ def read_story(
             steps=history.steps(events),
             dead_letters=dead_letter_stays(events),
             effects=effects.result(),
-            unstarted=waiting.result(),
+            unstarted=lying,
             own_place=None if own is None else own.place,
+            unstarted_held_elsewhere=held_elsewhere,
         )
         return story if deliveries is None else _with_lines(story, deliveries.result())
 
@@ -321,12 +327,14 @@ def _plain(item: Mapping[str, Any]) -> Record:
 
 def _unstarted(
     stack: Stack, message_id: str, known: Callable[[], Iterable[Unstarted]] | None
-) -> list[Unstarted]:
+) -> tuple[list[Unstarted], int | None]:
+    """The message's entries, and how many could not be read; see `Story`."""
     if known is not None:
-        return [entry for entry in known() if entry.is_named(message_id)]
+        return [entry for entry in known() if entry.is_named(message_id)], None
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
-        return [e for e in unstarted.entries(queue, reader) if e.is_named(message_id)]
+        found = [e for e in unstarted.entries(queue, reader) if e.is_named(message_id)]
+        return found, queue.held_elsewhere
 
 
 def _delivery_moment(line: Record) -> Moment:

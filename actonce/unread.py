@@ -5,11 +5,26 @@ from datetime import timedelta
 from typing import Any
 
 from actonce.pausing import Pause
+from actonce.queue_peek import held_by_another
 from actonce.status import Depth
 
 
+def cannot_be_told(they: str, held_elsewhere: int) -> str:
+    """What to say of UnstartedQueue, within a sentence, where not all of it could be read.
+
+    Args:
+        they: who may lie there, such as `it lies`.
+        held_elsewhere: how many of its messages another reader held.
+    """
+    return f"whether {they} in UnstartedQueue cannot be told: {held_by_another(held_elsewhere)}"
+
+
 def sentences(
-    message_id: str, requests: Depth | None, pause: Pause | None, sent: Sequence[dict[str, Any]]
+    message_id: str,
+    requests: Depth | None,
+    pause: Pause | None,
+    sent: Sequence[dict[str, Any]],
+    held_elsewhere: int | None = None,
 ) -> list[str]:
     """What to tell of it: nothing is known of it but by who sent it, and it may be waiting.
 
@@ -18,8 +33,16 @@ def sentences(
         requests: how much waits in RequestsQueue; None: that could not be looked at.
         pause: of the stack; None: it is not paused.
         sent: its lines of the `sent` stream, by time; none where nobody wrote one.
+        held_elsewhere: messages of UnstartedQueue that another reader held; None: not looked for.
     """
-    told = [f"No part of the stack has seen a message {message_id!r}."]
+    if held_elsewhere:
+        cannot = cannot_be_told("it lies", held_elsewhere)
+        told = [
+            f"No part of the stack that could be read has seen a message {message_id!r}.",
+            f"{cannot[0].upper()}{cannot[1:]}; look again.",
+        ]
+    else:
+        told = [f"No part of the stack has seen a message {message_id!r}."]
     if sent:
         again = f", the first of {len(sent)} times" if len(sent) > 1 else ""
         told.append(f"It was sent at {sent[0]['at']}{again} ({sent[0]['sqs_message_id']}).")

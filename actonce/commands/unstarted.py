@@ -19,6 +19,7 @@ from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
 from actonce.queue_peek import QueueReader, held_by_another
 from actonce.target import find_stack
+from actonce.unread import cannot_be_told
 from actonce.unstarted import Unstarted
 from actonce.whereabouts import Chosen
 
@@ -112,10 +113,8 @@ def show(
         whole = unstarted.by_beginning(entries, message_id)
         found = [entry for entry in entries if whole is not None and entry.is_named(whole)]
     if not found and queue.held_elsewhere:
-        raise Failed(
-            f"Whether {message_id!r} lies in UnstartedQueue cannot be told: "
-            f"{held_by_another(queue.held_elsewhere)}; look again."
-        )
+        told = cannot_be_told(f"{message_id!r} lies", queue.held_elsewhere)
+        raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
     if not found:
         raise Failed(
             f"There is no {message_id!r} in UnstartedQueue; actonce unstarted list shows what is."

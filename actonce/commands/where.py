@@ -109,7 +109,8 @@ def _unseen(stack: Stack, story: Story, sent: Path | None) -> list[str]:
         raise WrongUse(f"{folder} cannot be read: {error}.") from error
     requests = depth_of(stack, stack.requests_queue, datetime.now(UTC))
     paused = find_pause(stack.sqs, stack.requests_queue)
-    return sentences(story.message_id, requests, paused, lines)
+    held_elsewhere = story.unstarted_held_elsewhere
+    return sentences(story.message_id, requests, paused, lines, held_elsewhere)
 
 
 def _by_beginning(stack: Stack, beginning: str) -> str | None:

@@ -232,10 +232,13 @@ def with_story(stack: Stack) -> Stack:
     return dataclasses.replace(stack, outputs=stack.outputs | outputs)
 
 
+def without_ledger(stack: Stack) -> Stack:
+    outputs = {name: one for name, one in stack.outputs.items() if name != "LedgerTableName"}
+    return dataclasses.replace(stack, outputs=outputs)
+
+
 def test_where_takes_a_beginning_and_says_of_which(ledger: Stack, where: Where) -> None:
-    outputs = {name: one for name, one in ledger.outputs.items() if name != "LedgerTableName"}
-    of_executions = dataclasses.replace(ledger, outputs=outputs)
-    stack = with_story(started(of_executions, "request-1", "order-1", "order-2", "order"))
+    stack = with_story(started(without_ledger(ledger), "request-1", "order-1", "order-2", "order"))
 
     out, err = where(stack, "requ")
     assert "Its execution is RUNNING" in out
@@ -261,3 +264,25 @@ def test_where_says_that_a_table_is_not_searched(ledger: Stack, where: Where) ->
     out, err = where(with_story(ledger), "requ")
     assert out == ""
     assert "Behind a ledger or a lease a message is found by its whole id only" in err
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+def test_where_does_not_say_that_what_another_reader_holds_lies_nowhere(
+    ledger: Stack, where: Where
+) -> None:
+    stack = with_story(started(without_ledger(ledger)))
+    refuse(stack, "request-1")
+    stack.dynamodb.put_item(
+        TableName=TABLE,
+        Item={
+            "message_id": {"S": "request-1"},
+            "fingerprint": {"S": "f" * 64},
+            "first_seen": {"S": "2026-01-31T09:30:00.000Z"},
+        },
+    )
+    stack.sqs.receive_message(QueueUrl=stack.unstarted_queue, VisibilityTimeout=600)
+    cannot = "whether it lies in UnstartedQueue cannot be told: another reader holds 1"
+    assert f"No execution is known; {cannot} at this moment" in where(stack, "request-1")[0]
+    _, err = where(stack, "request-2")
+    assert "No part of the stack that could be read has seen a message 'request-2'." in err
+    assert f"{cannot[0].upper()}{cannot[1:]} at this moment; look again." in err

@@ -77,6 +77,24 @@ def test_of_conflicts_it_is_said_where_both_contents_are_shown() -> None:
     )
 
 
+def test_of_what_another_reader_may_hold_it_is_not_said_where_it_does_not_lie() -> None:
+    held = replace(story(), unstarted_held_elsewhere=1200)
+    cannot = "cannot be told: another reader holds 1,200 at this moment"
+    assert sentence(held) == (
+        f"No execution is known; whether it lies in UnstartedQueue {cannot}; "
+        "no effect of it is known."
+    )
+    once = replace(held, conflicts=[{"end": "refused"}])
+    told = "1 more delivery brought another content with this id, and was refused"
+    assert sentence_of_conflicts(once) == (f"{told}; whether it lies in UnstartedQueue {cannot}.")
+    twice = replace(held, conflicts=[{"end": "refused"}] * 2)
+    assert str(sentence_of_conflicts(twice)).endswith(
+        f"were refused; whether they lie in UnstartedQueue {cannot}."
+    )
+    assert replace(held, deliveries=[]).as_json()["unstarted_held_elsewhere"] == 1200
+    assert "nowhere any more" in sentence(replace(held, unstarted_held_elsewhere=None))
+
+
 @pytest.mark.parametrize(
     ("effects", "expected"),
     [
