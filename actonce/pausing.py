@@ -5,7 +5,9 @@ why, to workers on hosts and to whoever asks.
 
 Invariant: the tags are written first and removed last. Interrupted in between, or with somebody
 enabling the mapping, by hand or by a deployment, the stack says that it is paused while it is not,
-which `actonce status` tells, and pausing or resuming it mends; never the other way round.
+which `actonce status` tells, and pausing or resuming it mends. The other way round, nothing is
+taken and nobody said pause, it can be for the moment in which one pauses and another resumes: who
+pauses looks at the tags again once the mapping is disabled, and `actonce status` tells it.
 """
 
 import re
@@ -69,6 +71,11 @@ class Feed:
         """Whether it takes messages, or is about to."""
         return self.state in _ON
 
+    @property
+    def is_disabled(self) -> bool:
+        """Whether it takes none, or is about to."""
+        return self.state in _OFF
+
 
 def find_pause(sqs: "SQSClient", queue_url: str) -> Pause | None:
     """What the queue's tags say; None: nobody paused it."""
@@ -93,6 +100,11 @@ def feeds(stack: Stack) -> list[Feed]:
     ]
 
 
+def workers_feed(stack: Stack) -> bool:
+    """Whether workers on hosts are to take its messages (the parameter QueueFeeds), no function."""
+    return parameters(stack).get("QueueFeeds", "function") == "worker"
+
+
 def pause(stack: Stack, *, by: str, note: str, now: datetime) -> Pause:
     """Pause the stack; once more, it stays paused as it was.
 
@@ -105,13 +117,17 @@ def pause(stack: Stack, *, by: str, note: str, now: datetime) -> Pause:
     Raises:
         ClientError: it may be paused in part; pause it again.
     """
-    found = find_pause(stack.sqs, stack.requests_queue)
-    if found is None:
-        found = Pause(timestamp(now), _as_tag(by), _as_tag(note))
-        tags = {_SINCE: found.since, _BY: found.by, _NOTE: found.note}
-        stack.sqs.tag_queue(QueueUrl=stack.requests_queue, Tags=tags)
-    _enable(stack, enabled=False)
-    return found
+    while True:
+        found = find_pause(stack.sqs, stack.requests_queue)
+        if found is None:
+            new = Pause(timestamp(now), _as_tag(by), _as_tag(note))
+            tags = {_SINCE: new.since, _BY: new.by, _NOTE: new.note}
+            stack.sqs.tag_queue(QueueUrl=stack.requests_queue, Tags=tags)
+        _enable(stack, enabled=False)
+        # Somebody who resumed it meanwhile removed the tags last.
+        after = find_pause(stack.sqs, stack.requests_queue)
+        if after is not None:
+            return after
 
 
 def resume(stack: Stack) -> Pause | None:
@@ -124,7 +140,7 @@ def resume(stack: Stack) -> Pause | None:
         ClientError: it may be paused still; resume it again.
     """
     found = find_pause(stack.sqs, stack.requests_queue)
-    if parameters(stack).get("QueueFeeds", "function") == "function":
+    if not workers_feed(stack):
         _enable(stack, enabled=True)
     if found is not None:
         stack.sqs.untag_queue(QueueUrl=stack.requests_queue, TagKeys=[_SINCE, _BY, _NOTE])

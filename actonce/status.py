@@ -15,7 +15,7 @@ from actonce.aws import Stack
 from actonce.dead_letters import waiting
 from actonce.deployed import timestamp
 from actonce.errors import Failed
-from actonce.pausing import Feed, Pause, feeds, find_pause
+from actonce.pausing import Feed, Pause, feeds, find_pause, workers_feed
 from actonce.queue_peek import QueueReader
 
 T = TypeVar("T")
@@ -98,6 +98,7 @@ class Status:
         stack: its name.
         pause: None where it is not paused.
         feeds: what its queue feeds.
+        is_for_workers: whether workers on hosts are to take its messages, and no function.
         queues: by `requests`, `unstarted` and `dead_letters`.
         account: its number.
         region: its name.
@@ -128,6 +129,13 @@ class Status:
     not_seen: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, int] | None = None
     held_elsewhere: int | None = None
+    is_for_workers: bool = False
+
+    @property
+    def is_stopped_without_pause(self) -> bool:
+        """Nothing is taken, and nobody said pause: what the queue feeds was disabled by others."""
+        off = all(one.is_disabled for one in self.feeds)
+        return self.pause is None and off and not self.is_for_workers
 
     @property
     def is_fed_all_the_same(self) -> bool:
@@ -148,6 +156,7 @@ class Status:
             "strategy": self.strategy,
             "paused": self.pause.as_json() if self.pause else None,
             "fed_all_the_same": self.is_fed_all_the_same,
+            "stopped_without_pause": self.is_stopped_without_pause,
             "feeds": [{"function": one.function, "state": one.state} for one in self.feeds],
             "queues": {name: depth.as_json() for name, depth in self.queues.items()},
             "open_executions": None
@@ -199,6 +208,7 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         version=stack.version,
         strategy=stack.outputs.get("Strategy"),
         pause=pause.result(),
+        is_for_workers=workers_feed(stack),
         feeds=tuple(fed.result()),
         queues={name: depth.result() for name, depth in depths.items()},
         open=opened.result(),

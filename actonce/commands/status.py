@@ -13,7 +13,6 @@ from actonce.choosing import age
 from actonce.commands import tables
 from actonce.commands.options import Json, of_a_stack
 from actonce.errors import WrongUse
-from actonce.message_ids import parameters
 from actonce.queue_peek import held_by_another
 from actonce.status import Depth, Status, with_reasons
 from actonce.status import status as status_of
@@ -55,7 +54,6 @@ def status(
     if watch and reasons:
         raise WrongUse("--watch looks often, and --reasons hides letters: leave one of them out.")
     stack = find_stack(at)
-    fed_by_workers = parameters(stack).get("QueueFeeds", "function") == "worker"
 
     def look() -> Status:
         return status_of(stack, datetime.now(UTC), of_demo(stack))
@@ -64,7 +62,7 @@ def status(
         if json:
             console.print_json(found.as_json())
         else:
-            _show(found, datetime.now(UTC), fed_by_workers=fed_by_workers)
+            _show(found, datetime.now(UTC))
 
     if not watch:
         found = look()
@@ -95,9 +93,9 @@ def _again_and_again(
         raise typer.Exit(130) from None
 
 
-def _show(found: Status, now: datetime, *, fed_by_workers: bool) -> None:
+def _show(found: Status, now: datetime) -> None:
     told = [f"{one.function} ({one.state})" for one in found.feeds]
-    if fed_by_workers:
+    if found.is_for_workers:
         told = ["workers on hosts"]
     fields = {
         "Account": found.account,
@@ -105,7 +103,7 @@ def _show(found: Status, now: datetime, *, fed_by_workers: bool) -> None:
         "Stack": found.stack,
         "Version": found.version,
         "Strategy": found.strategy,
-        "Paused": f"since {found.pause.told}" if found.pause else "no",
+        "Paused": _paused(found),
         "Queue feeds": ", ".join(told) or "nothing",
         "Open": _open(found),
         **(
@@ -123,6 +121,12 @@ def _show(found: Status, now: datetime, *, fed_by_workers: bool) -> None:
             "somebody, has enabled what its queue feeds. actonce pause pauses it again, actonce "
             "resume lets it go on."
         )
+    if found.is_stopped_without_pause:
+        console.err.print(
+            "Nothing is taken, and nobody said pause: what its queue feeds was disabled past "
+            "actonce pause, or somebody paused and somebody resumed at the same time. actonce "
+            "resume lets it go on, actonce pause says that it is meant."
+        )
     console.out.print()
     rows = [
         (
@@ -139,6 +143,12 @@ def _show(found: Status, now: datetime, *, fed_by_workers: bool) -> None:
 
 
 _tells = {"unstarted": "actonce unstarted list", "dead_letters": "actonce dead-letters list"}
+
+
+def _paused(found: Status) -> str:
+    if found.pause is not None:
+        return f"since {found.pause.told}"
+    return "no, but nothing is taken" if found.is_stopped_without_pause else "no"
 
 
 def _open(found: Status) -> str:
@@ -182,7 +192,8 @@ def _line(found: Status) -> str:
     told = [_depth(name.replace("_", " "), depth) for name, depth in found.queues.items()]
     if found.open is not None:
         told.append(_open(found))
-    told.append("paused" if found.pause else "not paused")
+    not_paused = "nothing is taken" if found.is_stopped_without_pause else "not paused"
+    told.append("paused" if found.pause else not_paused)
     if found.alarms:
         told.append(f"alarms: {', '.join(one.name for one in found.alarms)}")
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}  {', '.join(told)}"

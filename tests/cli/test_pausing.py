@@ -17,7 +17,7 @@ from actonce.aws import Stack
 from actonce.commands import pausing as pausing_command
 from actonce.commands import status as status_command
 from actonce.console import SafeConsole
-from actonce.pausing import Pause, PauseWatch, find_pause, pause, resume
+from actonce.pausing import Pause, PauseWatch, feeds, find_pause, pause, resume
 from actonce.status import status
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -177,6 +177,91 @@ def test_a_paused_stack_that_a_deployment_lets_go_on_says_so_and_is_paused_again
 
     assert state_of(stack) == "Disabled"
     assert not status(stack, NOW).is_fed_all_the_same
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["once", "on and on"])
+def test_who_pauses_while_another_resumes_is_told_no_pause_that_is_not_there(
+    fed: Fed, *, again: bool
+) -> None:
+    stack = fed("function")
+    first = pause(stack, by=BY, note="", now=NOW)
+    gone: list[str] = []
+
+    def resume_ends(**_: Any) -> None:
+        """What a resume that began before does last."""
+        if again or not gone:
+            gone.append("now")
+            tags = list(stack.sqs.list_queue_tags(QueueUrl=stack.requests_queue).get("Tags", {}))
+            stack.sqs.untag_queue(QueueUrl=stack.requests_queue, TagKeys=tags or ["none"])
+
+    (feed,) = feeds(stack)
+    stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=True)
+    stack.lambda_.meta.events.register("after-call.*.UpdateEventSourceMapping", resume_ends)
+
+    paused = pause(stack, by="another", note="mine", now=NOW + timedelta(hours=1))
+
+    assert paused == Pause("2026-01-31T10:30:00.000Z", "another", "mine") != first
+    assert (status(stack, NOW).pause, state_of(stack)) == (paused, "Disabled")
+
+
+def test_a_pause_that_a_resume_ends_whole_meanwhile_is_made_anew(fed: Fed) -> None:
+    stack = fed("function")
+    pause(stack, by=BY, note="", now=NOW)
+    mapping = stack.lambda_.meta.events
+    done: list[Pause | None] = []
+
+    def resume_whole(**_: Any) -> None:
+        """Another resumes once between the disabling and the second look at the tags."""
+        if not done:
+            done.append(None)
+            done[0] = resume(stack)
+
+    (feed,) = feeds(stack)
+    stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=True)
+    mapping.register("after-call.*.UpdateEventSourceMapping", resume_whole)
+
+    paused = pause(stack, by="another", note="", now=NOW)
+
+    assert done[0] is not None
+    assert (status(stack, NOW).pause, state_of(stack)) == (paused, "Disabled")
+
+
+def test_a_function_that_nobody_paused_and_that_takes_nothing_is_told(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = fed("function")
+    monkeypatch.setattr(status_command, "find_stack", lambda *_, **__: stack)
+    monkeypatch.setattr(console, "out", SafeConsole())
+    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
+    status_command.status()
+    assert "Nothing is taken" not in " ".join(capsys.readouterr().err.split())
+    (feed,) = feeds(stack)
+    stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=False)
+
+    status_command.status()
+    told = capsys.readouterr()
+    assert "Nothing is taken, and nobody said pause" in " ".join(told.err.split())
+    assert "Paused no, but nothing is taken" in " ".join(told.out.split())
+    status_command.status(json=True)
+    assert json.loads(capsys.readouterr().out)["stopped_without_pause"] is True
+    resume(stack)
+    assert not status(stack, NOW).is_stopped_without_pause
+    pause(stack, by=BY, note="", now=NOW)
+    assert not status(stack, NOW).is_stopped_without_pause
+
+
+def test_where_workers_feed_on_the_queue_a_disabled_function_is_as_it_should_be(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = fed("worker")
+    monkeypatch.setattr(status_command, "find_stack", lambda *_, **__: stack)
+    monkeypatch.setattr(console, "out", SafeConsole())
+    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
+    assert not status(stack, NOW).is_stopped_without_pause
+    status_command.status()
+    told = capsys.readouterr()
+    assert "Nothing is taken" not in " ".join(told.err.split())
+    assert "Paused no Queue feeds workers on hosts" in " ".join(told.out.split())
 
 
 class Watched:

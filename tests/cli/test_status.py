@@ -94,6 +94,7 @@ def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
         "strategy": None,
         "paused": None,
         "fed_all_the_same": False,
+        "stopped_without_pause": False,
         "feeds": [{"function": "starter", "state": "Enabled"}],
         "queues": {
             "requests": EMPTY,
