@@ -99,9 +99,9 @@ def send(
             try:
                 sender.send_all(source, ends)
             except (OSError, NoAnswer) as error:
-                raise Failed(f"Stopped after {ends.sent} messages were sent: {error}.") from error
+                raise Failed(f"{ends.told_early}: {error}.") from error
             except BaseException:
-                console.err.print(f"Stopped after {ends.sent} messages were sent.")
+                console.err.print(f"{ends.told_early}.")
                 raise
     seconds = round(time.monotonic() - started, 3)
     if json:
@@ -154,21 +154,35 @@ class _Ends:
     def __init__(self, stream: SentRecord | None, bar: console.Bar) -> None:
         self.sent = 0
         self.failed = 0
+        self.recorded = 0
         self._stream = stream
         self._bar = bar
         self._lock = threading.Lock()
 
     def __call__(self, ends: Sequence[End]) -> None:
         accepted = [end for end in ends if isinstance(end, Accepted)]
-        if self._stream is not None and accepted:
-            self._stream.append(accepted)
         with self._lock:
-            self.sent += len(accepted)
+            self.sent += len(accepted)  # SQS has them, whether they can be recorded or not
             for end in ends:
                 if isinstance(end, NotSent):
                     self.failed += 1
                     console.err.print(f"Line {end.number}: {end.reason}", markup=False)
             self._bar.update(self.sent + self.failed)
+        if self._stream is not None and accepted:
+            self._stream.append(accepted)
+            with self._lock:
+                self.recorded += len(accepted)
+
+    @property
+    def told_early(self) -> str:
+        """What was sent, where not all was."""
+        missing = 0 if self._stream is None else self.sent - self.recorded
+        not_recorded = (
+            f", of which {missing} are not in the record (an audit says that `sent` lacks them)"
+            if missing
+            else ""
+        )
+        return f"Stopped after {self.sent} messages were sent{not_recorded}"
 
 
 @contextlib.contextmanager

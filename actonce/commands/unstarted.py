@@ -336,7 +336,7 @@ def _clear(
         for one in cleared if how.each else failed:
             line = f"{one.entry.sqs_message_id}: {one.why or said.lower()}"
             (console.err if one.why else console.out).print(line)
-        console.out.print(f"{said}: {done}" + (f", kept in {file}" if file else ""))
+        console.out.print(f"{said}: {done}" + (f", kept in {file}" if file and done else ""))
     if work is not None and work.left_behind:
         console.err.print(
             f"{work.left_behind} of them could not be deleted and come again; that is harmless."

@@ -323,6 +323,18 @@ def test_what_is_discarded_is_told_with_its_file(
     assert run("unstarted", "discard", "no-such", "--note", "x")[0] == 1
 
 
+def test_a_discard_whose_file_cannot_be_made_names_no_file(
+    ledger: Stack, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(ledger, 2)
+    monkeypatch.chdir(tmp_path)
+    nowhere = ("--to", str(tmp_path / "no-such" / "kept.jsonl"))
+    status, out, err = run("unstarted", "discard", "--all", "--note", "x", "--yes", *nowhere)
+    assert (status, out.splitlines()[-1]) == (1, "Discarded: 0")
+    assert "No such file or directory" in err
+    assert "2 deliveries" in run("unstarted", "redrive", "--all", "--dry-run")[1]
+
+
 def test_ctrl_c_is_130_and_says_how_to_go_on() -> None:
     left = [7]
     with many.acting("Deciding", 10, lambda: left[0]) as (tell, early):
