@@ -123,9 +123,9 @@ def _show(found: Status, now: datetime) -> None:
         )
     if found.is_stopped_without_pause:
         console.err.print(
-            "Nothing is taken, and nobody said pause: what its queue feeds was disabled past "
-            "actonce pause, or somebody paused and somebody resumed at the same time. actonce "
-            "resume lets it go on, actonce pause says that it is meant."
+            "Nothing is taken, and nobody said pause: what its queue feeds was disabled, or is "
+            "gone, past actonce pause, or somebody paused and somebody resumed at the same time. "
+            "actonce resume lets it go on, actonce pause says that it is meant."
         )
     console.out.print()
     rows = [

@@ -22,6 +22,7 @@ from actonce.aws import Aws, Stack
 from actonce.commands.audit import NotAudited
 from actonce.deployed import timestamp
 from actonce.errors import Failed
+from actonce.pausing import Feed, Pause
 from actonce.status import Depth, Status
 from actonce.web_console import rates, snapshots
 from actonce.web_console.audits import Verdict
@@ -372,6 +373,27 @@ def test_the_weather_is_told_by_what_failed_of_late(
 
 def stack_status(stack: Stack) -> Status:
     return Status(stack.called, None, (), {"requests": Depth(0, 0, 0, None)})
+
+
+def test_a_stack_that_takes_nothing_though_nobody_paused_it_is_not_said_to_run(
+    ledger: Stack, console: Open
+) -> None:
+    _, desk = console(ledger)
+
+    def told(state: str, pause: Pause | None = None) -> str:
+        found = Status("actonce", pause, (Feed("1", "starter", state),), {})
+        now = datetime.now(UTC)
+        no_rates: Seen[rates.Rates] = Seen(None, now, None)
+        values = {"status": Seen(found, now, None), "rates": no_rates, "calls": Counter[str]()}
+        return desk.render("stack.html.j2", values)
+
+    assert "nobody said pause" not in told("Enabled")
+    stopped = told("Disabled")
+    assert "Nothing is taken, and nobody said pause" in stopped
+    assert "running" not in stopped
+    paused = told("Disabled", Pause("2026-01-31T09:30:00.000Z", "me", ""))
+    assert "paused</strong> since" in paused
+    assert "nobody said pause" not in paused
 
 
 # ------------------------------------------------------------------ deciding
