@@ -188,6 +188,6 @@ def test_an_effect_that_is_a_bad_neighbour(
     tmp_path: Path, place: str, after: str, failing: str
 ) -> None:
     target = written(tmp_path, place or "pass", after or "pass")
-    found = check(tmp_path, target, "--timeout", "2")
+    found = check(tmp_path, target, "--timeout", "5")
     failed = {name for name, one in found.items() if one["status"] == "failed"}
     assert failed == ({failing} if failing else set()), found
