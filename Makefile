@@ -3,6 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 RESOLVED := -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock'
 
+# What Python compiled is kept, also where a container's image says otherwise: the demo and the tests
+# start it hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-table check fmt lock clean everything for-demo
 

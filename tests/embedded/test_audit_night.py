@@ -26,6 +26,7 @@ from tests.pipeline.streams_on_disk import at, effect, line_of, performed
 
 pytestmark = [
     pytest.mark.embedded,
+    pytest.mark.long,
     java.needed,
 ]
 
@@ -211,7 +212,6 @@ def test_the_night_records_the_dead_letters_whether_or_not_it_can_audit(
     assert (line["message_id"], line["event"], line["reason"]) == (WAITING, "posted", "rejected")
 
 
-@pytest.mark.long
 def test_a_good_day_is_audited_by_night_and_once(
     audited: tuple[State, Stack],
     day: str,
@@ -258,7 +258,6 @@ def test_a_good_day_is_audited_by_night_and_once(
     assert not [told for told in judged["cannot_judge"] if "dead_letters" in told]
 
 
-@pytest.mark.long
 def test_an_effect_written_twice_is_an_alarm_and_told(
     audited: tuple[State, Stack],
     day: str,
@@ -296,7 +295,6 @@ def test_an_effect_written_twice_is_an_alarm_and_told(
     assert summary["days"][0]["verdicts"]["resolved"] == 1
 
 
-@pytest.mark.long
 def test_results_of_the_day_are_replaced_not_added_to(stack: Stack, day: str) -> None:
     keys = [
         item["Key"]
@@ -311,7 +309,6 @@ def test_results_of_the_day_are_replaced_not_added_to(stack: Stack, day: str) ->
     assert len([key for key in keys if key.endswith(".parquet")]) == 1
 
 
-@pytest.mark.long
 def test_three_nights_are_told_as_they_were(
     audited: tuple[State, Stack], day: str, told: Callable[[], list[dict[str, str]]]
 ) -> None:

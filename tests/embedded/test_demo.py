@@ -32,6 +32,7 @@ def _adds_up(answer: dict[str, Any]) -> None:
     assert answer["started"] + sum(answer["refused"].values()) >= answer["distinct"]
 
 
+@pytest.mark.long
 def test_a_person_reads_the_answer_at_a_glance(paths: Paths) -> None:
     out, err = (process := start(paths, "--messages", "40", "--faults", "none")).communicate(
         timeout=300

@@ -178,6 +178,7 @@ def ends(deployed: Deployed) -> dict[str, Ends]:
     return cause_all(deployed.stack, deployed.paths.faults)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hazard", CAUSES)
 def test_a_hazard_ends_as_the_table_says(
     deployed: Deployed, ends: dict[str, Ends], hazard: str

@@ -13,7 +13,11 @@ def spark() -> Iterator[SparkSession]:
     """One session per process: on SPARK_REMOTE if that is set, else Spark here."""
     if not os.environ.get("SPARK_REMOTE") and find_java() is None:
         pytest.skip(f"the audit and the backfill. {NONE_FOUND}")
-    session = spark_session("tests", brief=True)
+    with pytest.MonkeyPatch.context() as patch:
+        # It runs for minutes, so its second compiler pays off; and every processor is busy, so
+        # threads of its own that collect garbage do not.
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC")
+        session = spark_session("tests")
     session.conf.set("spark.sql.shuffle.partitions", "2")
     if not os.environ.get("SPARK_REMOTE"):
         # For a handful of rows code is not worth compiling. The run on Spark Connect, the demo's
