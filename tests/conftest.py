@@ -32,13 +32,13 @@ ONE_PROCESS = {
 
 SLOWEST_FIRST = (
     "pipeline/",
+    "conformance/test_page",
     "embedded/test_readme",
     "embedded/test_demo",
     "embedded/test_audit_night",
     "embedded/test_strategies",
     "embedded/test_hazards",
     "embedded/",
-    "conformance/test_page",
     "conformance/test_spoiled",
     "container/",
     "conformance/",

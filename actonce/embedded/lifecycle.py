@@ -131,6 +131,7 @@ def up(  # noqa: PLR0913 - what a person may say
         if state is not None:
             stack = _deploy_in_place(paths, replace(state, faults=level), wanted, say)
         else:
+            _require_free(port)
             build(paths, say)  # before a server is started: much of what fails, fails here
             say("Starting MiniStack")
             state = replace(_start_server(paths, port, wanted), faults=level)
@@ -317,9 +318,13 @@ def _write(paths: Paths, state: State) -> None:
 # --------------------------------------------------------------------------- the server
 
 
-def _start_server(paths: Paths, port: int, parameters: dict[str, str]) -> State:
+def _require_free(port: int) -> None:
     if port and not _is_free(port):
         raise WrongUse(f"Port {port} is taken by another program; choose another with --port.")
+
+
+def _start_server(paths: Paths, port: int, parameters: dict[str, str]) -> State:
+    _require_free(port)
     port = port or _port_of_last_time(paths)
     for folder in (paths.temporary, paths.faults):
         folder.mkdir(parents=True, exist_ok=True)

@@ -96,6 +96,7 @@ def test_a_starter_event_ends_as_documented(
     assert {message["Body"] for message in unstarted} <= bodies
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("duplicate", DUPLICATES)
 def test_a_duplicate_starts_nothing(duplicate: str, invoke: Invoke, stack: Stack) -> None:
     if "request-1001" not in execution_names(stack):
@@ -116,6 +117,7 @@ def test_perform_books_what_find_then_finds(invoke: Invoke) -> None:
     assert found.value["effect"]["appointments"] >= 1
 
 
+@pytest.mark.long
 def test_find_answers_nothing_for_a_message_that_was_never_sent(invoke: Invoke) -> None:
     assert invoke("AppointmentsFunction", "effect_find_nothing") == NOTHING_FOUND
 

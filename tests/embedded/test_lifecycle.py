@@ -130,6 +130,7 @@ def test_a_taken_port_is_said_in_one_sentence(home: Path) -> None:
         answer = _actonce(home, "up", "--port", str(port))
     assert answer.returncode == 2
     assert f"Port {port} is taken" in answer.stderr
+    assert "sam build" not in answer.stderr  # nobody waits for that first
     assert _processes_of(home) == []
 
 

@@ -96,6 +96,7 @@ def running(stack: Stack, machine: str) -> list[Any]:
     return list(answer["executions"])
 
 
+@pytest.mark.long
 def test_two_starters_given_the_same_message_at_the_same_time_start_one_execution(
     stack: Stack, machine: str, counted: str
 ) -> None:

@@ -24,7 +24,7 @@ from tests.embedded.running_demo import BAD_LINES, demo
 from tests.embedded.waiting import wait_until
 from tests.web_console.asking import console_of, finish, read_queues
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
 
 class Deployed(NamedTuple):
@@ -55,10 +55,7 @@ class Deployed(NamedTuple):
         return Stack.find(Aws(self.state.endpoint_url), lifecycle.STACK_NAME)
 
 
-LEASE_ON_FIFO = pytest.param("lease-fifo", marks=pytest.mark.long)
-
-
-@pytest.fixture(scope="module", params=["ledger-standard", LEASE_ON_FIFO])
+@pytest.fixture(scope="module", params=["ledger-standard", "lease-fifo"])
 def deployed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployed]:
@@ -73,7 +70,7 @@ def deployed(
 
 
 # On a standard queue the hazards below say as much.
-@pytest.mark.parametrize("deployed", [LEASE_ON_FIFO], indirect=True)
+@pytest.mark.parametrize("deployed", ["lease-fifo"], indirect=True)
 def test_interrupted_messages_are_acted_on_once_and_in_order(deployed: Deployed) -> None:
     answer = deployed.demo("--messages", "25", "--faults", "some", "--seed", "3")
     assert answer["distinct"] == answer["started"] == 25
@@ -178,7 +175,6 @@ def ends(deployed: Deployed) -> dict[str, Ends]:
     return cause_all(deployed.stack, deployed.paths.faults)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("hazard", CAUSES)
 def test_a_hazard_ends_as_the_table_says(
     deployed: Deployed, ends: dict[str, Ends], hazard: str

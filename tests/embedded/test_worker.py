@@ -28,7 +28,7 @@ from tests.embedded.hazards import (
 )
 from tests.embedded.waiting import wait_until
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
 MESSAGES = int(os.environ.get("ACTONCE_WORKER_MESSAGES", "150"))
 """How many are sent; `ACTONCE_WORKER_MESSAGES=500` for the long run, with ten kills."""
@@ -79,7 +79,6 @@ def _done(stack: Stack, strategy: str) -> set[str]:
 
 
 @both
-@pytest.mark.long
 def test_a_worker_killed_under_load_acts_on_nothing_twice_and_loses_nothing(
     paths: Paths, strategy: str, tmp_path: Path
 ) -> None:
