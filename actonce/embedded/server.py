@@ -74,6 +74,27 @@ def expand_nested() -> None:
     engine._parse_template = expanded  # noqa: SLF001
 
 
+def keep_attributes() -> None:
+    """Have what the update of a nested stack leaves alone keep its attributes.
+
+    MiniStack hands the update of a resource what it was, but for a nested stack's not its
+    attributes: unchanged, it is without any then, and each `Fn::GetAtt` of it fails the update.
+    """
+    from ministack.services import cloudformation  # noqa: PLC0415 - as `app`
+    from ministack.services.cloudformation import provisioners  # noqa: PLC0415
+
+    update = provisioners._update_resource  # noqa: SLF001 - it has no name for others
+
+    # Looked up there when a nested stack is updated; what updates the outermost has its own name.
+    @functools.wraps(update)
+    def with_attributes(*arguments: Any) -> Any:
+        *_, stack, logical_id = arguments
+        known = cloudformation._stacks[stack]["_resources"][logical_id]  # noqa: SLF001
+        return update(*arguments, known["Attributes"])
+
+    provisioners._update_resource = with_attributes  # noqa: SLF001
+
+
 def allow_expressions_time() -> None:
     """Have an expression of a state machine ended after `EXPRESSION_SECONDS`, not after one.
 
@@ -105,6 +126,7 @@ def main() -> None:
 
     name_throttling()
     expand_nested()
+    keep_attributes()
     allow_expressions_time()
     with start_host(Path(runtime), Path(bytecode)):
         try:

@@ -169,6 +169,55 @@ def test_what_cannot_be_deployed_leaves_the_stack_that_ran_with_its_data(
     assert run(state, "where", "before").returncode == 0
 
 
+@pytest.mark.long
+def test_a_nested_project_is_edited_and_what_was_sent_before_is_still_known(
+    shop: tuple[Paths, State, Stack],
+) -> None:
+    paths, state, stack = shop
+    template = paths.stack / "template.yaml"
+    good = template.read_text()
+    find = "        FindFunctionArn: !GetAtt GiftCards.Arn\n"
+    seconds = "        EffectTimeoutSeconds: !Ref GiftCardSeconds\n"
+    assert find in good
+    assert seconds in good
+    edited = good.replace(seconds, "        EffectTimeoutSeconds: 30\n")
+    edits: list[tuple[str, dict[str, str], dict[str, str]]] = [
+        (good, {"GiftCardSeconds": "12"}, {"EffectTimeoutSeconds": "12"}),
+        (good.replace(find, ""), {}, {"FindFunctionArn": ""}),
+        (edited, {}, {"EffectTimeoutSeconds": "30"}),
+        (good, {"AlarmEmail": "shop@example.com"}, {"AlarmEmail": "shop@example.com"}),
+        (good, {"MaxRounds": "2"}, {"MaxRounds": "2"}),
+    ]
+    sent = ["edit-0"]
+    order(state, order_id="edit-0", amount=1)
+    wait_for_execution(stack, stack.execution_arn("edit-0"), 60)
+    try:
+        for number, (text, parameters, deployed) in enumerate(edits, start=1):
+            template.write_text(text)
+            after = lifecycle.up(paths, lambda _: None, parameters=parameters)[1]
+            assert (after.requests_queue, after.state_machine) == (
+                stack.requests_queue,
+                stack.state_machine,
+            )
+            (one,) = stack.aws.client("cloudformation").describe_stacks(StackName=stack.name)[
+                "Stacks"
+            ]
+            given = {one["ParameterKey"]: one["ParameterValue"] for one in one["Parameters"]}
+            assert deployed.items() <= given.items()
+            sent.append(f"edit-{number}")
+            for name in sent:  # those before once more
+                order(state, order_id=name, amount=1)
+            done = wait_for_execution(stack, stack.execution_arn(sent[-1]), 60)
+            assert json.loads(done["output"])["outcome"] == "performed"
+            for name in sent:
+                assert "by the word of its execution" in run(state, "where", name).stdout
+    finally:
+        template.write_text(good)
+        lifecycle.up(paths, lambda _: None, parameters={})
+    table = outputs(state)["GiftCardsTableName"]
+    assert dict.fromkeys(sent, 1).items() <= cards(state, table).items()
+
+
 @pytest.mark.table
 def test_faults_around_the_shops_effect_are_found_out(shop: tuple[Paths, State, Stack]) -> None:
     paths, _, _ = shop

@@ -6,6 +6,7 @@ Each test passes while the gap is there, and says what can go when it closes.
 import inspect
 import io
 import json
+import re
 import urllib.request
 import uuid
 import zipfile
@@ -391,6 +392,14 @@ def test_a_nested_template_is_deployed_without_its_transform() -> None:
         deploys = inspect.getsource(provisioners._cfn_nested_stack_deploy)
         assert "_parse_template(template_body)" in deploys
         assert "_apply_transforms" not in deploys
+
+
+def test_the_update_of_a_nested_stack_knows_no_attributes_of_what_it_leaves_alone() -> None:
+    with open_gap("keep_attributes in actonce/embedded/server.py can go"):
+        deploys = inspect.getsource(provisioners._cfn_nested_stack_deploy)
+        (call,) = re.findall(r"= _update_resource\((.*?)\n\s*\)", deploys, re.DOTALL)
+        assert "child_logical_id" in call
+        assert "Attributes" not in call
 
 
 def test_an_expression_is_ended_after_a_second_of_the_clock() -> None:
