@@ -148,13 +148,40 @@ def test_dead_letter_stays_in_its_queue_as_long_as_its_execution_waits(
 # --------------------------------------------------------------------------- tables
 
 
-def test_tables_are_on_demand_recoverable_and_outlive_the_stack(template: dict[str, Any]) -> None:
+HOLDS_WHAT_CANNOT_BE_MADE_AGAIN = {
+    "AWS::SQS::Queue",  # messages, often the only copies
+    "AWS::DynamoDB::Table",
+    "AWS::S3::Bucket",
+    "AWS::Serverless::StateMachine",  # the names of its executions
+}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        TEMPLATE,
+        *(TEMPLATE.with_name(name) for name in ("records.yaml", "audit.yaml")),
+        *sorted(TEMPLATE.parent.glob("examples/*/template.yaml")),
+    ],
+    ids=lambda file: str(file.relative_to(TEMPLATE.parent)),
+)
+def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(file: Path) -> None:
+    resources = cloudformation.load(file)["Resources"]
+    holding = {
+        name: (one.get("DeletionPolicy"), one.get("UpdateReplacePolicy"))
+        for name, one in resources.items()
+        if one["Type"] in HOLDS_WHAT_CANNOT_BE_MADE_AGAIN
+    }
+
+    assert holding
+    assert holding == dict.fromkeys(holding, ("Retain", "Retain"))
+
+
+def test_tables_are_on_demand_and_recoverable(template: dict[str, Any]) -> None:
     tables = of_type(template, "AWS::DynamoDB::Table")
 
     assert set(tables) == {"FingerprintsTable", "AppointmentsTable"}
     for table in tables.values():
-        assert table["DeletionPolicy"] == "Retain"
-        assert table["UpdateReplacePolicy"] == "Retain"
         assert table["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
         assert table["Properties"]["PointInTimeRecoverySpecification"] == {
             "PointInTimeRecoveryEnabled": True
@@ -268,13 +295,9 @@ def test_state_machine_is_standard(resources: dict[str, Any]) -> None:
     assert properties(resources, "ProcessMessage")["Type"] == "STANDARD"
 
 
-def test_a_state_machine_is_never_made_again_under_its_name_and_outlives_what_replaces_it(
-    resources: dict[str, Any],
-) -> None:
+def test_a_state_machine_is_never_made_again_under_its_name(resources: dict[str, Any]) -> None:
     # Rows tell its memory by its ARN, so CloudFormation has to name it, anew each time.
     assert "Name" not in properties(resources, "ProcessMessage")
-    assert resources["ProcessMessage"]["DeletionPolicy"] == "Retain"
-    assert resources["ProcessMessage"]["UpdateReplacePolicy"] == "Retain"
 
 
 def test_a_lease_whose_takeover_has_no_time_is_refused(template: dict[str, Any]) -> None:
