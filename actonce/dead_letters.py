@@ -44,6 +44,9 @@ MEANINGS = {
 REASONS = tuple(MEANINGS)
 """Why a message waits for a decision; a sentence of each is in `MEANINGS`."""
 
+ANOTHER_SINCE = "the message has another letter since"
+"""What to say where a letter that was seen is not the one that waits."""
+
 _ENDS_OF_DEAD_LETTERS = frozenset({DEAD_LETTER, "Failed"})
 _PERFORM_EFFECT = "PerformEffect"
 _MAY_GO_ON = frozenset({"AwaitStraggler", "FindEffect", "Performed?", "Decision"})
@@ -252,6 +255,25 @@ def waiting(queue: QueueReader) -> list[DeadLetter]:
     return newest_of_each(letters_of(queue))
 
 
+def is_of_last(letter: DeadLetter, stays: Sequence[Stay]) -> bool:
+    """Whether a letter is the one that the last stay has posted, and not one of a stay before it.
+
+    By the token, where the history tells it. Elsewhere by the time; a letter's and its own stay's
+    are of two clocks, so it is not these two that are compared.
+
+    Args:
+        letter: of the execution whose stays they are.
+        stays: one at least, in order.
+    """
+    last = stays[-1]
+    if last.task_token is not None:
+        return letter.task_token == last.task_token
+    if len(stays) == 1:
+        return True
+    before = stays[-2]
+    return letter.posted_at > timestamp(before.answered_at or before.posted_at)
+
+
 def by_beginning(stack: Stack, letters: Iterable[DeadLetter], beginning: str) -> DeadLetter | None:
     """The only letter whose message id, or execution's name, begins so; None: there is none.
 
@@ -394,8 +416,8 @@ class _ByToken:
             return self._decided_before(stays, "")
         newest = stays[-1]
         if letters and self._only_by_letters:
-            if _is_newer(newest, letters[0]):
-                return self._decided_before(stays[:-1], " Its dead letter was posted again since.")
+            if not is_of_last(letters[0], stays):
+                return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}: look again.")
         # On AWS the history tells the token, too.
         elif self._send(newest.task_token):
             return self._accepted()
@@ -414,7 +436,9 @@ class _ByToken:
             return Answer(End.ALREADY, said, entry_goes=True)
         return Answer(
             End.NOT_DECIDED,
-            f"It waits for no decision: {_how_it_stands(stays)}.{since}",
+            f"This letter waits for no decision: {_how_it_stands(stays)}.{since}"
+            if since
+            else f"It waits for no decision: {_how_it_stands(stays)}.",
             entry_goes=made is not None,
         )
 
@@ -601,13 +625,6 @@ def _redrive_execution(stack: Stack, execution: Execution, end: str) -> None:
                 f"{error.response['Error']['Message']}"
             ) from error
         raise
-
-
-def _is_newer(stay: Stay, letter: DeadLetter) -> bool:
-    """Whether the stay is a later one than that of the letter."""
-    if stay.task_token is not None:
-        return stay.task_token != letter.task_token
-    return timestamp(stay.posted_at) > letter.posted_at
 
 
 def _last_decision(stays: Sequence[Stay]) -> dict[str, Any] | None:

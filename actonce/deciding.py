@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from actonce.aws import Stack
 from actonce.choosing import Narrowing
 from actonce.dead_letters import (
+    ANOTHER_SINCE,
     DeadLetter,
     Decider,
     Decision,
@@ -228,9 +229,13 @@ class Deciding:
     def _without_entry(self, by: Decider, letter: DeadLetter) -> None:
         """See to a letter whose entry did not come: somebody has it, or has decided meanwhile."""
         held = self._pass.held_elsewhere
-        where = "another reader holds it" if held else "it is gone from the queue"
         if letter.task_token is None:
-            said = f"Not decided: {where}. Look again, and say the same again."
+            said = (
+                "Not decided: another reader holds it. Look again, and say the same again."
+                if held
+                else "Not decided: it is gone from the queue, so somebody has decided on it, or "
+                f"{ANOTHER_SINCE}: look again."
+            )
             self._note(Decided(letter, End.FAILED, said))
             return
         if self._pace.wait():

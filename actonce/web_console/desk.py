@@ -83,14 +83,18 @@ class Desk:
         counts = self.watched.counts.seen()
         return None if counts.value is None or counts.error else counts.value[queue]
 
-    def look_if_changed(self, queue: QueueName) -> None:
+    def look_if_changed(self, queue: QueueName, *, is_missed: bool = False) -> None:
         """Read the queue where it was not read yet, or its count says that it has changed.
 
         It is waited for a moment: a short queue is there at once.
+
+        Args:
+            queue: which.
+            is_missed: see `Reader.look_if_changed`.
         """
         reader, counts = self.reader(queue), self.watched.counts.seen()
         if counts.value is not None and counts.error is None:
-            reader.look_if_changed(counts.value[queue], counts.at)
+            reader.look_if_changed(counts.value[queue], counts.at, is_missed=is_missed)
         elif reader.latest is None:
             reader.look()
         reader.wait(A_MOMENT)

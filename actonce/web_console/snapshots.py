@@ -124,6 +124,12 @@ class Reader(Generic[E]):
         with self._lock:
             return self._kept.get(number)
 
+    def find(self, wanted: Callable[[E], bool]) -> E | None:
+        """The entry that is wanted, as it was read last, of all that is kept."""
+        with self._lock:
+            kept = list(reversed(self._kept.values()))
+        return next((one for snapshot in kept for one in snapshot.entries if wanted(one)), None)
+
     def look(self, *, after_this: bool = False) -> None:
         """Begin to read, unless somebody reads already.
 
@@ -138,7 +144,9 @@ class Reader(Generic[E]):
             self._thread = threading.Thread(target=self._run, name="snapshot", daemon=True)
             self._thread.start()
 
-    def look_if_changed(self, messages: int, counted_at: datetime) -> None:
+    def look_if_changed(
+        self, messages: int, counted_at: datetime, *, is_missed: bool = False
+    ) -> None:
         """Read again if the queue is small, and what was read may not be what lies there.
 
         It may not if the queue has another number of messages, if another reader held some of them
@@ -148,13 +156,14 @@ class Reader(Generic[E]):
             messages: how many the queue has.
             counted_at: when (UTC). A count from before the last read's end has nothing read: each
                 count has the queue read once at most, for a read hides its messages from others.
+            is_missed: something lies there, by what is known elsewhere, that was not found.
         """
         with self._lock:
             latest, ended, failed = self._newest(), self._ended, self._error is not None
         if latest is None or ended is None:
             self.look()
             return
-        doubtful = failed or latest.held_elsewhere or messages != latest.messages
+        doubtful = is_missed or failed or latest.held_elsewhere or messages != latest.messages
         if doubtful and messages <= SMALL and counted_at >= ended:
             self.look()
 

@@ -4,10 +4,9 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from actonce import dead_letters
 from actonce.aws import Stack
 from actonce.clearing import Clearing, Discarding, Redriving
-from actonce.dead_letters import Decision, End
+from actonce.dead_letters import Decision
 from actonce.deciding import Deciding
 from actonce.message_ids import message_reader
 from actonce.unstarted import Unstarted
@@ -56,44 +55,6 @@ class Decide:
             )
             for one in self._work.decided
         ]
-
-    def said(self) -> Sequence[str]:
-        """See `Task.said`."""
-        return ()
-
-
-class DecideUnseen:
-    """A decision of a message whose letter was not among those that were read.
-
-    The queue is read for it, and where it has none the execution tells.
-    """
-
-    def __init__(self, stack: Stack, message_id: str, decision: Decision, note: str) -> None:
-        self._stack = stack
-        self._message_id = message_id
-        self._decision = decision
-        self._note = note
-        self._ended: list[Ended] = []
-
-    def run(self) -> None:
-        """See `Task.run`."""
-        answer = dead_letters.decide(self._stack, self._message_id, self._decision, self._note)
-        self._ended = [
-            Ended(
-                self._message_id,
-                self._message_id,
-                str(answer.end),
-                answer.said,
-                answer.end not in (End.NOT_DECIDED, End.FAILED),
-            )
-        ]
-
-    def stop(self) -> None:
-        """One decision is not stopped half-way."""
-
-    def ended(self) -> Sequence[Ended]:
-        """See `Task.ended`."""
-        return self._ended
 
     def said(self) -> Sequence[str]:
         """See `Task.said`."""

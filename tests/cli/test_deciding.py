@@ -4,6 +4,7 @@ answers that no emulator gives."""
 import dataclasses
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -14,9 +15,10 @@ from botocore.stub import ANY, Stubber
 from actonce import queue_pass
 from actonce.aws import Stack
 from actonce.choosing import Narrowing
-from actonce.dead_letters import Decision, End, decide
+from actonce.dead_letters import Decision, End, dead_letter, decide, is_of_last
 from actonce.deciding import Deciding, Shown, counted, look
-from actonce.queue_peek import QueueReader
+from actonce.deployed import Stay
+from actonce.queue_peek import Queued, QueueReader
 from tests.cli.received import received
 from tests.hostile import HOSTILE_SENT
 
@@ -324,3 +326,77 @@ def test_a_letter_that_left_the_queue_is_decided_by_its_token(
         moto_stack, shown(moto_stack), "resolve", lambda: moto_stack.sqs.purge_queue(QueueUrl=url)
     )
     assert counted(work.decided) == {End.DECIDED: 1}
+
+
+AT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+
+def stay(second: int, decision: str | None, token: str | None = None) -> Stay:
+    """In the state DeadLetter, from a second on; decided within ten of them, or open."""
+    at = AT + timedelta(seconds=second)
+    made = {"decision": decision, "note": ""} if decision else {}
+    answered = at + timedelta(seconds=10) if decision else None
+    return Stay(at, {}, made, answered, token, over=decision is not None)
+
+
+@pytest.mark.parametrize("has_tokens", [True, False])
+def test_a_letter_is_known_by_its_token_or_else_by_its_time(*, has_tokens: bool) -> None:
+    first = stay(0, "retry")
+    second = stay(20, None, "t-2" if has_tokens else None)
+    # Posted a moment before, or after, its state was entered by the history's clock.
+    for posted_at, token, expected in (
+        ("2026-01-31T09:29:59.999Z", "t-1", False),
+        ("2026-01-31T09:30:00.001Z", "t-1", False),
+        ("2026-01-31T09:30:19.999Z", "t-2", True),
+        ("2026-01-31T09:30:20.001Z", "t-2", True),
+    ):
+        body = {"message_id": "m-1", "execution_name": "m-1", "reason": "rejected", "error": "E"}
+        body |= {"cause": "", "rounds": "0", "posted_at": posted_at, "task_token": token}
+        letter = dead_letter(Queued("id", json.dumps(body), {}, {}, "handle"))
+        assert letter is not None
+        assert is_of_last(letter, [first, second]) is expected
+        assert is_of_last(letter, [stay(0, None)])
+
+
+@pytest.mark.parametrize(("made", "end"), [("retry", End.ALREADY), ("resolve", End.NOT_DECIDED)])
+def test_a_letter_that_was_seen_is_not_taken_for_one_that_was_posted_since(
+    moto_stack: Stack, stepfunctions: Stubber, made: Decision, end: End
+) -> None:
+    arn = "arn:aws:states:us-east-1:123456789012:execution:p:m-0"
+    post(moto_stack, "m-0", 0, task_token="t-0", execution_arn=arn)
+    stepfunctions.add_client_error(
+        "send_task_success", "TaskTimedOut", expected_params={"taskToken": "t-0", "output": ANY}
+    )
+    stepfunctions.add_response(
+        "describe_execution",
+        {
+            "executionArn": arn,
+            "stateMachineArn": "arn:aws:states:us-east-1:123456789012:stateMachine:p",
+            "status": "RUNNING",
+            "startDate": AT,
+            "input": "{}",
+        },
+    )
+    entered = {"stateEnteredEventDetails": {"name": "DeadLetter", "input": "{}"}}
+    output = json.dumps({"decision": "retry", "note": ""})
+    exited = {"stateExitedEventDetails": {"name": "DeadLetter", "output": output}}
+    told = [
+        ("TaskStateEntered", entered),
+        ("TaskStateExited", exited),
+        ("TaskStateEntered", entered),
+    ]
+    stepfunctions.add_response(
+        "get_execution_history",
+        {
+            "events": [
+                {"timestamp": AT + timedelta(minutes=n), "type": kind, "id": n + 1, **details}
+                for n, (kind, details) in enumerate(told)
+            ]
+        },
+    )
+    again = lambda: post(moto_stack, "m-0", 59, task_token="t-1", execution_arn=arn)  # noqa: E731
+    work = decide_on(moto_stack, shown(moto_stack), made, again)
+    assert [one.end for one in work.decided] == [end]
+    assert "the last decision was retry" in work.decided[0].said
+    assert "the message has another letter since: look again" in work.decided[0].said
+    assert ids_left(moto_stack) == ["m-0"]

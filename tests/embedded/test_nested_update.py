@@ -44,7 +44,9 @@ def update(stack: Stack) -> Iterator[Update]:
     s3, cloudformation = stack.aws.client("s3"), stack.aws.client("cloudformation")
     s3.create_bucket(Bucket=bucket)
     s3.put_object(Bucket=bucket, Key="child.json", Body=json.dumps(CHILD).encode())
-    outputs = {one: {"Value": {"Fn::GetAtt": ["Child", f"Outputs.{one}"]}} for one in CHILD["Outputs"]}
+    outputs = {
+        one: {"Value": {"Fn::GetAtt": ["Child", f"Outputs.{one}"]}} for one in CHILD["Outputs"]
+    }
 
     def template(seconds: int) -> str:
         child = {

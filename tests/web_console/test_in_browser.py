@@ -8,6 +8,7 @@ import pytest
 import uvicorn
 
 from actonce.aws import Stack
+from actonce.dead_letters import decide
 from actonce.web_console.access import TOKEN as TOKEN_NAME
 from actonce.web_console.app import app
 from actonce.web_console.desk import Desk
@@ -158,6 +159,92 @@ def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> 
     page.wait_for("document.querySelector('#work')?.innerText.includes('all seen to')")
     finish(desk)
     assert {row(ledger, f"m-{one:02}")["outcome"] for one in range(3)} == {"rejected"}
+    assert page.complaints == []
+
+
+def rejected(stack: Stack) -> None:
+    dead(stack, "m-1", reason="rejected", error="Rejected", cause="no such practice")
+    complete(stack, "m-1")
+
+
+def retried_by_a_colleague(stack: Stack) -> None:
+    """Who has it tried again from elsewhere; and it fails otherwise."""
+    assert decide(stack, "m-1", "retry").decided
+    dead(stack, "m-1", 1, reason="outcome_unknown", error="Unclear", cause="timed out")
+    complete(stack, "m-1")
+
+
+@pytest.mark.parametrize("has_script", [True, False])
+def test_a_letter_that_came_while_the_page_was_open_is_not_decided_by_it(
+    ledger: Stack, opens: Opens, *, has_script: bool
+) -> None:
+    rejected(ledger)
+    page, desk = opens("/message?id=m-1")
+    tab = page.tab(page.evaluate("location.href"))
+    for one in (page, tab):
+        one.send("Emulation.setScriptExecutionDisabled", value=not has_script)
+        if not has_script:
+            one.open(one.evaluate("location.href"))
+        one.click("#decide input[value=reject]")
+        one.click("#note")
+        one.type("no such practice")
+        one.wait_for("document.querySelector('#note').value")
+    retried_by_a_colleague(ledger)
+    look(desk.letters)
+    for one in (page, tab):
+        one.click("#decide button.go", times=2 if has_script else 1)
+        one.wait_for("location.pathname.startsWith('/works/')")
+        finish(desk)
+        assert row(ledger, "m-1").get("outcome") == "dead_letter"
+        one.open(one.evaluate("location.href"))
+        assert "the message has another letter since" in one.text("#work")
+    # Back there, the browser may have kept the form: it finds what it has begun.
+    works = len(desk.works.all())
+    page.evaluate("history.back()")
+    page.wait_for("location.pathname == '/message' && document.readyState == 'complete'")
+    page.open(page.evaluate("location.href"))
+    page.wait_for("document.querySelector('#decide').innerText.includes('timed out')")
+    assert page.evaluate("document.querySelector('#decide input:checked')") is None
+    page.click("#decide input[value=resolve]")
+    page.click("#note")
+    page.type("it was there")
+    page.wait_for("document.querySelector('#note').value")
+    page.click("#decide button.go")
+    page.wait_for("location.pathname.startsWith('/works/')")
+    finish(desk)
+    assert (row(ledger, "m-1")["outcome"], len(desk.works.all())) == ("resolved", works + 1)
+
+
+LATER = "{const now = Date.now; Date.now = () => now() + 200_000; true}"
+"""Lets the page's clock be three minutes on."""
+
+AS_OF = "document.querySelector('[data-as-of]').innerText"
+
+
+def test_a_page_that_stands_still_because_it_is_filled_in_says_its_age(
+    ledger: Stack, opens: Opens
+) -> None:
+    rejected(ledger)
+    page, desk = opens("/message?id=m-1")
+    page.wait_for("document.querySelector('#now [data-key=u]')")  # the log has been read
+    page.wait_for("document.querySelector('#decide input')")
+    page.click("#note")
+    page.type("no such")
+    page.evaluate("document.querySelector('#now').isOfBefore = true")
+    page.evaluate(LATER)
+    page.wait_for(f"{AS_OF} == 'as of 3 minutes ago; not looked at again while you fill this in'")
+    assert page.evaluate("document.querySelector('#now').isOfBefore")
+    # And who ends it sees it as it is, with what was typed: it is the same letter.
+    page.press("Escape")
+    page.wait_for("!document.querySelector('#now').isOfBefore")
+    assert "fill" not in page.evaluate(AS_OF)
+    assert page.evaluate("document.querySelector('#note').value") == "no such"
+    # Of another letter nothing that was typed for the first is kept.
+    retried_by_a_colleague(ledger)
+    look(desk.letters)
+    page.evaluate("htmx.trigger('#now', 'pulse-15')")
+    page.wait_for("document.querySelector('#decide').innerText.includes('timed out')")
+    assert page.evaluate("document.querySelector('#note').value") == ""
     assert page.complaints == []
 
 

@@ -20,6 +20,7 @@ from botocore.stub import Stubber
 from actonce import cli
 from actonce.aws import Aws, Stack
 from actonce.commands.audit import NotAudited
+from actonce.dead_letters import decide
 from actonce.deployed import timestamp
 from actonce.errors import Failed
 from actonce.pausing import Feed, Pause
@@ -31,6 +32,7 @@ from actonce.web_console.snapshots import Found, Reader
 from actonce.web_console.stories import FRESH_EVERY
 from actonce.web_console.tasks import Clear
 from actonce.web_console.watching import Seen, Seldom
+from tests.cli.received import received
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
 from tests.cli.test_recent import started
 from tests.hostile import HOSTILE_SENT, forbidden
@@ -461,10 +463,17 @@ def test_what_is_missing_is_said_and_nothing_is_decided(
     assert desk.works.all() == []
 
 
+def only(desk: Desk) -> str:
+    """The entry of the only dead letter that was read."""
+    assert desk.letters.latest is not None
+    (letter,) = desk.letters.latest.entries
+    return letter.entry
+
+
 def test_a_second_click_decides_nothing_more(ledger: Stack, console: Open) -> None:
     dead(ledger, "m-1")
     client, desk = opened(console, ledger)
-    asked = {"word": "the page's", "message": "m-1", "decision": "retry", "note": ""}
+    asked = {"word": "the page's", "entry": only(desk), "decision": "retry", "note": ""}
     first = client.post("/dead-letters/decide", **asked)
     second = client.post("/dead-letters/decide", **asked, headers={"hx-request": "true"})
     assert first.headers["location"] == second.headers["hx-redirect"] == "/works/1"
@@ -475,9 +484,10 @@ def test_a_second_click_decides_nothing_more(ledger: Stack, console: Open) -> No
 def test_what_somebody_else_decided_meanwhile_is_said(ledger: Stack, console: Open) -> None:
     dead(ledger, "m-1")
     client, desk = opened(console, ledger)
+    entry = only(desk)
     put_row(ledger, "m-1", "COMPLETE", "resolved")
     for decision in ("reject", "resolve"):
-        asked = {"word": decision, "message": "m-1", "decision": decision, "note": "why"}
+        asked = {"word": decision, "entry": entry, "decision": decision, "note": "why"}
         client.post("/dead-letters/decide", **asked)
         finish(desk)
     ended = [json.loads(client.get(f"/works/{n}?format=json").text)["ended"] for n in (1, 2)]
@@ -485,11 +495,100 @@ def test_what_somebody_else_decided_meanwhile_is_said(ledger: Stack, console: Op
     assert row(ledger, "m-1")["outcome"] == "resolved"
 
 
+@pytest.mark.parametrize("is_read_since", [False, True])
+@pytest.mark.parametrize("decision", ["retry", "resolve", "reject"])
+def test_the_page_of_a_message_decides_the_letter_that_it_showed_and_no_other(
+    ledger: Stack, console: Open, decision: str, *, is_read_since: bool
+) -> None:
+    dead(ledger, "m-1", reason="rejected", error="Rejected", cause="no such practice")
+    complete(ledger, "m-1")
+    client, desk = opened(console, ledger)
+    shown = client.get("/message", id="m-1")
+    # A colleague has it tried again, and it fails otherwise.
+    assert decide(ledger, "m-1", "retry").decided
+    dead(ledger, "m-1", 1, reason="outcome_unknown", error="Unclear", cause="timed out")
+    complete(ledger, "m-1")
+    if is_read_since:
+        look(desk.letters)
+    assert len(received(ledger, ledger.requests_queue)) == 1
+
+    client.post("/dead-letters/decide", **fields(shown), decision=decision, note="no such thing")
+    finish(desk)
+
+    assert row(ledger, "m-1").get("outcome") == "dead_letter"
+    assert len(received(ledger, ledger.requests_queue)) == 0
+    assert "no such practice" in shown.text
+    told = client.get("/works/1").text
+    assert "1 failed" in told
+    assert "the message has another letter since" in told
+    assert "look again" in told
+    # Looked at again it shows the letter that waits now, and that is decided.
+    again = client.get("/message", id="m-1")
+    assert "timed out" in again.text
+    client.post("/dead-letters/decide", **fields(again), decision="reject", note="now it is seen")
+    finish(desk)
+    assert row(ledger, "m-1")["outcome"] == "rejected"
+
+
+def test_a_letter_that_is_known_no_more_is_not_decided_by_its_message(
+    ledger: Stack, console: Open
+) -> None:
+    dead(ledger, "m-1")
+    complete(ledger, "m-1")
+    client, desk = opened(console, ledger)
+    told = fields(client.get("/message", id="m-1"))
+    ledger.sqs.purge_queue(QueueUrl=ledger.dead_letter_queue)
+    dead(ledger, "m-1", 1)
+    for _ in range(snapshots.KEPT):
+        look(desk.letters)
+    asked = {"decision": "reject", "note": "closed"}
+    for form in (told, {"word": "of an older page", "message": "m-1"}, {"word": "w", "entry": ""}):
+        answer = client.post("/dead-letters/decide", **form, **asked)
+        assert (answer.status, "Nothing was decided" in answer.text) == (410, True)
+        assert "open the page again" in answer.text
+    assert desk.works.all() == []
+    assert row(ledger, "m-1")["outcome"] == "dead_letter"
+
+
+def test_the_page_of_a_message_has_its_letter_read_where_it_is_not_among_those_read(
+    ledger: Stack, console: Open
+) -> None:
+    client, desk = opened(console, ledger)
+    dead(ledger, "m-1", cause="no such practice")
+    complete(ledger, "m-1")
+    counted_anew(desk)
+    client.get("/message", id="m-1")
+    finish(desk)
+    shown = client.get("/message/now", id="m-1")
+    assert fields(shown)["entry"]
+    assert "no such practice" in shown.text
+
+
+def test_where_the_letter_is_not_read_the_page_says_so_and_decides_nothing(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "SMALL", 0)
+    client, desk = opened(console, ledger)
+    dead(ledger, "m-1")
+    complete(ledger, "m-1")
+    counted_anew(desk)
+    shown = client.get("/message", id="m-1")
+    assert 'name="decision"' not in shown.text
+    assert "It waits for a decision" in shown.text
+    assert "Its dead letter is not among those that were read" in shown.text
+    assert "DeadLetterQueue is known as it was read at" in shown.text
+    assert "dead-letters reject m-1" in shown.text
+    answer = client.post("/look", **fields(shown))
+    assert (answer.status, answer.headers["location"]) == (303, "/message?id=m-1")
+    finish(desk)
+    assert fields(client.get("/message", id="m-1"))["entry"]
+
+
 def test_a_work_that_breaks_off_says_so_and_what_it_left(ledger: Stack, console: Open) -> None:
     dead(ledger, "m-1")
     client, desk = opened(console, ledger)
     ledger.dynamodb.delete_table(TableName=TABLE)
-    asked = {"word": "w", "message": "m-1", "decision": "resolve", "note": "why"}
+    asked = {"word": "w", "entry": only(desk), "decision": "resolve", "note": "why"}
     client.post("/dead-letters/decide", **asked)
     finish(desk)
     shown = client.get("/works/1").text
@@ -920,7 +1019,5 @@ def test_an_aws_that_is_gone_is_told_in_each_view_and_the_console_goes_on(
     for path in ("/messages", "/message?id=m-1", "/message/now?id=m-1"):
         answer = client.get(path, {"hx-request": "true"} if "now" in path else None)
         assert (answer.status, "actonce up" in answer.text) == (502, True), path
-    asked = {"word": "w", "message": "m-1", "decision": "retry", "note": ""}
-    assert client.post("/dead-letters/decide", **asked).status == 303
-    finish(desk)
-    assert "actonce up" in client.get("/works/1").text
+    asked = {"word": "w", "entry": "never read", "decision": "retry", "note": ""}
+    assert client.post("/dead-letters/decide", **asked).status == 410

@@ -21,15 +21,34 @@ function tellTimes(root) {
 
 const since = new WeakMap();
 
+function beginPulses() {
+  for (const element of document.querySelectorAll("[data-pulse]")) {
+    if (!since.has(element)) since.set(element, Date.now());
+  }
+}
+
+// What stands still says how old it is.
+function tellAge(element) {
+  const told = element.querySelector("[data-as-of]");
+  if (!told) return;
+  const minutes = Math.floor((Date.now() - since.get(element)) / 60000);
+  const age = minutes < 1 ? "less than a minute" : `${minutes} minute${minutes === 1 ? "" : "s"}`;
+  const text = `as of ${age} ago; not looked at again while you fill this in`;
+  told.className = "badge waiting";
+  if (told.textContent !== text) told.textContent = text;
+}
+
 setInterval(() => {
   if (document.visibilityState !== "visible") return;
   for (const element of document.querySelectorAll("[data-pulse]")) {
     const seconds = Number(element.dataset.pulse);
-    if (!since.has(element)) since.set(element, Date.now());
+    if (Date.now() - since.get(element) < seconds * 1000) continue;
     // What somebody fills in stays as it is.
     const isFilledIn = element.contains(document.activeElement)
       && document.activeElement.matches("input, select, textarea");
-    if (Date.now() - since.get(element) >= seconds * 1000 && !isFilledIn) {
+    if (isFilledIn) {
+      tellAge(element);
+    } else {
       since.set(element, Date.now());
       htmx.trigger(element, `pulse-${seconds}`);
     }
@@ -116,7 +135,10 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
   const told = new DOMParser().parseFromString(event.detail.serverResponse, "text/html");
   tell(told.querySelector(".bad")?.textContent || "This could not be shown.");
 });
-document.body.addEventListener("htmx:afterSettle", () => tellTimes(document));
+document.body.addEventListener("htmx:afterSettle", () => {
+  tellTimes(document);
+  beginPulses();
+});
 
 // ------------------------------------------------------------------ keys
 
@@ -197,3 +219,4 @@ document.addEventListener("change", (event) => {
 });
 
 tellTimes(document);
+beginPulses();

@@ -24,10 +24,9 @@ from actonce.web_console.answers import (
 )
 from actonce.web_console.desk import Desk
 from actonce.web_console.letters import Letter
-from actonce.web_console.tasks import Decide, DecideUnseen
+from actonce.web_console.tasks import Decide
 from actonce.web_console.templating import address
-from actonce.web_console.views.many import Scope, asked, choice, exported, scope_of, seen
-from actonce.web_console.works import Work
+from actonce.web_console.views.many import Choice, Scope, asked, choice, exported, scope_of, seen
 
 DECISIONS: Mapping[str, str] = {
     "retry": "Have the effect tried again; where the outcome is unknown it is looked up first.",
@@ -37,6 +36,10 @@ DECISIONS: Mapping[str, str] = {
 """What each decision means, as the command line's help says it."""
 
 _KINDS = ("reason", "error")
+_KNOWN_NO_MORE = (
+    "Nothing was decided: the letter that this page showed is not among what is known any more. It "
+    "was decided on, or the message has another letter since: open the page again."
+)
 
 
 def list_(desk: Desk, request: Request) -> Response:
@@ -101,23 +104,14 @@ async def decide(desk: Desk, request: Request) -> Response:
         return problem(desk, "Choose a decision: retry, resolve or reject.")
     if decision != "retry" and not note:
         return problem(desk, "Say why, for whoever reads the history: an empty note is none.")
-    if message_id := one(said, "message"):
-        work = _decide_one(desk, message_id, decision, note, one(said, "word"))
-        return elsewhere(request, f"/works/{work.number}")
-    return _decide_many(desk, request, said, decision, note)
-
-
-def _decide_many(
-    desk: Desk, request: Request, said: Form, decision: Decision, note: str
-) -> Response:
     scope = scope_of(said, _KINDS)
-    asked_for = choice(desk.letters, scope)
+    asked_for = choice(desk.letters, scope) if scope.snapshot else _one_letter(desk, said)
     if asked_for.refusal is not None:
         return problem(desk, *asked_for.refusal)
     chosen = asked_for.chosen
     work = desk.works.begin(
         one(said, "word"),
-        f"{decision.capitalize()} {_counted(len(chosen))}",
+        f"{decision.capitalize()} {_called(chosen)}",
         _command(desk, scope, chosen, decision, note),
         len(chosen),
         Decide(desk.stack, chosen, decision, note),
@@ -125,34 +119,23 @@ def _decide_many(
     return elsewhere(request, f"/works/{work.number}")
 
 
-def _decide_one(desk: Desk, message_id: str, decision: Decision, note: str, word: str) -> Work:
-    letter = letter_of(desk, message_id)
-    return desk.works.begin(
-        word,
-        f"{decision.capitalize()} {message_id}",
-        command_of_one(desk, message_id, decision, note),
-        1,
-        DecideUnseen(desk.stack, message_id, decision, note)
-        if letter is None
-        else Decide(desk.stack, [letter], decision, note),
-    )
+def _one_letter(desk: Desk, said: Form) -> Choice[Letter]:
+    """What the page of one message has shown; SQS's id of the entry is that letter's alone."""
+    entry = one(said, "entry")
+    letter = desk.letters.find(lambda letter: letter.entry == entry)
+    if letter is None:
+        return Choice(None, [], (_KNOWN_NO_MORE, 410))
+    return Choice(None, [letter], None)
 
 
-def letter_of(desk: Desk, name: str) -> Letter | None:
-    """A message's letter, as far as it has been read."""
-    latest = desk.letters.latest
-    if latest is None:
-        return None
-    return next((letter for letter in latest.entries if letter.newest.is_named(name)), None)
-
-
-def command_of_one(desk: Desk, message_id: str, decision: Decision, note: str) -> str:
+def command_of_one(
+    desk: Desk, message_id: str, execution_name: str, decision: Decision, note: str
+) -> str:
     """The command line that decides on one message."""
-    letter = letter_of(desk, message_id)
-    name = letter.newest.execution_name if letter is not None else message_id
     told = f" --note {shlex.quote(note)}" if note or decision != "retry" else ""
     return (
-        f"actonce dead-letters {decision} {as_argument(message_id, name)}{told}{desk.place.options}"
+        f"actonce dead-letters {decision} {as_argument(message_id, execution_name)}{told}"
+        f"{desk.place.options}"
     )
 
 
@@ -160,7 +143,10 @@ def _command(desk: Desk, scope: Scope, chosen: list[Letter], decision: Decision,
     """The command line that does the same; of several that were ticked, one for each."""
     if not scope.all:
         return "\n".join(
-            command_of_one(desk, letter.newest.message_id, decision, note) for letter in chosen
+            command_of_one(
+                desk, letter.newest.message_id, letter.newest.execution_name, decision, note
+            )
+            for letter in chosen
         )
     told = "".join(f" --{name} {shlex.quote(value)}" for name, value in scope.kind.items())
     # SQS tells milliseconds, and what waited before is meant, not what was sent that very moment.
@@ -176,5 +162,5 @@ def _decision(text: str) -> Decision | None:
     return next((one for one in known if one == text), None)
 
 
-def _counted(number_of: int) -> str:
-    return f"{number_of:,} dead letter{'' if number_of == 1 else 's'}"
+def _called(chosen: list[Letter]) -> str:
+    return chosen[0].called if len(chosen) == 1 else f"{len(chosen):,} dead letters"

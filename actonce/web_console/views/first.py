@@ -9,6 +9,7 @@ from actonce.choosing import grouped
 from actonce.web_console.answers import as_json, elsewhere, form, one, page, wants_json
 from actonce.web_console.desk import Desk
 from actonce.web_console.snapshots import A_MOMENT, Reader
+from actonce.web_console.templating import address
 
 
 def first(desk: Desk, request: Request) -> Response:
@@ -34,7 +35,7 @@ def stack(desk: Desk, _: Request) -> Response:
 
 
 async def look(desk: Desk, request: Request) -> Response:
-    """Read a queue again because somebody asks."""
+    """Read a queue again because somebody asks, here or on a message's page."""
     said = await form(request)
     readers: dict[str, Reader[Any]] = {
         "dead-letters": desk.letters,
@@ -45,7 +46,8 @@ async def look(desk: Desk, request: Request) -> Response:
         reader.look()
         reader.wait(A_MOMENT)
     desk.watched.counts.forget()
-    return elsewhere(request, "/")
+    message_id = one(said, "message")
+    return elsewhere(request, address("/message", id=message_id) if message_id else "/")
 
 
 def _look_if_changed(desk: Desk) -> None:

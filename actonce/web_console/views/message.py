@@ -1,21 +1,25 @@
 """One message: its path, its timeline, what waits of it, and deciding on it."""
 
 import secrets
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from actonce import history
+from actonce.dead_letters import is_of_last
 from actonce.deployed import details, read_events, stored_message_id
 from actonce.pausing import find_pause
 from actonce.sources import sources
 from actonce.standing import acted_on, message_argument, outcome_of, sentence, sentence_of_conflicts
 from actonce.status import Depth
+from actonce.story import Story
 from actonce.unread import sentences
 from actonce.web_console.answers import as_json, page, wants_json
 from actonce.web_console.desk import Desk
 from actonce.web_console.in_words import in_words
+from actonce.web_console.letters import Letter
 from actonce.web_console.machine_picture import machine_picture
 from actonce.web_console.stories import Told
 from actonce.web_console.views.dead_letters import DECISIONS, command_of_one
@@ -89,7 +93,7 @@ def _values(desk: Desk, told: Told) -> dict[str, Any]:
     values: dict[str, Any] = {
         "told": told,
         "story": story,
-        "every": _every(told),
+        "every": _every(desk, told),
         "argument": message_argument(story),
         "snapshot": desk.unstarted.latest,
     }
@@ -120,20 +124,45 @@ def _decision(desk: Desk, told: Told) -> dict[str, Any] | None:
     story = told.story
     if not told.waits_for_a_person:
         return None
+    letter = _letter(desk, story)
+    name = story.execution_name if letter is None else letter.newest.execution_name
     return {
         "word": secrets.token_urlsafe(16),
+        "letter": letter,
+        "as_read": how_far_read("DeadLetterQueue", desk.letters.standing()),
+        "at": datetime.now(UTC),
         "decisions": DECISIONS,
         "commands": {
-            name: command_of_one(desk, story.message_id, name, "" if name == "retry" else "WHY")
-            for name in ("retry", "resolve", "reject")
+            one: command_of_one(desk, story.message_id, name, one, "" if one == "retry" else "WHY")
+            for one in ("retry", "resolve", "reject")
         },
     }
 
 
-def _every(told: Told) -> int | None:
+def _letter(desk: Desk, story: Story) -> Letter | None:
+    """The letter that waits, as it was read; None: it has not been read yet.
+
+    Where it is not among the newest, the queue is read again, as far as it is by itself. Another
+    reader may hold it then, so that what was read before counts as well.
+    """
+
+    def is_it(letter: Letter) -> bool:
+        one, execution = letter.newest, story.execution
+        if execution is None:
+            return one.execution_name in (story.execution_name, story.message_id)
+        return one.execution_arn == execution.arn and is_of_last(one, story.dead_letters)
+
+    latest = desk.letters.latest
+    if latest is None or not any(is_it(one) for one in latest.entries):
+        desk.look_if_changed("dead_letters", is_missed=True)
+    return desk.letters.find(is_it)
+
+
+def _every(desk: Desk, told: Told) -> int | None:
     """Seconds until it is looked at again; None: it is over."""
     if told.waits_for_a_person:
-        return _WHILE_IT_WAITS
+        is_read = desk.letters.standing().reading is None
+        return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
     return _WHILE_IT_RUNS if told.is_open else None
 
 
