@@ -1011,7 +1011,7 @@ def test_an_aws_that_is_gone_is_told_in_each_view_and_the_console_goes_on(
     once = Config(connect_timeout=1, retries={"total_max_attempts": 1})
     monkeypatch.setattr(Aws.fresh, "__defaults__", (once,))
     gone = dataclasses.replace(ledger, aws=Aws(f"http://127.0.0.1:{port}"))
-    client, desk = opened(console, gone)
+    client, _ = opened(console, gone)
     first = client.get("/")
     assert first.status == 200
     assert "actonce up" in first.text
