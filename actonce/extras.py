@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 from actonce.errors import WrongUse
+from actonce.sources import in_clone, sources
 
 MODULES = {
     # pip: sam build installs the functions' requirements by the pip of this environment.
@@ -40,4 +41,10 @@ def require(extra: str, wanted_by: str) -> None:
 
 def told(extra: str, wanted_by: str, missing: str) -> str:
     """The sentence for who has not installed an extra."""
-    return f"{wanted_by} needs {missing}, which is not installed: pip install 'actonce[{extra}]'"
+    return f"{wanted_by} needs {missing}, which is not installed: {install(extra)}"
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra: from a clone, because no package index has ActOnce."""
+    clone = sources() if in_clone() else "path/to/your/clone/of/actonce"
+    return f"pip install '{clone}[{extra}]'"

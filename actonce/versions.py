@@ -37,7 +37,7 @@ def misfit(stack_name: str, stack: str | None, mine: str) -> str | None:
         return None if stack == mine else said
     if its[:2] == own[:2]:
         return None
-    other = f"pip install 'actonce=={its[0]}.{its[1]}.*'"
+    other = f"install ActOnce {its[0]}.{its[1]} from a clone"
     if its < own:
         return (
             f"The stack {name} is of version {stack}, older than this actonce {mine}: deploy it "

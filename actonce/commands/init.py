@@ -1,6 +1,7 @@
 """`actonce init`: the stack in a repository of a team's own."""
 
 import shlex
+import sys
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -15,14 +16,7 @@ from actonce.project.placing import Upgrade, beside_of, place, upgrade_of
 from actonce.project.plan import STACK, Kind, plan, stack_name
 from actonce.sources import MANIFEST
 
-_TO_ADD = """\
-Into .gitignore:
-
-    .actonce/
-    .aws-sam/
-
-Into your template, in front of a function of yours (here GiftCards, with its time-out):
-
+NESTED = f"""\
     Once:
       Type: AWS::Serverless::Application
       Properties:
@@ -31,16 +25,31 @@ Into your template, in front of a function of yours (here GiftCards, with its ti
           EffectFunctionArn: !GetAtt GiftCards.Arn
           FindFunctionArn: !GetAtt GiftCards.Arn
           EffectTimeoutSeconds: 10
+          PythonRuntime: python3.{sys.version_info.minor}
+"""
+"""The lines for a team's template; `sam build` finds the Python that runs this on the PATH."""
 
-Producers send to !GetAtt Once.Outputs.RequestsQueueUrl. FindFunctionArn only if the function looks
-at what it is asked: one that does not would act. Location is written out, without !Sub, and sam
-deploy needs CAPABILITY_AUTO_EXPAND besides CAPABILITY_IAM. To try it here, without an account:
+_TO_ADD = f"""\
+Into .gitignore:
+
+    .actonce/
+    .aws-sam/
+
+Into your template, in front of a function of yours (here GiftCards, with its time-out):
+
+{NESTED}
+Producers send to !GetAtt Once.Outputs.RequestsQueueUrl. PythonRuntime is that of ActOnce's own
+functions: a Python on the PATH of sam build, whatever yours are written in. FindFunctionArn only
+if the function looks at what it is asked: one that does not would act. Location is written out,
+without !Sub, and sam deploy needs CAPABILITY_AUTO_EXPAND besides CAPABILITY_IAM. To try it here,
+without an account:
 
     actonce up --project .
 
 Or, to deploy it as a stack of its own:
 
-    sam build --template-file actonce/template.yaml
+    sam build --template-file actonce/template.yaml \\
+        --parameter-overrides PythonRuntime=python3.{sys.version_info.minor}
     sam deploy --guided --stack-name actonce --capabilities CAPABILITY_IAM
 
 and to try that here: actonce up"""

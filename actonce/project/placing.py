@@ -146,7 +146,7 @@ def upgrade_of(folder: Folder, there: Manifest, wanted: Plan) -> Upgrade:
     if its is not None and mine is not None and its > mine:
         raise WrongUse(
             f"{folder.root} has ActOnce {there.version}, and this is the older {wanted.version}: "
-            f"pip install 'actonce>={its[0]}.{its[1]}.{its[2]}'"
+            f"install ActOnce {there.version} from a clone of it."
         )
     found = folder.contents(sorted(there.files.keys() | wanted.managed.keys()))
     changes = decide_all(

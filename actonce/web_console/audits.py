@@ -9,6 +9,7 @@ from typing import Any, Final
 from actonce import audit_summary
 from actonce.aws import Stack
 from actonce.errors import Failed
+from actonce.extras import install
 
 _NOT_ENDED: Final = "The audit has not come to its end."
 
@@ -96,7 +97,7 @@ class Audits:
             return Verdict(
                 None,
                 f"The audit of {days} does not name it among its alarms. To have each message's "
-                "verdict looked up: pip install 'actonce[pipeline]'.",
+                f"verdict looked up: {install('pipeline')}.",
             )
         import pyarrow as pa  # noqa: PLC0415 - an extra of 150 MB that is mostly not there
         import pyarrow.dataset as ds  # noqa: PLC0415

@@ -252,7 +252,7 @@ def test_command_without_its_extra_says_what_to_type(
     with pytest.raises(WrongUse) as raised:
         command.commands[name]
     assert str(raised.value) == (
-        f"actonce {name} needs {missing}, which is not installed: pip install 'actonce[{extra}]'"
+        f"actonce {name} needs {missing}, which is not installed: pip install '{PROJECT}[{extra}]'"
     )
 
 

@@ -21,7 +21,7 @@ BIN = Path(sys.executable).parent
 PYTHON = f"python3.{sys.version_info.minor}"
 
 RUN_ELSEWHERE = {
-    "pip install 'actonce[embedded]'": "tests/test_wheel.py",
+    "pip install '../actonce[embedded]'": "tests/test_wheel.py",
     "actonce init": "tests/project/test_init_command.py, tests/test_wheel.py",
     "actonce up --project .": "tests/embedded/test_gift_shop.py",
     "actonce doctor": "tests/embedded/test_gift_shop.py",

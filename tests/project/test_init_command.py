@@ -56,7 +56,7 @@ def test_the_stack_is_put_there_and_the_lines_to_add_are_printed(run: Run, tmp_p
     status, out, _ = run()
     assert status == 0
     assert "\n\nInto .gitignore:\n\n    .actonce/\n" in f"\n{out}".replace("written.", "written.\n")
-    assert "\n    sam build --template-file actonce/template.yaml\n" in out
+    assert "\n    sam build --template-file actonce/template.yaml \\\n" in out
     # Where people meet it: what nesting needs, and what it refuses.
     assert "\n      Type: AWS::Serverless::Application\n" in out
     for said in ("RequestsQueueUrl", "CAPABILITY_AUTO_EXPAND", "without !Sub", "up --project ."):

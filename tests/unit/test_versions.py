@@ -18,9 +18,12 @@ def test_versions_fit_where_only_the_third_number_differs(stack_version: str) ->
 @pytest.mark.parametrize(
     ("stack_version", "told"),
     [
-        ("1.3.9", "older than this actonce 1.4.2: deploy it anew, or pip install 'actonce==1.3.*'"),
+        (
+            "1.3.9",
+            "older than this actonce 1.4.2: deploy it anew, or install ActOnce 1.3 from a clone",
+        ),
         ("0.4.2", "older than this actonce 1.4.2"),
-        ("1.10.0", "newer than this actonce 1.4.2: pip install 'actonce==1.10.*'"),
+        ("1.10.0", "newer than this actonce 1.4.2: install ActOnce 1.10 from a clone"),
         ("2.0.0", "newer than this actonce 1.4.2"),
         (None, "does not say its version, so it is older than this actonce 1.4.2"),
         ("main", "says that its version is 'main', and this is actonce 1.4.2"),

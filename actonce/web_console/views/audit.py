@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from actonce.audit_summary import has_ended
+from actonce.extras import install
 from actonce.web_console.answers import as_json, page, wants_json
 from actonce.web_console.desk import Desk
 
@@ -44,7 +45,7 @@ def its_page(desk: Desk, _: Request) -> Response:
     try:
         from actonce.report.page import html  # noqa: PLC0415 - Matplotlib, a second to import
     except ImportError:
-        sentence = "The page is drawn by Matplotlib: pip install 'actonce[audit]'."
+        sentence = f"The page is drawn by Matplotlib: {install('audit')}."
         return page(desk, "lost.html.j2", code=501, sentence=sentence, back="/audit")
     try:
         drawn = html(summary)
