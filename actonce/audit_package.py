@@ -1,8 +1,8 @@
 """The audit as `spark-submit` takes it: an entry point, and a zip of the modules that it imports.
 
 For EMR Serverless' Spark 4.0 (release emr-spark-8.0.0: Spark 4.0.2, Python 3.11 to 3.13). The
-pipeline imports nothing but the standard library and what Spark brings along, so nothing else is
-packed.
+pipeline imports nothing but the rules of messages (`actonce_message`), the standard library and
+what Spark brings along, so nothing else is packed.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import actonce_message
 import pipeline
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 ENTRY_POINT: Final = "audit.py"
 MODULES: Final = "pipeline.zip"
-_SOURCES: Final = Path(pipeline.__file__).parent
-_STARTED: Final = _SOURCES / "audit" / "__main__.py"
+_PACKAGES: Final = tuple(Path(str(one.__file__)).parent for one in (actonce_message, pipeline))
+_STARTED: Final = _PACKAGES[-1] / "audit" / "__main__.py"
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 _UNIX: Final = 3
 _READABLE_FILE: Final = 0o100644
@@ -51,12 +52,13 @@ def _zip_of_modules() -> bytes:
     zipped = io.BytesIO()
     # Stored: what is compressed depends on the version of zlib.
     with zipfile.ZipFile(zipped, "w", zipfile.ZIP_STORED) as archive:
-        for source in sorted(_SOURCES.rglob("*.py")):
-            name = source.relative_to(_SOURCES.parent).as_posix()
-            entry = zipfile.ZipInfo(name, _EARLIEST)
-            entry.create_system = _UNIX
-            entry.external_attr = _READABLE_FILE << 16
-            archive.writestr(entry, source.read_bytes())
+        for package in _PACKAGES:
+            for source in sorted(package.rglob("*.py")):
+                name = source.relative_to(package.parent).as_posix()
+                entry = zipfile.ZipInfo(name, _EARLIEST)
+                entry.create_system = _UNIX
+                entry.external_attr = _READABLE_FILE << 16
+                archive.writestr(entry, source.read_bytes())
     return zipped.getvalue()
 
 

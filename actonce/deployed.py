@@ -14,6 +14,11 @@ _FUNCTIONS = str(sources() / "functions")
 if _FUNCTIONS not in sys.path:
     sys.path.insert(0, _FUNCTIONS)
 
+from actonce_message.identity import (  # noqa: E402
+    execution_name,
+    execution_name_of_stored,
+    stored_message_id,
+)
 from deduplication.coming_back import seconds_until_back  # noqa: E402
 from deduplication.delivery import (  # noqa: E402
     SOURCE_DEDUPLICATION_ID,
@@ -23,11 +28,6 @@ from deduplication.delivery import (  # noqa: E402
 )
 from deduplication.delivery_record import delivery_record  # noqa: E402
 from deduplication.fingerprints import timestamp  # noqa: E402
-from deduplication.identity import (  # noqa: E402
-    execution_name,
-    execution_name_of_stored,
-    stored_message_id,
-)
 from deduplication.message import Message, MessageReader  # noqa: E402
 from deduplication.patience import is_weather  # noqa: E402
 from deduplication.refusal import Reason, Refusal  # noqa: E402

@@ -20,8 +20,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 import log_lines
+from actonce_message.identity import stored_message_id
 from deduplication.fingerprints import timestamp
-from deduplication.identity import stored_message_id
 from effect import NotPerformed, Rejected, answer
 
 if TYPE_CHECKING:

@@ -11,19 +11,16 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 
-from deduplication import strict_json
+from actonce_message import strict_json
+from actonce_message.execution_input import (
+    MAX_EXECUTION_INPUT_BYTES,
+    execution_input,
+    too_large,
+)
+from actonce_message.identity import execution_name, stored_message_id
+from actonce_message.strict_json import JsonValue
 from deduplication.delivery import Delivery
-from deduplication.identity import execution_name, stored_message_id
 from deduplication.refusal import Reason, Refusal
-from deduplication.strict_json import JsonValue
-
-MAX_EXECUTION_INPUT_BYTES = 256 * 1024 - 1024
-"""Largest execution input that is started, in bytes of UTF-8.
-
-Step Functions takes 256 KiB ("Quotas", Maximum input size), for an execution and again for each
-state's arguments, in which the input stands with the function's ARN around it. An execution that
-outgrows that fails past every Catch (States.DataLimitExceeded), so 1 KiB is kept for the rest.
-"""
 
 # What a JMESPath search may raise over a body that it was not written for: a function met a type it
 # does not take (JMESPathError is a ValueError), `contains('text', `1`)`, a sum beyond all doubles.
@@ -40,9 +37,7 @@ class Message:
     Attributes:
         message_id: the producer's id; an integer id in decimal.
         fingerprint: SHA-256 of the content's canonical JSON, 64 hex digits.
-        execution_input: canonical JSON of `{"body": ..., "message_id": ...}`; of
-            `{"body_json": text, "message_id": ...}` where the body's value would not come through
-            Step Functions unchanged (see `strict_json.Read`). `effect.answer` undoes it.
+        execution_input: see `actonce_message.execution_input`. `effect.answer` undoes it.
     """
 
     message_id: str
@@ -147,14 +142,12 @@ class MessageReader:
         message = Message(
             message_id=message_id,
             fingerprint=self._fingerprint(body, written, found),
-            execution_input=_execution_input(message_id, written, is_plain=is_plain),
+            execution_input=execution_input(message_id, written, is_plain=is_plain),
         )
-        size = len(message.execution_input.encode("utf-8"))
-        if size > MAX_EXECUTION_INPUT_BYTES:
+        if beyond := too_large(message.execution_input):
             return Refusal(
                 Reason.TOO_LARGE,
-                f"As the input of an execution the message has {size:,} bytes of UTF-8; "
-                f"an execution takes at most {MAX_EXECUTION_INPUT_BYTES:,}.",
+                beyond,
                 message.stored_message_id,
             )
         return message
@@ -176,15 +169,6 @@ class MessageReader:
             return None if content is None else strict_json.canonical(content).encode("utf-8")
         except _SEARCH_FAILED:
             return None
-
-
-def _execution_input(message_id: str, written: str, *, is_plain: bool) -> str:
-    if is_plain:
-        name = "body"
-    else:
-        name = "body_json"
-        written = strict_json.canonical(strict_json.as_sqs_takes_it(written))
-    return f'{{"{name}":{written},"message_id":{strict_json.canonical(message_id)}}}'
 
 
 _Finder = Callable[[Delivery, JsonValue], JsonValue]

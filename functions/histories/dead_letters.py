@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from actonce_message.identity import stored_message_id
 from deduplication.fingerprints import timestamp
-from deduplication.identity import stored_message_id
 from histories.events import Event, details, json_object
 
 DEAD_LETTER = "DeadLetter"

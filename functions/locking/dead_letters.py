@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from actonce_message.strict_json import as_sqs_takes_it, canonical
 from deduplication.delivery import Delivery
 from deduplication.fingerprints import timestamp
 from deduplication.message import Message
-from deduplication.strict_json import as_sqs_takes_it, canonical
 from locking.attempt import Attempt
 
 if TYPE_CHECKING:

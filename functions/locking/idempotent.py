@@ -15,8 +15,8 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from deduplication import strict_json
-from deduplication.identity import stored_message_id
+from actonce_message import strict_json
+from actonce_message.identity import stored_message_id
 from effect import NotPerformed
 from locking.attempt import (
     Attempt,

@@ -1,33 +1,22 @@
 """From an archive's row to the message that is sent for it.
 
-What is JSON, what a message id is and how large a message may be are the starter's rules. They are
-written once more here because this runs where Spark's workers are and the starter's package is not;
-tests hold the two together.
+What is JSON, what a message id is and how large a message may be are the starter's rules, and this
+reads by them (`actonce_message`).
 """
 
 import csv
 import hashlib
-import json
-import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from actonce_message import strict_json
+from actonce_message.execution_input import execution_input, too_large
 from pipeline.backfill.errors import WrongRequest
-
-MAX_EXECUTION_INPUT_BYTES = 256 * 1024 - 1024
-"""Largest execution input that the starter starts, in bytes of UTF-8."""
-
-MAX_KEY_BYTES = 2048
-"""Longest message id that records keep as it is, in bytes of UTF-8; longer ones are hashed."""
 
 MESSAGE_ID = "message_id"
 """The field of the body that carries the id; the stack's default MessageIdFrom finds it there."""
 
-_HASHED_FORM = re.compile(r"sha256-[0-9a-f]{64}")
-# In canonical JSON only U+FFFE and U+FFFF are left of what SQS does not take.
-_NOT_TAKEN_BY_SQS = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 _ABSENT = object()
 
 
@@ -123,24 +112,26 @@ class Selection:
         """The row's message.
 
         Raises:
-            BadRow: the row has no id, or is larger than an execution can take.
+            BadRow: the starter would refuse it: it has no id, or is too large for an execution.
         """
         message_id = self._id(row)
+        if strict_json.has_noncharacters(message_id):
+            raise BadRow(
+                "Its message id has a U+FFFE or U+FFFF in it, which are no characters, and which "
+                "SQS does not carry."
+            )
         body = row
         for field in self.leave_out:
             body = _without(body, field)
         if body.get(MESSAGE_ID, message_id) != message_id and self.message_id != (MESSAGE_ID,):
             raise BadRow(f"Its {MESSAGE_ID!r} is another than the id that its fields make.")
         body = body | {MESSAGE_ID: message_id}
-        text = canonical(body)
-        size = len(canonical({"body": body, MESSAGE_ID: message_id}).encode("utf-8"))
-        if size > MAX_EXECUTION_INPUT_BYTES:
-            raise BadRow(
-                f"As the input of an execution it has {size:,} bytes of UTF-8; an execution takes "
-                f"at most {MAX_EXECUTION_INPUT_BYTES:,}."
-            )
+        text = strict_json.canonical(body)
+        read = _read(text)
+        if beyond := too_large(execution_input(message_id, text, is_plain=read.is_plain)):
+            raise BadRow(beyond)
         return RowMessage(
-            message_id, self._fingerprint(body, text), text.translate(_NOT_TAKEN_BY_SQS)
+            message_id, self._fingerprint(body, text), strict_json.as_sqs_takes_it(text)
         )
 
     def _id(self, row: dict[str, Any]) -> str:
@@ -153,15 +144,9 @@ class Selection:
     def _fingerprint(self, body: dict[str, Any], text: str) -> str:
         if self.content:
             found = {field: _find(body, field) for field in self.content}
-            text = canonical({k: value for k, value in found.items() if value is not _ABSENT})
+            there = {field: value for field, value in found.items() if value is not _ABSENT}
+            text = strict_json.canonical(there)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def stored_message_id(message_id: str) -> str:
-    """The id as the `sent` and `deliveries` streams have it: itself, or its hash if it is long."""
-    if len(message_id.encode("utf-8")) <= MAX_KEY_BYTES and not _HASHED_FORM.fullmatch(message_id):
-        return message_id
-    return "sha256-" + hashlib.sha256(message_id.encode("utf-8")).hexdigest()
 
 
 def parse(text: str) -> Any:
@@ -170,32 +155,7 @@ def parse(text: str) -> Any:
     Raises:
         BadRow: it is not JSON, or two parsers could read it differently.
     """
-    try:
-        value = json.loads(
-            text,
-            parse_constant=_refuse_constant,
-            parse_int=_exact_int,
-            parse_float=_finite_float,
-            object_pairs_hook=_unique_names,
-        )
-        # Two levels deeper than the value: what wraps it later must not be what fails.
-        canonical([[value]]).encode("utf-8")
-    except BadRow:
-        raise
-    except json.JSONDecodeError as error:
-        raise BadRow(f"It is not JSON: {error.msg} at character {error.pos + 1}.") from None
-    except UnicodeEncodeError:
-        raise BadRow("It is not JSON: it has a lone surrogate.") from None
-    except RecursionError:
-        raise BadRow("It is not JSON that can be read: it is nested too deeply.") from None
-    return value
-
-
-def canonical(value: Any) -> str:
-    """Canonical JSON: sorted names, no blanks, no needless escapes."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _read(text).value
 
 
 def kind(value: Any) -> str:
@@ -249,24 +209,8 @@ def _id_part(field: str, value: Any) -> str:
     )
 
 
-def _refuse_constant(name: str) -> Any:
-    raise BadRow(f"It is not JSON: {name} is no number.")
-
-
-def _finite_float(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise BadRow("It is not JSON: a number is too large for an IEEE 754 double.")
-    return number
-
-
-def _exact_int(text: str) -> int:
-    _finite_float(text)  # before int(), which refuses more than 4,300 digits in words of its own
-    return int(text)
-
-
-def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise BadRow("It is not JSON: a name stands twice in one object.")
-    return value
+def _read(text: str) -> strict_json.Read:
+    try:
+        return strict_json.read(text)
+    except strict_json.NotJson as error:
+        raise BadRow(f"It is not strict JSON: {error}.") from None

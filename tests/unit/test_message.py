@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deduplication import strict_json
-from deduplication.message import MAX_EXECUTION_INPUT_BYTES, Message, MessageReader
+from actonce_message import strict_json
+from actonce_message.execution_input import MAX_EXECUTION_INPUT_BYTES
+from actonce_message.strict_json import canonical
+from deduplication.message import Message, MessageReader
 from deduplication.refusal import Reason, Refusal
-from deduplication.strict_json import canonical
 from tests.unit.samples import delivery, json_values, message_ids, text_attribute
 
 

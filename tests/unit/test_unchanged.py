@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deduplication.message import MAX_EXECUTION_INPUT_BYTES, Message, MessageReader
+from actonce_message.execution_input import MAX_EXECUTION_INPUT_BYTES
+from actonce_message.strict_json import NotJson, canonical, parse
+from deduplication.message import Message, MessageReader
 from deduplication.refusal import Reason, Refusal
-from deduplication.strict_json import NotJson, canonical, parse
 from deduplication.unstarted import unstarted_attributes
 from effect import Rejected, answer
 from locking.attempt import Attempt

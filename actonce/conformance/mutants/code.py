@@ -39,7 +39,7 @@ NOT_RUN = frozenset(
         ("invoked_effect", "client_config"),
         ("invoked_effect", "SECONDS_BEFORE_A_FUNCTION_BEGINS"),
         ("deduplication.message", "MessageReader.read_whole"),
-        ("deduplication.identity", "execution_name_of_stored"),
+        ("actonce_message.identity", "execution_name_of_stored"),
     }
 )
 """Functions that no walk runs, or runs with one answer only; see `judging.NOT_TRIED`."""

@@ -96,16 +96,16 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "`argument` left out": "An empty expression is no JMESPath, and is refused as such.",
         "`return None` left out": "It is the end of the function.",
     },
-    "functions/deduplication/strict_json.py": {
+    "functions/actonce_message/strict_json.py": {
         "_MAX_DIGITS: doubled": "What has more digits than that is an infinity anyhow.",
     },
-    "functions/deduplication/strict_json.py _refuse_endless_numbers": {
+    "functions/actonce_message/strict_json.py _refuse_endless_numbers": {
         "`len(found[0]) > _MAX_DIGITS` left out": "What has more digits than that is an infinity anyhow.",
     },
-    "functions/deduplication/strict_json.py _is_too_deep": {
+    "functions/actonce_message/strict_json.py _is_too_deep": {
         "the boundary of `outline.count(b'[') + outline.count(b'{') <= MAX_DEPTH`": _COST,
     },
-    "functions/deduplication/strict_json.py _is_plain": {
+    "functions/actonce_message/strict_json.py _is_plain": {
         "`may_be_none` left out": "It spares a search that would find nothing.",
         "`_NOT_PLAIN.search(outline)` left out": "Carried as a text where it need not be; the effect gets the same.",
     },
@@ -235,7 +235,7 @@ _OPEN: Mapping[str, Mapping[str, str]] = {
     "functions/deduplication/message.py _functions": {
         "`isinstance(child, dict)` negated": "A function within another expression that there is not; unit tests have one.",
     },
-    "functions/deduplication/strict_json.py least_size": {
+    "functions/actonce_message/strict_json.py least_size": {
         "`len(bare.translate(None, _IN_NUMBERS)) + numbers.count(b'…` is `len(bare.translate(None, _IN_NUMBERS)) + numbers.count(b'…`, number 2": "It would need a body that is too large for nothing but its escapes; property tests have such.",
     },
     "functions/time_allowed.py ends_in": {
@@ -266,7 +266,7 @@ _OPEN: Mapping[str, Mapping[str, str]] = {
     "functions/deduplication/memory.py way_of": {
         "`'version' in row` negated": "It would need a lock's row of an older version, which did not say whose it is.",
     },
-    "functions/deduplication/strict_json.py _is_plain": {
+    "functions/actonce_message/strict_json.py _is_plain": {
         "`b'e+' in outline` left out": "A walk's JSONata writes large numbers with their exponent; others may not (`tests/unit/test_unchanged.py`).",
     },
     "functions/deduplication/delivery.py Delivery.from_record": {

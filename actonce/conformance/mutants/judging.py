@@ -46,8 +46,9 @@ TRIED = (
     "deduplication.memory",
     "deduplication.unstarted",
     "deduplication.message",
-    "deduplication.strict_json",
-    "deduplication.identity",
+    "actonce_message.execution_input",
+    "actonce_message.strict_json",
+    "actonce_message.identity",
     "deduplication.delivery",
     "effect",
     "time_allowed",
@@ -120,8 +121,9 @@ _OF_THE_EXAMPLE = frozenset({"again-later"})
 
 _TELLING = {
     "functions/deduplication/message.py": ("texts",),
-    "functions/deduplication/strict_json.py": ("texts",),
-    "functions/deduplication/identity.py": ("texts",),
+    "functions/actonce_message/execution_input.py": ("texts",),
+    "functions/actonce_message/strict_json.py": ("texts",),
+    "functions/actonce_message/identity.py": ("texts",),
     "functions/deduplication/delivery.py": ("texts",),
     "functions/deduplication/unstarted.py": ("texts",),
     "functions/locking/dead_letters.py": ("texts",),
