@@ -36,13 +36,11 @@ class Handled:
         answer: of the function.
         cpu_ms: what the whole process used, all threads together.
         peak_mb: the most memory that the process has had so far (`VmHWM`).
-        peak_apart_mb: likewise its child process, which handles what was received often; 0: none.
     """
 
     answer: dict[str, Any]
     cpu_ms: float
     peak_mb: float
-    peak_apart_mb: float
 
 
 class LimitedStarter:
@@ -52,9 +50,9 @@ class LimitedStarter:
         self._connection = connection
         self.peak_at_rest_mb: float = connection.recv()
 
-    def handle(self, bodies: list[str], receives: int = 1) -> Handled:
-        """Hand it one batch, received so often."""
-        self._connection.send((bodies, receives))
+    def handle(self, bodies: list[str]) -> Handled:
+        """Hand it one batch."""
+        self._connection.send(bodies)
         handled: Handled = self._connection.recv()
         return handled
 
@@ -95,11 +93,11 @@ def _serve(connection: Connection, limit: int) -> None:
         connection.send(peak_mb())
         with contextlib.suppress(EOFError):
             while True:
-                event = _event(*connection.recv())
+                event = _event(connection.recv())
                 begin = time.process_time()
                 answer = handler(event, None)
                 cpu_ms = (time.process_time() - begin) * 1000
-                connection.send(Handled(answer, cpu_ms, peak_mb(), _peak_of_child_mb()))
+                connection.send(Handled(answer, cpu_ms, peak_mb()))
 
 
 def peak_mb() -> float:
@@ -107,30 +105,20 @@ def peak_mb() -> float:
     return _status("VmHWM") / 1024**2
 
 
-def _peak_of_child_mb() -> float:
-    parent = f"PPid:\t{os.getpid()}\n"
-    peaks = [0.0]
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with contextlib.suppress(OSError):
-            if parent in status.read_text(encoding="ascii", errors="replace"):
-                peaks.append(_status("VmHWM", status) / 1024**2)
-    return max(peaks)
-
-
-def _status(name: str, status: Path = Path("/proc/self/status")) -> int:
-    lines = status.read_text(encoding="ascii", errors="replace").splitlines()
+def _status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
     value = next(line for line in lines if line.startswith(name + ":"))
     return int(value.split()[1]) * 1024
 
 
-def _event(bodies: list[str], receives: int = 1) -> dict[str, Any]:
+def _event(bodies: list[str]) -> dict[str, Any]:
     return {
         "Records": [
             {
                 "messageId": f"sqs-{number}",
                 "receiptHandle": "bench",
                 "body": body,
-                "attributes": {"ApproximateReceiveCount": str(receives)},
+                "attributes": {"ApproximateReceiveCount": "1"},
                 "messageAttributes": {},
                 "eventSource": "aws:sqs",
             }

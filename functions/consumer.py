@@ -107,12 +107,7 @@ def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
 def _batch() -> Batch:
     """One per process: its clients and threads serve every invocation."""
     consumer = consumer_from_environment()
-    return batch_from_environment(
-        consumer.consume,
-        consumer.unstarted,
-        "consumer:consumer_from_environment:consume",
-        may_have_acted=True,
-    )
+    return batch_from_environment(consumer.consume, consumer.unstarted)
 
 
 @metrics.log_metrics

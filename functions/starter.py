@@ -68,12 +68,7 @@ def pace_from_environment() -> Pace | None:
 def _batch() -> Batch:
     """One per process: its clients and threads serve every invocation."""
     starter = starter_from_environment()
-    return batch_from_environment(
-        starter.start_message,
-        starter.unstarted,
-        "starter:starter_from_environment:start_message",
-        pace=starter.pace,
-    )
+    return batch_from_environment(starter.start_message, starter.unstarted, starter.pace)
 
 
 @metrics.log_metrics

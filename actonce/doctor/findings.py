@@ -321,7 +321,7 @@ def redrive(facts: Facts) -> Said:
             Hazard.NONE,
             f"{requests.name} moves a message to {target} when it was received "
             f"{requests.max_receive_count} times, which an outage can do. Set maxReceiveCount to "
-            "1000: what cannot be started is set apart by itself.",
+            "1000: what cannot be started is handed on by itself.",
         )
     if not is_ours:
         yield said(

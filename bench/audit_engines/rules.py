@@ -17,7 +17,6 @@ REASONS: Final = (
     "too_old_to_tell",
     "not_startable",
     "other_memory",
-    "ended_the_starter",
 )
 
 EXECUTION_RANK: Final = (

@@ -51,8 +51,6 @@ _DIGITS_AND_DOTS_TO_0 = bytes.maketrans(b".123456789", b"0" * 10)
 _LONG_NUMBERS = (b"0" * 16, b"0e000", b"0e+000", b"0e-000", b"0E000", b"0E+000", b"0E-000")
 
 _BLANKS = b" \t\r\n"
-_IN_NUMBERS = b"0123456789.eE+-"
-_NUMBERS_TO_0 = bytes(ord("0" if byte in _IN_NUMBERS else "x") for byte in range(256))
 _BRACKETS = b"[]{}"
 _ALL_BUT_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
 _BRACKETS_TO_STEPS = bytes.maketrans(_BRACKETS, b"\x01\xff\x01\xff")  # as signed bytes: 1, -1
@@ -153,22 +151,6 @@ def as_sqs_takes_it(text: str) -> str:
 def outline_of(text: str) -> bytes:
     """A JSON text without blanks, every name and string empty: marks, numbers and words."""
     return _STRING.sub('""', text).encode("utf-8", "surrogatepass").translate(None, _BLANKS)
-
-
-def least_size(text: str) -> int:
-    """A lower bound of the canonical text's size, in bytes of UTF-8, without parsing the text.
-
-    Only blanks, escapes and the digits of numbers can be saved. They are counted as if nothing were
-    left of them but what must be, in strings, too. A text that is no JSON has some bound as well.
-    """
-    bare = text.encode("utf-8", "surrogatepass").translate(None, _BLANKS)
-    numbers = b"x" + bare.translate(_NUMBERS_TO_0)
-    return (
-        len(bare.translate(None, _IN_NUMBERS))
-        + numbers.count(b"x0")  # each has one digit at least
-        - 5 * bare.count(b"\\u")
-        - bare.count(b"\\/")
-    )
 
 
 def _is_plain(written: str, outline: bytes) -> bool:

@@ -17,7 +17,6 @@ from aws_lambda_powertools.utilities.batch import (
 )
 
 import log_lines
-from deduplication.apart import SUSPECT_AFTER, Apart
 from deduplication.coming_back import RequestsQueue, seconds_until_back
 from deduplication.delivery import Delivery
 from deduplication.delivery_record import delivery_record
@@ -50,8 +49,7 @@ class Batch:
     Invariants: what `handle_delivery` raises becomes a batch item failure, and SQS brings the
     delivery back, soon (`coming_back`). The deliveries of one message group (FIFO) are handled one
     after another in their order; after the first failure the rest of the group is returned untried,
-    and no other group waits for it. What was received often is handled in a process of its own
-    (`apart`). A batch without a failure makes no call of its own.
+    and no other group waits for it. A batch without a failure makes no call of its own.
 
     Every record waits for AWS most of its time, so a batch takes about as long as its slowest
     record (`bench/starter.py`).
@@ -61,25 +59,22 @@ class Batch:
         handle_delivery: brings a delivery to its end.
         requests: the queue that deliveries come from; None: what failed comes back when its
             visibility timeout is over.
-        apart: handles what was received often; None: `handle_delivery` does.
         pace: is told of each invocation.
         invocation: is told of each invocation, too.
         chance: a number from 0 to 1.
     """
 
-    def __init__(  # noqa: PLR0913 - all but the first have names
+    def __init__(
         self,
         handle_delivery: Callable[[Delivery], End],
         *,
         requests: RequestsQueue | None = None,
-        apart: Apart | None = None,
         pace: Pace | None = None,
         invocation: Invocation = THIS_INVOCATION,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._handle_delivery = handle_delivery
         self._requests = requests
-        self._apart = apart
         self._pace = pace
         self._invocation = invocation
         self._chance = chance
@@ -152,11 +147,8 @@ class Batch:
 
     def _handle_one(self, delivery: Delivery) -> tuple[str, str]:
         """Bring one record to its end, write its log line, and name the end and its reason."""
-        handle = self._handle_delivery
-        if self._apart is not None and delivery.receive_count > SUSPECT_AFTER:
-            handle = self._apart.handle
         try:
-            end = handle(delivery)
+            end = self._handle_delivery(delivery)
         except Exception as error:
             _log(delivery, error)
             raise

@@ -46,16 +46,6 @@ class Delivery:
             receipt_handle=record.get("receiptHandle", ""),
         )
 
-    def as_record(self) -> dict[str, Any]:
-        """What `from_record` reads."""
-        return {
-            "messageId": self.sqs_message_id,
-            "body": self.body,
-            "attributes": self.attributes,
-            "messageAttributes": self.message_attributes,
-            "receiptHandle": self.receipt_handle,
-        }
-
     @property
     def receive_count(self) -> int:
         """How often SQS has handed this message out, this time included."""

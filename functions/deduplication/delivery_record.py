@@ -51,13 +51,7 @@ def delivery_record(delivery: Delivery, end: End | Exception, at: datetime) -> d
 
 
 def error_name(error: Exception) -> str:
-    """The exception's type, and AWS's error code; not its message, which may quote the body.
-
-    One that was raised in another process brings that name along (`told`).
-    """
-    told = getattr(error, "told", None)
-    if isinstance(told, str):
-        return told
+    """The exception's type, and AWS's error code; not its message, which may quote the body."""
     response = getattr(error, "response", None)
     code = response.get("Error", {}).get("Code") if isinstance(response, dict) else None
     return f"{type(error).__name__}: {code}" if code else type(error).__name__

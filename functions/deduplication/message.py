@@ -94,8 +94,8 @@ class MessageReader:
         """Read the message, or say why there is none.
 
         One at a time: reading waits for nothing, so that side by side it would be no faster, and
-        ten bodies would take the memory of ten. Of a body that can never be started no more is
-        read than its size.
+        ten bodies would take the memory of ten. Of a body that is larger than an execution takes no
+        more is read than its size: what is left is small enough to end no process.
         """
         with self._reading, _no_collections():
             return self._too_large_to_read(delivery) or self._read(delivery)
@@ -105,16 +105,14 @@ class MessageReader:
         return self._read(delivery)
 
     def _too_large_to_read(self, delivery: Delivery) -> Refusal | None:
-        if len(delivery.body) <= MAX_EXECUTION_INPUT_BYTES:  # whatever it has in bytes, read it
-            return None
-        least = strict_json.least_size(delivery.body)
-        if least <= MAX_EXECUTION_INPUT_BYTES:
+        size = len(delivery.body.encode("utf-8", "surrogatepass"))
+        if size <= MAX_EXECUTION_INPUT_BYTES:
             return None
         message_id = None if self._id_is_in_body else _as_message_id(self._find_id(delivery, None))
         return Refusal(
             Reason.TOO_LARGE,
-            f"The body was not read: without blanks and needless escapes it has at least {least:,} "
-            f"bytes of UTF-8; an execution takes at most {MAX_EXECUTION_INPUT_BYTES:,}.",
+            f"The body was not read: it has {size:,} bytes of UTF-8; an execution takes at most "
+            f"{MAX_EXECUTION_INPUT_BYTES:,}.",
             message_id and stored_message_id(message_id),
         )
 

@@ -17,8 +17,6 @@ class Reason(StrEnum):
     ask."""
     NOT_STARTABLE = "not_startable"
     """Step Functions refused the name or the input that the starter had checked; never seen."""
-    ENDED_THE_STARTER = "ended_the_starter"
-    """Alone in a process of its own, the delivery ended it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def gaps(
         )
         after = (
             worked_out(deliveries(), "message_id", "at", "code")
-            .where(f"code BETWEEN {int(Code.STARTED)} AND {int(Code.REFUSED_ENDED_THE_STARTER)}")
+            .where(f"code BETWEEN {int(Code.STARTED)} AND {int(Code.REFUSED_OTHER_MEMORY)}")
             .join(often, on="message_id", how="inner")
             .selectExpr(f"{_bucket('at - first')} AS bucket")
         )

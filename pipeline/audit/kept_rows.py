@@ -49,7 +49,7 @@ _UNLIKE: Final = frozenset(
 _SENT, _FAILED = int(Code.SENT), int(Code.FAILED)
 _FIRST_RUN, _LAST_RUN = map(int, STREAM_OF["executions"])
 _SHOWS_LIFE: Final = (
-    f"code BETWEEN {int(Code.STARTED)} AND {int(Code.REFUSED_ENDED_THE_STARTER)} "
+    f"code BETWEEN {int(Code.STARTED)} AND {int(Code.REFUSED_OTHER_MEMORY)} "
     f"OR code BETWEEN {_FIRST_RUN} AND {_LAST_RUN}"
 )
 _MAKES_KNOWN: Final = (

@@ -54,7 +54,6 @@ REFUSALS: Final = (
     "too_old_to_tell",
     "not_startable",
     "other_memory",
-    "ended_the_starter",
 )
 """The reasons for which the starter refuses a delivery."""
 
@@ -84,22 +83,21 @@ class Code(IntEnum):
     REFUSED_TOO_OLD_TO_TELL = 7
     REFUSED_NOT_STARTABLE = 8
     REFUSED_OTHER_MEMORY = 9
-    REFUSED_ENDED_THE_STARTER = 10
-    FAILED = 11
-    RUNNING = 12
-    ROW_IN_PROGRESS = 13
-    ROW_DEAD_LETTER = 14
-    CLOSED_FAILED = 15
-    CLOSED_REJECTED = 16
-    CLOSED_RESOLVED = 17
-    CLOSED_FOUND = 18
-    CLOSED_PERFORMED = 19
-    EFFECT = 20
-    POSTED = 21
-    DECIDED_RETRY = 22
-    DECIDED_RESOLVE = 23
-    DECIDED_REJECT = 24
-    QUARANTINED = 25
+    FAILED = 10
+    RUNNING = 11
+    ROW_IN_PROGRESS = 12
+    ROW_DEAD_LETTER = 13
+    CLOSED_FAILED = 14
+    CLOSED_REJECTED = 15
+    CLOSED_RESOLVED = 16
+    CLOSED_FOUND = 17
+    CLOSED_PERFORMED = 18
+    EFFECT = 19
+    POSTED = 20
+    DECIDED_RETRY = 21
+    DECIDED_RESOLVE = 22
+    DECIDED_REJECT = 23
+    QUARANTINED = 24
 
 
 REFUSED: Final = {reason: Code.REFUSED_CONFLICT + index for index, reason in enumerate(REFUSALS)}

@@ -198,7 +198,7 @@ def per_message(rows: DataFrame, touched_in: tuple[int, int] | None) -> DataFram
         touched = f"late OR at BETWEEN {touched_in[0]} AND {touched_in[1] - 1}"
     execution, dead_letter = _codes(*STREAM_OF["executions"]), _codes(*STREAM_OF["dead_letters"])
     effect, sent = _codes(Code.EFFECT), _codes(Code.SENT)
-    delivered = _codes(Code.STARTED, Code.REFUSED_ENDED_THE_STARTER)
+    delivered = _codes(Code.STARTED, Code.REFUSED_OTHER_MEMORY)
     accepted = _codes(Code.STARTED, Code.SUPPRESSED)
     state = f"at * {_STATES} + code"
     numbers = {

@@ -213,4 +213,4 @@ def _read(text: str) -> strict_json.Read:
     try:
         return strict_json.read(text)
     except strict_json.NotJson as error:
-        raise BadRow(f"It is not strict JSON: {error}.") from None
+        raise BadRow(f"It is not JSON: {error}.") from None

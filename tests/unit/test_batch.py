@@ -162,43 +162,6 @@ def test_the_rest_of_a_group_comes_back_with_its_first_failure() -> None:
     assert requests.calls == [{"handle-1": 7.5, "handle-2": 7.5, "handle-3": 7.5}]
 
 
-def test_what_was_received_more_than_three_times_is_handled_apart_and_the_rest_here() -> None:
-    here: list[str] = []
-    there: list[str] = []
-
-    class Apart:
-        def handle(self, delivery: Delivery) -> End:
-            there.append(delivery.sqs_message_id)
-            return DONE
-
-    def handle(delivery: Delivery) -> End:
-        here.append(delivery.sqs_message_id)
-        return DONE
-
-    apart: Any = Apart()
-    records = [_received(n, receives) for n, receives in enumerate((1, 3, 4, 900))]
-    Batch(handle, apart=apart).handle({"Records": records}, Context(30))
-    assert (sorted(here), sorted(there)) == (["0", "1"], ["2", "3"])
-
-
-def test_a_group_keeps_its_order_wherever_its_deliveries_are_handled() -> None:
-    handled: list[str] = []
-
-    class Apart:
-        def handle(self, delivery: Delivery) -> End:
-            return handle(delivery)
-
-    def handle(delivery: Delivery) -> End:
-        handled.append(delivery.sqs_message_id)
-        return DONE
-
-    apart: Any = Apart()
-    group = {"MessageGroupId": "a", "SequenceNumber": "1"}
-    records = [_received(n, 5 if n % 2 else 1, attributes=group) for n in range(6)]
-    Batch(handle, apart=apart).handle({"Records": records}, Context(30))
-    assert handled == [str(n) for n in range(6)]
-
-
 def test_the_pace_learns_how_many_there_are() -> None:
     begun: list[int] = []
 

@@ -291,7 +291,7 @@ class TestLargerThanCanEverBeStarted:
         refusal = refuse(self.BODY)
         assert refusal.reason == Reason.TOO_LARGE
         assert refusal.detail.startswith("The body was not read: ")
-        assert "at least 300,0" in refusal.detail
+        assert "it has 300,0" in refusal.detail
         assert refusal.message_id is None
 
     def test_its_id_is_told_where_it_is_not_in_the_body(self) -> None:
@@ -300,14 +300,6 @@ class TestLargerThanCanEverBeStarted:
         assert refuse(self.BODY, reader, message_attributes=attributes).message_id == "m-1"
         assert refuse(self.BODY, reader).message_id is None
         assert refuse(self.BODY, MessageReader("sqs-message-id")).message_id == "sqs-1"
-
-    @pytest.mark.parametrize("number", ["0.10000000000000000", "1.0000000000E-0", "\\u0041", "\\/"])
-    def test_what_is_only_written_long_is_read(self, number: str) -> None:
-        value = f'"{number * 40}"' if "\\" in number else number
-        array = ",  \n".join([value] * (400_000 // len(value)))
-        text = f'{{"message_id": "m", "a": [{array}]}}'
-        assert len(text) > MAX_EXECUTION_INPUT_BYTES
-        assert isinstance(read(text), Message)
 
 
 def test_bodies_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,18 +344,21 @@ class TestSize:
     @pytest.mark.parametrize("character", ["x", "é", "€", "\U0001f600"])
     def test_255_kib_of_utf_8_are_taken_and_one_byte_more_is_not(self, character: str) -> None:
         largest = body_whose_input_has(MAX_EXECUTION_INPUT_BYTES, character)
-        message = read(largest)
+        message = read(json.dumps(largest, ensure_ascii=False))
         assert len(message.execution_input.encode()) == MAX_EXECUTION_INPUT_BYTES == 261_120
 
-        refusal = refuse(largest | {"text": largest["text"] + "x"})
+        larger = largest | {"text": largest["text"] + "x"}
+        refusal = refuse(json.dumps(larger, ensure_ascii=False))
         assert refusal.reason == Reason.TOO_LARGE
         assert "261,121 bytes of UTF-8" in refusal.detail
         assert refusal.message_id == "m"
 
-    def test_escapes_and_blanks_of_the_producer_are_not_counted(self) -> None:
-        text = json.dumps(body_whose_input_has(MAX_EXECUTION_INPUT_BYTES, "é"), indent=8)
-        assert len(text) > 3 * MAX_EXECUTION_INPUT_BYTES / 1.1
-        assert isinstance(read(text), Message)
+    def test_a_body_is_refused_by_its_bytes_as_they_came(self) -> None:
+        body = {"message_id": "m", "text": "x" * 1000}
+        blanks = " " * (MAX_EXECUTION_INPUT_BYTES - len(json.dumps(body)))
+        assert isinstance(read(json.dumps(body) + blanks), Message)
+        assert refuse(json.dumps(body) + blanks + " ").reason == Reason.TOO_LARGE
+        assert refuse(json.dumps(body) + blanks[2:] + "\n" * 3).reason == Reason.TOO_LARGE
 
     def test_an_id_as_large_as_the_input_is_refused_under_its_hash(self) -> None:
         refusal = refuse({"message_id": "x" * 200_000})

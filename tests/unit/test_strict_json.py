@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce_message.strict_json import MAX_DEPTH, NotJson, canonical, least_size, parse
+from actonce_message.strict_json import MAX_DEPTH, NotJson, canonical, parse
 from tests.unit.samples import json_values, texts
 
 
@@ -109,31 +109,6 @@ def test_brackets_in_strings_are_no_levels() -> None:
 def test_what_is_never_closed_is_called_that() -> None:
     with pytest.raises(NotJson, match="Expecting"):
         parse("[[1]," * 90 + "[0]")
-
-
-@given(json_values, st.data())
-def test_the_least_size_is_never_more_than_the_canonical_size(
-    value: Any, data: st.DataObject
-) -> None:
-    size = len(canonical(value).encode())
-    assert least_size(canonical(value)) <= size
-    assert least_size(_written_anew(value, data)) <= size
-
-
-@pytest.mark.parametrize("number", ["-0", "-0.0", "1E2", "100e-2", "1.50000", "0e0", "-0e-10"])
-def test_nor_for_any_notation_of_a_number(number: str) -> None:
-    text = "[" + ",".join([number] * 50) + "]"
-    assert least_size(text) <= len(canonical(parse(text)))
-
-
-@pytest.mark.parametrize("text", ["[[1,2,3]]", '{"a":"bc\\n","d":[true,null,12345]}', '"é€"'])
-def test_of_a_text_that_is_canonical_it_is_nearly_the_size(text: str) -> None:
-    assert least_size(text) >= len(text.encode()) - 10
-
-
-@pytest.mark.parametrize("text", ["", '"', '"\\', "\ud800", '{"a', "-0-0-0", "\\u" * 9])
-def test_a_text_that_is_no_json_has_a_least_size_too(text: str) -> None:
-    assert least_size(text) <= len(text.encode("utf-8", "surrogatepass"))
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,7 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "not within `self._reading`": _THREADS,
     },
     "functions/deduplication/message.py MessageReader._too_large_to_read": {
-        "the boundary of `len(delivery.body) <= MAX_EXECUTION_INPUT_BYTES`": _COST,
-        "`return None` left out": _COST,
-        "the boundary of `least <= MAX_EXECUTION_INPUT_BYTES`": "With its id around it, it is too large anyhow.",
+        "the boundary of `size <= MAX_EXECUTION_INPUT_BYTES`": "With its id around it, it is too large anyhow.",
     },
     "functions/deduplication/message.py MessageReader._fingerprint": {
         "`isinstance(found, int)` left out": _READ_ONCE,
@@ -234,9 +232,6 @@ _OPEN: Mapping[str, Mapping[str, str]] = {
     },
     "functions/deduplication/message.py _functions": {
         "`isinstance(child, dict)` negated": "A function within another expression that there is not; unit tests have one.",
-    },
-    "functions/actonce_message/strict_json.py least_size": {
-        "`len(bare.translate(None, _IN_NUMBERS)) + numbers.count(b'…` is `len(bare.translate(None, _IN_NUMBERS)) + numbers.count(b'…`, number 2": "It would need a body that is too large for nothing but its escapes; property tests have such.",
     },
     "functions/time_allowed.py ends_in": {
         "`end_process_in(None)` left out": "A walk's invocation has a process of its own; a warm one would be ended later (`tests/unit/test_time_allowed.py`).",

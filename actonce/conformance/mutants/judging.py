@@ -87,8 +87,7 @@ NOT_TRIED = {
     "`tests/unit/test_delivery_record.py`.",
     "deduplication/patience.py, coming_back.py, pace.py": "they decide when, and not what; "
     "`tests/unit/test_patience.py`, `test_coming_back.py`, `test_pace.py`.",
-    "deduplication/apart.py, apart_process.py, from_environment.py": "a process beside the "
-    "starter's, which runs what is tried here; `tests/unit/test_apart.py` kills it.",
+    "deduplication/from_environment.py": "it puts together what is tried here.",
     "invoked_effect.py client_config": "the settings of a client; the walk's own waits as long "
     "(`tests/conformance/test_services.py`).",
     "locking/host.py, attempt.py, deduplication/refusal.py": "they decide nothing.",
