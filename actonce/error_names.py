@@ -8,8 +8,6 @@ from collections.abc import Mapping
 
 WORDS: Mapping[str, str] = {
     "ConflictingContent": "the same id with another content",
-    "EndedWhileActing": "its process ended while it acted",
-    "FailedApart": "failed in a process of its own",
     "HeldBack": "held back behind another of its group",
     "KnownElsewhere": "another memory knows it",
     "LockLost": "another attempt took it over",
