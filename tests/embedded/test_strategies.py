@@ -136,7 +136,10 @@ def test_the_console_shows_rows_for_executions_and_decides_on_them(
     client, desk = console_of(deployed.stack, tmp_path)
     read_queues(desk)
     assert "console-1" in client.get("/dead-letters").text
-    asked = {"word": "w", "message": "console-1", "decision": "resolve", "note": "by telephone"}
+    latest = desk.letters.latest
+    assert latest is not None
+    (letter,) = (one for one in latest.entries if one.called == "console-1")
+    asked = {"word": "w", "entry": letter.entry, "decision": "resolve", "note": "by telephone"}
     assert client.post("/dead-letters/decide", **asked).status == 303
     finish(desk)
     assert "console-1" not in client.get("/dead-letters").text
