@@ -59,6 +59,7 @@ from locking.consumer import Consumer  # noqa: E402
 from locking.dead_letters import DeadLetterQueue  # noqa: E402
 from locking.lease import Lease  # noqa: E402
 from locking.ledger import Ledger  # noqa: E402
+from locking.patience import PATIENCE_SECONDS  # noqa: E402
 from locking.rows import COMPLETE, OVER_FOR_EVERYBODY, ProcessingTable  # noqa: E402
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "FILE_NAME",
     "MAX_EFFECT_BYTES",
     "OVER_FOR_EVERYBODY",
+    "PATIENCE_SECONDS",
     "SOURCE_ATTRIBUTES",
     "SOURCE_DEDUPLICATION_ID",
     "SOURCE_GROUP_ID",

@@ -242,8 +242,8 @@ def main(
     raise typer.Exit(0 if told["good"] else 1)
 
 
-# What overruns its time-out is waited for, and back-offs are shorter where the patience is.
-_PACED = {"EffectTimeoutSeconds": "6", "PatienceSeconds": "900"}
+# What overruns its time-out is waited for.
+_PACED = {"EffectTimeoutSeconds": "6"}
 
 
 if __name__ == "__main__":

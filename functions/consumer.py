@@ -20,6 +20,7 @@ from locking.consumer import Consumer
 from locking.dead_letters import DeadLetterQueue
 from locking.lease import Lease, seconds_for_a_takeover
 from locking.ledger import Ledger
+from locking.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 def consumer_from_environment() -> Consumer:
     """Build the consumer from the variables that template.yaml sets.
+
+    PATIENCE_SECONDS is none of them: it is shorter on the embedded AWS, where a person waits.
 
     Raises:
         ValueError: STRATEGY is neither `ledger` nor `lease`, or a lease has not the time to take a
@@ -53,7 +56,7 @@ def consumer_from_environment() -> Consumer:
         dead_letters=DeadLetterQueue(sqs, os.environ["DEAD_LETTER_QUEUE_URL"]),
         lock_timeout=lock_timeout,
         max_rounds=int(os.environ["MAX_ROUNDS"]),
-        patience=float(os.environ["PATIENCE_SECONDS"]),
+        patience=float(os.environ.get("PATIENCE_SECONDS", PATIENCE_SECONDS)),
     )
 
 

@@ -5,7 +5,6 @@ A team writes a class with `perform` and `find`, and its function's handler is o
 """
 
 import json
-import math
 from typing import Any, Protocol, runtime_checkable
 
 from time_allowed import (
@@ -27,43 +26,8 @@ performed must not end so."""
 # the execution's history and in the dead letter, too. So it must not quote the message.
 
 
-LONGEST_RETRY_AFTER_SECONDS = 900
-"""What a provider says of when to come back is believed up to this."""
-
-
 class NotPerformed(Exception):
-    """Nothing happened, provably. The step is tried again, with back-off and jitter.
-
-    Args:
-        message: for people, as an exception's usual arguments.
-        retry_after: seconds after which it is worth trying again, where the provider says so; or
-            the text of such a number. It is written at the end of the message, ` (retry after
-            30 s)`, because that is all of an error that comes out of a function; one in another
-            language writes the same. Taken for `LONGEST_RETRY_AFTER_SECONDS` at most; what is no
-            number says nothing.
-    """
-
-    retry_after: float | None = None
-
-    def __init__(self, *message: object, retry_after: float | str | None = None) -> None:
-        self.retry_after = _seconds(retry_after)
-        if self.retry_after is None:
-            super().__init__(*message)
-            return
-        text = str(Exception(*message))
-        said = f"(retry after {self.retry_after:g} s)"
-        super().__init__(text if text.endswith(said) else f"{text} {said}".lstrip())
-
-
-def _seconds(said: Any) -> float | None:
-    """Never an error: that nothing happened is worth more than when to come back."""
-    try:
-        seconds = float(said)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    if math.isnan(seconds):
-        return None
-    return round(min(max(seconds, 0.0), LONGEST_RETRY_AFTER_SECONDS), 3)
+    """Nothing happened, provably. The step is tried again, with back-off and jitter."""
 
 
 class Rejected(Exception):
@@ -188,7 +152,7 @@ def _perform(
     except Rejected as error:
         raise Rejected(str(error)) from error
     except NotPerformed as error:
-        raise NotPerformed(str(error), retry_after=error.retry_after) from error
+        raise NotPerformed(str(error)) from error
     except Exception as error:
         raise OutcomeUnknown(f"{type(error).__name__}: {error}") from error
 

@@ -5,7 +5,6 @@ through this module, with the same question and the same reading of the answer.
 """
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
@@ -15,8 +14,6 @@ from effect import NotPerformed, Rejected
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
-
-_RETRY_AFTER = re.compile(r"\(retry after ([0-9]{1,9}(?:\.[0-9]{1,9})?) s\)")
 
 SECONDS_BEFORE_A_FUNCTION_BEGINS = 5
 """Waited for an answer beyond the function's own time-out, as the state machine does."""
@@ -66,8 +63,7 @@ class InvokedEffect:
         """Have the function perform it.
 
         Raises:
-            NotPerformed, Rejected: the function says so, by the name of its error or by
-                `{"not_performed": true, "reason": str}` or `{"rejected": true, "reason": str}`.
+            NotPerformed, Rejected: the function says so, by the name of its error.
             Exception: anything else; nobody knows.
         """
         asked = {
@@ -83,13 +79,6 @@ class InvokedEffect:
             raise
         if answer.get("performed") is True:
             return _description(answer)
-        reason = str(answer.get("reason", "no reason given"))
-        # In the state machine's order, should a function say both.
-        if answer.get("rejected") is True:
-            raise Rejected(reason)
-        if answer.get("not_performed") is True:
-            after = answer.get("retry_after")
-            raise NotPerformed(reason, retry_after=_said_in(reason) if after is None else after)
         raise RuntimeError("the function did not answer that it was performed")
 
     def find(self, message_id: str) -> dict[str, Any] | None:
@@ -124,18 +113,12 @@ def _description(answer: dict[str, Any]) -> dict[str, Any]:
     return effect if isinstance(effect, dict) else {"effect": effect}
 
 
-def _said_in(text: str) -> str | None:
-    """When to come back, as `NotPerformed` and the state machine have it in an error's text."""
-    said = _RETRY_AFTER.search(text)
-    return said and said[1]
-
-
 def _raise(error: dict[str, Any]) -> None:
     """What the function's error says; see "Function errors" in AWS Lambda's Developer Guide."""
     kind = str(error.get("errorType", "an error without a type"))
     text = str(error.get("errorMessage", ""))
     if kind == "NotPerformed":
-        raise NotPerformed(text, retry_after=_said_in(text))
+        raise NotPerformed(text)
     if kind == "Rejected":
         raise Rejected(text)
     raise RuntimeError(f"{kind}: {text}")

@@ -22,7 +22,6 @@ EXAMPLE_SUBSTITUTIONS = {
     "EffectTimeoutSeconds": "15",
     "StragglerMarginSeconds": "30",
     "MaxRounds": "3",
-    "PatienceSeconds": "3600",
     "DecisionTimeoutSeconds": "1209600",
     "DeadLetterQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/dead-letters",
 }

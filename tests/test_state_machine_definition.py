@@ -1,5 +1,8 @@
 import copy
+import itertools
 import json
+import random
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -177,55 +180,111 @@ def first_match(rules: list[dict[str, Any]], error: str) -> dict[str, Any] | Non
 def test_only_what_proves_not_performed_is_ever_repeated_without_a_look(
     states: dict[str, Any],
 ) -> None:
-    (rule,) = (one for one in states["PerformEffect"]["Catch"] if one["Next"] == "AwaitProvider")
+    (rule,) = states["PerformEffect"]["Retry"]
 
     assert set(rule["ErrorEquals"]) == PROVES_NOT_PERFORMED
-    assert states["AwaitProvider"]["Next"] == "PerformEffect"
 
 
 @pytest.mark.parametrize("error", UNKNOWN_OUTCOMES)
 def test_unknown_outcome_is_waited_out_and_looked_up(states: dict[str, Any], error: str) -> None:
     perform = states["PerformEffect"]
     catcher = first_match(perform["Catch"], error)
-    # Its own expressions may also have failed because nothing was to be asked for any more.
-    own = error == "States.QueryEvaluationError"
 
-    assert "Retry" not in perform
+    assert first_match(perform["Retry"], error) is None
     assert catcher is not None
-    assert catcher["Next"] == ("Answer?" if own else "AwaitStraggler")
-    assert states["Answer?"]["Default"] == "AwaitStraggler"
+    assert catcher["Next"] == "AwaitStraggler"
     assert states["AwaitStraggler"]["Next"] == "FindEffect"
 
 
 @pytest.mark.parametrize(
-    ("error", "reason", "following"),
+    ("error", "reason"),
     [
-        ("Rejected", "rejected", "DeadLetter"),
-        *((error, "not_performed", "AwaitProvider") for error in sorted(PROVES_NOT_PERFORMED)),
+        ("Rejected", "rejected"),
+        *((error, "not_performed") for error in sorted(PROVES_NOT_PERFORMED)),
     ],
 )
 def test_what_never_happened_is_never_looked_up(
-    states: dict[str, Any], error: str, reason: str, following: str
+    states: dict[str, Any], error: str, reason: str
 ) -> None:
     catcher = first_match(states["PerformEffect"]["Catch"], error)
 
     assert catcher is not None
-    assert catcher["Next"] == following
+    assert catcher["Next"] == "DeadLetter"
     assert catcher["Output"]["failure"]["reason"] == reason
 
 
-def test_looking_up_may_be_repeated_after_anything(states: dict[str, Any]) -> None:
+def test_looking_up_is_repeated_after_anything_but_its_own_expressions(
+    states: dict[str, Any],
+) -> None:
     find = states["FindEffect"]
 
     for error in [*UNKNOWN_OUTCOMES, *PROVES_NOT_PERFORMED]:
+        retrier = first_match(find["Retry"], error)
+        assert retrier is not None
+        # It failed because no function is named, or nothing was answered; it would fail again.
+        assert (retrier["MaxAttempts"] == 0) == (error == "States.QueryEvaluationError")
         catcher = first_match(find["Catch"], error)
         assert catcher is not None
-        if error == "States.QueryEvaluationError":  # no answer at all, or the patience is over
-            assert catcher["Next"] == "DeadLetter"
-            assert catcher["Output"]["failure"]["reason"] == "outcome_unknown"
-        else:
-            assert catcher["Next"] == "AwaitFind"
-    assert states["AwaitFind"]["Next"] == "FindEffect"
+        assert catcher["Next"] == "DeadLetter"
+        assert catcher["Output"]["failure"]["reason"] == "outcome_unknown"
+
+
+# --------------------------------------------------------------------------- patience
+
+
+def retrier_of(states: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = states[name]["Retry"][-1]
+    return found
+
+
+def longest_waits(retrier: dict[str, Any]) -> list[float]:
+    """What is waited before each retry at most, in seconds; with full jitter any part of it."""
+    return [
+        min(retrier["IntervalSeconds"] * retrier["BackoffRate"] ** n, retrier["MaxDelaySeconds"])
+        for n in range(retrier["MaxAttempts"])
+    ]
+
+
+@pytest.mark.parametrize("name", ["PerformEffect", "FindEffect"])
+def test_nobody_is_asked_within_an_hour_but_by_one_chance_in_a_thousand(
+    states: dict[str, Any], name: str
+) -> None:
+    retrier = retrier_of(states, name)
+    waits = longest_waits(retrier)
+    chances = random.Random(1)
+    hours = [sum(chances.random() * wait for wait in waits) / 3600 for _ in range(20_000)]
+
+    assert retrier["JitterStrategy"] == "FULL"
+    assert sum(hours_ < 1 for hours_ in hours) < 20
+    assert 1.5 < statistics.fmean(hours) < 2
+    assert sum(waits) < 3.5 * 3600
+
+
+@pytest.mark.parametrize("name", ["PerformEffect", "FindEffect"])
+def test_an_hour_costs_fifteen_transitions_and_hardly_ever_more_than_twenty(
+    states: dict[str, Any], name: str
+) -> None:
+    waits = longest_waits(retrier_of(states, name))
+    chances = random.Random(2)
+
+    def retries_in_an_hour() -> int:
+        at = itertools.accumulate(chances.random() * wait for wait in waits)
+        return sum(seconds < 3600 for seconds in at)
+
+    found = [retries_in_an_hour() for _ in range(5_000)]
+
+    assert 14 < statistics.fmean(found) < 16
+    assert sum(retries > 20 for retries in found) < 50
+
+
+def test_patience_stays_far_from_the_most_events_of_a_history(states: dict[str, Any]) -> None:
+    most_rounds = template.load()["Parameters"]["MaxRounds"]["MaxValue"]
+    # Scheduled, started and failed: of the effect and of its look-up, in every round.
+    retries = sum(
+        retrier_of(states, name)["MaxAttempts"] for name in ("PerformEffect", "FindEffect")
+    )
+
+    assert retries * 3 * most_rounds < 25_000 / 5
 
 
 # --------------------------------------------------------------------------- redrive
@@ -264,6 +323,10 @@ def test_no_time_out_ends_an_execution_as_a_whole(definition: asl.Definition) ->
 
 
 # --------------------------------------------------------------------------- expressions
+
+
+def test_no_expression_is_longer_than_a_line_of_two(definition: asl.Definition) -> None:
+    assert max(len(expression) for _path, expression in asl.expressions(definition)) < 200
 
 
 def test_every_expression_parses(definition: asl.Definition) -> None:
@@ -441,6 +504,8 @@ def test_effect_that_was_performed_is_the_executions_output(states: dict[str, An
         {"performed": None, "effect": None},
         {"effect": {"slot": 1}},
         {"performed": True},
+        {"not_performed": True, "reason": "closed"},
+        {"rejected": True, "reason": "no such practice"},
         None,
         "performed",
     ],
@@ -493,15 +558,7 @@ def test_failed_look_up_keeps_the_first_error_and_adds_its_own(states: dict[str,
 
     after = catch_output(states["FindEffect"], "SomethingNew", before, Cause="no table")
 
-    assert after == before | {
-        "since": "",
-        "retry_after": -1,
-        "unseen": "SomethingNew: no table",
-    }
-    waited = asl.evaluate(states["AwaitFind"]["Output"], input=after, context=CONTEXT)
-    assert catch_output(
-        states["FindEffect"], "States.QueryEvaluationError", waited | {"over": True}
-    ) == {
+    assert after == {
         "rounds": 2,
         "failure": {
             "reason": "outcome_unknown",
@@ -515,203 +572,17 @@ def test_cause_stays_bounded_however_often_a_look_up_fails(states: dict[str, Any
     # Each retry of an operator may fail again; what is told of it must not outgrow the state.
     state_input: dict[str, Any] = {"rounds": 0, "failure": {"error": "E", "cause": "c" * 4096}}
     for _ in range(40):
-        failed = catch_output(states["FindEffect"], "SomethingNew", state_input, Cause="f" * 32_768)
         state_input = catch_output(
-            states["FindEffect"], "States.QueryEvaluationError", failed | {"over": True}
+            states["FindEffect"], "SomethingNew", state_input, Cause="f" * 32_768
         )
 
     assert len(state_input["failure"]["cause"]) < 2 * 4096 + 100
 
 
-# --------------------------------------------------------------------------- patience
-
-SINCE = "2026-01-31T09:00:00.000Z"
-WAITING_FOR_PROVIDER = {
-    "rounds": 2,
-    "redrives": 1,
-    "since": SINCE,
-    "over": False,
-    "failure": {"reason": "not_performed", "error": "NotPerformed", "cause": "closed"},
-}
-OVER = WAITING_FOR_PROVIDER | {"over": True}
-
-
-def test_waiting_carries_rounds_and_redrives_unchanged_and_since_when(
-    states: dict[str, Any],
-) -> None:
-    caught = catch_output(
-        states["PerformEffect"], "NotPerformed", WAITING_FOR_PROVIDER, Cause="shut"
-    )
-    assert caught == {
-        "rounds": 2,
-        "redrives": 1,
-        "since": SINCE,
-        "retry_after": -1,
-        "failure": {"reason": "not_performed", "error": "NotPerformed", "cause": "shut"},
-    }
-
-    waited = asl.evaluate(states["AwaitProvider"]["Output"], input=caught, context=CONTEXT)
-
-    assert waited == WAITING_FOR_PROVIDER | {"failure": caught["failure"]}
-
-
-def test_the_patience_begins_with_the_first_failure(states: dict[str, Any]) -> None:
-    caught = catch_output(states["PerformEffect"], "NotPerformed", MESSAGE)
-    waited = asl.evaluate(states["AwaitProvider"]["Output"], input=caught, context=CONTEXT)
-
-    assert (caught["rounds"], caught["redrives"], caught["since"]) == (0, 0, "")
-    assert waited["since"] == CONTEXT["State"]["EnteredTime"]
-
-
-@pytest.mark.parametrize(
-    ("cause", "seconds"),
-    [
-        ('{"errorMessage": "closed (retry after 30 s)", "errorType": "NotPerformed"}', 30),
-        ("(retry after 0.5 s)", 0.5),
-        ("(retry after 900 s) and (retry after 1 s)", 900),
-        ("retry after 30 s", -1),
-        ("(retry after -1 s)", -1),
-        ("(retry after 1e9 s)", -1),
-        ("(retry after 12345678901 s)", -1),
-        ("(retry after a while)", -1),
-        ("", -1),
-    ],
-)
-def test_what_a_provider_says_of_when_to_come_back_is_read(
-    states: dict[str, Any], cause: str, seconds: float
-) -> None:
-    found = catch_output(states["PerformEffect"], "NotPerformed", MESSAGE, Cause=cause)
-
-    assert found["retry_after"] == seconds
-
-
-def test_throttling_without_a_cause_says_nothing_of_when(states: dict[str, Any]) -> None:
-    found = catch_output(states["PerformEffect"], "Lambda.TooManyRequestsException", MESSAGE)
-
-    assert found["retry_after"] == -1
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_effect_is_not_asked_for_once_the_patience_is_over(
-    states: dict[str, Any], count: int
-) -> None:
-    perform = states["PerformEffect"]
-    with pytest.raises(JException, match="patience is over"):
-        asl.evaluate(
-            perform["Arguments"]["Payload"], input=OVER | {"redrives": 1}, context=in_redrive(count)
-        )
-
-    caught = catch_output(perform, "States.QueryEvaluationError", OVER, Cause="over")
-
-    assert caught == {"answer": "none", "rounds": 2, "failure": OVER["failure"]}
-    assert choose(states["Answer?"], caught) == "DeadLetter"
-
-
-@pytest.mark.parametrize("before", [MESSAGE, WAITING_FOR_PROVIDER, {"rounds": 2, "redrives": 0}])
-def test_expression_that_failed_for_another_reason_is_an_unknown_outcome(
-    states: dict[str, Any], before: dict[str, Any]
-) -> None:
-    caught = catch_output(
-        states["PerformEffect"], "States.QueryEvaluationError", before, Cause="no clear yes"
-    )
-
-    assert caught["rounds"] == before.get("rounds", 0) + 1
-    assert caught["failure"] == {
-        "reason": "rounds_used_up",
-        "error": "States.QueryEvaluationError",
-        "cause": "no clear yes",
-    }
-    assert choose(states["Answer?"], caught) == "AwaitStraggler"
-
-
-REASONS = ["closed for an hour", "", None, 7, {"kind": "x"}, "a (retry after 30 s) b"]
-
-
-def by_value(states: dict[str, Any], answer: Any, before: Any = MESSAGE) -> dict[str, Any]:
-    """What follows from an effect's answer without `performed: true`."""
-    perform = states["PerformEffect"]
-    with pytest.raises(JException) as raised:
-        asl.evaluate(perform["Output"], result={"Payload": answer}, context=CONTEXT)
-    cause = f"The JSONata expression {perform['Output']['effect']!r} failed: {raised.value}"
-    return catch_output(perform, "States.QueryEvaluationError", before, Cause=cause)
-
-
-@pytest.mark.parametrize("reason", REASONS)
-def test_answer_by_value_that_it_was_not_performed_is_waited_for(
-    states: dict[str, Any], reason: Any
-) -> None:
-    answer = {"not_performed": True} | ({} if reason is None else {"reason": reason})
-    before = WAITING_FOR_PROVIDER
-    caught = by_value(states, answer, before)
-    by_name = catch_output(states["PerformEffect"], "NotPerformed", before, Cause="")
-
-    assert choose(states["Answer?"], caught) == "AwaitProvider"
-    for name in ("rounds", "redrives", "since"):
-        assert caught[name] == by_name[name]
-    assert (caught["failure"]["reason"], caught["failure"]["error"]) == (
-        "not_performed",
-        "NotPerformed",
-    )
-    assert caught["retry_after"] == (30 if "30" in str(reason) else -1)
-
-
-def test_answer_by_value_may_say_when_to_come_back(states: dict[str, Any]) -> None:
-    caught = by_value(states, {"not_performed": True, "reason": "busy", "retry_after": 12.5})
-    assert caught["retry_after"] == 12.5
-    assert caught["failure"]["cause"].startswith("busy (retry after 12.5 s)")
-
-
-@pytest.mark.parametrize("reason", REASONS)
-def test_answer_by_value_that_it_is_rejected_is_a_dead_letter(
-    states: dict[str, Any], reason: Any
-) -> None:
-    caught = by_value(states, {"rejected": True, "not_performed": True, "reason": reason})
-    assert choose(states["Answer?"], caught) == "DeadLetter"
-    assert (caught["failure"]["reason"], caught["failure"]["error"]) == ("rejected", "Rejected")
-    assert caught["rounds"] == 0
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"not_performed": "true"},
-        {"not_performed": 1},
-        {"rejected": "yes"},
-        {"performed": False, "reason": "m-1 at 2026-01-31T09:30:00Z was not performed: "},
-        {"performed": "true"},
-        "not_performed",
-        ["not_performed"],
-        None,
-    ],
-)
-def test_answer_that_is_not_clear_is_an_unknown_outcome(
-    states: dict[str, Any], answer: Any
-) -> None:
-    caught = by_value(states, answer)
-    assert choose(states["Answer?"], caught) == "AwaitStraggler"
-    assert "since" not in caught
-
-
-@pytest.mark.parametrize("at", ["", "2026-11-22T10:00:00.000Z", "2000-01-01T00:00:00Z"])
-@pytest.mark.parametrize("word", ["rejected", "not performed"])
-def test_no_text_of_a_message_passes_for_an_answer(
-    states: dict[str, Any], word: str, at: str
-) -> None:
-    name = CONTEXT["Execution"]["Name"]
-    assert at != CONTEXT["State"]["EnteredTime"]
-    caught = catch_output(
-        states["PerformEffect"],
-        "States.QueryEvaluationError",
-        MESSAGE,
-        Cause=f"cannot evaluate '{name} at {at} was {word}: '",
-    )
-    assert caught["answer"] == "unclear"
-
-
 def test_without_a_function_to_look_up_a_person_decides(states: dict[str, Any]) -> None:
     without = asl.definition(asl.EXAMPLE_SUBSTITUTIONS | {"FindFunctionArn": ""})["States"]
     arguments = without["FindEffect"]["Arguments"]
-    with pytest.raises(JException, match="no function is named to look it up"):
+    with pytest.raises(JException, match="No function is named to look it up"):
         asl.evaluate(arguments, input={"rounds": 1}, context=CONTEXT)
     before = {"rounds": 1, "failure": {"error": "E", "cause": "C"}}
     caught = catch_output(
@@ -724,20 +595,6 @@ def test_without_a_function_to_look_up_a_person_decides(states: dict[str, Any]) 
     assert caught["failure"]["cause"].endswith(
         "FindEffect: States.QueryEvaluationError: No function"
     )
-
-
-def test_it_is_not_looked_up_once_the_patience_is_over(states: dict[str, Any]) -> None:
-    over = {"rounds": 1, "over": True, "failure": {"error": "E", "cause": "C"}, "unseen": "X: y"}
-    with pytest.raises(JException, match="patience is over"):
-        asl.evaluate(states["FindEffect"]["Arguments"], input=over, context=CONTEXT)
-
-    caught = catch_output(states["FindEffect"], "States.QueryEvaluationError", over, Cause="over")
-
-    assert caught["failure"] == {
-        "reason": "outcome_unknown",
-        "error": "E",
-        "cause": "C | FindEffect: X: y",
-    }
 
 
 # --------------------------------------------------------------------------- choices

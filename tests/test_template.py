@@ -476,19 +476,6 @@ def test_effects_are_capped_only_where_it_is_asked_for(resources: dict[str, Any]
     }
 
 
-def test_the_longest_patience_stays_far_from_the_most_events_of_a_history(
-    template: dict[str, Any],
-) -> None:
-    parameters = template["Parameters"]
-    longest, rounds = parameters["PatienceSeconds"]["MaxValue"], parameters["MaxRounds"]["MaxValue"]
-    waits = longest / 600 + 10
-    events_of_a_wait = 8
-
-    # Every round may wait for the provider, and then for its look-up.
-    assert waits * events_of_a_wait * 2 * 3 < 25_000 / 5
-    assert waits * events_of_a_wait * 2 * rounds < 28_000
-
-
 def test_alarms_may_publish_to_the_encrypted_topic(resources: dict[str, Any]) -> None:
     cloudwatch = {"Service": "cloudwatch.amazonaws.com"}
     topic = properties(resources, "AlarmTopicPolicy")["PolicyDocument"]["Statement"]

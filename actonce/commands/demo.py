@@ -252,7 +252,7 @@ def _in(shown: kinds.Shown, settings: Settings) -> Settings:
     return replace(
         settings,
         messages=shown.messages,
-        parameters=kinds.parameters(known, settings.parameters, kinds.IN_BRIEF),
+        parameters=kinds.parameters(known, settings.parameters),
         weather=shown.weather,
         quiet_seconds=_QUIET_IN_WEATHER,
     )

@@ -21,9 +21,9 @@ def pause(
 ) -> None:
     """Take no more messages: they wait in RequestsQueue, for 14 days at most, free of charge.
 
-    What was taken before is finished: open executions go on, and wait for their provider as
-    PatienceSeconds say. On AWS it takes up to a minute until nothing more is taken, and with
-    workers likewise. The producer notices nothing.
+    What was taken before is finished: open executions go on, and wait for their provider. On AWS it
+    takes up to a minute until nothing more is taken, and with workers likewise. The producer
+    notices nothing.
 
     Example:
 

@@ -15,6 +15,7 @@ from actonce import console
 from actonce.aws import Stack
 from actonce.commands.options import of_a_stack
 from actonce.deployed import (
+    PATIENCE_SECONDS,
     Consumer,
     DeadLetterQueue,
     Effect,
@@ -84,13 +85,11 @@ def worker(
     ] = 300.0,
     max_rounds: Annotated[int, typer.Option(min=1, help="Attempts before a dead letter.")] = 3,
     patience: Annotated[
-        float | None,
+        float,
         typer.Option(
-            min=0,
-            help="Seconds that a message waits for its provider before a dead letter  "
-            "[the stack's PatienceSeconds]",
+            min=0, help="Seconds that a message waits for its provider before a dead letter."
         ),
-    ] = None,
+    ] = PATIENCE_SECONDS,
     *,
     at: Chosen,
 ) -> None:
@@ -145,7 +144,7 @@ def worker(
             dead_letters=DeadLetterQueue(stack.sqs, stack.dead_letter_queue),
             lock_timeout=lock_timeout,
             max_rounds=max_rounds,
-            patience=float(values.get("PatienceSeconds", 3600)) if patience is None else patience,
+            patience=patience,
         ),
         threads=threads,
         batch=batch,

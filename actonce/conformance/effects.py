@@ -54,7 +54,6 @@ class Performed:
             effects until then, and `resolved` or `rejected`.
         down_until: milliseconds of the world until which every effect proves that it did not
             happen; set before the world begins, and the same for all of it.
-        back_after: what it says of when it is back, see `NotPerformed`.
         blind_until: milliseconds until which nothing can be looked up; likewise.
     """
 
@@ -64,7 +63,6 @@ class Performed:
     slow: set[str] = field(default_factory=set)
     closed: list[tuple[str, str, int, str]] = field(default_factory=list)
     down_until: int = 0
-    back_after: float | None = None
     blind_until: int = 0
 
     def state(self) -> Hashable:
@@ -146,7 +144,7 @@ class CountingEffect:
 
         def happen_or_not() -> str:
             if self._world.now < self._performed.down_until:
-                raise NotPerformed("the system is down", retry_after=self._performed.back_after)
+                raise NotPerformed("the system is down")
             if CLOSED in goes_wrong:
                 raise NotPerformed("the system is closed")
             if BROKEN in goes_wrong or UNTOLD in goes_wrong:

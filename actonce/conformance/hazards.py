@@ -142,13 +142,13 @@ def _cold_start(stage: Stage) -> None:
     _deployed_before(stage)
 
 
-def _by_value(stage: Stage) -> None:
-    stage.answers_by_value = True
+def _no_clear_yes(stage: Stage) -> None:
+    stage.answers_unclearly = True
     # Behind a lock the consumer reads the answer, and waits as after any other.
     is_started = stage.way.strategy == "step-functions"
     wrong = stage.world.pick(("", POISON, CLOSED) if is_started else ("", POISON))
     if not wrong:
-        stage.performed.down_until, stage.performed.back_after = 90_000, 60.0
+        stage.performed.down_until = 90_000
     stage.send("a", more={wrong: True} if wrong else None)
 
 
@@ -177,13 +177,11 @@ def _row_of_before(stage: Stage) -> None:
 
 def _provider_down(stage: Stage) -> None:
     stage.performed.down_until = stage.world.pick((90_000, 50 * MINUTE))
-    stage.performed.back_after = stage.world.pick((None, 0.0, 60.0, float(DAY)))
     stage.send("a")
 
 
 def _provider_gone(stage: Stage) -> None:
     stage.performed.down_until = 3 * 60 * MINUTE
-    stage.performed.back_after = stage.world.pick((None, 60.0))
     stage.send("a")
 
 
@@ -520,12 +518,12 @@ SCENARIOS = (
         ways=_INVOKES,
     ),
     Scenario(
-        "by-value",
-        "an answer by value",
-        "That it did not perform, or never will, the effect's function says by a value and not by "
-        "an error, of one message, or of all for 90 s; besides, its answer is lost, a process "
-        "crashes, or the execution is aborted.",
-        _by_value,
+        "no-clear-yes",
+        "an answer that is no clear yes",
+        "Where it did not perform, the effect's function raises no error and does not answer "
+        "`performed: true`, of one message, or of all for 90 s; besides, its answer is lost, a "
+        "process crashes, or the execution is aborted.",
+        _no_clear_yes,
         (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
         1,
         is_of_effect=True,

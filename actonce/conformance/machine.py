@@ -229,7 +229,7 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
                 raise StateFailed(_TOO_MUCH)
             output = evaluate(state["Output"], {**states, "result": result})
         except StateFailed as failure:
-            waits = _retry_after(state.get("Retry", []), attempts, failure.error)
+            waits = _wait_before_retry(state.get("Retry", []), attempts, failure.error)
             if waits is not None:
                 services.wait(waits)
                 continue
@@ -254,11 +254,8 @@ def _do(state: Definition, states: States, services: Services) -> Any:
     raise NotKnownHere(f"the resource {state['Resource']}")
 
 
-def _retry_after(retriers: Any, attempts: list[int], error: str) -> float | None:
-    """Seconds until the next attempt, None for none.
-
-    Without the jitter, which only makes it sooner.
-    """
+def _wait_before_retry(retriers: Any, attempts: list[int], error: str) -> float | None:
+    """Seconds until the next attempt, None for none; `CHANCE` draws them, where jitter is full."""
     for index, retrier in enumerate(retriers):
         if _matches(retrier["ErrorEquals"], error):
             attempts[index] += 1
@@ -267,7 +264,8 @@ def _retry_after(retriers: Any, attempts: list[int], error: str) -> float | None
             waits = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2) ** (
                 attempts[index] - 1
             )
-            return float(min(waits, retrier.get("MaxDelaySeconds", waits)))
+            share = CHANCE if retrier.get("JitterStrategy") == "FULL" else 1
+            return float(min(waits, retrier.get("MaxDelaySeconds", waits))) * share
     return None
 
 

@@ -123,7 +123,7 @@ NOT_CAUSED = {
     "slow-look-up": "a look-up that is slow differs only in when it answers",
     "texts": "the tests of the reader, and those of hostile bodies, put them through a starter",
     "changed-by-hand": "deployed-between has a function with a longer time-out than was assumed",
-    "by-value": "the tests of a function of one's own have it answer so",
+    "no-clear-yes": "the tests of each way through the state machine have an effect answer so",
     "not-looked-up": "likewise",
     "by-hand": "the tests of the effect's function do",
     "any-and-memory": "nothing is deployed for it; the two are caused one by one",

@@ -100,7 +100,6 @@ _SUBSTITUTIONS = {
     "EffectTimeoutSeconds": str(EFFECT_TIMEOUT // 1000),
     "StragglerMarginSeconds": str(STRAGGLER_MARGIN // 1000),
     "MaxRounds": str(MAX_ROUNDS),
-    "PatienceSeconds": str(PATIENCE // 1000),
     "DecisionTimeoutSeconds": "1209600",
     "DeadLetterQueueUrl": DEAD_LETTERS,
 }
@@ -113,7 +112,6 @@ OTHER_PARAMETERS = {
     "EffectTimeoutSeconds": str(OTHER_EFFECT_TIMEOUT // 1000),
     "StragglerMarginSeconds": "20",
     "MaxRounds": "2",
-    "PatienceSeconds": "600",
 }
 """What such a deployment changes."""
 
@@ -222,8 +220,7 @@ class Stage:
         time_out_by_hand: milliseconds that somebody has set its time-out to, and not told it.
         tells_time_out: whether that function is told its time-out, as the template has it.
         tells_time_left: whether its handler hands Lambda's context on.
-        answers_by_value: that it did not perform, or never will, it says by a value, as functions
-            in other languages do.
+        answers_unclearly: where it did not perform it raises no error, and answers no clear yes.
         looks_up: whether a function is named to look the effect up.
         message_id_from, content_from: how what is deployed reads messages.
     """
@@ -262,7 +259,7 @@ class Stage:
         }
         self.cold_start, self.time_out_by_hand = 0, 0
         self.tells_time_out, self.tells_time_left = True, True
-        self.answers_by_value, self.looks_up = False, True
+        self.answers_unclearly, self.looks_up = False, True
         self.message_id_from, self.content_from = "body:message_id", ""
         self._consumers = self.at_work = 0
         self._function = _Function(EFFECT_TIMEOUT)
@@ -557,15 +554,10 @@ class Stage:
     ) -> dict[str, Any]:
         try:
             return answer(effect, payload, context=context, end_in=end_in)
-        except NotPerformed as error:
-            if not self.answers_by_value:
+        except (NotPerformed, Rejected):
+            if not self.answers_unclearly:
                 raise
-            said = {"performed": False, "not_performed": True, "reason": str(error)}
-            return said | ({} if error.retry_after is None else {"retry_after": error.retry_after})
-        except Rejected as error:
-            if not self.answers_by_value:
-                raise
-            return {"rejected": True, "reason": str(error)}
+            return {"performed": False}
 
     def _deadline(self, timeout: int | None) -> int | None:
         return None if timeout is None else self.world.now + timeout

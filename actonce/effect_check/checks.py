@@ -445,9 +445,7 @@ class Checks:
             raise _Broken(
                 f"perform was asked with the body {_short_json(body)}, and answered "
                 f"{_short_json(told.raw.answer)}, which means: {told}.",
-                f"Raise an error whose name is exactly {error}, or answer "
-                f'{{"{"rejected" if said is Said.REJECTED else "not_performed"}": true, "reason": '
-                "…}.",
+                f"Raise an error whose name is exactly {error}.",
             )
         if self.finds:
             self._expect(
@@ -602,17 +600,15 @@ def _refuse_look_alikes(told: Told) -> None:
                 raise _Broken(
                     f"perform raised {name}. Step Functions compares names whole, so this is an "
                     f"unknown outcome, and not {meant}.",
-                    f"Name the error exactly {meant}, without package or ending; or answer by "
-                    "value, which is the same in every language.",
+                    f"Name the error exactly {meant}, without package or ending.",
                 )
         return
-    for name in ("not_performed", "rejected", "performed"):
-        value = answer.get(name)
-        if isinstance(value, str | int) and not isinstance(value, bool):
-            raise _Broken(
-                f"perform answered {name}: {value!r}, which is no clear yes: only true is.",
-                f'Answer "{name}": true, the JSON value.',
-            )
+    value = answer.get("performed")
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        raise _Broken(
+            f"perform answered performed: {value!r}, which is no clear yes: only true is.",
+            'Answer "performed": true, the JSON value.',
+        )
 
 
 def _quoted(message_id: str) -> str:

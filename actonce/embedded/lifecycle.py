@@ -56,7 +56,6 @@ LOCAL_PARAMETERS = {
     "StragglerMarginSeconds": "1",
     "ClockSkewSeconds": "1",
     "LeaseSeconds": "4",
-    "PatienceSeconds": "15",
 }
 _WARM_STARTERS = 3
 WARM_EFFECTS = 7

@@ -3,6 +3,7 @@
 `sam build` runs as for AWS. What it built is copied, and in the copy
 - every Python function becomes a custom runtime (see `lambda_runtime`);
 - numbers of the event source mapping are written out, because MiniStack leaves parameters text;
+- what waits for a provider gives up after 15 s, in both ways;
 - `TimeoutSeconds` that are JSONata are evaluated, because MiniStack takes numbers only;
 - the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery,
   and the starter's time-out with it; behind a lock a crash is waited out in the queue, so they are
@@ -37,6 +38,11 @@ STARTER_TIMEOUT_SECONDS = 16
 """The starter tries again for as long as it has; its deliveries must not come back before."""
 CONSUMER_VISIBILITY_TIMEOUT_SECONDS = 5
 CONSUMER_TIMEOUT_SECONDS = 8
+
+LOCAL_RETRY = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxAttempts": 4}
+"""Quarter of a minute, for MiniStack knows no jitter."""
+PATIENCE_SECONDS = 15
+"""The same, behind a lock."""
 
 _FUNCTIONS = {"AWS::Serverless::Function": "CodeUri", "AWS::Lambda::Function": "Code"}
 _RUN_HERE = ("python", "nodejs", "provided")
@@ -211,6 +217,8 @@ class _Rewriting:
         source = (self.built / machine["DefinitionUri"]).resolve()
         definition = json.loads(source.read_text())
         _evaluate_timeouts(definition, machine["DefinitionSubstitutions"], self.values)
+        for name in ("PerformEffect", "FindEffect"):
+            definition["States"][name]["Retry"][-1].update(LOCAL_RETRY)
         (self.local / source.name).write_text(json.dumps(definition, indent=2))
         machine["DefinitionUri"] = source.name
         resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
@@ -227,6 +235,7 @@ class _Rewriting:
             seconds += int(self.values[THEIRS])
         consumer["Timeout"] = seconds
         variables["FUNCTION_TIMEOUT_SECONDS"] = str(seconds)
+        variables["PATIENCE_SECONDS"] = str(PATIENCE_SECONDS)
 
 
 def parameter_names(template: Path) -> frozenset[str]:

@@ -99,7 +99,6 @@ MEASURED = _by_name(
             "slow-provider-says-when",
             "The provider takes 10 messages a second, and says when it takes more.",
             quotas={PROVIDER: Quota(10, 10)},
-            says_when=True,
         ),
         1000,
     ),
@@ -178,14 +177,9 @@ PARAMETERS: Mapping[str, str] = {
     "BatchSize": "10",
     "MaximumConcurrency": "4",
     "EffectTimeoutSeconds": "15",
-    "PatienceSeconds": "3600",
 }
-"""Values of the stack's parameters for bad weather: 40 deliveries at once; time-out and patience of
-AWS's default, which are shorter on the embedded AWS otherwise."""
-
-
-IN_BRIEF = {"PatienceSeconds": "120"}
-"""Beside `PARAMETERS` for the demo: back-offs are shorter where the patience is."""
+"""Values of the stack's parameters for bad weather: 40 deliveries at once; the time-out of AWS's
+default, which is shorter on the embedded AWS otherwise."""
 
 
 def parameters(

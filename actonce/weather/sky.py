@@ -40,7 +40,6 @@ class Weather:
         is_silent: what is down does not even say so.
         find_fails_seconds: how long `find` fails, for each message from its first `find` on.
         loses_answers: the first `perform` of each message happens, and its answer is lost.
-        says_when: a provider that takes no more now says when it will.
     """
 
     name: str
@@ -51,7 +50,6 @@ class Weather:
     is_silent: bool = False
     find_fails_seconds: float = 0.0
     loses_answers: bool = False
-    says_when: bool = False
 
 
 CALM = Weather("calm", "Nothing is throttled and nothing is down.")
@@ -59,15 +57,9 @@ CALM = Weather("calm", "Nothing is throttled and nothing is down.")
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a call met.
-
-    Attributes:
-        fate: of the call.
-        retry_after: seconds until it could pass, if it was throttled.
-    """
+    """What a call met."""
 
     fate: Fate
-    retry_after: float = 0.0
 
 
 @dataclass(slots=True)
@@ -186,4 +178,4 @@ class Sky:
         bucket = self._buckets.get(what)
         if bucket is None or bucket.take(now):
             return Met(Fate.PASSES)
-        return Met(Fate.THROTTLED, bucket.seconds_to_next(now))
+        return Met(Fate.THROTTLED)

@@ -8,8 +8,8 @@ calls of the effect's function. So Lambda's throttling is injected into the func
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ INJECTED = Path(weathered.__file__).parent
 
 SILENT_SECONDS = 20.0
 """How long a silent service keeps a connection: longer than any SDK of the functions waits."""
+
+_ATTEMPTS = 24
+_PATIENT = {"PATIENCE_SECONDS": "3600"}
 
 _SERVICES = {
     "AWSStepFunctions": STEP_FUNCTIONS,
@@ -40,7 +43,7 @@ _UNAVAILABLE = (503, "ServiceUnavailable")
 
 
 @contextmanager
-def under(stack: Stack, sky: Sky) -> Iterator[None]:
+def under(stack: Stack, sky: Sky, *, is_patient: bool = True) -> Iterator[None]:
     """Have a stack's functions meet a sky's weather, and take it away again.
 
     Their processes begin anew at both ends. What else is wrapped around a handler stays there.
@@ -48,26 +51,50 @@ def under(stack: Stack, sky: Sky) -> Iterator[None]:
     Args:
         stack: on the embedded AWS.
         sky: whose weather it is; it may change meanwhile.
+        is_patient: it waits for its provider for longer than the embedded AWS otherwise does.
     """
     with proxy_before(str(stack.aws.endpoint_url), lambda request: meet(sky, request)) as url:
         functions = {stack.starter_function: stack.ledger_table is not None}
         if stack.ledger_table is None:  # else the effect is in the consumer
             functions[stack.appointments_function] = True
         originals = [
-            _wrap(stack, function, url, has_effect=has_effect)
+            _wrap(stack, function, url, _PATIENT if is_patient else {}, has_effect=has_effect)
             for function, has_effect in functions.items()
         ]
         try:
-            yield
+            with _patient(stack) if is_patient else nullcontext():
+                yield
         finally:
             for original in originals:
                 stack.lambda_.update_function_configuration(**original)
 
 
-def _wrap(stack: Stack, function: str, url: str, *, has_effect: bool) -> dict[str, Any]:
+@contextmanager
+def _patient(stack: Stack) -> Iterator[None]:
+    """Have the executions that begin meanwhile retry for 19 minutes: as often as on AWS."""
+    if stack.ledger_table is not None:
+        yield
+        return
+    arn = stack.state_machine
+    before = stack.stepfunctions.describe_state_machine(stateMachineArn=arn)["definition"]
+    definition = json.loads(before)
+    for name in ("PerformEffect", "FindEffect"):
+        for retrier in definition["States"][name].get("Retry", []):
+            if retrier.get("MaxAttempts") != 0:
+                retrier["MaxAttempts"] = _ATTEMPTS
+    stack.stepfunctions.update_state_machine(stateMachineArn=arn, definition=json.dumps(definition))
+    try:
+        yield
+    finally:
+        stack.stepfunctions.update_state_machine(stateMachineArn=arn, definition=before)
+
+
+def _wrap(
+    stack: Stack, function: str, url: str, more: Mapping[str, str], *, has_effect: bool
+) -> dict[str, Any]:
     before = stack.lambda_.get_function_configuration(FunctionName=function)
     variables = before["Environment"]["Variables"]
-    added = {f"AWS_ENDPOINT_URL_{name}": url for name in _VARIABLES.values()}
+    added = {f"AWS_ENDPOINT_URL_{name}": url for name in _VARIABLES.values()} | dict(more)
     handler = before["Handler"]
     if has_effect:
         path = [str(INJECTED), *filter(None, [variables.get("EXTRA_PYTHONPATH")])]
@@ -122,8 +149,6 @@ def _of_provider(sky: Sky, operation: str, about: dict[str, str]) -> Answered:
         loses_answer = met.fate is Fate.PASSES and sky.loses_answer(about["message_id"])
     told = {
         "fate": met.fate,
-        "retry_after": met.retry_after,
-        "says_when": sky.weather.says_when,
         "loses_answer": loses_answer,
     }
     return Answered(200, json.dumps(told).encode(), "application/json")

@@ -43,11 +43,6 @@ class TokenBucket:
         self._tokens -= 1
         return True
 
-    def seconds_to_next(self, now: float) -> float:
-        """How long from now until there is a token; 0 if there is one."""
-        self._refill(now)
-        return max(0.0, 1 - self._tokens) / self.quota.refill
-
     def _refill(self, now: float) -> None:
         # The sum of many small refills must not be less than the one token that they make up.
         grown = self._tokens + max(0.0, now - self._at) * self.quota.refill

@@ -20,8 +20,7 @@ def in_words(story: Story) -> list[str]:
     """What became of a message, in sentences that follow one another; at least one."""
     execution = story.execution
     if story.steps:
-        name = story.execution_name if execution is None else execution.name
-        told = path_in_words(name, story.steps, story.dead_letters)
+        told = path_in_words(story.steps, story.dead_letters)
     elif execution is not None:
         told = [f"Its execution is {execution.status}; its history tells nothing of it."]
     elif story.row is not None:

@@ -7,7 +7,6 @@ What happened is told by the state that came next: the definition decides by mor
 keeps. Where even that leaves two ways to understand it, both are said.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,18 +21,15 @@ from actonce.web_console.durations import duration
 UNCLEAR = "it may or may not have happened"
 
 _PERFORM = "PerformEffect"
-_AWAIT_PROVIDER = "AwaitProvider"
-_ANSWER = "Answer?"
 _AWAIT_STRAGGLER = "AwaitStraggler"
-_AWAIT_FIND = "AwaitFind"
 _PERFORMED = "Performed?"
 _DECISION = "Decision"
 _DONE = "Done"
 _FAILED = "Failed"
 
 # What the definition's own expressions say, in the cause of the error that they end with.
-_NOT_ASKED_FOR = "It is not asked for."
-_NOT_LOOKED_UP = "It is not looked up."
+_REDRIVEN = "Redriven: it may have been performed before"
+_NO_FUNCTION = "No function is named to look it up"
 
 _PROOFS = {
     "NotPerformed": "was certainly not performed",
@@ -56,15 +52,14 @@ _ENDS = {
 }
 
 
-def path_in_words(name: str, steps: Sequence[Step], stays: Sequence[Stay]) -> list[str]:
+def path_in_words(steps: Sequence[Step], stays: Sequence[Stay]) -> list[str]:
     """The way of an execution, in sentences that follow one another; at least one.
 
     Args:
-        name: the execution's.
         steps: what its history tells, not none.
         stays: its dead letters, which say why they were posted.
     """
-    return list(_Teller(name, steps, stays).sentences()) or ["It was begun."]
+    return list(_Teller(steps, stays).sentences()) or ["It was begun."]
 
 
 @dataclass(slots=True)
@@ -92,9 +87,18 @@ class _Visit:
 
     @property
     def error(self) -> tuple[str, str]:
-        """The name and the cause of its last error; empty texts where the history has none."""
-        detail = self.last("error") or {}
+        """The name and the cause of the error that it ended with, or waits after to try again.
+
+        Empty texts where the history has none, or another attempt has begun since.
+        """
+        detail = self.steps[-1].detail if self.steps and self.steps[-1].what == "error" else {}
         return str(detail.get("error", "")), str(detail.get("cause", ""))
+
+    @property
+    def attempts(self) -> str:
+        """How many there were, in words; nothing, if it was one."""
+        attempt = self.last("attempt")
+        return "" if attempt is None else f" in {attempt['number']} attempts"
 
     def last(self, what: str) -> dict[str, Any] | None:
         """The detail of its last step of that kind; None: it has none."""
@@ -122,10 +126,8 @@ def _visits(steps: Sequence[Step]) -> list[_Visit]:
 class _Teller:
     """Tells one visit after the other, once; see `path_in_words`."""
 
-    def __init__(self, name: str, steps: Sequence[Step], stays: Sequence[Stay]) -> None:
+    def __init__(self, steps: Sequence[Step], stays: Sequence[Stay]) -> None:
         self._visits = _visits(steps)
-        # The definition has the name and the time in it, so that no message's text passes for it.
-        self._said = re.compile(rf"{re.escape(name)} at \S{{1,40}} was (rejected|not performed): ?")
         self._reasons = [str(stay.failure.get("reason")) for stay in stays]
         self._stay = 0  # the one that is told next
         self._round = 1  # as MaxRounds counts them
@@ -135,21 +137,11 @@ class _Teller:
 
     def sentences(self) -> Iterator[str]:
         """All of it."""
-        at = 0
-        while at < len(self._visits):
-            visit = self._visits[at]
-            end = at + 1
+        for at, visit in enumerate(self._visits):
             if visit.what in ("ended", "redriven"):
                 yield from self._whole(at)
-            elif (pairs := self._in_turns(at, _PERFORM, _AWAIT_PROVIDER)) > at:
-                end = pairs
-                yield from self._not_performed(at, end)
-            elif (pairs := self._in_turns(at, FIND_EFFECT, _AWAIT_FIND)) > at:
-                end = pairs
-                yield from self._not_looked_up(at, end)
             else:
                 yield from self._TELLS.get(visit.state, _Teller._other)(self, at)
-            at = end
 
     # ------------------------------------------------------------ what is around
 
@@ -167,17 +159,6 @@ class _Teller:
         before = self._visits[at - 1]
         return before.state if before.what in ("entered", "resumed") else before.what
 
-    def _in_turns(self, at: int, asks: str, waits: str) -> int:
-        """Where the visits end that ask and wait in turns; `at`: there are none."""
-        while at < len(self._visits) and self._visits[at].state == asks:
-            if self._visits[at].what not in ("entered", "resumed"):
-                break
-            answered = at + 1 if self._follows(at) == _ANSWER else at
-            if self._follows(answered) != waits:
-                break
-            at = answered + 2
-        return at
-
     def _reason(self) -> str:
         """Why the dead letter was posted that is told next; empty: it is not known."""
         return self._reasons[self._stay] if self._stay < len(self._reasons) else ""
@@ -194,64 +175,20 @@ class _Teller:
 
     # ------------------------------------------------------------- what is told
 
-    def _not_performed(self, at: int, end: int) -> Iterator[str]:
-        begins = self._asked(at)
-        asked = [visit for visit in self._visits[at:end] if visit.state == _PERFORM]
-        self._times_asked += len(asked) - 1
-        why = self._why_not_performed(asked[-1])
-        if len(asked) == 1:
-            yield f"{begins}, and was certainly not performed{why and f': {why}'}."
-        else:
-            yield (
-                f"{begins} {len(asked)} times within {duration(asked[-1].at - asked[0].at)}, and "
-                f"each time was certainly not performed{why and f'; the last time: {why}'}."
-            )
-        yield from self._waits_to(end - 1, "ask again", is_told=len(asked) == 1)
-
-    def _why_not_performed(self, visit: _Visit) -> str:
-        error, cause = visit.error
-        said = self._said.search(cause)
-        if said:
-            return _error_in_words("", cause[said.end() :])
-        return _error_in_words(error, cause)
-
-    def _not_looked_up(self, at: int, end: int) -> Iterator[str]:
-        begins = self._looked(at)
-        asked = [visit for visit in self._visits[at:end] if visit.state == FIND_EFFECT]
-        why = _error_in_words(*asked[-1].error)
-        if len(asked) == 1:
-            yield f"{begins} to be looked up, which failed{why and f': {why}'}."
-        else:
-            yield (
-                f"{begins} to be looked up, which failed {len(asked)} times within "
-                f"{duration(asked[-1].at - asked[0].at)}{why and f'; the last time: {why}'}."
-            )
-        yield from self._waits_to(end - 1, "look again", is_told=len(asked) == 1)
-
-    def _waits_to(self, at: int, act: str, *, is_told: bool) -> Iterator[str]:
-        wait = self._visits[at]
-        follows = self._follows(at)
-        if wait.until is None:
-            yield f"It waits now, to {act}."
-        elif follows in ("ended", "redriven"):
-            yield f"It had waited {wait.lasted} to {act}."
-        elif is_told:
-            yield f"It waited {wait.lasted} to {act}."
-
     def _perform(self, at: int) -> Iterator[str]:
         visit, follows = self._visits[at], self._follows(at)
-        if follows == _ANSWER:
-            return  # told there, where it is known what the answer was
         if not follows and visit.what == "resumed":
             yield "It has not gone on from there yet."
             return
-        asked = self._asked(at)
-        attempt = visit.last("attempt")
-        asked += "" if attempt is None else f" in {attempt['number']} attempts"
         error, cause = visit.error
+        if _REDRIVEN in cause:
+            self._is_unclear = True
+            yield "It was not asked for: redriven, the execution looks first."
+            return
+        asked = f"{self._asked(at)}{visit.attempts}"
         why = _error_in_words(error, cause)
         self._is_unclear = False
-        if not follows:
+        if not follows and not error:
             yield f"{asked}, and has not answered yet."
             return
         if follows == "ended" and _status(self._visits[at + 1]) == "SUCCEEDED":
@@ -259,6 +196,8 @@ class _Teller:
             return
         if error in _PROOFS:
             yield f"{asked}, and {_PROOFS[error]}{why and f': {why}'}."
+            if not follows:
+                yield "It waits now, to be asked for again."
             return
         self._is_unclear = bool(error) or follows in (_AWAIT_STRAGGLER, "ended", "redriven")
         if follows in ("ended", "redriven"):
@@ -272,34 +211,6 @@ class _Teller:
             yield f"{asked}, and failed after {visit.lasted}{why and f' ({why})'}: {UNCLEAR}."
         else:
             yield f"{asked}, and after {visit.lasted} went on to {follows}."
-
-    def _answer(self, at: int) -> Iterator[str]:
-        """Of PerformEffect, too, which is before it."""
-        if self._came_from(at) != _PERFORM:
-            yield from self._other(at)
-            return
-        follows = self._follows(at)
-        cause = self._visits[at - 1].error[1]
-        said = self._said.search(cause)
-        is_not_asked = said is None and _NOT_ASKED_FOR in cause
-        is_late = is_not_asked or (said is None and self._reason() == "not_performed")
-        if follows == DEAD_LETTER and is_late:
-            yield "It was not asked for once more: the time for asking was over."
-        elif follows == _AWAIT_STRAGGLER and is_not_asked:
-            self._is_unclear = True
-            yield "It was not asked for: redriven, the execution looks first."
-        elif is_not_asked:
-            yield "It was not asked for: it was redriven, or the time for asking was over."
-        elif follows == DEAD_LETTER and (said or self._reason() == "rejected"):
-            self._is_unclear = False
-            why = _error_in_words("", cause[said.end() :]) if said else ""
-            yield f"{self._asked(at - 1)}, and was rejected{why and f': {why}'}."
-        elif follows == DEAD_LETTER:
-            yield "It was rejected, or the time for asking for it was over."
-        else:
-            self._is_unclear = True
-            asked = self._asked(at - 1)
-            yield f"{asked}, and did not clearly answer that it was performed: {UNCLEAR}."
 
     def _await_straggler(self, at: int) -> Iterator[str]:
         visit, follows = self._visits[at], self._follows(at)
@@ -325,17 +236,15 @@ class _Teller:
             yield f"{begins} looked up: it {found}."
         elif looked_up is not None or follows == _PERFORMED:
             yield f"{begins} looked up, without a clear answer."
-        elif not follows:
+        elif not follows and not error:
             yield f"{begins} to be looked up, and there is no answer yet."
-        elif follows == DEAD_LETTER and _NOT_LOOKED_UP in cause:
-            yield (
-                "It was not looked up once more: the time for looking was over."
-                if self._came_from(at) == _AWAIT_FIND
-                else "Nothing can look it up: the stack names no function for it (FindFunctionArn)."
-            )
+        elif follows == DEAD_LETTER and _NO_FUNCTION in cause:
+            yield "Nothing can look it up: the stack names no function for it (FindFunctionArn)."
         else:
             why = _error_in_words(error, cause)
-            yield f"{begins} to be looked up, which failed{why and f': {why}'}."
+            yield f"{begins} to be looked up, which failed{visit.attempts}{why and f': {why}'}."
+            if not follows:
+                yield "It waits now, to be looked up again."
 
     def _performed(self, at: int) -> Iterator[str]:
         follows = self._follows(at)
@@ -377,11 +286,6 @@ class _Teller:
         elif follows == _FAILED:
             yield "So it is over, and is not asked for again."
 
-    def _waits(self, at: int) -> Iterator[str]:
-        """Of a wait that was not told with what it waits for."""
-        visit = self._visits[at]
-        yield "It waits now." if visit.until is None else f"It waited {visit.lasted}."
-
     def _end(self, at: int) -> Iterator[str]:
         if self._came_from(at) not in (_PERFORMED, _DECISION):
             yield f"It came to {self._visits[at].state}."
@@ -414,11 +318,8 @@ class _Teller:
 
     _TELLS: ClassVar[Mapping[str, Callable[["_Teller", int], Iterator[str]]]] = {
         _PERFORM: _perform,
-        _ANSWER: _answer,
-        _AWAIT_PROVIDER: _waits,
         _AWAIT_STRAGGLER: _await_straggler,
         FIND_EFFECT: _find,
-        _AWAIT_FIND: _waits,
         _PERFORMED: _performed,
         DEAD_LETTER: _dead_letter,
         _DECISION: _decision,

@@ -1,5 +1,8 @@
-// The same contract in another language: what it answers is all that it says. This one orders at a
-// provider over HTTP; the message id is the order's reference.
+// The same contract in another language: by its answers, and by the names of its errors. This one
+// orders at a provider over HTTP; the message id is the order's reference.
+
+class NotPerformed extends Error { name = "NotPerformed"; } // it did not happen, provably
+class Rejected extends Error { name = "Rejected"; } // it did not happen, and never will
 
 const PROVIDER = process.env.PROVIDER_URL;
 
@@ -10,7 +13,7 @@ async function perform(message) {
   const body = "body_json" in message ? JSON.parse(message.body_json) : message.body;
   const amount = body?.amount;
   if (!Number.isInteger(amount)) {
-    return { rejected: true, reason: "amount must be an integer" };
+    throw new Rejected("amount must be an integer");
   }
   const response = await fetch(`${PROVIDER}/orders`, {
     method: "POST",
@@ -18,8 +21,7 @@ async function perform(message) {
     signal: AbortSignal.timeout(5000),
   });
   if (response.status === 429) { // the provider promises that such an order was not taken
-    const after = Number(response.headers.get("retry-after") ?? 5);
-    return { not_performed: true, reason: "the provider asks for patience", retry_after: after };
+    throw new NotPerformed("the provider asks for patience");
   }
   if (response.status !== 201) { // who knows: ActOnce waits, and asks `find`
     throw new Error(`the provider answered ${response.status}`);

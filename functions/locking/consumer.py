@@ -120,21 +120,20 @@ class Consumer:
             if is_over(attempt.waited, self.patience):
                 self._give_up(delivery, message, attempt, Failure("not_performed", error))
                 return
-            wait = self._next_wait(attempt, error.retry_after)
+            wait = self._next_wait(attempt)
             self.locks.release_processing_lock(attempt, waited=(attempt.waited or 0) + wait)
             raise TriedLater(error, wait) from error
         except _CannotFind as error:
             if is_over(attempt.waited, self.patience):
                 self._give_up(delivery, message, attempt, Failure("outcome_unknown", error))
                 return
-            wait = self._next_wait(attempt, None)
+            wait = self._next_wait(attempt)
             self.locks.give_back_unseen(attempt, waited=(attempt.waited or 0) + wait)
             raise TriedLater(error, wait) from error
 
-    def _next_wait(self, attempt: Attempt, retry_after: float | None) -> float:
+    def _next_wait(self, attempt: Attempt) -> float:
         """In whole seconds, because a queue knows no others."""
-        chance = self.locks.host.chance()
-        return math.ceil(next_wait(attempt.waited, self.patience, chance, retry_after))
+        return math.ceil(next_wait(attempt.waited, self.patience, self.locks.host.chance()))
 
     def _perform(self, message: Message, attempt: Attempt) -> JsonObject:
         if attempt.consumption_count > self.max_rounds:

@@ -9,8 +9,7 @@ Perform = Callable[[Attempt], JsonObject]
 Find = Callable[[], JsonObject | None]
 
 RETRY_AFTER_SECONDS = (0.2, 1.0)
-"""Waits before `perform` is tried again within one attempt, after proof that nothing happened, and
-unless the provider says that it will take longer."""
+"""Waits before `perform` is tried again within one attempt, after proof that nothing happened."""
 
 
 def act_once(
@@ -63,8 +62,8 @@ def _found_or_performed(
             raise LockLost("the attempt's time was over before the step began")
         try:
             return Outcome.PERFORMED, perform(attempt)
-        except NotPerformed as error:
-            if wait is None or (error.retry_after or 0) > wait:
+        except NotPerformed:
+            if wait is None:
                 raise
             sleep(wait)
     raise AssertionError  # the last wait is None

@@ -92,8 +92,8 @@ def test_a_mutant_of_code_is_noticed_and_gone_afterwards(
             "twice",
         ),
         (
-            "PerformEffect, Catch of NotPerformed, Lambda.TooManyRequestsException",
-            "leads to DeadLetter instead of AwaitProvider",
+            "PerformEffect, Retry of NotPerformed, Lambda.TooManyRequestsException",
+            "left out",
             "provider-down",
             "parked",
         ),

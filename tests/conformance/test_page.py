@@ -118,7 +118,7 @@ def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
         "closed",
         "unclear",  # and nothing could be looked up, either
         "not-looked-up",  # likewise: no function is named for it
-        "by-value",  # that it never will perform
+        "no-clear-yes",  # that it never will perform
         "cold-start",  # no invocation begins in its time
         "resend-91-days",
         "short-history",

@@ -18,6 +18,7 @@ from actonce.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
 from actonce.conformance.world import EPOCH, World
 from actonce.embedded.paths import PROJECT
 from locking.lease import seconds_for_a_takeover
+from locking.patience import PATIENCE_SECONDS
 
 MINUTE = 60_000
 
@@ -38,11 +39,11 @@ def test_time_outs_are_the_templates() -> None:
         "StragglerMarginSeconds": stage.STRAGGLER_MARGIN,
         "ClockSkewSeconds": stage.CLOCK_SKEW,
         "LeaseSeconds": stage.LEASE,
-        "PatienceSeconds": stage.PATIENCE,
     }
 
     assert {name: _default(name) * 1000 for name in seconds} == seconds
     assert _default("MaxRounds") == stage.MAX_ROUNDS
+    assert PATIENCE_SECONDS * 1000 == stage.PATIENCE
     assert _default("NamesRememberedDays") * 24 * 60 * MINUTE == stage.NAMES_REMEMBERED
     assert f'"{stage.CONSUMER_TIMEOUT // 1000}": {stage.VISIBILITY // 1000}\n' in text
     assert f'"{stage.LEASE_CONSUMER_TIMEOUT // 1000}": {stage.LEASE_VISIBILITY // 1000}\n' in text
@@ -194,7 +195,7 @@ class _Effect:
         self.entered: list[str] = []
         self.waited: list[float] = []
         self.letters: list[Any] = []
-        self.aborted_in = ""
+        self.aborted_in, self.aborted_after = "", -1
 
     def enter(self, state: str) -> Callable[[], str]:
         self.entered.append(state)
@@ -206,6 +207,9 @@ class _Effect:
 
     def wait(self, seconds: float) -> None:
         self.waited.append(seconds)
+        if len(self.asked) == self.aborted_after:
+            self.aborted_after = -1
+            raise machine.Aborted
 
     def invoke(self, arguments: Any, timeout: float) -> Any:
         assert timeout == 20
@@ -246,33 +250,29 @@ def test_it_repeats_only_what_proves_that_nothing_happened() -> None:
     assert services.waited == [5, 15]
 
 
-def test_an_hour_of_waiting_costs_at_most_20_transitions_and_then_a_person_is_asked() -> None:
-    services = _Effect(*["NotPerformed"] * 11, {"decision": "retry"}, "NotPerformed", _PERFORMED)
+_RETRIES = 24
+
+
+def test_a_provider_that_stays_down_is_tried_again_and_then_a_person_is_asked() -> None:
+    failures = ["NotPerformed"] * (1 + _RETRIES)
+    services = _Effect(*failures, {"decision": "retry"}, "NotPerformed", _PERFORMED)
 
     assert _run(services)["outcome"] == "performed"
-    asked_at = services.entered.index("DeadLetter")
-    # Ten waits and the tries that follow them; the eleventh wait takes no time, and no try follows.
-    assert services.entered[: asked_at + 1] == [
-        *["PerformEffect", "AwaitProvider"] * 11,
-        *("PerformEffect", "Answer?", "DeadLetter"),
-    ]
-    assert sum(services.waited[:11]) == 3600
+    assert services.entered == ["PerformEffect", "DeadLetter", "Decision", "PerformEffect"]
+    # A person's retry begins a new patience.
+    assert services.waited == [*(5, 15, 45, 135), *[300] * 20, 5]
     (letter,) = services.letters
     assert (letter["reason"], letter["error"]) == ("not_performed", "NotPerformed")
-    # A person's retry begins a new patience.
-    assert services.entered[asked_at + 1 :] == [
-        *("Decision", "PerformEffect", "AwaitProvider", "PerformEffect")
-    ]
 
 
 def test_what_cannot_be_looked_up_is_looked_up_for_as_long_and_then_a_person_is_asked() -> None:
+    failures = ["SomethingNew"] * (1 + _RETRIES)
     services = _Effect(
-        "OutcomeUnknown", *["SomethingNew"] * 11, {"decision": "retry"}, "SomethingNew", _PERFORMED
+        "OutcomeUnknown", *failures, {"decision": "retry"}, "States.Timeout", _PERFORMED
     )
 
     assert _run(services)["outcome"] == "found"
-    assert services.asked == ["perform", *["find"] * 13]
-    assert sum(services.waited[:12]) == 45 + 3600
+    assert services.asked == ["perform", *["find"] * (len(failures) + 2)]
     (letter,) = services.letters
     assert letter["reason"] == "outcome_unknown"
     assert letter["error"] == "OutcomeUnknown"
@@ -292,15 +292,18 @@ def test_the_rounds_are_kept_while_it_waits_for_the_provider() -> None:
     assert (letter["reason"], letter["rounds"]) == ("rounds_used_up", 3)
 
 
-@pytest.mark.parametrize("state", ["AwaitProvider", "AwaitFind", "Answer?"])
-def test_aborted_while_it_waits_a_redriven_execution_looks_before_it_performs(state: str) -> None:
-    answers: dict[str, list[Any]] = {
-        "AwaitProvider": ["NotPerformed", _NOTHING, _PERFORMED],
-        "AwaitFind": ["OutcomeUnknown", "SomethingNew", _NOTHING, _PERFORMED],
-        "Answer?": [*["NotPerformed"] * 11, {"decision": "retry"}, _PERFORMED],
-    }
-    services = _Effect(*answers[state])
-    services.aborted_in = state
+@pytest.mark.parametrize(
+    ("state", "answers"),
+    [
+        ("PerformEffect", ["NotPerformed"]),
+        ("FindEffect", ["OutcomeUnknown", "SomethingNew"]),
+    ],
+)
+def test_aborted_while_it_waits_to_retry_a_redriven_execution_looks_before_it_performs(
+    state: str, answers: list[str]
+) -> None:
+    services = _Effect(*answers, _NOTHING, _PERFORMED)
+    services.aborted_after = len(answers)
     execution = machine.Execution("a", "arn:a", {"message_id": "a"})
     position = machine.start(stage.process_message(), execution)
     with pytest.raises(machine.Aborted):
@@ -312,11 +315,7 @@ def test_aborted_while_it_waits_a_redriven_execution_looks_before_it_performs(st
     output = machine.run(stage.process_message(), redriven, services, position)
 
     assert output["outcome"] == "performed"
-    if state == "Answer?":  # nothing was asked for since it was known that nothing happened
-        after = services.entered[services.entered.index("Answer?") + 1 :]
-        assert after == ["Answer?", "DeadLetter", "Decision", "PerformEffect"]
-    else:
-        assert services.asked[before:] == ["find", "perform"]
+    assert services.asked[before:] == ["find", "perform"]
 
 
 def test_after_anything_else_it_waits_and_looks_the_effect_up() -> None:

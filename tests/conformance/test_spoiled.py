@@ -45,11 +45,11 @@ def _machine(spoil: Callable[[dict[str, Any]], None]) -> Any:
 
 
 def _retry_as_aws_advises(states: dict[str, Any]) -> None:
-    states["PerformEffect"]["Catch"][1]["ErrorEquals"] += ["Lambda.ServiceException"]
+    states["PerformEffect"]["Retry"][0]["ErrorEquals"] += ["Lambda.ServiceException"]
 
 
 def _retry_time_outs(states: dict[str, Any]) -> None:
-    states["PerformEffect"]["Catch"][1]["ErrorEquals"] += ["Sandbox.Timedout"]
+    states["PerformEffect"]["Retry"][0]["ErrorEquals"] += ["Sandbox.Timedout"]
 
 
 def _await_nobody(states: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ def _perform_when_redriven(states: dict[str, Any]) -> None:
 
 
 def _look_up_at_once_when_redriven(states: dict[str, Any]) -> None:
-    redriven = {**states["PerformEffect"]["Catch"][3], "Next": "FindEffect"}
+    redriven = {**states["PerformEffect"]["Catch"][2], "Next": "FindEffect"}
     redriven["ErrorEquals"] = ["States.QueryEvaluationError"]
     states["PerformEffect"]["Catch"].insert(0, redriven)
 
@@ -75,7 +75,7 @@ def _allow_any_time(states: dict[str, Any]) -> None:
 
 
 def _give_up_at_once(states: dict[str, Any]) -> None:
-    states["PerformEffect"]["Catch"][3]["Next"] = "Done"
+    states["PerformEffect"]["Catch"][2]["Next"] = "Done"
 
 
 @pytest.mark.parametrize(

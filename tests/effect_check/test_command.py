@@ -20,6 +20,9 @@ def file_of(message_id):
     import hashlib
     return ORDERS / hashlib.sha256(message_id.encode()).hexdigest()
 
+class Rejected(Exception):
+    pass
+
 def handler(event, context):
     assert context.get_remaining_time_in_millis() > 0
     message = event["message"]
@@ -30,7 +33,7 @@ def handler(event, context):
         return {"performed": True, "effect": json.loads(file.read_text())}
     body = json.loads(message["body_json"]) if "body_json" in message else message["body"]
     if not isinstance(body.get("amount"), int):
-        return {"rejected": True, "reason": "amount"}
+        raise Rejected("amount")
     done = {"order": str(uuid.uuid4())}
     part = file.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps(done))

@@ -165,7 +165,6 @@ class Theatre:
             "CLOCK_SKEW_SECONDS": "1",
             "FUNCTION_TIMEOUT_SECONDS": "20",
             "MAX_ROUNDS": "3",
-            "PATIENCE_SECONDS": "15",
         }
         with self._environment(variables):
             if locks_are_other:

@@ -24,7 +24,6 @@ from tests.embedded.waiting import wait_for_execution, wait_until
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
 LETTERS = int(os.environ.get("ACTONCE_LETTERS", "300"))
-PATIENCE_SECONDS = 2
 
 Sends = Callable[..., None]
 
@@ -37,7 +36,6 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def deployed(paths: Paths) -> tuple[State, Stack]:
     parameters = {
-        "PatienceSeconds": str(PATIENCE_SECONDS),
         "BatchSize": "10",
         "EffectTimeoutSeconds": "20",  # and so long is AwaitStraggler to be seen in the browser
     }

@@ -22,7 +22,6 @@ from actonce.weather.stack import under
 from tests.actonce_server import ACTONCE
 
 MESSAGES = int(os.environ.get("ACTONCE_LETTERS", "1000"))
-PATIENCE = 20
 OUTAGE = 3600.0
 """It is ended by hand."""
 
@@ -75,11 +74,11 @@ def test_all_dead_letters_of_an_outage_longer_than_the_patience_are_one_decision
     paths: Paths,
 ) -> None:
     provider_down = MEASURED["provider-down"].resized(down_seconds=OUTAGE).weather
-    values = parameters(frozenset(), {"PatienceSeconds": str(PATIENCE), "BatchSize": "10"})
+    values = parameters(frozenset(), {"BatchSize": "10"})
     state, stack = lifecycle.up(paths, lambda _: None, parameters=values)
     traffic = requests.generate(MESSAGES, 1)
     sky = Sky()
-    with under(stack, sky):
+    with under(stack, sky, is_patient=False):
         sky.change(provider_down)
         sent = send(stack, reader_of(stack), "\n".join(traffic.bodies).encode())
         # It goes on for longer than anybody waits: all come to rest as dead letters.

@@ -405,3 +405,12 @@ def test_the_update_of_a_nested_stack_knows_no_attributes_of_what_it_leaves_alon
 def test_an_expression_is_ended_after_a_second_of_the_clock() -> None:
     with open_gap("allow_expressions_time in actonce/embedded/server.py can go"):
         assert "timeout=1000" in inspect.getsource(stepfunctions)
+
+
+def test_a_retry_knows_neither_jitter_nor_a_longest_delay_of_its_own() -> None:
+    text = inspect.getsource(stepfunctions)
+
+    with open_gap("LOCAL_RETRY in actonce/embedded/local_stack.py need not be so short"):
+        assert "JitterStrategy" not in text
+        assert "MaxDelaySeconds" not in text
+        assert "_scaled_sleep(min(sleep_sec, 60))" in text

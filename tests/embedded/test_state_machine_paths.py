@@ -1,7 +1,6 @@
 """Every way through ProcessMessage, run for real, and the effects counted at the end of each."""
 
 import io
-import itertools
 import json
 import uuid
 import zipfile
@@ -13,7 +12,6 @@ import pytest
 import yaml
 
 from actonce.aws import Stack
-from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from tests.embedded.waiting import wait_for_execution, wait_until
 
@@ -30,8 +28,8 @@ SHORT_TIMEOUT_SECONDS = 6
 """Of the effect that is to reach it."""
 STATE_TIMEOUT_SECONDS = 5
 """Of the state whose effect is to go on after it; long enough for the attempt that follows."""
-PATIENCE_SECONDS = 4
-"""Of copies."""
+RETRIES = 2
+"""Of copies, within 3 s."""
 
 # --------------------------------------------------------------------------- tools
 
@@ -117,16 +115,15 @@ class Machines:
 
         `is_redriven`: its executions take themselves for redriven once, from their beginning.
         """
-        patience = f"$number('{lifecycle.LOCAL_PARAMETERS['PatienceSeconds']}')"
-        text = self._deployed["definition"].replace(patience, f"$number('{PATIENCE_SECONDS}')")
+        text = self._deployed["definition"]
         if is_redriven:
-            count = "$states.context.Execution.RedriveCount"
-            text = text.replace(f"$exists({count}) ? {count} : 0", "true ? 1 : 0")
+            text = text.replace("$states.context.Execution.RedriveCount", "1")
         states = json.loads(text)
         for name in ("PerformEffect", "FindEffect"):
             state = states["States"][name]
             state["Arguments"]["FunctionName"] = effect_arn or self._effect_arn
             state["TimeoutSeconds"] = EFFECT_TIMEOUT_SECONDS + 5
+            state["Retry"][-1]["MaxAttempts"] = RETRIES
         perform = states["States"]["PerformEffect"]
         perform["Arguments"]["Payload"]["allowed_seconds"] = EFFECT_TIMEOUT_SECONDS
         perform["TimeoutSeconds"] = state_timeout_seconds
@@ -354,9 +351,7 @@ def test_closed_book_is_tried_again_until_it_opens(
     book.switch(closed=False)
 
     assert output_of(wait_for_execution(stack, arn))["outcome"] == "performed"
-    states = states_of(stack, arn)
-    waits = states.count("AwaitProvider")
-    assert states == [*["PerformEffect", "AwaitProvider"] * waits, "PerformEffect"]
+    assert states_of(stack, arn) == ["PerformEffect"]
     assert len(appointments(message_id)) == 1
 
 
@@ -388,13 +383,8 @@ def test_book_that_stays_closed_becomes_a_dead_letter_and_is_performed_once_when
     assert (dead_letter["reason"], dead_letter["error"]) == ("not_performed", "NotPerformed")
     assert dead_letter["rounds"] == 0
     states = states_of(stack, arn)
-    waits = states.count("AwaitProvider")
-    assert 2 <= waits <= 11
-    assert states == [
-        *["PerformEffect", "AwaitProvider"] * waits,
-        *("PerformEffect", "Answer?", "DeadLetter"),
-    ]
-    assert attempts_of(stack, arn) == waits + 1  # no try after the last wait, but the dead letter
+    assert states == ["PerformEffect", "DeadLetter"]
+    assert attempts_of(stack, arn) == 1 + RETRIES + 1  # and the dead letter's
     assert appointments(message_id) == []
 
     book.switch(closed=False)
@@ -414,10 +404,8 @@ def test_error_that_proves_not_performed_is_repeated_without_a_look(
     arn = machines.start(machines.copy(), message_id, faults=faults)
 
     assert output_of(wait_for_execution(stack, arn))["outcome"] == "performed"
-    assert states_of(stack, arn) == [
-        *("PerformEffect", "AwaitProvider") * 2,
-        "PerformEffect",
-    ]
+    assert states_of(stack, arn) == ["PerformEffect"]
+    assert attempts_of(stack, arn) == 3
     assert len(appointments(message_id)) == 1
 
 
@@ -437,17 +425,13 @@ UNKNOWN_OUTCOMES = [
     "sleep",
     "answers-no",
 ]
+UNKNOWN = ["PerformEffect", "AwaitStraggler", "FindEffect"]
+"""The states up to the look-up."""
 
 
 def copy_for(machines: Machines, fault: str) -> str:
     """A copy whose effect's time-out comes soon, where the fault is to reach it."""
     return machines.copy(effect_arn=machines.short_effect_arn if fault == "sleep" else None)
-
-
-def unknown(fault: str) -> list[str]:
-    """The states up to the wait; an answer that is not clear is told from a patience that ends."""
-    between = ["Answer?"] if fault == "answers-no" else []
-    return ["PerformEffect", *between, "AwaitStraggler"]
 
 
 @pytest.mark.parametrize("fault", UNKNOWN_OUTCOMES)
@@ -461,7 +445,7 @@ def test_unknown_outcome_that_was_performed_is_found_and_not_repeated(
     (appointment,) = appointments(message_id)
     assert output["outcome"] == "found"
     assert output["effect"]["appointment_id"] == appointment["appointment_id"]["S"]
-    assert states_of(stack, arn) == [*unknown(fault), "FindEffect", "Performed?", "Done"]
+    assert states_of(stack, arn) == [*UNKNOWN, "Performed?", "Done"]
 
 
 @pytest.mark.parametrize("fault", UNKNOWN_OUTCOMES)
@@ -473,7 +457,7 @@ def test_unknown_outcome_that_was_not_performed_is_performed_again(
     output = output_of(wait_for_execution(stack, arn))
 
     assert output["outcome"] == "performed"
-    assert states_of(stack, arn) == [*unknown(fault), "FindEffect", "Performed?", "PerformEffect"]
+    assert states_of(stack, arn) == [*UNKNOWN, "Performed?", "PerformEffect"]
     assert len(appointments(message_id)) == 1
 
 
@@ -510,7 +494,6 @@ def test_redriven_execution_waits_and_looks_before_it_performs(
     appointments: Appointments,
     performed_before: bool,
 ) -> None:
-    looks = ["PerformEffect", "Answer?", "AwaitStraggler", "FindEffect", "Performed?"]
     if performed_before:
         before = machines.start(machines.copy(), message_id)
         wait_for_execution(stack, before)
@@ -519,7 +502,11 @@ def test_redriven_execution_waits_and_looks_before_it_performs(
 
     output = output_of(wait_for_execution(stack, arn))
     assert output["outcome"] == ("found" if performed_before else "performed")
-    assert states_of(stack, arn) == [*looks, "Done" if performed_before else "PerformEffect"]
+    assert states_of(stack, arn) == [
+        *UNKNOWN,
+        "Performed?",
+        "Done" if performed_before else "PerformEffect",
+    ]
     assert len(appointments(message_id)) == 1
 
 
@@ -569,19 +556,16 @@ def test_outcome_that_cannot_be_found_out_asks_a_person_and_is_never_guessed(
     operator.decide(dead_letter, {"decision": "retry"})
     still_unknown = operator.dead_letter(message_id)
     operator.decide(still_unknown, {"decision": "retry"})
-    before = len(states_of(stack, arn))
-    wait_until(lambda: "AwaitFind" in states_of(stack, arn)[before:])
+    before = attempts_of(stack, arn)
+    wait_until(lambda: attempts_of(stack, arn) > before)
     stack.dynamodb.delete_item(TableName=stack.appointments_table, Key=switch)
 
     assert output_of(wait_for_execution(stack, arn))["outcome"] == "found"
-    states = states_of(stack, arn)
-    assert [state for state in states if state not in ("FindEffect", "AwaitFind")] == [
-        *("PerformEffect", "AwaitStraggler", "DeadLetter", "Decision"),
-        *("DeadLetter", "Decision", "Performed?", "Done"),
+    assert states_of(stack, arn) == [
+        *UNKNOWN,
+        *("DeadLetter", "Decision", "FindEffect") * 2,
+        *("Performed?", "Done"),
     ]
-    after = {(one, next_) for one, next_ in itertools.pairwise(states) if one == "FindEffect"}
-    assert after == {(one, n) for one, n in after if n in ("AwaitFind", "DeadLetter", "Performed?")}
-    assert states.count("AwaitFind") >= 2 * 2
     assert len(appointments(message_id)) == 1
 
 

@@ -74,11 +74,8 @@ def test_a_provider_that_is_down_performs_nothing_and_says_so(
     assert performed == []
 
 
-@pytest.mark.parametrize("says_when", [False, True])
-def test_a_provider_takes_no_more_than_its_quota(
-    sky: Sky, performed: list[str], says_when: bool
-) -> None:
-    sky.change(Weather("x", "x", quotas={PROVIDER: Quota(1, 0.001)}, says_when=says_when))
+def test_a_provider_takes_no_more_than_its_quota(sky: Sky, performed: list[str]) -> None:
+    sky.change(Weather("x", "x", quotas={PROVIDER: Quota(1, 0.001)}))
     weathered.handler(PERFORM, None)
     with pytest.raises(NotPerformed, match="takes no more now"):
         weathered.handler(PERFORM, None)

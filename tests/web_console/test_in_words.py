@@ -105,19 +105,18 @@ def looked_up(performed: Any) -> Path:
     return found.to("Performed?")
 
 
-def evaluation(text: str, field: str = "Output/effect") -> str:
-    """The cause of a failed expression: the expression itself is in it, and then what it said."""
-    expression = DEFINITION["States"]["PerformEffect"]["Output"]["effect"]
-    if field != "Output/effect":
-        expression = DEFINITION["States"]["PerformEffect"]["Arguments"]["Payload"]["operation"]
-    return f"The JSONata expression '{expression}' specified for the field '{field}' threw: {text}"
+def evaluation(field: str) -> str:
+    """The cause of a failed expression: the expression itself is in it, with what it says."""
+    perform = DEFINITION["States"]["PerformEffect"]
+    expression = (
+        perform["Output"]["effect"]
+        if field == "Output/effect"
+        else perform["Arguments"]["Payload"]["operation"]
+    )
+    return f"The JSONata expression '{expression}' specified for the field '{field}' threw."
 
 
-NOT_ASKED_FOR = evaluation(
-    "It is not asked for. Either it was redriven: it may have been performed before, so it is "
-    "looked up first. Or the patience is over.",
-    "Arguments/Payload/operation",
-)
+NOT_ASKED_FOR = evaluation("Arguments/Payload/operation")
 QUERY = "States.QueryEvaluationError"
 
 
@@ -166,31 +165,27 @@ def test_another_error_is_told_with_its_cause() -> None:
     ]
 
 
-def test_a_provider_that_is_waited_for_once() -> None:
-    path = Path().to("PerformEffect").error("NotPerformed", "closed.").to("AwaitProvider").after(8)
+def test_a_provider_that_is_waited_for() -> None:
+    path = Path().to("PerformEffect").error("NotPerformed", "closed.")
     assert path.told() == [
         "It was asked for, and was certainly not performed: closed.",
-        "It waits now, to ask again.",
+        "It waits now, to be asked for again.",
     ]
-    assert path.to("PerformEffect").ended("SUCCEEDED").told() == [
-        "It was asked for, and was certainly not performed: closed.",
-        "It waited 8 s to ask again.",
-        "It was asked for again, and was performed in 0 s.",
+    assert path.after(8).attempt(2).told() == [
+        "It was asked for in 2 attempts, and has not answered yet."
+    ]
+    assert path.after(1).ended("SUCCEEDED").told() == [
+        "It was asked for in 2 attempts, and was performed in 9 s."
     ]
 
 
-def test_a_provider_that_is_waited_for_until_the_patience_is_over() -> None:
-    path = Path()
-    for seconds in (8, 20, 60, 240, 600, 600, 600, 600, 600, 272):
-        path.to("PerformEffect").error("NotPerformed", "closed").to("AwaitProvider").after(seconds)
-    path.to("PerformEffect").error(QUERY, NOT_ASKED_FOR).to("Answer?")
+def test_a_provider_that_is_waited_for_until_the_attempts_are_used_up() -> None:
+    path = Path().to("PerformEffect").error("NotPerformed", "full")
+    for number in range(2, 26):
+        path.after(240).attempt(number).error("NotPerformed", "closed")
     path.to("DeadLetter", "not_performed").after(7_200).decided("retry", "open again", "ann")
     assert path.to("Decision").to("PerformEffect").after(1).ended("SUCCEEDED").told() == [
-        (
-            "It was asked for 10 times within 55 min 28 s, and each time was certainly not "
-            "performed; the last time: closed."
-        ),
-        "It was not asked for once more: the time for asking was over.",
+        "It was asked for in 25 attempts, and was certainly not performed: closed.",
         (
             "It became a dead letter, for a person to decide: it was not performed, however often "
             "it was asked for."
@@ -200,22 +195,24 @@ def test_a_provider_that_is_waited_for_until_the_patience_is_over() -> None:
     ]
 
 
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_aborted_while_it_waits_or_is_asked_again(is_answered: bool) -> None:
+    path = Path().to("PerformEffect").error("NotPerformed", "closed").after(8).attempt(2)
+    told = (path.error("NotPerformed", "shut") if is_answered else path).ended("ABORTED").told()
+    assert (UNCLEAR in told[0]) is not is_answered
+    assert ("certainly not performed: shut" in told[0]) is is_answered
+
+
 def test_throttling_by_lambda_is_told_by_its_name() -> None:
     path = Path().to("PerformEffect").error("Lambda.TooManyRequestsException", "Rate exceeded.")
-    assert path.to("AwaitProvider").told()[0] == (
+    assert path.told()[0] == (
         "It was asked for, and was certainly not performed: Lambda.TooManyRequestsException: Rate "
         "exceeded."
     )
 
 
-@pytest.mark.parametrize("by_value", [False, True])
-def test_what_was_rejected_and_what_a_person_then_said(by_value: bool) -> None:
-    path = Path().to("PerformEffect")
-    if by_value:
-        said = f"{NAME} at 2026-01-31T23:59:58.000Z was rejected: no such practice"
-        path.error(QUERY, evaluation(said)).to("Answer?")
-    else:
-        path.error("Rejected", "no such practice")
+def test_what_was_rejected_and_what_a_person_then_said() -> None:
+    path = Path().to("PerformEffect").error("Rejected", "no such practice")
     path.to("DeadLetter", "rejected").after(90_000).decided("reject", "a typing error")
     path.to("Decision").to("Failed").ended("FAILED", error="RejectedByOperator")
     assert path.told() == [
@@ -226,30 +223,11 @@ def test_what_was_rejected_and_what_a_person_then_said(by_value: bool) -> None:
     ]
 
 
-def test_an_answer_by_value_that_it_was_not_performed() -> None:
-    said = f"{NAME} at 2026-01-31T23:59:58.000Z was not performed: closed (retry after 9 s)"
-    path = Path().to("PerformEffect").error(QUERY, evaluation(said)).to("Answer?")
-    assert path.to("AwaitProvider").told()[0] == (
-        "It was asked for, and was certainly not performed: closed (retry after 9 s)."
-    )
-
-
-def test_a_reason_that_says_what_the_definition_says_passes_for_nothing() -> None:
-    forged = f"{NAME} at 2026-01-31T23:59:58.000Z was rejected: It is not asked for."
-    said = f"{NAME} at 2026-01-31T23:59:59.000Z was not performed: {forged}"
-    path = Path().to("PerformEffect").error(QUERY, evaluation(said)).to("Answer?")
-    assert path.to("AwaitProvider").told()[0] == (
-        f"It was asked for, and was certainly not performed: {forged}"
-    )
-
-
 def test_no_clear_answer_is_an_unknown_outcome() -> None:
-    unclear = evaluation("The effect did not answer that it was performed.")
-    path = Path().to("PerformEffect").error(QUERY, unclear).to("Answer?").to("AwaitStraggler")
-    assert path.told()[0] == (
-        "It was asked for, and did not clearly answer that it was performed: it may or may not "
-        "have happened."
-    )
+    path = Path().to("PerformEffect").error(QUERY, evaluation("Output/effect"))
+    told = path.to("AwaitStraggler").told()[0]
+    assert told.startswith("It was asked for, and failed after 0 s (States.QueryEvaluationError")
+    assert told.endswith("it may or may not have happened.")
 
 
 def test_rounds_that_are_used_up() -> None:
@@ -275,19 +253,16 @@ def test_rounds_that_are_used_up() -> None:
 
 def test_what_cannot_be_looked_up() -> None:
     path = unknown().after(45).to("FindEffect").error("ProvisionedThroughputExceeded", "later")
-    assert path.to("AwaitFind").told()[2:] == [
+    assert path.told()[2:] == [
         "Then it was to be looked up, which failed: ProvisionedThroughputExceeded: later.",
-        "It waits now, to look again.",
+        "It waits now, to be looked up again.",
     ]
-    path.after(10).to("FindEffect").error("States.Timeout").to("AwaitFind").after(3_590)
-    path.to("FindEffect").error(QUERY, "It is not looked up. Either … Or the patience is over.")
-    path.to("DeadLetter", "outcome_unknown").decided("resolve", "seen in the book", "ann")
+    path.after(10).attempt(2)
+    assert path.told()[2:] == ["Then it was to be looked up, and there is no answer yet."]
+    path.error("States.Timeout").to("DeadLetter", "outcome_unknown")
+    path.decided("resolve", "seen in the book", "ann")
     assert path.to("Decision").to("Done").ended("SUCCEEDED", outcome="resolved").told()[2:] == [
-        (
-            "Then it was to be looked up, which failed 2 times within 10 s; the last time: "
-            "States.Timeout."
-        ),
-        "It was not looked up once more: the time for looking was over.",
+        "Then it was to be looked up, which failed in 2 attempts: States.Timeout.",
         "It became a dead letter, for a person to decide: whether it happened cannot be found out.",
         "After 0 s ann decided: resolve, “seen in the book”.",
         "So it is done, by the word of whoever resolved it.",
@@ -295,8 +270,9 @@ def test_what_cannot_be_looked_up() -> None:
 
 
 def test_where_nothing_can_look_it_up() -> None:
+    expression = DEFINITION["States"]["FindEffect"]["Arguments"]["FunctionName"]
     path = unknown().after(45).to("FindEffect")
-    path.error(QUERY, "It is not looked up. Either no function is named …").to("DeadLetter")
+    path.error(QUERY, f"The JSONata expression '{expression}' threw.").to("DeadLetter")
     assert path.told()[2] == (
         "Nothing can look it up: the stack names no function for it (FindFunctionArn)."
     )
@@ -329,7 +305,7 @@ def test_a_redriven_execution_looks_first() -> None:
         "After 60 min the execution was redriven, and went on in PerformEffect.",
         "It has not gone on from there yet.",
     ]
-    path.error(QUERY, NOT_ASKED_FOR).to("Answer?").to("AwaitStraggler").after(45)
+    path.error(QUERY, NOT_ASKED_FOR).to("AwaitStraggler").after(45)
     path.to("FindEffect").looked_up(performed=True).to("Performed?").to("Done").ended("SUCCEEDED")
     assert path.told()[-5:] == [
         "After 60 min the execution was redriven, and went on in PerformEffect.",
@@ -449,15 +425,16 @@ def walked(way: Sequence[str]) -> Path:
             return path.ended("SUCCEEDED", outcome="performed")
         if state == "DeadLetter" and way[number - 1] == "DeadLetter":
             path.error("SQS.SqsException", "later").attempt(2)
+        elif number and way[number - 1] == state:
+            path.attempt(2)
         else:
             path.to(state, "outcome_unknown")
         path.after(3)
         if state == "PerformEffect":
             error = {
                 "DeadLetter": ("Rejected", "no"),
-                "AwaitProvider": ("NotPerformed", "closed"),
                 "AwaitStraggler": ("States.Timeout", ""),
-                "Answer?": (QUERY, answer_that_leads_to(way[number + 2 : number + 3])),
+                "PerformEffect": ("NotPerformed", "closed"),
             }
             path.error(*error[following]) if following in error else None
         elif state == "FindEffect" and following:
@@ -469,14 +446,6 @@ def walked(way: Sequence[str]) -> Path:
         elif state in ("Done", "Failed"):
             path.ended("SUCCEEDED" if state == "Done" else "FAILED")
     return path
-
-
-def answer_that_leads_to(states: Sequence[str]) -> str:
-    said = {
-        "AwaitProvider": f"{NAME} at 2026-01-31T23:59:58.000Z was not performed: closed",
-        "DeadLetter": f"{NAME} at 2026-01-31T23:59:58.000Z was rejected: no",
-    }
-    return evaluation(said.get(states[0] if states else "", "no clear yes"))
 
 
 def check(told: list[str], way: Sequence[str], status: str | None) -> None:
@@ -493,16 +462,11 @@ def check(told: list[str], way: Sequence[str], status: str | None) -> None:
     def is_told_when(words: str, *, it_was_so: bool) -> None:
         assert (words in text) == it_was_so, (words, told)
 
-    straggles = {("PerformEffect", "AwaitStraggler"), ("Answer?", "AwaitStraggler")} & pairs
-    ended_while_asked = status == "ABORTED" and way[-1] in ("PerformEffect", "Answer?")
-    is_running_in_answer = status is None and way[-1] == "Answer?"
-    is_told_when(UNCLEAR, it_was_so=bool(straggles or ended_while_asked or is_running_in_answer))
-    is_told_when(
-        "certainly not performed",
-        it_was_so=bool({("PerformEffect", "AwaitProvider"), ("Answer?", "AwaitProvider")} & pairs),
-    )
-    rejections = {("PerformEffect", "DeadLetter"), ("Answer?", "DeadLetter")} & pairs
-    is_told_when("and was rejected: no", it_was_so=bool(rejections))
+    asked_last = way[-1] == "PerformEffect"
+    straggles = ("PerformEffect", "AwaitStraggler") in pairs
+    is_told_when(UNCLEAR, it_was_so=straggles or (status == "ABORTED" and asked_last))
+    rejected = ("PerformEffect", "DeadLetter") in pairs
+    is_told_when("and was rejected: no", it_was_so=rejected)
     is_told_when("was performed in", it_was_so=way[-1] == "End")
     is_told_when("it had happened", it_was_so=("Performed?", "Done") in pairs)
     is_told_when("So it was not performed again", it_was_so=("Performed?", "Done") in pairs)
@@ -511,8 +475,8 @@ def check(told: list[str], way: Sequence[str], status: str | None) -> None:
     is_told_when("by the word of whoever resolved it", it_was_so=("Decision", "Done") in pairs)
     is_told_when("That decides nothing", it_was_so=("Decision", "DeadLetter") in pairs)
     is_told_when("aborted", it_was_so=status == "ABORTED")
-    is_told_when("has not answered yet", it_was_so=status is None and way[-1] == "PerformEffect")
-    waits = way[-1] in ("AwaitProvider", "AwaitFind", "AwaitStraggler")
+    is_told_when("has not answered yet", it_was_so=status is None and asked_last)
+    waits = way[-1] == "AwaitStraggler"
     is_told_when("It waits now", it_was_so=status is None and waits)
 
 
@@ -660,7 +624,7 @@ STATES = st.sampled_from([*DEFINITION["States"], "Another"])
         max_size=30,
     )
 )
-@example([("Answer?", "entered")])
+@example([("PerformEffect", "entered")])
 def test_whatever_was_recorded_is_told(recorded: list[tuple[str, str]]) -> None:
     details: dict[str, dict[str, Any]] = {
         "error": {"error": "E"},

@@ -27,7 +27,6 @@ _THREADS = "It is for bodies side by side, and their memory; a walk's consumer h
 _COST = "What is decided is the same; it costs more, or less (`tests/unit/test_hostile_bodies.py`)."
 _INDEPENDENT = "Neither needs what the other gives."
 _EXCLUDE = "The two conditions exclude each other."
-_REDRIVES = "On AWS the field is always there; the embedded AWS has none, and its tests notice."
 _MOMENT = "One moment: exactly at the end of the time."
 _NAMES = "The owner's name is for people."
 _LAMBDA = "Then Lambda ends the process at that very moment, or before."
@@ -43,15 +42,11 @@ _LOOKED_UP = (
 _NEARLY_TOO_LARGE = (
     "It would need a body of nearly 1 MiB with attributes (`tests/unit/test_unstarted.py`)."
 )
-_SAYS_WHEN = "No function of a walk says when to come back (`tests/unit/test_invoked_effect.py`)."
 
 _DEFINITION = "statemachine/process_message.asl.json"
 _PERFORMED = "$states.input.performed = true"
 _NOT_PERFORMED = "$states.input.performed = false and $states.input.rounds < $number('3')"
 _NEITHER = "$type($states.input.performed) != 'boolean'"
-_IS_REDRIVEN = (
-    "$exists($states.context.Execution.RedriveCount) ? $states.context.Execution.RedriveCount : 0"
-)
 
 _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
     "functions/deduplication/executions.py Executions._start": {
@@ -153,38 +148,14 @@ _EQUIVALENT: Mapping[str, Mapping[str, str]] = {
         "the boundary of `configured <= allowed`, number 2": _LAMBDA,
         "`return None` left out, number 2": _LAMBDA,
     },
-    "functions/effect.py NotPerformed.__init__": {
-        "`super().__init__(*message)` left out": "Python's exceptions have their arguments before that.",
-    },
     "functions/invoked_effect.py InvokedEffect.perform": {
         "`raise` left out": "What follows ends in an error as well, and of any other error nobody knows what happened.",
     },
     "functions/invoked_effect.py _raise": {
         "`kind = str(error.get('errorType', 'an error without a typ…` after `text = str(error.get('errorMessage', ''))`": _INDEPENDENT,
     },
-    "functions/locking/once.py _found_or_performed": {
-        "the boundary of `(error.retry_after or 0) > wait`": "Exactly as long as the wait: waited here or in the queue, it is not tried before.",
-    },
     "functions/locking/rows.py ProcessingTable._write_as_holder": {
         "`failure.row['attempt_id']['S'] == attempt.attempt_id` left out": "The row is complete, and its message done: the delivery is acknowledged at once, and not after it came once more.",
-    },
-    f"{_DEFINITION} PerformEffect, Arguments": {
-        f"`({_IS_REDRIVEN})` is `$states.context.Execution.RedriveCount`": _REDRIVES,
-    },
-    f"{_DEFINITION} FindEffect, Output": {
-        f"`{_IS_REDRIVEN}` is `$states.context.Execution.RedriveCount`": _REDRIVES
-    },
-    f"{_DEFINITION} DeadLetter, Output": {
-        f"`{_IS_REDRIVEN}` is `$states.context.Execution.RedriveCount`": _REDRIVES
-    },
-    f"{_DEFINITION} PerformEffect, Catch of States.QueryEvaluationError": {
-        "of all errors": "What it catches besides is no answer to it, and so goes the way of the catch below.",
-    },
-    f"{_DEFINITION} PerformEffect, Catch of NotPerformed, Lambda.TooManyRequestsException": {
-        "after the one of States.QueryEvaluationError": "They are of other errors.",
-    },
-    f"{_DEFINITION} Answer?, choice `$states.input.answer in ['none', 'rejected']`": {
-        "after `$states.input.answer = 'not_performed'`": _EXCLUDE
     },
     f"{_DEFINITION} PerformEffect, Catch of Rejected": {
         "after the one of NotPerformed, Lambda.TooManyRequestsException": "They are of other errors."
@@ -211,18 +182,6 @@ _OPEN: Mapping[str, Mapping[str, str]] = {
     },
     "functions/deduplication/unstarted.py _as_they_came": {
         "`value.get('binaryValue') is not None` negated": "It would need a producer's attribute of bytes (`tests/unit/test_unstarted.py`).",
-    },
-    "functions/effect.py": {
-        "LONGEST_RETRY_AFTER_SECONDS: doubled": "It would need a provider that asks for more than a quarter of an hour.",
-    },
-    "functions/effect.py _seconds": {
-        "`return None` left out, number 2": "It would need a provider that says a number which is none (`tests/unit/test_effect.py`).",
-    },
-    "functions/invoked_effect.py InvokedEffect.perform": {
-        "`after is None` negated": _SAYS_WHEN,
-    },
-    "functions/invoked_effect.py _said_in": {
-        "`said[1]` left out": _SAYS_WHEN,
     },
     f"{_DEFINITION} FindEffect, Output": {
         "`$exists($states.result.Payload.effect) ? $states.result.Payload.effect : null` is `$states.result.Payload.effect`": "It would need a function that leaves `effect` out, as one of a team's own may (`tests/test_state_machine_definition.py`).",

@@ -111,7 +111,7 @@ _OF_A_FIFO_QUEUE = frozenset(
 """Those that a FIFO queue differs in from a standard one; its ways are tried against these."""
 
 _OF_AN_INVOKED_FUNCTION = frozenset(
-    {"by-value", "not-looked-up", "crash", "effect-unheard", "services-fail", "poison"}
+    {"no-clear-yes", "not-looked-up", "crash", "effect-unheard", "services-fail", "poison"}
 )
 """Those that a function which the consumer calls differs in from an effect of its own."""
 

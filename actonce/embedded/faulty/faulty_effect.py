@@ -28,6 +28,10 @@ KINDS = (
 Handler = Callable[[dict[str, Any], Any], Any]
 
 
+class NotPerformed(Exception):
+    """It did not happen, provably; ActOnce knows it by its name."""
+
+
 def handler(event: Any, context: Any) -> Any:
     """The team's handler, interrupted or not; what ActOnce did not ask is handed on."""
     handle = _theirs(os.environ["FAULTY_HANDLER"])
@@ -36,7 +40,7 @@ def handler(event: Any, context: Any) -> Any:
     moment, _, name = _taken(event["message"]["message_id"]).partition(":")
     if moment == "before":
         if name == "not-performed":
-            return {"not_performed": True, "reason": "a fault of actonce up --faults"}
+            raise NotPerformed("a fault of actonce up --faults")
         _interrupt(name, context)
     answer = handle(event, context)
     if moment == "after":

@@ -64,11 +64,6 @@ def _finding(find: Callable[..., dict[str, Any] | None]) -> Callable[..., dict[s
 def _not_performed(met: dict[str, Any]) -> Exception:
     not_performed: Callable[..., Exception] = importlib.import_module("effect").NotPerformed
     said = f"the provider {'takes no more now' if met['fate'] == 'throttled' else 'is down'}"
-    if met["says_when"]:
-        try:
-            return not_performed(said, retry_after=met["retry_after"])
-        except TypeError:  # an older stack's, which cannot be told when
-            pass
     return not_performed(said)
 
 

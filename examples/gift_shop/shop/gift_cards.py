@@ -16,6 +16,10 @@ _dynamodb = boto3.client("dynamodb", config=Config(retries={"total_max_attempts"
 _TABLE = os.environ["GIFT_CARDS_TABLE"]
 
 
+class Rejected(Exception):
+    """It did not happen, and never will; ActOnce knows it by its name."""
+
+
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """What ActOnce asks: `{"operation": "perform" | "find", "message": {...}}`."""
     message = event["message"]
@@ -32,7 +36,7 @@ def perform(order_id: str, order: dict[str, Any]) -> dict[str, Any]:
     """Send the card; as the shop always did."""
     amount = order.get("amount")
     if not isinstance(amount, int) or amount < 1:
-        return {"rejected": True, "reason": "amount must be a whole number, 1 or more"}
+        raise Rejected("amount must be a whole number, 1 or more")
     card = f"card-{uuid.uuid4()}"
     row = {"order_id": {"S": order_id}, "card": {"S": card}, "amount": {"N": str(amount)}}
     _dynamodb.put_item(TableName=_TABLE, Item=row)

@@ -9,11 +9,16 @@ const TABLE = process.env.GIFT_CARDS_TABLE;
 // The call that cannot be repeated is made once: the SDK would repeat it after a lost answer.
 const dynamodb = new DynamoDBClient({ maxAttempts: 1 });
 
+// It did not happen, and never will; ActOnce knows it by its name.
+class Rejected extends Error {
+  name = "Rejected";
+}
+
 async function perform(message) {
   // Numbers that doubles would change come as a text.
   const order = "body_json" in message ? JSON.parse(message.body_json) : message.body;
   if (!Number.isInteger(order?.amount) || order.amount < 1) {
-    return { rejected: true, reason: "amount must be a whole number, 1 or more" };
+    throw new Rejected("amount must be a whole number, 1 or more");
   }
   const card = `card-${randomUUID()}`;
   await dynamodb.send(

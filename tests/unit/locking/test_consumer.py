@@ -207,13 +207,6 @@ def test_a_provider_that_is_down_uses_up_no_rounds_and_delays_nobody_after_it(
 
 
 @ways
-def test_a_provider_that_says_when_is_believed(way: str, aws: MotoAws) -> None:
-    effect = Failing(aws, *[NotPerformed("down", retry_after=300)] * 3)
-    assert 300 <= _tried_later(way, aws, effect, 0) <= 331
-    assert len(effect.failures) == 2  # it was not asked again meanwhile
-
-
-@ways
 def test_a_crash_while_it_waits_for_its_provider_is_still_looked_up(way: str, aws: MotoAws) -> None:
     effect = Failing(aws, *[NotPerformed("down")] * 3, ConnectionError("lost answer"))
     _tried_later(way, aws, effect, 0)

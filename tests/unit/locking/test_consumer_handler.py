@@ -33,7 +33,6 @@ def consumer(
         "FUNCTION_TIMEOUT_SECONDS": "60",
         "STRAGGLER_MARGIN_SECONDS": "30",
         "MAX_ROUNDS": "3",
-        "PATIENCE_SECONDS": "3600",
     }.items():
         monkeypatch.setenv(name, value)
     module = importlib.import_module("consumer")
