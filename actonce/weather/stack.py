@@ -23,7 +23,8 @@ INJECTED = Path(weathered.__file__).parent
 SILENT_SECONDS = 20.0
 """How long a silent service keeps a connection: longer than any SDK of the functions waits."""
 
-_ATTEMPTS = 24
+_PATIENT_RETRY = {"BackoffRate": 1.2, "MaxAttempts": 36}
+"""19 minutes; gently, because without jitter all that wait come back together."""
 _PATIENT = {"PATIENCE_SECONDS": "3600"}
 
 _SERVICES = {
@@ -71,7 +72,7 @@ def under(stack: Stack, sky: Sky, *, is_patient: bool = True) -> Iterator[None]:
 
 @contextmanager
 def _patient(stack: Stack) -> Iterator[None]:
-    """Have the executions that begin meanwhile retry for 19 minutes: as often as on AWS."""
+    """Have the executions that begin meanwhile retry for 19 minutes."""
     if stack.ledger_table is not None:
         yield
         return
@@ -81,7 +82,7 @@ def _patient(stack: Stack) -> Iterator[None]:
     for name in ("PerformEffect", "FindEffect"):
         for retrier in definition["States"][name].get("Retry", []):
             if retrier.get("MaxAttempts") != 0:
-                retrier["MaxAttempts"] = _ATTEMPTS
+                retrier.update(_PATIENT_RETRY)
     stack.stepfunctions.update_state_machine(stateMachineArn=arn, definition=json.dumps(definition))
     try:
         yield

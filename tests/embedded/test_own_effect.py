@@ -225,7 +225,7 @@ def test_without_a_function_to_look_up_an_unknown_outcome_is_a_person_s(
 
     (one,) = wait_until(letter, 60)
     assert one["reason"] == "outcome_unknown"
-    assert "no function is named to look it up" in one["cause"]
+    assert "No function is named to look it up" in one["cause"]
     assert cards(stack)["unseen"] == 50
 
 
