@@ -1,7 +1,7 @@
 """The audit as `spark-submit` takes it: an entry point, and a zip of the modules that it imports.
 
 For EMR Serverless' Spark 4.0 (release emr-spark-8.0.0: Spark 4.0.2, Python 3.11 to 3.13). The
-pipeline imports nothing but the rules of messages (`actonce_message`), the standard library and
+pipeline imports nothing but the rules of messages (`actonce_core`), the standard library and
 what Spark brings along, so nothing else is packed.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import actonce_message
+import actonce_core
 import pipeline
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINT: Final = "audit.py"
 MODULES: Final = "pipeline.zip"
-_PACKAGES: Final = tuple(Path(str(one.__file__)).parent for one in (actonce_message, pipeline))
+_PACKAGES: Final = tuple(Path(str(one.__file__)).parent for one in (actonce_core, pipeline))
 _STARTED: Final = _PACKAGES[-1] / "audit" / "__main__.py"
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 _UNIX: Final = 3

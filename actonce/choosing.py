@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from actonce.deployed import timestamp
 from actonce.errors import WrongUse
+from actonce_core.fingerprints import timestamp
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

@@ -14,12 +14,13 @@ from botocore.exceptions import ClientError
 
 from actonce.aws import Stack
 from actonce.choosing import Narrowing
-from actonce.deployed import MessageReader, timestamp
 from actonce.errors import Failed
 from actonce.queue_pass import Handled, Pace, QueuePass
 from actonce.queue_peek import Queued, QueueReader
 from actonce.throttling import is_forbidden, through_throttling
 from actonce.unstarted import Unstarted, send_back, unstarted
+from actonce_core.fingerprints import timestamp
+from actonce_core.message import MessageReader
 from pipeline.durable import sync_folder
 
 MOST_KEPT = 32 * 1024 * 1024

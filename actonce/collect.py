@@ -22,10 +22,12 @@ from actonce import console
 from actonce.aws import Stack
 from actonce.day_files import DayFiles, day_folder, files_of_others
 from actonce.delivery_log import delivery_lines
-from actonce.deployed import OVER_FOR_EVERYBODY, executions_between, tell, timestamp
 from actonce.errors import Failed, WrongUse
 from actonce.execution_records import records
 from actonce.own_effects import OwnEffects
+from actonce_core.fingerprints import timestamp
+from actonce_core.histories.reading import executions_between, tell
+from actonce_core.locking.rows import OVER_FOR_EVERYBODY
 
 STREAMS = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
 """In the order in which they are collected, but that executions and dead letters are one: of a

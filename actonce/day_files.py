@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 from uuid import uuid4
 
-from actonce.deployed import FILE_NAME, folder_of, json_line
+from actonce_core.histories.day_file import FILE_NAME, folder_of, json_line
 
 _TEMPORARY: Final = ".collected."  # Spark does not read names that begin with a dot
 _ABANDONED_SECONDS: Final = 86_400.0

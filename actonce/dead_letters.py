@@ -13,25 +13,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce import history
 from actonce.aws import Stack
 from actonce.beginnings import only_one
-from actonce.deployed import (
-    COMPLETE,
-    DEAD_LETTER,
-    SOURCE_DEDUPLICATION_ID,
-    SOURCE_MESSAGE_ID,
-    Outcome,
-    ProcessingTable,
-    Stay,
-    dead_letter_stays,
-    execution_name,
-    json_object,
-    read_events,
-    timestamp,
-)
 from actonce.errors import Failed
 from actonce.history import Execution
 from actonce.queue_peek import Queued, QueueReader, held_by_another
 from actonce.sending import for_fifo
 from actonce.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
+from actonce_core.delivery import SOURCE_DEDUPLICATION_ID, SOURCE_MESSAGE_ID
+from actonce_core.fingerprints import timestamp
+from actonce_core.histories.dead_letters import DEAD_LETTER, Stay, dead_letter_stays
+from actonce_core.histories.events import json_object
+from actonce_core.histories.reading import read_events
+from actonce_core.identity import execution_name
+from actonce_core.locking.attempt import Outcome
+from actonce_core.locking.rows import COMPLETE, ProcessingTable
 
 Decision = Literal["retry", "resolve", "reject"]
 

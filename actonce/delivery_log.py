@@ -17,7 +17,7 @@ def delivery_lines(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Iterator[Line]:
-    """Lines of the stream that hold a word, oldest first; see `deduplication.delivery_record`.
+    """Lines of the stream that hold a word, oldest first; see `actonce_core.delivery_record`.
 
     Args:
         stack: whose starter wrote them.

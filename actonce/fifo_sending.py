@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
-from actonce.deployed import Delivery, MessageReader, Refusal, execution_name
 from actonce.sending import (
     MAX_BATCH,
     MAX_BYTES,
@@ -16,6 +15,10 @@ from actonce.sending import (
     Sender,
     read_lines,
 )
+from actonce_core.delivery import Delivery
+from actonce_core.identity import execution_name
+from actonce_core.message import MessageReader
+from actonce_core.refusal import Refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -12,16 +12,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from actonce.aws import Stack
-from actonce.deployed import (
-    DEAD_LETTER,
-    Event,
-    decision_of,
-    details,
-    execution_name,
-    json_object,
-    stored_message_id,
-    timestamp,
-)
+from actonce_core.fingerprints import timestamp
+from actonce_core.histories.dead_letters import DEAD_LETTER, decision_of
+from actonce_core.histories.events import Event, details, json_object
+from actonce_core.identity import execution_name, stored_message_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 import shlex
 
 from actonce.aws import Stack
-from actonce.deployed import MessageReader
 from actonce.errors import WrongUse
+from actonce_core.message import MessageReader
 from pipeline.visible import visible
 
 DEFAULT = "body:message_id"

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from boto3.dynamodb.types import Binary, TypeDeserializer
 from botocore.exceptions import ClientError
 
-from actonce.deployed import stored_message_id, timestamp
 from actonce.errors import Failed, WrongUse
+from actonce_core.fingerprints import timestamp
+from actonce_core.identity import stored_message_id
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

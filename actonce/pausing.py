@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.aws import Stack
-from actonce.deployed import timestamp
 from actonce.message_ids import parameters
+from actonce_core.fingerprints import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from actonce import history
 from actonce.aws import Stack
-from actonce.deployed import timestamp
 from actonce.errors import WrongUse
+from actonce_core.fingerprints import timestamp
 
 EXECUTION_STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 ROW_STATUSES: Final = ("IN_PROGRESS", "COMPLETE")

@@ -14,8 +14,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from actonce.deployed import Delivery, Message, MessageReader, timestamp
 from actonce.sending import Accepted
+from actonce_core.delivery import Delivery
+from actonce_core.fingerprints import timestamp
+from actonce_core.message import Message, MessageReader
 
 VERSION = 1
 """Of the line's form; a reader refuses versions it does not know."""

@@ -13,10 +13,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce import audit_summary
 from actonce.aws import Stack
 from actonce.dead_letters import waiting
-from actonce.deployed import timestamp
 from actonce.errors import Failed
 from actonce.pausing import Feed, Pause, feeds, find_pause, workers_feed
 from actonce.queue_peek import QueueReader
+from actonce_core.fingerprints import timestamp
 
 T = TypeVar("T")
 

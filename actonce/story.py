@@ -13,20 +13,16 @@ from boto3.dynamodb.types import TypeDeserializer
 from actonce import history, unstarted
 from actonce.aws import Stack
 from actonce.delivery_log import delivery_lines
-from actonce.deployed import (
-    Stay,
-    dead_letter_stays,
-    execution_name,
-    read_events,
-    stored_message_id,
-    timestamp,
-)
 from actonce.error_names import in_words
 from actonce.history import Execution, Step
 from actonce.message_ids import message_reader
 from actonce.own_effects import OwnEffects
 from actonce.queue_peek import QueueReader
 from actonce.unstarted import Unstarted
+from actonce_core.fingerprints import timestamp
+from actonce_core.histories.dead_letters import Stay, dead_letter_stays
+from actonce_core.histories.reading import read_events
+from actonce_core.identity import execution_name, stored_message_id
 
 Record = dict[str, Any]
 

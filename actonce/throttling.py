@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from botocore.exceptions import ClientError
 
-from actonce.deployed import is_weather
+from actonce_core.patience import is_weather
 
 T = TypeVar("T")
 

@@ -8,24 +8,19 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from actonce.beginnings import only_one
-from actonce.deployed import (
-    SOURCE_ATTRIBUTES,
+from actonce.queue_peek import Queued, QueueReader, event_form
+from actonce.sending import MAX_BYTES, for_fifo
+from actonce_core.delivery import (
     SOURCE_DEDUPLICATION_ID,
     SOURCE_GROUP_ID,
     SOURCE_MESSAGE_ID,
     Delivery,
-    Message,
-    MessageReader,
-    Reason,
-    Refusal,
-    execution_name_of_stored,
-    has_room,
-    stored_message_id,
-    timestamp,
-    unstarted_attributes,
 )
-from actonce.queue_peek import Queued, QueueReader, event_form
-from actonce.sending import MAX_BYTES, for_fifo
+from actonce_core.fingerprints import timestamp
+from actonce_core.identity import execution_name_of_stored, stored_message_id
+from actonce_core.message import Message, MessageReader
+from actonce_core.refusal import Reason, Refusal
+from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attributes
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.deployed import Consumer, Delivery, delivery_record, seconds_until_back
 from actonce.queue_peek import event_form
+from actonce_core.coming_back import seconds_until_back
+from actonce_core.delivery import Delivery
+from actonce_core.delivery_record import delivery_record
+from actonce_core.locking.consumer import Consumer
 from pipeline.sqs_errors import is_busy
 
 if TYPE_CHECKING:

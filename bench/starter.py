@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from deduplication.delivery import Delivery
+    from actonce_core.delivery import Delivery
 
 FUNCTIONS = Path(__file__).resolve().parent.parent / "functions"
 
@@ -146,8 +146,8 @@ def measure(records: int, latency: float, runs: int, limit: float) -> Result:
     ):
         sys.path.insert(0, str(FUNCTIONS))
         # Only now: the logger takes its output, and the clients their endpoint, when imported.
-        from deduplication.batch import Batch  # noqa: PLC0415
-        from deduplication.delivery import Delivery  # noqa: PLC0415
+        from actonce_core.batch import Batch  # noqa: PLC0415
+        from actonce_core.delivery import Delivery  # noqa: PLC0415
         from starter import starter_from_environment  # noqa: PLC0415
 
         starter = starter_from_environment()

@@ -19,10 +19,10 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-import log_lines
-from actonce_message.identity import stored_message_id
-from deduplication.fingerprints import timestamp
-from effect import NotPerformed, Rejected, answer
+from actonce_core import log_lines
+from actonce_core.effect import NotPerformed, Rejected, answer
+from actonce_core.fingerprints import timestamp
+from actonce_core.identity import stored_message_id
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
-from deduplication.batch import LARGEST_BATCH, Batch, metrics
-from deduplication.from_environment import batch_from_environment
-from deduplication.message import MessageReader
-from deduplication.unstarted import UnstartedQueue
-from invoked_effect import InvokedEffect, client_config
-from locking.consumer import Consumer
-from locking.dead_letters import DeadLetterQueue
-from locking.lease import Lease, seconds_for_a_takeover
-from locking.ledger import Ledger
-from locking.patience import PATIENCE_SECONDS
+from actonce_core.batch import LARGEST_BATCH, Batch, metrics
+from actonce_core.from_environment import batch_from_environment
+from actonce_core.invoked_effect import InvokedEffect, client_config
+from actonce_core.locking.consumer import Consumer
+from actonce_core.locking.dead_letters import DeadLetterQueue
+from actonce_core.locking.lease import Lease, seconds_for_a_takeover
+from actonce_core.locking.ledger import Ledger
+from actonce_core.locking.patience import PATIENCE_SECONDS
+from actonce_core.message import MessageReader
+from actonce_core.unstarted import UnstartedQueue
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from effect import Effect
-    from locking.attempt import ProcessingLocks
+    from actonce_core.effect import Effect
+    from actonce_core.locking.attempt import ProcessingLocks
 
 
 def consumer_from_environment() -> Consumer:

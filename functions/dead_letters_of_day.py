@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 import boto3
 from botocore.config import Config
 
-import log_lines
-from deduplication.fingerprints import timestamp
-from histories.day_file import added_to, key_of
-from histories.dead_letters import Record, dead_letter_records
-from histories.reading import HISTORIES_IN_FLIGHT, Listed, executions_between, tell
+from actonce_core import log_lines
+from actonce_core.fingerprints import timestamp
+from actonce_core.histories.day_file import added_to, key_of
+from actonce_core.histories.dead_letters import Record, dead_letter_records
+from actonce_core.histories.reading import HISTORIES_IN_FLIGHT, Listed, executions_between, tell
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

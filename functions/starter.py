@@ -11,16 +11,16 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from deduplication.batch import LARGEST_BATCH, Batch, metrics
-from deduplication.executions import Executions
-from deduplication.fingerprints import FingerprintTable
-from deduplication.from_environment import batch_from_environment
-from deduplication.memory import Memories, Names
-from deduplication.message import MessageReader
-from deduplication.pace import Pace
-from deduplication.patience import CONNECT_SECONDS, READ_SECONDS, THIS_INVOCATION, Patience
-from deduplication.start import Starter
-from deduplication.unstarted import UnstartedQueue
+from actonce_core.batch import LARGEST_BATCH, Batch, metrics
+from actonce_core.executions import Executions
+from actonce_core.fingerprints import FingerprintTable
+from actonce_core.from_environment import batch_from_environment
+from actonce_core.memory import Memories, Names
+from actonce_core.message import MessageReader
+from actonce_core.pace import Pace
+from actonce_core.patience import CONNECT_SECONDS, READ_SECONDS, THIS_INVOCATION, Patience
+from actonce_core.start import Starter
+from actonce_core.unstarted import UnstartedQueue
 
 
 def starter_from_environment() -> Starter:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from actonce.embedded.paths import PROJECT
-from deduplication.refusal import Reason
-from effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
+from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
+from actonce_core.refusal import Reason
 from tests import template
 from tests.gift_card_provider import Provider, running
 

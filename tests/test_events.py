@@ -14,8 +14,8 @@ from moto import mock_aws
 
 import appointments
 import starter
-from deduplication import batch
-from effect import NotPerformed, Rejected
+from actonce_core import batch
+from actonce_core.effect import NotPerformed, Rejected
 from tests.event_cases import (
     DUPLICATES,
     EFFECT_EVENTS,

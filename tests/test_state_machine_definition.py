@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonata import Jsonata
 from jsonata.jexception import JException
 
-from actonce_message.execution_input import MAX_EXECUTION_INPUT_BYTES
+from actonce_core.execution_input import MAX_EXECUTION_INPUT_BYTES
 from tests import asl, template
 
 PROVES_NOT_PERFORMED = {"NotPerformed", "Lambda.TooManyRequestsException"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from actonce_core.batch import LARGEST_BATCH
+from actonce_core.locking.lease import seconds_for_a_takeover
 from bench.limited import MALLOC
-from deduplication.batch import LARGEST_BATCH
-from locking.lease import seconds_for_a_takeover
 from tests import template as cloudformation
 from tests.template import TEMPLATE, as_list, of_type, statements
 
@@ -261,8 +261,8 @@ def test_functions_and_state_machine_are_traced(
 @pytest.mark.parametrize(
     ("function", "modules"),
     [
-        ("StarterFunction", ["starter.py", "deduplication/from_environment.py"]),
-        ("AppointmentsFunction", ["appointments.py", "time_allowed.py"]),
+        ("StarterFunction", ["starter.py", "actonce_core/from_environment.py"]),
+        ("AppointmentsFunction", ["appointments.py", "actonce_core/time_allowed.py"]),
     ],
 )
 def test_function_gets_the_variables_that_it_reads(

@@ -11,11 +11,12 @@ import typer
 from actonce import console
 from actonce.aws import EMBEDDED_CREDENTIALS, Stack
 from actonce.commands.options import Json, of_a_stack
-from actonce.deployed import Delivery, Message
 from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
 from actonce.target import find_aws, find_stack
 from actonce.whereabouts import Chosen
+from actonce_core.delivery import Delivery
+from actonce_core.message import Message
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

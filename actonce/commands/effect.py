@@ -10,7 +10,6 @@ import typer
 
 from actonce import console
 from actonce.commands.options import Json, StackName, named_values
-from actonce.deployed import client_config
 from actonce.effect_check import target as targets
 from actonce.effect_check.calls import Caller
 from actonce.effect_check.checks import Checks, Finding, Settings, Status
@@ -21,6 +20,7 @@ from actonce.embedded.running import State, running
 from actonce.errors import WrongUse
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
+from actonce_core.invoked_effect import client_config
 
 app = typer.Typer(
     help="Try the contract on your own effect, and tell what it does not keep.\n\n"

@@ -11,12 +11,12 @@ from actonce.choosing import read_moment
 from actonce.commands import tables
 from actonce.commands.options import Json, of_a_stack
 from actonce.dead_letters import DeadLetter, waiting
-from actonce.deployed import timestamp
 from actonce.errors import WrongUse
 from actonce.queue_peek import QueueReader
 from actonce.recent import MOST_ROWS, Listed, Recent, recent
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
+from actonce_core.fingerprints import timestamp
 
 _ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
 

@@ -8,9 +8,9 @@ import typer
 from actonce import console, pausing
 from actonce.aws import Stack
 from actonce.commands.options import of_a_stack
-from actonce.deployed import timestamp
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
+from actonce_core.fingerprints import timestamp
 
 
 @of_a_stack(asks=True)

@@ -14,7 +14,6 @@ from actonce.aws import Stack
 from actonce.clearing import Cleared, Clearing, Discarding, Redriving, Shown, look
 from actonce.commands import many, tables
 from actonce.commands.options import Json, check_id, of_a_stack
-from actonce.deployed import MessageReader, execution_name_of_stored, timestamp
 from actonce.errors import Failed, WrongUse
 from actonce.message_ids import message_reader
 from actonce.queue_peek import QueueReader, held_by_another
@@ -22,6 +21,9 @@ from actonce.target import find_stack
 from actonce.unread import cannot_be_told
 from actonce.unstarted import Unstarted
 from actonce.whereabouts import Chosen
+from actonce_core.fingerprints import timestamp
+from actonce_core.identity import execution_name_of_stored
+from actonce_core.message import MessageReader
 
 app = typer.Typer(
     help="Look at deliveries that could not be started, send them back, or take them away.\n\n"

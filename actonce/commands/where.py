@@ -21,7 +21,6 @@ from actonce.commands.effects_options import (
     own_effects,
 )
 from actonce.commands.options import Json, check_id, of_a_stack
-from actonce.deployed import stored_message_id, timestamp
 from actonce.embedded.paths import Paths
 from actonce.errors import Failed, WrongUse
 from actonce.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
@@ -34,6 +33,8 @@ from actonce.story import Story, read_story
 from actonce.target import find_stack
 from actonce.unread import sentences
 from actonce.whereabouts import Chosen
+from actonce_core.fingerprints import timestamp
+from actonce_core.identity import stored_message_id
 
 
 @of_a_stack()

@@ -7,32 +7,32 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from types import FrameType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from actonce import console
 from actonce.aws import Stack
 from actonce.commands.options import of_a_stack
-from actonce.deployed import (
-    PATIENCE_SECONDS,
-    Consumer,
-    DeadLetterQueue,
-    Effect,
-    InvokedEffect,
-    Lease,
-    Ledger,
-    MessageReader,
-    ProcessingLocks,
-    UnstartedQueue,
-    client_config,
-)
 from actonce.errors import WrongUse
 from actonce.message_ids import DEFAULT, parameters
 from actonce.pausing import Pause, PauseWatch
+from actonce.sources import sources
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
 from actonce.worker import Worker
+from actonce_core.effect import Effect
+from actonce_core.invoked_effect import InvokedEffect, client_config
+from actonce_core.locking.consumer import Consumer
+from actonce_core.locking.dead_letters import DeadLetterQueue
+from actonce_core.locking.lease import Lease
+from actonce_core.locking.ledger import Ledger
+from actonce_core.locking.patience import PATIENCE_SECONDS
+from actonce_core.message import MessageReader
+from actonce_core.unstarted import UnstartedQueue
+
+if TYPE_CHECKING:
+    from actonce_core.locking.attempt import ProcessingLocks
 
 EXAMPLE = "appointments:book_from_environment"
 EXAMPLE_HANDLER = "appointments.handler"
@@ -215,6 +215,7 @@ def _loaded(name: str, stack: Stack) -> Callable[[], Any]:
     module_name, _, factory_name = name.partition(":")
     stack.aws.name_to_others(os.environ)  # for an effect's own clients
     sys.path.insert(0, "")
+    sys.path.append(str(sources() / "functions"))  # where the example is
     try:
         factory: Callable[[], Any] = getattr(importlib.import_module(module_name), factory_name)
     except (ImportError, AttributeError, ValueError) as error:

@@ -9,8 +9,8 @@ from typing import Any
 from actonce.conformance.process import Ended, Process
 from actonce.conformance.stage import DEAD_LETTERS, MEMORY_TABLE, Stage
 from actonce.conformance.stepfunctions import Untrue
-from locking.attempt import Outcome
-from locking.rows import ProcessingTable
+from actonce_core.locking.attempt import Outcome
+from actonce_core.locking.rows import ProcessingTable
 
 HOUR = 3_600_000
 

@@ -1,28 +1,27 @@
-"""The code under test that ships in `functions/`, found by way of `actonce.deployed`."""
+"""The code under test that ships in `functions/`."""
 
-import actonce.deployed  # noqa: F401 - puts functions/ on the path
 import appointments
-from deduplication import executions
-from deduplication.coming_back import RequestsQueue, seconds_until_back
-from deduplication.delivery import Delivery
-from deduplication.executions import Executions
-from deduplication.fingerprints import FingerprintTable
-from deduplication.memory import Memories, Names
-from deduplication.message import Message, MessageReader
-from deduplication.patience import Patience
-from deduplication.start import Starter
-from deduplication.unstarted import UnstartedQueue
-from effect import Effect, NotPerformed, Rejected, answer
-from invoked_effect import InvokedEffect
-from locking import row_locks
-from locking.attempt import ProcessingLocks
-from locking.consumer import Consumer
-from locking.dead_letters import DeadLetterQueue
-from locking.host import Host
-from locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
-from locking.lease import Lease
-from locking.ledger import Ledger
-from time_allowed import EndProcessIn
+from actonce_core import executions
+from actonce_core.coming_back import RequestsQueue, seconds_until_back
+from actonce_core.delivery import Delivery
+from actonce_core.effect import Effect, NotPerformed, Rejected, answer
+from actonce_core.executions import Executions
+from actonce_core.fingerprints import FingerprintTable
+from actonce_core.invoked_effect import InvokedEffect
+from actonce_core.locking import row_locks
+from actonce_core.locking.attempt import ProcessingLocks
+from actonce_core.locking.consumer import Consumer
+from actonce_core.locking.dead_letters import DeadLetterQueue
+from actonce_core.locking.host import Host
+from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
+from actonce_core.locking.lease import Lease
+from actonce_core.locking.ledger import Ledger
+from actonce_core.memory import Memories, Names
+from actonce_core.message import Message, MessageReader
+from actonce_core.patience import Patience
+from actonce_core.start import Starter
+from actonce_core.time_allowed import EndProcessIn
+from actonce_core.unstarted import UnstartedQueue
 
 __all__ = [
     "ConflictingContent",

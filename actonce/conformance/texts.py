@@ -12,7 +12,7 @@ from typing import Any
 from actonce.conformance.queues import Attributes
 
 MOST_INPUT_BYTES = 256 * 1024 - 1024
-"""Of an execution's input; see `deduplication.message`."""
+"""Of an execution's input; see `actonce_core.message`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from typing import Any
 
 from actonce.aws import Stack
 from actonce.demo.requests import Traffic, resent
-from actonce.deployed import InvokedEffect, stored_message_id
 from actonce.errors import Failed
 from actonce.own_effects import Attributes, EffectsTable
+from actonce_core.identity import stored_message_id
+from actonce_core.invoked_effect import InvokedEffect
 
 _LOOKS_AT_ONCE = 8
 _LOOK_SECONDS = 60

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from actonce.aws import Stack
 from actonce.delivery_log import delivery_lines
 from actonce.demo.own import Own, counted
-from actonce.deployed import SOURCE_MESSAGE_ID, Outcome, execution_name_of_stored
 from actonce.queue_peek import QueueReader
+from actonce_core.delivery import SOURCE_MESSAGE_ID
+from actonce_core.identity import execution_name_of_stored
+from actonce_core.locking.attempt import Outcome
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.literals import ExecutionStatusType
@@ -21,7 +23,7 @@ class Records:
     """Read after everything has come to rest.
 
     Attributes:
-        deliveries: the `deliveries` stream, see `deduplication.delivery_record`.
+        deliveries: the `deliveries` stream, see `actonce_core.delivery_record`.
         executions: name to status; where a ledger or a lease stands in the state machine's place,
             the rows in the same words.
         resolved: names of the executions that an operator ended as resolved.

@@ -19,7 +19,6 @@ from actonce.demo import by_hand, faults, outcome, ready_audit, records, request
 from actonce.demo.at_stake import Demos, at_stake
 from actonce.demo.own import Own
 from actonce.demo.timings import Say
-from actonce.deployed import Delivery, MessageReader, Refusal
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.embedded.running import State
@@ -29,6 +28,9 @@ from actonce.sending import Accepted, End, Line, Sender, read_lines
 from actonce.sent_record import SentRecord
 from actonce.weather.sky import Sky, Weather
 from actonce.weather.stack import under
+from actonce_core.delivery import Delivery
+from actonce_core.message import MessageReader
+from actonce_core.refusal import Refusal
 
 QUIET_SECONDS = 120.0
 """Longest wait for anything to move; rounds of an unknown outcome take far less."""

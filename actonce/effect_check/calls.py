@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol, cast
 
-from actonce.deployed import InvokedEffect, NotPerformed, Rejected
+from actonce_core.effect import NotPerformed, Rejected
+from actonce_core.invoked_effect import InvokedEffect
 
 Event = dict[str, Any]
 

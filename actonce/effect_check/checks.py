@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from actonce.deployed import MAX_EFFECT_BYTES
 from actonce.effect_check.calls import (
     Caller,
     End,
@@ -23,6 +22,7 @@ from actonce.effect_check.calls import (
     perform_event,
     read,
 )
+from actonce_core.effect import MAX_EFFECT_BYTES
 
 PREFIX = "actonce-check-"
 SIDE_BY_SIDE = 2

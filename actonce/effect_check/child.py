@@ -77,7 +77,7 @@ def load(target: str, folder: str, functions: str) -> Handler:
 
 
 def _answering(effect: Any) -> Handler:
-    answer = importlib.import_module("effect").answer
+    answer = importlib.import_module("actonce_core.effect").answer
 
     def handler(event: dict[str, Any], context: Any) -> Any:
         return answer(effect, event, context=context)

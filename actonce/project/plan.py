@@ -20,7 +20,7 @@ _SKELETON = Path(__file__).with_name("skeleton")
 _RENAMED = {"gitignore": ".gitignore"}  # by its own name it would rule over the skeleton itself
 _NAMED = ("README.md", "samconfig.toml")  # have the project's name in them
 
-_CONTRACT = ("effect.py", "time_allowed.py")
+_CONTRACT = tuple(f"actonce_core/{name}.py" for name in ("__init__", "effect", "time_allowed"))
 """What the team's effect imports, beside it as in `functions/`."""
 
 _EXAMPLE = """\

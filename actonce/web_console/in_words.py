@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from actonce.deployed import COMPLETE, OVER_FOR_EVERYBODY
 from actonce.history import short_cause
 from actonce.story import Story
 from actonce.web_console.durations import duration
 from actonce.web_console.path_in_words import UNCLEAR, path_in_words
+from actonce_core.locking.rows import COMPLETE, OVER_FOR_EVERYBODY
 from pipeline.visible import visible
 
 

@@ -13,10 +13,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from actonce.deployed import DEAD_LETTER, Stay
 from actonce.error_names import in_words as name_in_words
 from actonce.history import FIND_EFFECT, Step, short_cause
 from actonce.web_console.durations import duration
+from actonce_core.histories.dead_letters import DEAD_LETTER, Stay
 
 UNCLEAR = "it may or may not have happened"
 

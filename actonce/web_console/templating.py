@@ -15,9 +15,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from actonce import choosing
-from actonce.deployed import timestamp
 from actonce.error_names import in_words
 from actonce.history import short_cause
+from actonce_core.fingerprints import timestamp
 from pipeline.visible import json_text, visible
 
 _FOLDER = Path(__file__).parent / "templates"

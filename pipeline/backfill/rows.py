@@ -1,7 +1,7 @@
 """From an archive's row to the message that is sent for it.
 
 What is JSON, what a message id is and how large a message may be are the starter's rules, and this
-reads by them (`actonce_message`).
+reads by them (`actonce_core`).
 """
 
 import csv
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from actonce_message import strict_json
-from actonce_message.execution_input import execution_input, too_large
+from actonce_core import strict_json
+from actonce_core.execution_input import execution_input, too_large
 from pipeline.backfill.errors import WrongRequest
 
 MESSAGE_ID = "message_id"

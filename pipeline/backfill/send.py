@@ -21,7 +21,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import SparkSession
 
-from actonce_message.identity import stored_message_id
+from actonce_core.identity import stored_message_id
 from pipeline.backfill.plan import PlanFiles
 from pipeline.backfill.work import Confirmations, run_is_over, the_only_sender
 from pipeline.sqs_errors import is_busy, is_refused

@@ -17,8 +17,8 @@ from actonce.aws import Stack
 from actonce.choosing import Narrowing
 from actonce.dead_letters import Decision, End, dead_letter, decide, is_of_last
 from actonce.deciding import Deciding, Shown, counted, look
-from actonce.deployed import Stay
 from actonce.queue_peek import Queued, QueueReader
+from actonce_core.histories.dead_letters import Stay
 from tests.cli.received import received
 from tests.hostile import HOSTILE_SENT
 

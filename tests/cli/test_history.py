@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from actonce import history
-from actonce.deployed import dead_letter_stays
+from actonce_core.histories.dead_letters import dead_letter_stays
 
 START = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 FAILURE = {"reason": "rounds_used_up", "error": "States.Timeout", "cause": "It took too long."}

@@ -19,8 +19,8 @@ from actonce.commands import dead_letters as dead_letters_command
 from actonce.commands import many
 from actonce.commands import unstarted as unstarted_command
 from actonce.console import SafeConsole
-from actonce.deployed import MessageReader
 from actonce.errors import Failed, Interrupted, WrongUse
+from actonce_core.message import MessageReader
 from tests.cli.test_deciding import dead, ids_left, ledger, row
 from tests.cli.test_queue_peek import fill
 from tests.hostile import HOSTILE_SENT

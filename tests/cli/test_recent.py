@@ -14,10 +14,10 @@ from actonce.commands import listing
 from actonce.console import SafeConsole
 from actonce.demo.outcome import Sent, to_look_at
 from actonce.demo.records import Records
-from actonce.deployed import execution_name
 from actonce.errors import WrongUse
 from actonce.message_ids import as_argument
 from actonce.recent import Recent
+from actonce_core.identity import execution_name
 from tests.cli.test_deciding import TABLE, ledger, post
 
 __all__ = ["ledger"]

@@ -9,8 +9,8 @@ from actonce import sent_record
 from actonce.aws import Stack
 from actonce.cli import app
 from actonce.commands import send as send_command
-from actonce.deployed import MessageReader
 from actonce.errors import Failed
+from actonce_core.message import MessageReader
 from tests.cli.test_deciding import ledger
 
 __all__ = ["ledger"]

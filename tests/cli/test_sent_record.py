@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from actonce.deployed import MessageReader
 from actonce.sending import Accepted, Line
 from actonce.sent_record import SentRecord
+from actonce_core.message import MessageReader
 
 AT = datetime(2026, 1, 31, 23, 59, 59, 999_000, tzinfo=UTC)
 AFTER_MIDNIGHT = datetime(2026, 2, 1, 0, 0, 0, 1_000, tzinfo=UTC)
@@ -23,7 +23,7 @@ ENDLESS = """
 import itertools, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from actonce.deployed import MessageReader
+from actonce_core.message import MessageReader
 from actonce.sending import Accepted, Line
 from actonce.sent_record import SentRecord
 record = SentRecord(Path(sys.argv[1]), "requests.jsonl", MessageReader())

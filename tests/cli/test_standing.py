@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from actonce import unstarted
-from actonce.deployed import Delivery, MessageReader, Reason, Refusal, unstarted_attributes
 from actonce.history import Execution
 from actonce.queue_peek import Queued
 from actonce.standing import DESCRIPTION_CHARACTERS, sentence, sentence_of_conflicts
 from actonce.story import Story
+from actonce_core.delivery import Delivery
+from actonce_core.message import MessageReader
+from actonce_core.refusal import Reason, Refusal
+from actonce_core.unstarted import unstarted_attributes
 
 AT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 

@@ -18,17 +18,14 @@ from actonce.aws import Stack
 from actonce.choosing import Narrowing
 from actonce.clearing import Cleared, Discarding, Redriving, look
 from actonce.commands import unstarted as unstarted_command
-from actonce.deployed import (
-    Delivery,
-    MessageReader,
-    Reason,
-    Refusal,
-    stored_message_id,
-    unstarted_attributes,
-)
 from actonce.errors import Failed
 from actonce.queue_peek import Queued, QueueReader
 from actonce.unstarted import Unstarted, attributes_to_send
+from actonce_core.delivery import Delivery
+from actonce_core.identity import stored_message_id
+from actonce_core.message import MessageReader
+from actonce_core.refusal import Reason, Refusal
+from actonce_core.unstarted import unstarted_attributes
 from tests.cli.received import received
 from tests.cli.test_recent import started
 from tests.cli.test_status import forbid

@@ -24,11 +24,11 @@ from actonce import cli, console
 from actonce.aws import Stack
 from actonce.commands import audit, dead_letters, tables, unstarted, where
 from actonce.commands.send import _Ends
-from actonce.deployed import MessageReader
 from actonce.errors import Failed
 from actonce.sending import NotSent
 from actonce.standing import sentence
 from actonce.story import Story
+from actonce_core.message import MessageReader
 from pipeline.visible import Guarded, json_text, visible
 from tests.hostile import ACT_HIDE_OR_REORDER, HOSTILE, HOSTILE_SENT, forbidden, texts, without_own
 

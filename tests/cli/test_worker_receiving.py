@@ -10,10 +10,11 @@ from actonce import worker
 from actonce.aws import Aws, Stack
 from actonce.commands import worker as worker_command
 from actonce.commands.worker import Way
-from actonce.deployed import Delivery, InvokedEffect
 from actonce.errors import WrongUse
 from actonce.worker import Worker
-from locking.patience import TriedLater
+from actonce_core.delivery import Delivery
+from actonce_core.invoked_effect import InvokedEffect
+from actonce_core.locking.patience import TriedLater
 
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/requests"
 MESSAGE = {"MessageId": "sqs-1", "ReceiptHandle": "handle-1", "Body": "{}"}

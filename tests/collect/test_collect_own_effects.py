@@ -11,9 +11,9 @@ import pytest
 from actonce.aws import Aws, Stack
 from actonce.collect import Collected, Wanted, collect
 from actonce.day_files import day_folder
-from actonce.deployed import stored_message_id
 from actonce.errors import Failed, WrongUse
 from actonce.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
+from actonce_core.identity import stored_message_id
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 TODAY = NOW.date()

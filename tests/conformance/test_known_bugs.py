@@ -17,9 +17,9 @@ from actonce.conformance.ways import locks
 from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
-from deduplication.memory import Memories
-from deduplication.start import Starter
-from locking.lease import Lease
+from actonce_core.locking.lease import Lease
+from actonce_core.memory import Memories
+from actonce_core.start import Starter
 from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-import invoked_effect
 from actonce.conformance import invoking, machine, stage
 from actonce.conformance.process import NotKnownHere
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
 from actonce.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
 from actonce.conformance.world import EPOCH, World
 from actonce.embedded.paths import PROJECT
-from locking.lease import seconds_for_a_takeover
-from locking.patience import PATIENCE_SECONDS
+from actonce_core import invoked_effect
+from actonce_core.locking.lease import seconds_for_a_takeover
+from actonce_core.locking.patience import PATIENCE_SECONDS
 
 MINUTE = 60_000
 

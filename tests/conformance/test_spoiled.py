@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-import effect
 from actonce.conformance.hazards import scenario
 from actonce.conformance.stage import MEMORY_TABLE, Way, process_message
 from actonce.conformance.stepfunctions import Untrue
@@ -15,18 +14,19 @@ from actonce.conformance.trial import run_trial
 from actonce.conformance.verdict import Kind
 from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
-from deduplication.executions import Executions, Start
-from deduplication.fingerprints import FingerprintTable
-from deduplication.refusal import Refusal
-from deduplication.start import Starter
-from deduplication.unstarted import UnstartedQueue
-from locking import lease, ledger, row_locks, rows
-from locking import once as locking_once
-from locking.attempt import Completed, InProgress, LockLost, Outcome
-from locking.consumer import Consumer
-from locking.dead_letters import DeadLetterQueue
-from locking.row_locks import RowLocks
-from time_allowed import TimeNotKnown, seconds_left_of
+from actonce_core import effect
+from actonce_core.executions import Executions, Start
+from actonce_core.fingerprints import FingerprintTable
+from actonce_core.locking import lease, ledger, row_locks, rows
+from actonce_core.locking import once as locking_once
+from actonce_core.locking.attempt import Completed, InProgress, LockLost, Outcome
+from actonce_core.locking.consumer import Consumer
+from actonce_core.locking.dead_letters import DeadLetterQueue
+from actonce_core.locking.row_locks import RowLocks
+from actonce_core.refusal import Refusal
+from actonce_core.start import Starter
+from actonce_core.time_allowed import TimeNotKnown, seconds_left_of
+from actonce_core.unstarted import UnstartedQueue
 
 LEDGER_FENCED = LEDGER_WAYS[1]
 LEASE_FENCED = LEASE_WAYS[1]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import actonce.deployed  # noqa: F401 - the functions' folder
 from actonce.effect_check.calls import End, Event, Kill, Raw
 
 Handler = Callable[[Event], Any]

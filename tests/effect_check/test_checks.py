@@ -9,7 +9,7 @@ import pytest
 
 from actonce.effect_check.calls import End, Event, Kill, Raw, Said, read
 from actonce.effect_check.checks import PREFIX, Checks, Finding, Settings, Status
-from effect import NotPerformed, Rejected, answer
+from actonce_core.effect import NotPerformed, Rejected, answer
 from tests.effect_check.simulated import Hung, Simulated, World
 
 BODY = {"amount": 20}

@@ -47,7 +47,7 @@ BY_CLASS = '''
 import os
 from pathlib import Path
 
-from effect import Rejected
+from actonce_core.effect import Rejected
 
 class Cards:
     """Of the contract's two methods; ActOnce's own `answer` makes the rest."""

@@ -34,16 +34,16 @@ from actonce.demo.injected import fault_injection
 from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.queue_peek import QueueReader
+from actonce_core.delivery import Delivery
+from actonce_core.effect import NotPerformed, OutcomeUnknown
+from actonce_core.locking.attempt import LockLost
+from actonce_core.locking.host import Host
+from actonce_core.locking.idempotent import StillInProgress
+from actonce_core.locking.patience import TriedLater
+from actonce_core.locking.row_locks import RowLocks
+from actonce_core.start import End
 from appointments import book_key
 from consumer import consumer_from_environment
-from deduplication.delivery import Delivery
-from deduplication.start import End
-from effect import NotPerformed, OutcomeUnknown
-from locking.attempt import LockLost
-from locking.host import Host
-from locking.idempotent import StillInProgress
-from locking.patience import TriedLater
-from locking.row_locks import RowLocks
 from starter import starter_from_environment
 from tests.embedded.lossy_proxy import Disturbance, lossy_proxy
 from tests.embedded.waiting import wait_until

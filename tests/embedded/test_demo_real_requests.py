@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from actonce.aws import Aws, Stack
-from actonce.deployed import Delivery, Message, MessageReader
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
+from actonce_core.delivery import Delivery
+from actonce_core.message import Message, MessageReader
 from tests import java
 from tests.embedded import appointments
 from tests.embedded.running_demo import demo, start

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from actonce.aws import Aws, Stack
-from deduplication.delivery import Delivery
-from deduplication.executions import Executions, Start
-from deduplication.fingerprints import FingerprintTable
-from deduplication.memory import Memories, Names
-from deduplication.message import MessageReader
-from deduplication.refusal import Refusal
-from deduplication.start import Starter
-from deduplication.unstarted import UnstartedQueue
+from actonce_core.delivery import Delivery
+from actonce_core.executions import Executions, Start
+from actonce_core.fingerprints import FingerprintTable
+from actonce_core.memory import Memories, Names
+from actonce_core.message import MessageReader
+from actonce_core.refusal import Refusal
+from actonce_core.start import Starter
+from actonce_core.unstarted import UnstartedQueue
 from tests.embedded.waiting import wait_until
 
 TIMES = 1000

@@ -6,10 +6,10 @@ from typing import Any
 
 from actonce import unstarted
 from actonce.aws import Stack
-from actonce.deployed import MessageReader
 from actonce.embedded.lifecycle import State
 from actonce.queue_peek import QueueReader
 from actonce.unstarted import Unstarted
+from actonce_core.message import MessageReader
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actonce_message.execution_input import MAX_EXECUTION_INPUT_BYTES
-from actonce_message.strict_json import canonical
-from deduplication.delivery import Delivery
-from deduplication.message import Message, MessageReader
-from deduplication.refusal import Refusal
+from actonce_core.delivery import Delivery
+from actonce_core.execution_input import MAX_EXECUTION_INPUT_BYTES
+from actonce_core.message import Message, MessageReader
+from actonce_core.refusal import Refusal
+from actonce_core.strict_json import canonical
 from pipeline.backfill.errors import WrongRequest
 from pipeline.backfill.rows import BadRow, Selection, parse
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
-from deduplication.executions import Executions
-from deduplication.fingerprints import FingerprintTable
-from deduplication.memory import Memories, Names
-from deduplication.message import MessageReader
-from deduplication.start import Starter
-from deduplication.unstarted import UnstartedQueue
+from actonce_core.executions import Executions
+from actonce_core.fingerprints import FingerprintTable
+from actonce_core.memory import Memories, Names
+from actonce_core.message import MessageReader
+from actonce_core.start import Starter
+from actonce_core.unstarted import UnstartedQueue
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

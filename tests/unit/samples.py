@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from deduplication.delivery import Delivery
+from actonce_core.delivery import Delivery
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 """Any text that UTF-8 can carry."""

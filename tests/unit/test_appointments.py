@@ -8,8 +8,8 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 from botocore.stub import Stubber
 
+from actonce_core.effect import NotPerformed, OutcomeUnknown, Rejected, answer
 from appointments import AppointmentBook, book_key
-from effect import NotPerformed, OutcomeUnknown, Rejected, answer
 from tests.unit.moto_aws import MotoAws
 
 

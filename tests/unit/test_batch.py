@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deduplication import batch
-from deduplication.batch import Batch
-from deduplication.delivery import Delivery
-from deduplication.executions import Start
-from deduplication.start import End
+from actonce_core import batch
+from actonce_core.batch import Batch
+from actonce_core.delivery import Delivery
+from actonce_core.executions import Start
+from actonce_core.start import End
 from tests.unit.samples import sqs_record
 
 DONE = End(Start.STARTED, None)

@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deduplication.coming_back import LONGEST_SECONDS, RequestsQueue, seconds_until_back
+from actonce_core.coming_back import LONGEST_SECONDS, RequestsQueue, seconds_until_back
 
 MAX_RECEIVE_COUNT, MAX_RECEIVE_COUNT_OF_A_WORKER = 1000, 150
 chances = st.floats(0, 1)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from histories.day_file import added_to, json_line, key_of
+from actonce_core.histories.day_file import added_to, json_line, key_of
 
 RECORDS = st.lists(
     st.fixed_dictionaries({"at": st.text(max_size=3), "note": st.none() | st.text(max_size=3)}),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from histories.dead_letters import dead_letter_records
+from actonce_core.histories.dead_letters import dead_letter_records
 from tests.histories import Kind, answered, history_of, posted, started
 
 

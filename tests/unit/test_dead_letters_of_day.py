@@ -13,13 +13,13 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 import dead_letters_of_day
+from actonce_core.histories import reading
 from dead_letters_of_day import (
     DeadLettersOfDay,
     OutOfTime,
     TooManyExecutions,
     UnreadableRecords,
 )
-from histories import reading
 from tests.histories import START, Kind, answered, history_of, posted, started
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deduplication.delivery_record import delivery_record
-from deduplication.executions import Start
-from deduplication.message import Message, MessageReader
-from deduplication.refusal import Reason, Refusal
-from deduplication.start import End
+from actonce_core.delivery_record import delivery_record
+from actonce_core.executions import Start
+from actonce_core.message import Message, MessageReader
+from actonce_core.refusal import Reason, Refusal
+from actonce_core.start import End
 from tests.unit.moto_aws import NOW
 from tests.unit.samples import delivery
 

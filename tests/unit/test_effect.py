@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from effect import MAX_EFFECT_BYTES, NotPerformed, OutcomeUnknown, Rejected, answer
+from actonce_core.effect import MAX_EFFECT_BYTES, NotPerformed, OutcomeUnknown, Rejected, answer
 
 PERFORM = {"operation": "perform", "message": {"message_id": "m-1", "body": {"practice": "main"}}}
 FIND = {"operation": "find", "message": {"message_id": "m-1"}}

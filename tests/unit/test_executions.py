@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from deduplication.executions import Executions, Start
-from deduplication.message import Message
-from deduplication.refusal import Reason, Refusal
+from actonce_core.executions import Executions, Start
+from actonce_core.message import Message
+from actonce_core.refusal import Reason, Refusal
 from tests.unit.moto_aws import MotoAws
 
 # An end for each message: it runs on, succeeds or fails as its body asks.

@@ -4,15 +4,15 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from deduplication.fingerprints import (
+from actonce_core.fingerprints import (
     Fingerprint,
     FingerprintTable,
     refusal_of,
     timestamp,
 )
-from deduplication.memory import Lock, Memories, Names
-from deduplication.message import Message
-from deduplication.refusal import Reason, Refusal
+from actonce_core.memory import Lock, Memories, Names
+from actonce_core.message import Message
+from actonce_core.refusal import Reason, Refusal
 from tests.unit.moto_aws import NAMES_REMEMBERED, NOW, STACK, MotoAws
 
 OWN = Names("arn:own", STACK)

@@ -8,9 +8,9 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from histories import reading
-from histories.dead_letters import dead_letter_records
-from histories.reading import Listed, executions_between, patiently, tell
+from actonce_core.histories import reading
+from actonce_core.histories.dead_letters import dead_letter_records
+from actonce_core.histories.reading import Listed, executions_between, patiently, tell
 from tests.histories import START
 
 if TYPE_CHECKING:

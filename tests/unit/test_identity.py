@@ -4,7 +4,7 @@ import re
 import pytest
 from hypothesis import assume, example, given
 
-from actonce_message.identity import MAX_KEY_BYTES, execution_name, stored_message_id
+from actonce_core.identity import MAX_KEY_BYTES, execution_name, stored_message_id
 from tests.unit.samples import message_ids
 
 SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")

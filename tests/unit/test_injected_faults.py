@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actonce.demo.faults import INJECTED
-from effect import NotPerformed
+from actonce_core.effect import NotPerformed
 
 sys.path.append(str(INJECTED))  # as the functions' processes have it
 
@@ -37,7 +37,8 @@ def test_errors_of_the_contract_are_the_function_s_own_or_of_their_name(
 ) -> None:
     with pytest.raises(NotPerformed):
         interruption.interrupt("NotPerformed", None)
-    monkeypatch.setitem(sys.modules, "effect", None)  # a function that knows nothing of ActOnce
+    # A function that knows nothing of ActOnce.
+    monkeypatch.setitem(sys.modules, "actonce_core.effect", None)
     with pytest.raises(Exception, match="injected") as raised:
         interruption.interrupt("Rejected", None)
     assert type(raised.value).__name__ == "Rejected"

@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
-from effect import NotPerformed, OutcomeUnknown, Rejected, answer
-from invoked_effect import InvokedEffect, client_config
+from actonce_core.effect import NotPerformed, OutcomeUnknown, Rejected, answer
+from actonce_core.invoked_effect import InvokedEffect, client_config
 
 EFFECT = "arn:aws:lambda:us-east-1:123456789012:function:gift-cards"
 FIND = "arn:aws:lambda:us-east-1:123456789012:function:find-gift-cards"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import log_lines
+from actonce_core import log_lines
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.none()))

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce_message import strict_json
-from actonce_message.execution_input import MAX_EXECUTION_INPUT_BYTES
-from actonce_message.strict_json import canonical
-from deduplication.message import Message, MessageReader
-from deduplication.refusal import Reason, Refusal
+from actonce_core import strict_json
+from actonce_core.execution_input import MAX_EXECUTION_INPUT_BYTES
+from actonce_core.message import Message, MessageReader
+from actonce_core.refusal import Reason, Refusal
+from actonce_core.strict_json import canonical
 from tests.unit.samples import delivery, json_values, message_ids, text_attribute
 
 

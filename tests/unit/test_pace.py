@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deduplication.pace import NotItsTurn, Pace
+from actonce_core.pace import NotItsTurn, Pace
 
 SECONDS = 600.0
 TIME_OUT = 30.0

@@ -14,7 +14,7 @@ from botocore.exceptions import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deduplication.patience import (
+from actonce_core.patience import (
     ANSWER_SECONDS,
     CALL_SECONDS,
     LONGEST_WAIT,

@@ -8,11 +8,11 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from deduplication.executions import Start
-from deduplication.memory import Names
-from deduplication.message import MessageReader
-from deduplication.refusal import Reason, Refusal
-from locking.attempt import Attempt, OtherMemory, Outcome
+from actonce_core.executions import Start
+from actonce_core.locking.attempt import Attempt, OtherMemory, Outcome
+from actonce_core.memory import Names
+from actonce_core.message import MessageReader
+from actonce_core.refusal import Reason, Refusal
 from tests.unit.locking.machine import Machine
 from tests.unit.moto_aws import NOW, STACK, MotoAws
 from tests.unit.samples import delivery

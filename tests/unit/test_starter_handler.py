@@ -14,7 +14,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from deduplication import from_environment  # noqa: F401 - so that it can be put back
+from actonce_core import from_environment  # noqa: F401 - so that it can be put back
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import sqs_record
 
@@ -76,7 +76,7 @@ def starter(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, stdout: io.StringIO) 
     monkeypatch.setenv("UNSTARTED_QUEUE_URL", aws.unstarted_queue)
     # Powertools keeps one logger per service and process, with the output of its first use.
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"stack-{uuid.uuid4()}")
-    for module in ("starter", "deduplication.from_environment", "deduplication.batch"):
+    for module in ("starter", "actonce_core.from_environment", "actonce_core.batch"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     with redirect_stdout(stdout):
         return importlib.import_module("starter")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce_message.strict_json import MAX_DEPTH, NotJson, canonical, parse
+from actonce_core.strict_json import MAX_DEPTH, NotJson, canonical, parse
 from tests.unit.samples import json_values, texts
 
 

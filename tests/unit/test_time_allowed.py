@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from effect import NotPerformed, answer
-from time_allowed import TimeNotKnown, seconds_left
+from actonce_core.effect import NotPerformed, answer
+from actonce_core.time_allowed import TimeNotKnown, seconds_left
 
 FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
 EVENT = {"operation": "perform", "message": {"message_id": "m-1", "body": {}}}
@@ -169,7 +169,7 @@ def test_what_is_no_number_is_no_event(allowed: Any) -> None:
 
 _PROCESS = """\
 import ctypes, os, signal, time
-from effect import answer
+from actonce_core.effect import answer
 
 class Effect:
     def find(self, message_id): return None

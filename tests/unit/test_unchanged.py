@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actonce_message.execution_input import MAX_EXECUTION_INPUT_BYTES
-from actonce_message.strict_json import NotJson, canonical, parse
-from deduplication.message import Message, MessageReader
-from deduplication.refusal import Reason, Refusal
-from deduplication.unstarted import unstarted_attributes
-from effect import Rejected, answer
-from locking.attempt import Attempt
-from locking.dead_letters import MAX_SQS_BYTES, DeadLetterQueue, Failure, dead_letter
+from actonce_core.effect import Rejected, answer
+from actonce_core.execution_input import MAX_EXECUTION_INPUT_BYTES
+from actonce_core.locking.attempt import Attempt
+from actonce_core.locking.dead_letters import MAX_SQS_BYTES, DeadLetterQueue, Failure, dead_letter
+from actonce_core.message import Message, MessageReader
+from actonce_core.refusal import Reason, Refusal
+from actonce_core.strict_json import NotJson, canonical, parse
+from actonce_core.unstarted import unstarted_attributes
 from tests import asl
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import delivery, json_values, text_attribute

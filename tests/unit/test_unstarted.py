@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from deduplication.delivery import Delivery
-from deduplication.refusal import Reason, Refusal
-from deduplication.unstarted import LARGEST_MESSAGE, UnstartedQueue, unstarted_attributes
+from actonce_core.delivery import Delivery
+from actonce_core.refusal import Reason, Refusal
+from actonce_core.unstarted import LARGEST_MESSAGE, UnstartedQueue, unstarted_attributes
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import delivery, text_attribute
 

@@ -18,13 +18,13 @@ import pytest
 from botocore.exceptions import ClientError
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
-from deduplication.coming_back import LONGEST_SECONDS, seconds_until_back
-from deduplication.executions import Start
-from deduplication.fingerprints import Fingerprint
-from deduplication.memory import Memories, Names
-from deduplication.message import MessageReader
-from deduplication.patience import Invocation, Patience
-from deduplication.start import Starter
+from actonce_core.coming_back import LONGEST_SECONDS, seconds_until_back
+from actonce_core.executions import Start
+from actonce_core.fingerprints import Fingerprint
+from actonce_core.memory import Memories, Names
+from actonce_core.message import MessageReader
+from actonce_core.patience import Invocation, Patience
+from actonce_core.start import Starter
 from tests.unit.samples import delivery
 
 HOUR = 3600.0

@@ -11,7 +11,7 @@ from actonce.weather.proxy import proxy_before
 from actonce.weather.sky import LAMBDA, PROVIDER, Sky, Weather
 from actonce.weather.stack import meet
 from actonce.weather.token_bucket import Quota
-from effect import NotPerformed, OutcomeUnknown
+from actonce_core.effect import NotPerformed, OutcomeUnknown
 
 EFFECT = {"appointment_id": "a"}
 PERFORM = {"operation": "perform", "message": {"message_id": "m", "body": {}}}

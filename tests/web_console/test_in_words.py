@@ -11,11 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actonce.deployed import OVER_FOR_EVERYBODY, Stay, dead_letter_stays
 from actonce.history import Execution, Step, steps
 from actonce.story import Story
 from actonce.web_console.durations import duration
 from actonce.web_console.in_words import in_words
+from actonce_core.histories.dead_letters import Stay, dead_letter_stays
+from actonce_core.locking.rows import OVER_FOR_EVERYBODY
 from docs import draw_state_machine as drawing
 from tests import histories
 from tests.hostile import HOSTILE, forbidden

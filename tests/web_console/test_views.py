@@ -21,7 +21,6 @@ from actonce import cli
 from actonce.aws import Aws, Stack
 from actonce.commands.audit import NotAudited
 from actonce.dead_letters import decide
-from actonce.deployed import timestamp
 from actonce.errors import Failed
 from actonce.pausing import Feed, Pause
 from actonce.status import Depth, Status
@@ -32,6 +31,7 @@ from actonce.web_console.snapshots import Found, Reader
 from actonce.web_console.stories import FRESH_EVERY
 from actonce.web_console.tasks import Clear
 from actonce.web_console.watching import Seen, Seldom
+from actonce_core.fingerprints import timestamp
 from tests.cli.received import received
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
 from tests.cli.test_recent import started

@@ -7,8 +7,8 @@ from typing import Any
 import consumer
 import fault_injection as inject
 import faulty_starter
-from deduplication.batch import Batch, metrics
-from effect import Effect, FencedEffect
+from actonce_core.batch import Batch, metrics
+from actonce_core.effect import Effect, FencedEffect
 from interruption import interrupt
 
 _context: Any = None

@@ -30,7 +30,7 @@ def interrupt(name: str, context: Any) -> None:
 def _of_contract(name: str) -> type[Exception]:
     """The contract's own class where the function has it; Step Functions goes by the name."""
     try:
-        found: type[Exception] = getattr(importlib.import_module("effect"), name)
+        found: type[Exception] = getattr(importlib.import_module("actonce_core.effect"), name)
     except ImportError:  # a function that knows nothing of ActOnce
         return type(name, (Exception,), {})
     return found

@@ -62,7 +62,8 @@ def _finding(find: Callable[..., dict[str, Any] | None]) -> Callable[..., dict[s
 
 
 def _not_performed(met: dict[str, Any]) -> Exception:
-    not_performed: Callable[..., Exception] = importlib.import_module("effect").NotPerformed
+    contract = importlib.import_module("actonce_core.effect")
+    not_performed: Callable[..., Exception] = contract.NotPerformed
     said = f"the provider {'takes no more now' if met['fate'] == 'throttled' else 'is down'}"
     return not_performed(said)
 

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from actonce.dead_letters import MEANINGS, Decision
-from actonce.deployed import timestamp
 from actonce.message_ids import as_argument
 from actonce.web_console.answers import (
     Form,
@@ -27,6 +26,7 @@ from actonce.web_console.letters import Letter
 from actonce.web_console.tasks import Decide
 from actonce.web_console.templating import address
 from actonce.web_console.views.many import Choice, Scope, asked, choice, exported, scope_of, seen
+from actonce_core.fingerprints import timestamp
 
 DECISIONS: Mapping[str, str] = {
     "retry": "Have the effect tried again; where the outcome is unknown it is looked up first.",

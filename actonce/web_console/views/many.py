@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from actonce.choosing import Waiting
-from actonce.deployed import timestamp
 from actonce.web_console.answers import Form, as_json, number
 from actonce.web_console.snapshots import Reader, Snapshot, Standing
+from actonce_core.fingerprints import timestamp
 
 PAGE = 50
 """Entries of a page."""

@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from actonce import history
 from actonce.dead_letters import is_of_last
-from actonce.deployed import details, read_events, stored_message_id
 from actonce.pausing import find_pause
 from actonce.sources import sources
 from actonce.standing import acted_on, message_argument, outcome_of, sentence, sentence_of_conflicts
@@ -24,6 +23,9 @@ from actonce.web_console.machine_picture import machine_picture
 from actonce.web_console.stories import Told
 from actonce.web_console.views.dead_letters import DECISIONS, command_of_one
 from actonce.web_console.views.many import how_far_read
+from actonce_core.histories.events import details
+from actonce_core.histories.reading import read_events
+from actonce_core.identity import stored_message_id
 
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while a person has to decide."""

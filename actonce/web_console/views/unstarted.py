@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from actonce import history
-from actonce.deployed import execution_name_of_stored
 from actonce.unstarted import Unstarted
 from actonce.web_console.answers import (
     as_json,
@@ -28,6 +27,7 @@ from actonce.web_console.snapshots import Standing
 from actonce.web_console.tasks import Clear
 from actonce.web_console.templating import address
 from actonce.web_console.views.many import asked, choice, exported, how_far_read, scope_of, seen
+from actonce_core.identity import execution_name_of_stored
 from pipeline.visible import json_text
 
 _KINDS = ("reason",)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import appointments
-from effect import answer
+from actonce_core.effect import answer
 
 _FOLDER = Path(os.environ["OVERRUNNING"])
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from locking.attempt import ProcessingLocks
-from locking.host import Host
-from locking.lease import Lease
-from locking.ledger import Ledger
+from actonce_core.locking.attempt import ProcessingLocks
+from actonce_core.locking.host import Host
+from actonce_core.locking.lease import Lease
+from actonce_core.locking.ledger import Ledger
 from tests.unit.moto_aws import MotoAws
 
 BEGIN = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)

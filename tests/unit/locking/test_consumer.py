@@ -10,19 +10,19 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
+from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected
+from actonce_core.executions import Start
+from actonce_core.locking.attempt import Outcome
+from actonce_core.locking.consumer import Consumer
+from actonce_core.locking.dead_letters import DeadLetterQueue
+from actonce_core.locking.idempotent import StillInProgress
+from actonce_core.locking.patience import TriedLater
+from actonce_core.locking.rows import ProcessingTable
+from actonce_core.message import MessageReader
+from actonce_core.refusal import Reason, Refusal
+from actonce_core.start import End
+from actonce_core.unstarted import UnstartedQueue
 from appointments import AppointmentBook, book_key
-from deduplication.executions import Start
-from deduplication.message import MessageReader
-from deduplication.refusal import Reason, Refusal
-from deduplication.start import End
-from deduplication.unstarted import UnstartedQueue
-from effect import Effect, NotPerformed, OutcomeUnknown, Rejected
-from locking.attempt import Outcome
-from locking.consumer import Consumer
-from locking.dead_letters import DeadLetterQueue
-from locking.idempotent import StillInProgress
-from locking.patience import TriedLater
-from locking.rows import ProcessingTable
 from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import delivery

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from actonce_core import batch
 from appointments import AppointmentBook
-from deduplication import batch
 from tests.event_cases import STARTER_CASES, StarterCase, read_event
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import sqs_record

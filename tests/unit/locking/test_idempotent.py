@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from actonce.embedded.paths import PROJECT
-from effect import NotPerformed, OutcomeUnknown
-from locking.attempt import Attempt, LockLost, Outcome
-from locking.idempotent import ConflictingContent, StillInProgress, idempotent
+from actonce_core.effect import NotPerformed, OutcomeUnknown
+from actonce_core.locking.attempt import Attempt, LockLost, Outcome
+from actonce_core.locking.idempotent import ConflictingContent, StillInProgress, idempotent
 from tests.unit.locking.machine import LOCK_TIMEOUT, SKEW, Machine
 from tests.unit.moto_aws import MotoAws
 

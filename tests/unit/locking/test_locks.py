@@ -8,8 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from deduplication.memory import Lock, memory_of, way_of
-from locking.attempt import (
+from actonce_core.locking.attempt import (
     Attempt,
     Completed,
     DifferentContent,
@@ -19,9 +18,10 @@ from locking.attempt import (
     Outcome,
     ProcessingLocks,
 )
-from locking.lease import heartbeats_in_a_thread
-from locking.once import act_once
-from locking.rows import ProcessingTable
+from actonce_core.locking.lease import heartbeats_in_a_thread
+from actonce_core.locking.once import act_once
+from actonce_core.locking.rows import ProcessingTable
+from actonce_core.memory import Lock, memory_of, way_of
 from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
 from tests.unit.moto_aws import MotoAws
 

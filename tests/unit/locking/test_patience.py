@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from locking.patience import is_over, next_wait
+from actonce_core.locking.patience import is_over, next_wait
 
 HOUR = 3600.0
 

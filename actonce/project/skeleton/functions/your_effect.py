@@ -12,7 +12,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from effect import Rejected, answer
+from actonce_core.effect import Rejected, answer
 
 # No retry around what cannot be repeated, and every time-out shorter than the function's.
 _ONE_ATTEMPT = Config(

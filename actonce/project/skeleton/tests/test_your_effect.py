@@ -23,7 +23,7 @@ os.environ |= {
     "AWS_SECRET_ACCESS_KEY": "test",
 }
 
-from effect import OutcomeUnknown, Rejected, answer
+from actonce_core.effect import OutcomeUnknown, Rejected, answer
 from your_effect import YourEffect
 
 

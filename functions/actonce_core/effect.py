@@ -1,0 +1,163 @@
+"""The contract of an effect: the step that must not happen twice.
+
+A team writes a class with `perform` and `find`, and its function's handler is one call of
+`answer`. See docs/your-own-effect.md.
+"""
+
+import json
+from typing import Any, Protocol, runtime_checkable
+
+from actonce_core.time_allowed import (
+    Context,
+    EndProcessIn,
+    TimeNotKnown,
+    end_process_in,
+    ends_in,
+    seconds_left_of,
+)
+
+MAX_EFFECT_BYTES = 32 * 1024
+"""Largest description of an effect, in bytes of JSON, that goes into the execution's output. Step
+Functions fails an execution whose data outgrow 256 KiB, and no Catch sees that; an effect that was
+performed must not end so."""
+
+
+# Lambda logs and traces the text of these, and of any exception that leaves an effect; it stands in
+# the execution's history and in the dead letter, too. So it must not quote the message.
+
+
+class NotPerformed(Exception):
+    """Nothing happened, provably. The step is tried again, with back-off and jitter."""
+
+
+class Rejected(Exception):
+    """Nothing happened, provably, and never will. The message becomes a dead letter at once."""
+
+
+class OutcomeUnknown(Exception):
+    """Anything else that an effect raised. It may have happened: it is looked up, not repeated."""
+
+
+class Effect(Protocol):
+    """What the state machine needs of a step that cannot be repeated."""
+
+    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Do it, once, and return a small description of what was done.
+
+        Args:
+            request: `{"message_id": str, "body": JSON}`.
+
+        Raises:
+            NotPerformed: only if it certainly did not happen.
+            Rejected: only if it certainly did not and never will.
+            Exception: anything else means that nobody knows.
+        """
+
+    def find(self, message_id: str) -> dict[str, Any] | None:
+        """Return the description of what was done for this message, or None if nothing was.
+
+        Invariant: once `perform` can no longer be running, the answer is final. It must read
+        consistently; a stale None makes the effect happen twice.
+        """
+
+
+@runtime_checkable
+class FencedEffect(Effect, Protocol):
+    """An effect that is itself a DynamoDB write, and can be made conditional on who may act.
+
+    Behind a ledger or a lease, outside Lambda, a consumer may sleep past its time and wake up in
+    the middle of its step. Only the step itself can then tell that it came too late.
+    """
+
+    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
+        """As `perform`, in one transaction with the fence.
+
+        Args:
+            request: as in `perform`.
+            fence: a `ConditionCheck` for TransactWriteItems.
+
+        Raises:
+            NotPerformed: also if the fence did not hold.
+        """
+
+
+def answer(
+    effect: Effect,
+    event: dict[str, Any],
+    fence: dict[str, Any] | None = None,
+    *,
+    context: Context | None = None,
+    end_in: EndProcessIn = end_process_in,
+) -> dict[str, Any]:
+    """Run the operation that the state machine, or a consumer, asked for.
+
+    Invariant: `perform` is at work for `allowed_seconds` at most, whatever time-out the function is
+    deployed with by now. If need be the process ends; where that time cannot be known, nothing is
+    performed.
+
+    Args:
+        effect: the team's own.
+        event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON},
+            "allowed_seconds": number}`; the last one from the state machine only. In the place of
+            `body` there may be `body_json`, the body as a JSON text, because of numbers that Step
+            Functions might round. The effect gets the body either way.
+        fence: for an effect that can be fenced.
+        context: Lambda's, for the time that the invocation has taken before the handler.
+        end_in: ends the process in time.
+
+    Returns:
+        `{"performed": bool, "effect": dict | None}`.
+
+    Raises:
+        NotPerformed, Rejected: exactly these types, because Step Functions matches an error by the
+            name of its class and knows no subclasses.
+        OutcomeUnknown: for every other exception, whatever its name, so that no library's error
+            can pass for one of the two above.
+        ValueError: the event is not of this form.
+    """
+    message = event.get("message")
+    if not isinstance(message, dict) or not isinstance(message.get("message_id"), str):
+        raise ValueError("event: expected 'message' with a 'message_id' that is a string")
+    operation = event.get("operation")
+    if operation == "find":
+        found = effect.find(message["message_id"])
+        return {"performed": found is not None, "effect": _small(found)}
+    if operation == "perform":
+        request = _request(message)
+        try:
+            left = seconds_left_of(event, context)
+        except TimeNotKnown as unknown:
+            raise NotPerformed(f"how long it may act is not known: {unknown}") from None
+        if left is not None and left <= 0:
+            raise NotPerformed("the time that its execution allows was over before it began")
+        with ends_in(left, end_in):
+            performed = _perform(effect, request, fence)
+        return {"performed": True, "effect": _small(performed)}
+    raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
+
+
+def _request(message: dict[str, Any]) -> dict[str, Any]:
+    if "body_json" not in message:
+        return message
+    return {"message_id": message["message_id"], "body": json.loads(message["body_json"])}
+
+
+def _perform(
+    effect: Effect, message: dict[str, Any], fence: dict[str, Any] | None
+) -> dict[str, Any]:
+    try:
+        if fence is not None and isinstance(effect, FencedEffect):
+            return effect.perform_fenced(message, fence)
+        return effect.perform(message)
+    except Rejected as error:
+        raise Rejected(str(error)) from error
+    except NotPerformed as error:
+        raise NotPerformed(str(error)) from error
+    except Exception as error:
+        raise OutcomeUnknown(f"{type(error).__name__}: {error}") from error
+
+
+def _small(effect: dict[str, Any] | None) -> dict[str, Any] | None:
+    if len(json.dumps(effect).encode()) <= MAX_EFFECT_BYTES:
+        return effect
+    return {"omitted": f"the description has more than {MAX_EFFECT_BYTES} bytes"}

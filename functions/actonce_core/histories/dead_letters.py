@@ -1,0 +1,146 @@
+"""What one history tells of its dead letters, also as lines of the `dead_letters` stream.
+
+The state's name is that of `statemachine/process_message.asl.json`, which runs one state at a time:
+an event belongs to the state that was entered last.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from actonce_core.fingerprints import timestamp
+from actonce_core.histories.events import Event, details, json_object
+from actonce_core.identity import stored_message_id
+
+DEAD_LETTER = "DeadLetter"
+
+DECISIONS = frozenset({"retry", "resolve", "reject"})
+
+VERSION = 1
+"""Of the stream's lines; a reader refuses versions it does not know."""
+
+Record = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Stay:
+    """One stay in the state DeadLetter, from the post to the decision or to the time-out.
+
+    Attributes:
+        failure: `reason`, `error`, `cause`, `rounds`.
+        decision: `decision`, `note` and, from this project's command line, `decided_at`,
+            `decided_by`; empty while there is none.
+        answered_at: when Step Functions took the answer; None while there is none.
+        task_token: of the open task, where the history tells it.
+        over: no decision can be made any more.
+    """
+
+    posted_at: datetime
+    failure: dict[str, Any]
+    decision: dict[str, Any] = field(default_factory=dict)
+    answered_at: datetime | None = None
+    task_token: str | None = None
+    over: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines; without the token, which is as good as the decision."""
+        return {
+            "posted_at": timestamp(self.posted_at),
+            **self.failure,
+            "awaiting_decision": not self.over,
+            "decision": self.decision or None,
+        }
+
+
+def dead_letter_stays(events: Sequence[Event]) -> list[Stay]:
+    """Every dead letter that the execution posted, in order."""
+    stays: list[Stay] = []
+    answer: dict[str, Any] = {}
+    inside = False
+    for event in events:
+        kind, detail = event["type"], details(event)
+        at = event["timestamp"].astimezone(UTC)
+        if kind.endswith("StateEntered"):
+            inside, answer = detail["name"] == DEAD_LETTER, {}
+            if inside:
+                given = json_object(detail.get("input"))
+                failure = given.get("failure") or {}
+                stays.append(Stay(at, {**failure, "rounds": given.get("rounds")}))
+        elif kind == "ExecutionRedriven" and stays and stays[-1].over and not stays[-1].decision:
+            stays.append(Stay(at, stays[-1].failure))
+            inside = True
+        elif not inside:
+            continue
+        elif kind == "TaskScheduled":
+            body = json_object(detail.get("parameters")).get("MessageBody")
+            # Step Functions keeps what it sent as a text or as the object it was made from.
+            posted = body if isinstance(body, dict) else json_object(body)
+            stays[-1].task_token = posted.get("task_token")
+        elif kind == "TaskSucceeded":
+            answer = json_object(detail.get("output"))
+        elif kind.endswith("StateExited"):
+            stays[-1].decision, stays[-1].answered_at = decision_of(detail, answer), at
+            stays[-1].over, inside = True, False
+        elif kind.startswith("Execution"):
+            stays[-1].over, inside = True, False
+    return stays
+
+
+def decision_of(exited: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The decision with which the state DeadLetter was left.
+
+    Args:
+        exited: the details of the event that it was left.
+        answer: what the task was answered.
+    """
+    output = json_object(exited.get("output"))
+    decision = {"decision": output.get("decision"), "note": output.get("note") or ""}
+    who = {name: answer[name] for name in ("decided_at", "decided_by") if answer.get(name)}
+    return decision | who
+
+
+def dead_letter_records(name: str, events: Sequence[Event]) -> list[Record]:
+    """The lines of the `dead_letters` stream that one history tells, in its order.
+
+    Args:
+        name: of the execution.
+        events: its whole history, oldest first.
+    """
+    message_id = message_id_of(events)
+    lines: list[Record] = []
+    for stay in dead_letter_stays(events):
+        line = {
+            "stream": "dead_letters",
+            "version": VERSION,
+            "at": timestamp(stay.posted_at),
+            "message_id": message_id,
+            "execution_name": name,
+            "event": "posted",
+            "reason": stay.failure.get("reason"),
+            "error": stay.failure.get("error"),
+            "decision": None,
+            "note": None,
+            "decided_by": None,
+        }
+        lines.append(line)
+        # An answer that is none of the decisions decides nothing: the next line is a new post.
+        if stay.answered_at is not None and stay.decision.get("decision") in DECISIONS:
+            lines.append(
+                line
+                | {
+                    "at": timestamp(stay.answered_at),
+                    "event": "decided",
+                    "decision": stay.decision["decision"],
+                    "note": stay.decision.get("note") or None,
+                    "decided_by": stay.decision.get("decided_by"),
+                }
+            )
+    return lines
+
+
+def message_id_of(events: Sequence[Event]) -> str | None:
+    """As tables and logs keep it; None for an execution that the starter did not start."""
+    started = next((details(event) for event in events if event["type"] == "ExecutionStarted"), {})
+    message_id = json_object(started.get("input")).get("message_id")
+    return stored_message_id(message_id) if isinstance(message_id, str) else None

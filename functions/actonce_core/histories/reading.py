@@ -1,0 +1,173 @@
+"""Reading many histories at the rate that Step Functions gives them."""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from botocore.exceptions import ClientError
+
+from actonce_core.histories.events import Event
+
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions import SFNClient
+    from mypy_boto3_stepfunctions.literals import ExecutionStatusType
+    from mypy_boto3_stepfunctions.type_defs import ExecutionListItemTypeDef
+
+HISTORIES_IN_FLIGHT = 8
+"""GetExecutionHistory refills at 20 a second on AWS; more at a time are only throttled."""
+
+_THROTTLED = frozenset(
+    {"Throttling", "ThrottlingException", "TooManyRequestsException", "ServiceUnavailable"}
+)
+_LONGEST_PAUSE = 10.0
+
+Record = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An execution as ListExecutions shows it; times are UTC."""
+
+    arn: str
+    name: str
+    started_at: datetime
+    stopped_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one execution's history tells; None where Step Functions has forgotten it."""
+
+    listed: Listed
+    records: list[Record] | None
+
+
+def executions_between(
+    stepfunctions: "SFNClient",
+    state_machine: str,
+    between: tuple[datetime, datetime],
+    *,
+    retry_for: float,
+    status: "ExecutionStatusType | None" = None,
+) -> Iterator[list[Listed]]:
+    """The executions that ran at some time between two moments, a list per call.
+
+    An execution runs for as long as its dead letter waits, so those of earlier days count too, and
+    ListExecutions, which knows no times, is read whole: a list may be empty.
+
+    Args:
+        stepfunctions: the client.
+        state_machine: its ARN.
+        between: the first moment, and the first one after.
+        retry_for: seconds after which the throttling of one call is raised.
+        status: those that have it now; None: all.
+    """
+    since, until = between
+    arguments: dict[str, Any] = {"stateMachineArn": state_machine, "maxResults": 1000}
+    if status is not None:
+        arguments["statusFilter"] = status
+    while True:
+        answer = patiently(lambda: stepfunctions.list_executions(**arguments), retry_for)
+        listed = [_listed(item) for item in answer["executions"]]
+        yield [
+            one
+            for one in listed
+            if one.started_at < until and (one.stopped_at is None or one.stopped_at >= since)
+        ]
+        if not answer.get("nextToken"):
+            return
+        arguments["nextToken"] = answer["nextToken"]
+
+
+def _listed(item: "ExecutionListItemTypeDef") -> Listed:
+    stopped = item.get("stopDate")
+    return Listed(
+        item["executionArn"],
+        item["name"],
+        item["startDate"].astimezone(UTC),
+        stopped.astimezone(UTC) if stopped else None,
+    )
+
+
+def read_events(stepfunctions: "SFNClient", execution_arn: str) -> list[Event]:
+    """The whole history, oldest first."""
+    pages = stepfunctions.get_paginator("get_execution_history").paginate(
+        executionArn=execution_arn,
+        includeExecutionData=True,
+        PaginationConfig={"PageSize": 1000},
+    )
+    return [event for page in pages for event in page["events"]]
+
+
+def tell(
+    stepfunctions: "SFNClient",
+    executions: Iterable[Listed],
+    records: Callable[[str, Sequence[Event]], list[Record]],
+    retry_for: float,
+) -> Iterator[Told]:
+    """Read the histories of executions, some side by side, in no particular order.
+
+    Args:
+        stepfunctions: the client.
+        executions: whose histories.
+        records: makes records of an execution's name and its history.
+        retry_for: seconds after which the throttling of one history is raised.
+    """
+
+    def read(listed: Listed) -> Told:
+        try:
+            events = patiently(lambda: read_events(stepfunctions, listed.arn), retry_for)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ExecutionDoesNotExist":
+                return Told(listed, None)
+            raise
+        return Told(listed, records(listed.name, events))
+
+    rest = iter(executions)
+    with ThreadPoolExecutor(HISTORIES_IN_FLIGHT, thread_name_prefix="history") as threads:
+        pending: set[Future[Told]] = set()
+        try:
+            for listed in rest:
+                pending.add(threads.submit(read, listed))
+                if len(pending) >= 2 * HISTORIES_IN_FLIGHT:
+                    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in done)
+            while pending:
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def patiently(call: Callable[[], T], retry_for: float) -> T:
+    """Make a call again, with back-off and full jitter, while AWS throttles it.
+
+    The client's own retries are for a moment's throttling; a day of histories is read for minutes
+    at the very rate of the quota.
+
+    Args:
+        call: what to call.
+        retry_for: seconds after which the throttling is raised.
+
+    Raises:
+        ClientError: what AWS answered.
+    """
+    give_up_at = time.monotonic() + retry_for
+    attempt = 0
+    while True:
+        try:
+            return call()
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _THROTTLED:
+                raise
+            pause = random.uniform(0, min(_LONGEST_PAUSE, 0.5 * 2**attempt))  # noqa: S311
+            if time.monotonic() + pause > give_up_at:
+                raise
+            time.sleep(pause)
+            attempt += 1

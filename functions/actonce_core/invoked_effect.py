@@ -1,0 +1,124 @@
+"""An effect that is a Lambda function of a team's own, in whatever language.
+
+The state machine calls such a function itself. Behind a ledger or a lease the consumer does,
+through this module, with the same question and the same reading of the answer.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from actonce_core.effect import NotPerformed, Rejected
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
+SECONDS_BEFORE_A_FUNCTION_BEGINS = 5
+"""Waited for an answer beyond the function's own time-out, as the state machine does."""
+
+
+def client_config(effect_timeout: float) -> Config:
+    """For the Lambda client: no call is made twice, and none is given up while it may answer.
+
+    Args:
+        effect_timeout: seconds; the function's own time-out or more.
+    """
+    return Config(
+        connect_timeout=1,
+        read_timeout=effect_timeout + SECONDS_BEFORE_A_FUNCTION_BEGINS,
+        # The SDK would repeat a call whose answer was lost, and the effect with it.
+        retries={"mode": "standard", "total_max_attempts": 1},
+    )
+
+
+class InvokedEffect:
+    """Performs and finds by invoking functions that keep the contract (docs/your-own-effect.md).
+
+    Invariants: a call is made once; it counts as not performed only if the function says so, or
+    Lambda that it never ran; what was not answered clearly is unknown.
+
+    Args:
+        effect_function: ARN of the function that performs.
+        find_function: of the one that finds, maybe the same; empty if there is none: then every
+            unknown outcome is a person's decision. Nothing ever tries `find` on a function that was
+            not named for it: one that ignores `operation` would act.
+        effect_timeout: seconds that it is allowed.
+    """
+
+    def __init__(
+        self,
+        lambda_: "LambdaClient",
+        effect_function: str,
+        find_function: str,
+        effect_timeout: float,
+    ) -> None:
+        self._lambda = lambda_
+        self._effect_function = effect_function
+        self._find_function = find_function
+        self._effect_timeout = effect_timeout
+
+    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have the function perform it.
+
+        Raises:
+            NotPerformed, Rejected: the function says so, by the name of its error.
+            Exception: anything else; nobody knows.
+        """
+        asked = {
+            "operation": "perform",
+            "allowed_seconds": self._effect_timeout,
+            "message": request,
+        }
+        try:
+            answer = self._invoke(self._effect_function, asked)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "TooManyRequestsException":
+                raise NotPerformed("Lambda did not run the function: too many requests") from error
+            raise
+        if answer.get("performed") is True:
+            return _description(answer)
+        raise RuntimeError("the function did not answer that it was performed")
+
+    def find(self, message_id: str) -> dict[str, Any] | None:
+        """Have the function look it up.
+
+        Raises:
+            LookupError: no function was named for it.
+            Exception: it could not look.
+        """
+        if not self._find_function:
+            raise LookupError("no FindFunctionArn is given, so an unknown outcome is not looked up")
+        answer = self._invoke(
+            self._find_function, {"operation": "find", "message": {"message_id": message_id}}
+        )
+        if answer.get("performed") is True:
+            return _description(answer)
+        if answer.get("performed") is False:
+            return None
+        raise RuntimeError("the function answered neither true nor false")
+
+    def _invoke(self, function: str, event: dict[str, Any]) -> dict[str, Any]:
+        response = self._lambda.invoke(FunctionName=function, Payload=json.dumps(event))
+        text = response["Payload"].read()
+        answer = json.loads(text) if text else None
+        if "FunctionError" in response:
+            _raise(answer if isinstance(answer, dict) else {})
+        return answer if isinstance(answer, dict) else {}
+
+
+def _description(answer: dict[str, Any]) -> dict[str, Any]:
+    effect = answer.get("effect")
+    return effect if isinstance(effect, dict) else {"effect": effect}
+
+
+def _raise(error: dict[str, Any]) -> None:
+    """What the function's error says; see "Function errors" in AWS Lambda's Developer Guide."""
+    kind = str(error.get("errorType", "an error without a type"))
+    text = str(error.get("errorMessage", ""))
+    if kind == "NotPerformed":
+        raise NotPerformed(text)
+    if kind == "Rejected":
+        raise Rejected(text)
+    raise RuntimeError(f"{kind}: {text}")

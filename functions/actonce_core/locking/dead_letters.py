@@ -1,0 +1,107 @@
+"""Posting what a consumer cannot finish by itself to DeadLetterQueue, for a decision."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from actonce_core.delivery import Delivery
+from actonce_core.fingerprints import timestamp
+from actonce_core.locking.attempt import Attempt
+from actonce_core.message import Message
+from actonce_core.strict_json import as_sqs_takes_it, canonical
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+VERSION = 1
+MAX_CAUSE_CHARACTERS = 4096
+
+MAX_SQS_BYTES = 1024 * 1024
+"""Largest message of SQS ("Amazon SQS message quotas")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a consumer gives a message up.
+
+    Attributes:
+        reason: `rejected`, `not_performed`, `rounds_used_up` or `outcome_unknown`.
+        error: the last one.
+    """
+
+    reason: str
+    error: Exception
+
+
+def dead_letter(
+    delivery: Delivery, message: Message, attempt: Attempt, failure: Failure, at: datetime
+) -> dict[str, Any]:
+    """The dead letter, in the form of those that the state machine posts.
+
+    There is no execution and no task token to answer. A decision is written to the message's row
+    (`ledger_message_id`); to be tried again the message is sent anew, as `source` has it.
+    """
+    return {
+        "version": VERSION,
+        "message_id": message.stored_message_id,
+        "reason": failure.reason,
+        "error": type(failure.error).__name__,
+        "cause": str(failure.error)[:MAX_CAUSE_CHARACTERS],
+        "rounds": attempt.consumption_count,
+        "ledger_message_id": message.stored_message_id,
+        "execution_name": message.execution_name,
+        "posted_at": timestamp(at),
+        "message": json.loads(message.execution_input),
+        "source": {
+            "sqs_message_id": delivery.original_sqs_message_id,
+            "body": delivery.body,
+            "message_attributes": {
+                name: dict(value) for name, value in delivery.message_attributes.items()
+            },
+            "message_group_id": delivery.message_group_id,
+            "deduplication_id": delivery.deduplication_id,
+        },
+    }
+
+
+class DeadLetterQueue:
+    """The queue's edge."""
+
+    def __init__(self, sqs: "SQSClient", queue_url: str) -> None:
+        self._sqs = sqs
+        self._queue_url = queue_url
+
+    def post(self, letter: dict[str, Any]) -> None:
+        """Post it.
+
+        Raises:
+            ClientError: it was not posted; the message must not be completed.
+        """
+        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=_text_that_fits(letter))
+
+
+def _text_that_fits(letter: dict[str, Any]) -> str:
+    """The letter as SQS takes it: by its characters, and where it can be by its size.
+
+    It has the message twice, as it was sent and as it was read. What is too large together goes
+    without what was read, and with the shorter text of the same body in the place of what was sent.
+    """
+    text = _as_sqs_takes_it(letter)
+    if _size(text) <= MAX_SQS_BYTES:
+        return text
+    message = letter["message"]
+    body = message.get("body_json") or canonical(message["body"])
+    small = {**letter, "message": None}
+    text = _as_sqs_takes_it(small)
+    if _size(text) <= MAX_SQS_BYTES:
+        return text
+    return _as_sqs_takes_it(small | {"source": small["source"] | {"body": body}})
+
+
+def _as_sqs_takes_it(letter: dict[str, Any]) -> str:
+    return as_sqs_takes_it(json.dumps(letter, ensure_ascii=False))
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8"))

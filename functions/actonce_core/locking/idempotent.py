@@ -1,0 +1,103 @@
+"""`@idempotent`: a handler of one message that acts once per message id.
+
+    ledger = Ledger(dynamodb, "ledger", straggler_seconds=30, clock_skew_seconds=300)
+
+    @idempotent(ledger, message_id=lambda message: message["id"], lock_timeout=60, find=look_up)
+    def book(message):
+        ...
+
+A second call with the same message returns the first one's answer. While the first is under way it
+raises `StillInProgress`: give the delivery back to the queue, do not acknowledge it.
+"""
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from actonce_core import strict_json
+from actonce_core.effect import NotPerformed
+from actonce_core.identity import stored_message_id
+from actonce_core.locking.attempt import (
+    Attempt,
+    Completed,
+    DifferentContent,
+    JsonObject,
+    OtherMemory,
+    ProcessingLocks,
+)
+from actonce_core.locking.once import act_once
+
+
+class StillInProgress(Exception):
+    """Another attempt holds the message. The delivery must go back to the queue."""
+
+
+class ConflictingContent(Exception):
+    """The message id was first seen with another content. Nothing was done."""
+
+
+class KnownElsewhere(Exception):
+    """Another way took the message, and only that can tell what became of it. Nothing was done."""
+
+
+Handler = Callable[[Any], JsonObject]
+
+
+def idempotent(
+    locks: ProcessingLocks,
+    *,
+    message_id: Callable[[Any], str],
+    lock_timeout: float,
+    find: Callable[[Any], JsonObject | None] | None = None,
+    content: Callable[[Any], Any] = lambda message: message,
+) -> Callable[[Handler], Handler]:
+    """Make a handler of one message act once per message id.
+
+    Args:
+        locks: a `Ledger` or a `Lease`.
+        message_id: takes the producer's id out of a message.
+        lock_timeout: see `ProcessingLocks.acquire_processing_lock`.
+        find: looks up what was done for a message, with a consistent read. Without it a message
+            whose handler crashed is never handled again: it raises `OutcomeUnknown`, and ends in
+            the queue's dead-letter queue, for a person.
+        content: what makes two messages with one id the same message.
+
+    The handler returns a JSON object and may raise `NotPerformed`, which releases the lock at once.
+    After any other exception the outcome is unknown.
+
+    The decorated handler raises, besides what `act_once` raises:
+        StillInProgress: another attempt is at work, or went silent less than its time ago.
+        ConflictingContent: same id, other content; also long after the message is done.
+        KnownElsewhere: the row is another way's, such as a ledger's where this is a lease.
+    """
+
+    def decorate(handler: Handler) -> Handler:
+        @functools.wraps(handler)
+        def handle_once(message: Any) -> JsonObject:
+            key = stored_message_id(message_id(message))
+            print_of = hashlib.sha256(strict_json.canonical(content(message)).encode()).hexdigest()
+            got = locks.acquire_processing_lock(key, lock_timeout, fingerprint=print_of)
+            if isinstance(got, Completed):
+                return got.effect or {}
+            if isinstance(got, DifferentContent):
+                raise ConflictingContent(f"message {key} was first seen with another content")
+            if isinstance(got, OtherMemory):
+                raise KnownElsewhere(f"message {key} was taken by another way than this one")
+            if not isinstance(got, Attempt):
+                raise StillInProgress(f"message {key} is held by another attempt")
+            try:
+                _, effect = act_once(
+                    locks,
+                    got,
+                    lambda _: handler(message),
+                    None if find is None else functools.partial(find, message),
+                )
+            except NotPerformed:
+                locks.release_processing_lock(got)
+                raise
+            return effect
+
+        return handle_once
+
+    return decorate
