@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from actonce.errors import WrongUse
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

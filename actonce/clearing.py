@@ -19,8 +19,8 @@ from actonce.queue_pass import Handled, Pace, QueuePass
 from actonce.queue_peek import Queued, QueueReader
 from actonce.throttling import is_forbidden, through_throttling
 from actonce.unstarted import Unstarted, send_back, unstarted
-from actonce_core.fingerprints import timestamp
 from actonce_core.message import MessageReader
+from actonce_core.records import timestamp
 from pipeline.durable import sync_folder
 
 MOST_KEPT = 32 * 1024 * 1024

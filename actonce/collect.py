@@ -25,9 +25,9 @@ from actonce.delivery_log import delivery_lines
 from actonce.errors import Failed, WrongUse
 from actonce.execution_records import records
 from actonce.own_effects import OwnEffects
-from actonce_core.fingerprints import timestamp
 from actonce_core.histories.reading import executions_between, tell
 from actonce_core.locking.rows import OVER_FOR_EVERYBODY
+from actonce_core.records import timestamp
 
 STREAMS = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
 """In the order in which they are collected, but that executions and dead letters are one: of a

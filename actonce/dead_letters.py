@@ -19,13 +19,13 @@ from actonce.queue_peek import Queued, QueueReader, held_by_another
 from actonce.sending import for_fifo
 from actonce.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
 from actonce_core.delivery import SOURCE_DEDUPLICATION_ID, SOURCE_MESSAGE_ID
-from actonce_core.fingerprints import timestamp
+from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import DEAD_LETTER, Stay, dead_letter_stays
 from actonce_core.histories.events import json_object
 from actonce_core.histories.reading import read_events
-from actonce_core.identity import execution_name
 from actonce_core.locking.attempt import Outcome
 from actonce_core.locking.rows import COMPLETE, ProcessingTable
+from actonce_core.records import timestamp
 
 Decision = Literal["retry", "resolve", "reject"]
 
@@ -521,7 +521,7 @@ class _ByRow:
 
     def answer(self, letters: Sequence[DeadLetter]) -> Answer:
         letter = letters[0]
-        if self._decision == "retry" and letter.source is None:
+        if self._decision == "retry" and (letter.source is None or letter.message is None):
             said = "It cannot be sent again: its dead letter does not say what was sent."
             return Answer(End.NOT_DECIDED, said, entry_goes=False)
         outcome = _OUTCOMES[self._decision]
@@ -533,8 +533,10 @@ class _ByRow:
             return Answer(End.NOT_DECIDED, said, entry_goes=False)
         if row and row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
-        if self._decision == "retry" and letter.source is not None:
-            _send_anew(self._stack, letter.source, letter.queued.sqs_message_id)
+        if self._decision == "retry" and letter.source is not None and letter.message is not None:
+            _send_anew(
+                self._stack, letter.message["body"], letter.source, letter.queued.sqs_message_id
+            )
             if not decided:
                 said = "Nobody has completed it yet; it was sent again, and goes on."
                 return Answer(End.CONTINUED, said, entry_goes=True)
@@ -567,7 +569,7 @@ class _ByRow:
         return {name: str(row[name].get("S")) for name in ("status", "outcome") if name in row}
 
 
-def _send_anew(stack: Stack, source: dict[str, Any], deduplication_id: str) -> None:
+def _send_anew(stack: Stack, body: str, source: dict[str, Any], deduplication_id: str) -> None:
     attributes: Attributes = {
         name: sqs_form(value) for name, value in source["message_attributes"].items()
     }
@@ -583,7 +585,7 @@ def _send_anew(stack: Stack, source: dict[str, Any], deduplication_id: str) -> N
         }
     stack.sqs.send_message(
         QueueUrl=stack.requests_queue,
-        MessageBody=source["body"],
+        MessageBody=body,
         MessageAttributes=attributes,
         **for_fifo(stack.requests_queue, source["message_group_id"], deduplication_id),
     )

@@ -11,7 +11,6 @@ WORDS: Mapping[str, str] = {
     "HeldBack": "held back behind another of its group",
     "KnownElsewhere": "another memory knows it",
     "LockLost": "another attempt took it over",
-    "NotItsTurn": "not its turn yet",
     "OutOfTime": "out of time",
     "StillInProgress": "another attempt is at work",
     "TimeNotKnown": "its time-out is not known",

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from actonce import history
-from actonce_core.fingerprints import timestamp
 from actonce_core.histories.dead_letters import dead_letter_records, message_id_of
 from actonce_core.histories.events import Event
+from actonce_core.records import timestamp
 
 VERSION = 1
 """Of the `executions` stream's lines; a reader refuses versions it does not know."""

@@ -16,9 +16,8 @@ from actonce.sending import (
     read_lines,
 )
 from actonce_core.delivery import Delivery
-from actonce_core.identity import execution_name
-from actonce_core.message import MessageReader
-from actonce_core.refusal import Refusal
+from actonce_core.execution import execution_name
+from actonce_core.message import MessageReader, Refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

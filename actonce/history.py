@@ -12,10 +12,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from actonce.aws import Stack
-from actonce_core.fingerprints import timestamp
+from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import DEAD_LETTER, decision_of
 from actonce_core.histories.events import Event, details, json_object
-from actonce_core.identity import execution_name, stored_message_id
+from actonce_core.records import timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def is_known(stack: Stack, message_id: str) -> bool:
     if stack.ledger_table is None:
         return find_execution_of(stack, message_id) is not None
     answer = stack.dynamodb.get_item(
-        TableName=stack.ledger_table, Key={"message_id": {"S": stored_message_id(message_id)}}
+        TableName=stack.ledger_table, Key={"message_id": {"S": message_id}}
     )
     return "Item" in answer
 

@@ -21,8 +21,7 @@ from boto3.dynamodb.types import Binary, TypeDeserializer
 from botocore.exceptions import ClientError
 
 from actonce.errors import Failed, WrongUse
-from actonce_core.fingerprints import timestamp
-from actonce_core.identity import stored_message_id
+from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -277,7 +276,7 @@ class EffectsFile:
 
     def of_message(self, message_id: str) -> list[OwnEffect]:
         """See `OwnEffects`; reads the whole file."""
-        stored = stored_message_id(message_id)
+        stored = message_id
         return [one for one in self.every() if one is not None and one.message_id == stored]
 
     def _lines(self) -> Iterator[bytes]:
@@ -296,7 +295,7 @@ def _read(plain: Item, named: Attributes, effect_id: str | None) -> OwnEffect | 
         return None
     at = None if named.time is None else moment(plain.get(named.time))
     description = {name: plain[name] for name in named.description if name in plain}
-    return OwnEffect(stored_message_id(_text(key)), effect_id, at, description)
+    return OwnEffect(_text(key), effect_id, at, description)
 
 
 def moment(told: Any) -> datetime | None:

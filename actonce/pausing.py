@@ -22,7 +22,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.aws import Stack
 from actonce.message_ids import parameters
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -14,7 +14,7 @@ from typing import Any, Final
 from actonce import history
 from actonce.aws import Stack
 from actonce.errors import WrongUse
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 
 EXECUTION_STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 ROW_STATUSES: Final = ("IN_PROGRESS", "COMPLETE")

@@ -16,8 +16,8 @@ from typing import Any
 
 from actonce.sending import Accepted
 from actonce_core.delivery import Delivery
-from actonce_core.fingerprints import timestamp
-from actonce_core.message import Message, MessageReader
+from actonce_core.message import MessageReader
+from actonce_core.records import timestamp
 
 VERSION = 1
 """Of the line's form; a reader refuses versions it does not know."""
@@ -68,9 +68,7 @@ class SentRecord:
             "stream": "sent",
             "version": VERSION,
             "at": timestamp(accepted.at),
-            "message_id": (
-                message.stored_message_id if isinstance(message, Message) else message.message_id
-            ),
+            "message_id": message.message_id,
             "sqs_message_id": accepted.sqs_message_id,
             "line": accepted.line.number,
             "file": self._file,

@@ -16,7 +16,7 @@ from actonce.dead_letters import waiting
 from actonce.errors import Failed
 from actonce.pausing import Feed, Pause, feeds, find_pause, workers_feed
 from actonce.queue_peek import QueueReader
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 
 T = TypeVar("T")
 

@@ -19,10 +19,10 @@ from actonce.message_ids import message_reader
 from actonce.own_effects import OwnEffects
 from actonce.queue_peek import QueueReader
 from actonce.unstarted import Unstarted
-from actonce_core.fingerprints import timestamp
+from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import Stay, dead_letter_stays
 from actonce_core.histories.reading import read_events
-from actonce_core.identity import execution_name, stored_message_id
+from actonce_core.records import timestamp
 
 Record = dict[str, Any]
 
@@ -245,7 +245,7 @@ def _deliveries(stack: Stack, message_id: str) -> list[Record]:
     Most have its execution's name, which needs no quoting whatever its id is. A message that is too
     large has none yet, and a delivery that failed has not even its id.
     """
-    name, stored = execution_name(message_id), stored_message_id(message_id)
+    name, stored = execution_name(message_id), message_id
     with ThreadPoolExecutor(3, thread_name_prefix="logs") as threads:
         named, too_large, failed = threads.map(
             lambda word: list(delivery_lines(stack, word)), (name, "too_large", "failed")
@@ -273,7 +273,7 @@ def _known(stack: Stack, message_id: str) -> Record | None:
     """The id's row in the Fingerprints table, whoever wrote it."""
     row = stack.dynamodb.get_item(
         TableName=stack.fingerprints_table,
-        Key={"message_id": {"S": stored_message_id(message_id)}},
+        Key={"message_id": {"S": message_id}},
         ConsistentRead=True,
     ).get("Item")
     return None if row is None else _plain(row)
@@ -298,7 +298,7 @@ def _effects(stack: Stack, message_id: str) -> list[Record]:
         TableName=stack.appointments_table,
         KeyConditionExpression="message_id = :id AND begins_with(appointment_id, :appointment)",
         ExpressionAttributeValues={
-            ":id": {"S": stored_message_id(message_id)},
+            ":id": {"S": message_id},
             ":appointment": {"S": "appointment-"},
         },
         ConsistentRead=True,

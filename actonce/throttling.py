@@ -1,13 +1,12 @@
 """Calls among thousands: throttling passes, a refusal does not."""
 
 import random
+import re
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 from botocore.exceptions import ClientError
-
-from actonce_core.patience import is_weather
 
 T = TypeVar("T")
 
@@ -15,6 +14,32 @@ TRIES = 9
 """Of one call, on top of the SDK's own: about two minutes of throttling."""
 
 _LONGEST_WAIT = 30.0  # seconds
+
+TOO_MANY_REQUESTS = 429
+SERVER_ERROR = 500
+
+# AWS's codes for "later, please", as botocore's standard retries know them, and SQS's for KMS.
+_THROTTLED = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "KmsThrottled",
+        "KmsThrottlingException",
+        "LimitExceededException",
+        "PriorRequestNotComplete",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "SlowDown",
+        "Throttling",
+        "ThrottledException",
+        "ThrottlingException",
+        "TooManyRequestsException",
+        "TransactionInProgressException",
+    }
+)
 
 _FORBIDDEN = frozenset(
     {
@@ -36,6 +61,16 @@ def _code(error: ClientError) -> str:
     return error.response["Error"]["Code"].rpartition("#")[2]
 
 
+def is_transient(error: ClientError) -> bool:
+    """Whether an error passes by itself, so that the call is worth repeating.
+
+    Source: "Retry behavior", AWS SDKs and Tools Reference Guide (standard mode).
+    """
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    code = re.split("[.#]", error.response["Error"]["Code"])[-1]
+    return status >= SERVER_ERROR or status == TOO_MANY_REQUESTS or code in _THROTTLED
+
+
 def is_forbidden(error: ClientError) -> bool:
     """Whether AWS says that who asks may not: the next call would be told the same."""
     return _code(error) in _FORBIDDEN
@@ -53,7 +88,7 @@ def through_throttling(call: Callable[[], T], stopping: threading.Event) -> T:
         try:
             return call()
         except ClientError as error:
-            if not is_weather(error) or attempt == TRIES - 1:
+            if not is_transient(error) or attempt == TRIES - 1:
                 raise
             longest = min(_LONGEST_WAIT, 0.5 * 2**attempt)
             if stopping.wait(random.uniform(0, longest)):  # noqa: S311 - not for secrets

@@ -16,10 +16,9 @@ from actonce_core.delivery import (
     SOURCE_MESSAGE_ID,
     Delivery,
 )
-from actonce_core.fingerprints import timestamp
-from actonce_core.identity import execution_name_of_stored, stored_message_id
-from actonce_core.message import Message, MessageReader
-from actonce_core.refusal import Reason, Refusal
+from actonce_core.execution import execution_name
+from actonce_core.message import MessageReader, Reason, Refusal
+from actonce_core.records import timestamp
 from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attributes
 
 if TYPE_CHECKING:
@@ -107,8 +106,7 @@ class Unstarted:
         if name in (self.sqs_message_id, self.source_message_id, f"sqs:{self.source_message_id}"):
             return True
         return self.message_id is not None and (
-            self.message_id == stored_message_id(name)
-            or execution_name_of_stored(self.message_id) == name
+            self.message_id == name or execution_name(self.message_id) == name
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -155,9 +153,7 @@ def unstarted(queued: Queued, reader: MessageReader) -> Unstarted:
         queued=queued,
         reason=reason,
         detail=detail,
-        message_id=(
-            message.stored_message_id if isinstance(message, Message) else message.message_id
-        ),
+        message_id=message.message_id,
         source_message_id=source,
         receive_count=receive_count,
         attributes={name: value for name, value in own.items() if name != SOURCE_MESSAGE_ID},

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.queue_peek import event_form
-from actonce_core.coming_back import seconds_until_back
-from actonce_core.delivery import Delivery
-from actonce_core.delivery_record import delivery_record
+from actonce_core.delivery import Delivery, seconds_until_back
 from actonce_core.locking.consumer import Consumer
+from actonce_core.records import delivery_record
 from pipeline.sqs_errors import is_busy
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class Worker:
                 else:
                     failed_groups.add(group)
                     # The rest of its group waits for it: SQS hands nothing else of it out.
-                    self._show_again(one, _seconds_until_back(error, one.delivery))
+                    self._show_again(one, _seconds_until_back(one.delivery))
         for one in left.values():
             self._show_again(one, 0)
 
@@ -200,9 +199,9 @@ class Worker:
             )
 
 
-def _seconds_until_back(error: Exception, delivery: Delivery) -> int:
+def _seconds_until_back(delivery: Delivery) -> int:
     chance = random.random()  # noqa: S311 - not for secrets
-    return math.ceil(seconds_until_back(error, delivery.receive_count, chance))
+    return math.ceil(seconds_until_back(delivery.receive_count, chance))
 
 
 def received(message: Mapping[str, Any]) -> Received:

@@ -123,6 +123,9 @@ def aws_with(latency: float) -> Iterator[Connection]:
             "AWS_SECRET_ACCESS_KEY": "bench",
             "STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:bench",
             "FINGERPRINTS_TABLE": "fingerprints",
+            "MESSAGE_ID_FROM": "body:message_id",
+            "CONTENT_FROM": "",
+            "NAMES_REMEMBERED_DAYS": "25",
             "UNSTARTED_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/123456789012/unstarted",
             "POWERTOOLS_METRICS_NAMESPACE": "ActOnce",
             "POWERTOOLS_SERVICE_NAME": "bench",
@@ -156,7 +159,7 @@ def measure(records: int, latency: float, runs: int, limit: float) -> Result:
 
         def handle(size: int) -> None:
             event = {"Records": [_record(next(numbers)) for _ in range(size)]}
-            answer = whole.handle(event, None)
+            answer = whole.handle(event)
             if answer != {"batchItemFailures": []}:
                 raise RuntimeError(f"The starter failed, so its times say nothing: {answer}")
 

@@ -16,13 +16,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from aws_lambda_powertools import Logger
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce_core import log_lines
 from actonce_core.effect import NotPerformed, Rejected, answer
-from actonce_core.fingerprints import timestamp
-from actonce_core.identity import stored_message_id
+from actonce_core.records import log_line, timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -31,7 +30,7 @@ DEFAULT_PRACTICE = "main"
 BOOK_KEY = "#book"
 MAX_PRACTICE_CHARACTERS = 200
 
-logger = log_lines.logger()
+logger = Logger(json_serializer=log_line)
 
 
 def book_key(practice: str) -> dict[str, Any]:
@@ -65,7 +64,7 @@ class AppointmentBook:
             Rejected: there is no such practice.
             NotPerformed: its book is closed, or no slot could be taken: nothing was written.
         """
-        practice = self._practice(request["body"])
+        practice = self._practice(json.loads(request["body"]))
         slot = self._next_slot(practice)
         appointment = self._appointment(request, practice, slot)
         # The SDK may repeat this write after a lost answer: the same key, so the same appointment.
@@ -79,7 +78,7 @@ class AppointmentBook:
             Rejected: as `perform`.
             NotPerformed: as `perform`, or the transaction was cancelled, which writes nothing.
         """
-        practice = self._practice(request["body"])
+        practice = self._practice(json.loads(request["body"]))
         slot = self._next_slot(practice)
         appointment = self._appointment(request, practice, slot)
         try:
@@ -107,7 +106,7 @@ class AppointmentBook:
                 "message_id = :message_id AND begins_with(appointment_id, :appointment)"
             ),
             ExpressionAttributeValues={
-                ":message_id": {"S": stored_message_id(message_id)},
+                ":message_id": {"S": message_id},
                 ":appointment": {"S": "appointment-"},
             },
             ProjectionExpression="appointment_id, practice, slot",
@@ -120,12 +119,12 @@ class AppointmentBook:
     @staticmethod
     def _appointment(request: dict[str, Any], practice: str, slot: int) -> dict[str, Any]:
         return {
-            "message_id": {"S": stored_message_id(request["message_id"])},
+            "message_id": {"S": request["message_id"]},
             "appointment_id": {"S": f"appointment-{uuid.uuid4()}"},
             "practice": {"S": practice},
             "slot": {"N": str(slot)},
             "booked_at": {"S": timestamp(datetime.now(UTC))},
-            "request": {"S": json.dumps(request["body"], ensure_ascii=False)},
+            "request": {"S": request["body"]},
         }
 
     def _practice(self, body: Any) -> str:
@@ -200,7 +199,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         "effect",
         extra={
             "operation": event["operation"],
-            "message_id": stored_message_id(event["message"]["message_id"]),
+            "message_id": event["message"]["message_id"],
             "performed": result["performed"],
         },
     )

@@ -12,7 +12,6 @@ import boto3
 from botocore.config import Config
 
 from actonce_core.batch import LARGEST_BATCH, Batch, metrics
-from actonce_core.from_environment import batch_from_environment
 from actonce_core.invoked_effect import InvokedEffect, client_config
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
@@ -110,10 +109,11 @@ def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
 def _batch() -> Batch:
     """One per process: its clients and threads serve every invocation."""
     consumer = consumer_from_environment()
-    return batch_from_environment(consumer.consume, consumer.unstarted)
+    sqs = consumer.unstarted.sqs
+    return Batch(consumer.consume, sqs, os.environ.get("REQUESTS_QUEUE_URL"))
 
 
 @metrics.log_metrics
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ARG001 - Lambda's form
     """Lambda's entry point."""
-    return _batch().handle(event, context)
+    return _batch().handle(event)

@@ -16,13 +16,13 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
+from aws_lambda_powertools import Logger
 from botocore.config import Config
 
-from actonce_core import log_lines
-from actonce_core.fingerprints import timestamp
 from actonce_core.histories.day_file import added_to, key_of
 from actonce_core.histories.dead_letters import Record, dead_letter_records
 from actonce_core.histories.reading import HISTORIES_IN_FLIGHT, Listed, executions_between, tell
+from actonce_core.records import log_line, timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -41,7 +41,7 @@ RETRY_FOR_SECONDS: Final = 60.0
 RESERVED_SECONDS: Final = 90.0
 """Kept for the calls in flight and for writing; more than `RETRY_FOR_SECONDS`."""
 
-logger = log_lines.logger()
+logger = Logger(json_serializer=log_line)
 
 
 class TooManyExecutions(Exception):

@@ -50,7 +50,7 @@ STARTER_CASES = [
     StarterCase("other_memory", refused=("other_memory",), fingerprint_row="rows/other_memory"),
     StarterCase("odd_ids", started=9),
     StarterCase("fifo_groups", started=4),
-    StarterCase("integer_id", started=1, suppressed=1),
+    StarterCase("integer_id", started=1, refused=("conflict",)),
 ]
 
 DUPLICATES = ["duplicate_sent_again", "duplicate_delivered_again"]

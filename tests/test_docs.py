@@ -12,7 +12,7 @@ import pytest
 
 from actonce.embedded.paths import PROJECT
 from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
-from actonce_core.refusal import Reason
+from actonce_core.message import Reason
 from tests import template
 from tests.gift_card_provider import Provider, running
 
@@ -44,7 +44,7 @@ def gift_cards(provider: Provider) -> Effect:
     return effect
 
 
-PERFORM = {"operation": "perform", "message": {"message_id": "a/1 ü", "body": {"amount": 20}}}
+PERFORM = {"operation": "perform", "message": {"message_id": "a/1 ü", "body": '{"amount": 20}'}}
 FIND = {"operation": "find", "message": {"message_id": "a/1 ü"}}
 NOT_FOUND = {"performed": False, "effect": None}
 
@@ -90,7 +90,7 @@ def test_the_effect_of_the_page_is_not_performed_where_nobody_listens(
 def test_the_effect_of_the_page_rejects_what_can_never_be_ordered(
     body: Any, gift_cards: Effect, provider: Provider
 ) -> None:
-    message = {"message_id": "a/1 ü", "body": body}
+    message = {"message_id": "a/1 ü", "body": json.dumps(body)}
     with pytest.raises(Rejected):
         answer(gift_cards, {"operation": "perform", "message": message})
     assert provider.orders == []

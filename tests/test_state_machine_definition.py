@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonata import Jsonata
 from jsonata.jexception import JException
 
-from actonce_core.execution_input import MAX_EXECUTION_INPUT_BYTES
+from actonce_core.execution import MAX_INPUT_BYTES
 from tests import asl, template
 
 PROVES_NOT_PERFORMED = {"NotPerformed", "Lambda.TooManyRequestsException"}
@@ -520,7 +520,7 @@ def test_any_other_answer_of_the_effect_is_an_unknown_outcome(
 def test_largest_message_fits_into_the_call_of_the_effect(states: dict[str, Any]) -> None:
     # Data that outgrow a state fail the execution, and no Catch sees it (States.DataLimitExceeded).
     message = {"message_id": "m-1", "body": ""}
-    spare = MAX_EXECUTION_INPUT_BYTES - len(as_bytes(message))
+    spare = MAX_INPUT_BYTES - len(as_bytes(message))
     context = {"Execution": {"Input": message | {"body": "x" * spare}}}
     longest_arn = "arn:aws-us-gov:lambda:us-gov-east-1:123456789012:function:" + "f" * 64
 

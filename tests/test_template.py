@@ -261,7 +261,7 @@ def test_functions_and_state_machine_are_traced(
 @pytest.mark.parametrize(
     ("function", "modules"),
     [
-        ("StarterFunction", ["starter.py", "actonce_core/from_environment.py"]),
+        ("StarterFunction", ["starter.py"]),
         ("AppointmentsFunction", ["appointments.py", "actonce_core/time_allowed.py"]),
     ],
 )

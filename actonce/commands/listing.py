@@ -16,7 +16,7 @@ from actonce.queue_peek import QueueReader
 from actonce.recent import MOST_ROWS, Listed, Recent, recent
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 
 _ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
 

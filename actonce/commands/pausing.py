@@ -10,7 +10,7 @@ from actonce.aws import Stack
 from actonce.commands.options import of_a_stack
 from actonce.target import find_stack
 from actonce.whereabouts import Chosen
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 
 
 @of_a_stack(asks=True)

@@ -21,9 +21,9 @@ from actonce.target import find_stack
 from actonce.unread import cannot_be_told
 from actonce.unstarted import Unstarted
 from actonce.whereabouts import Chosen
-from actonce_core.fingerprints import timestamp
-from actonce_core.identity import execution_name_of_stored
+from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader
+from actonce_core.records import timestamp
 
 app = typer.Typer(
     help="Look at deliveries that could not be started, send them back, or take them away.\n\n"
@@ -149,7 +149,7 @@ def _started_under(stack: Stack, stored_id: str) -> dict[str, Any] | None:
     if stack.ledger_table is not None:
         return None  # a row keeps no content
     try:
-        execution = history.find_execution(stack, execution_name_of_stored(stored_id))
+        execution = history.find_execution(stack, execution_name(stored_id))
     except ClientError:
         return None
     return None if execution is None else execution.input or None

@@ -33,8 +33,7 @@ from actonce.story import Story, read_story
 from actonce.target import find_stack
 from actonce.unread import sentences
 from actonce.whereabouts import Chosen
-from actonce_core.fingerprints import timestamp
-from actonce_core.identity import stored_message_id
+from actonce_core.records import timestamp
 
 
 @of_a_stack()
@@ -105,7 +104,7 @@ def where(
 def _unseen(stack: Stack, story: Story, sent: Path | None) -> list[str]:
     folder = sent or Paths.default().sent
     try:
-        lines = sent_of(folder, stored_message_id(story.message_id))
+        lines = sent_of(folder, story.message_id)
     except (OSError, EOFError, ValueError) as error:
         raise WrongUse(f"{folder} cannot be read: {error}.") from error
     requests = depth_of(stack, stack.requests_queue, datetime.now(UTC))

@@ -124,11 +124,12 @@ class CountingEffect:
     def _perform(  # noqa: C901 - each way in which it goes wrong
         self, request: dict[str, Any], check: Callable[[], None]
     ) -> dict[str, Any]:
-        message_id, body = request["message_id"], json.dumps(request["body"], sort_keys=True)
-        goes_wrong = self._goes_wrong(request["body"])
+        message_id, said = request["message_id"], json.loads(request["body"])
+        body = json.dumps(said, sort_keys=True)
+        goes_wrong = self._goes_wrong(said)
         if UNTOLD in goes_wrong:
             self._performed.unseen.add(message_id)
-        if isinstance(request["body"], dict) and SLOW in request["body"]:
+        if isinstance(said, dict) and SLOW in said:
             self._performed.slow.add(message_id)
         if POISON in goes_wrong:
             raise Rejected("poison")
@@ -191,7 +192,7 @@ class CountingEffect:
             self._world.wait(lambda: bool(answers))
             if not answers[0]:
                 raise NotPerformed("it came too late")
-        wordy = request["body"].get(WORDY, 0) if isinstance(request["body"], dict) else 0
+        wordy = said.get(WORDY, 0) if isinstance(said, dict) else 0
         return {"effect": message_id, **({"about": "x" * wordy} if wordy else {})}
 
     def _later(

@@ -166,15 +166,6 @@ def _changed_by_hand(stage: Stage) -> None:
     stage.send("a")
 
 
-def _row_of_before(stage: Stage) -> None:
-    """A row of a starter that did not say whose memory it is, and its execution, or none."""
-    body = {"message_id": "a", "content": ""}
-    stage.remember_as_before(body, is_started=stage.world.pick((True, False)))
-    if stage.world.pick((False, True)):
-        stage.state_machine, stage.former = "arn:another", (stage.state_machine,)
-    stage.send("a")
-
-
 def _provider_down(stage: Stage) -> None:
     stage.performed.down_until = stage.world.pick((90_000, 50 * MINUTE))
     stage.send("a")
@@ -203,13 +194,13 @@ def _slow_look_up(stage: Stage) -> None:
     stage.send("a", more={SLOW: True})
 
 
-_MESSAGE = {"message_id": "a", "body": {}}
+_MESSAGE = {"message_id": "a", "body": "{}"}
 _NO_REQUESTS: tuple[dict[str, object], ...] = (
     {},
     {"operation": "perform"},
     {"operation": "perform", "message": "a"},
-    {"operation": "perform", "message": {"body": {}}},
-    {"operation": "perform", "message": {"message_id": 1, "body": {}}},
+    {"operation": "perform", "message": {"body": "{}"}},
+    {"operation": "perform", "message": {"message_id": 1, "body": "{}"}},
     {"operation": "find", "message": {"message_id": 1}},
     {"operation": "delete", "message": _MESSAGE},
     {"operation": "perform", "message": _MESSAGE, "allowed_seconds": "15"},
@@ -545,15 +536,6 @@ SCENARIOS = (
         1,
         is_of_effect=True,
         ways=_INVOKES,
-    ),
-    Scenario(
-        "row-of-before",
-        "a row of an older version",
-        "The row of a message does not say whose memory it is; its execution was started, or not.",
-        _row_of_before,
-        (Hazard.CRASH,),
-        1,
-        ways=frozenset({"step-functions", "ledger", "ledger-idempotent"}),
     ),
     Scenario(
         "long-effect",

@@ -62,7 +62,7 @@ def _decide(stage: Stage, rows: ProcessingTable, letter: Any, outcome: str | Non
     if outcome is None:
         source = letter["source"]
         stage.queue.send(
-            source["body"],
+            message["body"],
             group="group",
             deduplication_id="2",
             message_attributes=source["message_attributes"],

@@ -91,7 +91,6 @@ CAUSED = {
     "unclear, because it expects another yes.",
     "cold-start": "The function is killed, so that the next invocation begins cold. What is not "
     "real: it begins at once.",
-    "row-of-before": "Acted on; then the row forgets whose memory it is, and it is sent again.",
     "long-effect": "The effect takes two seconds, delivered twice. What is not real: no call fails "
     "meanwhile.",
     "late-takeover": "The function is killed before its effect, and the message is given to a "

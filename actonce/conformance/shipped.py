@@ -1,12 +1,8 @@
 """The code under test that ships in `functions/`."""
 
 import appointments
-from actonce_core import executions
-from actonce_core.coming_back import RequestsQueue, seconds_until_back
-from actonce_core.delivery import Delivery
+from actonce_core.delivery import Delivery, seconds_until_back
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
-from actonce_core.executions import Executions
-from actonce_core.fingerprints import FingerprintTable
 from actonce_core.invoked_effect import InvokedEffect
 from actonce_core.locking import row_locks
 from actonce_core.locking.attempt import ProcessingLocks
@@ -16,9 +12,7 @@ from actonce_core.locking.host import Host
 from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
 from actonce_core.locking.lease import Lease
 from actonce_core.locking.ledger import Ledger
-from actonce_core.memory import Memories, Names
 from actonce_core.message import Message, MessageReader
-from actonce_core.patience import Patience
 from actonce_core.start import Starter
 from actonce_core.time_allowed import EndProcessIn
 from actonce_core.unstarted import UnstartedQueue
@@ -30,27 +24,20 @@ __all__ = [
     "Delivery",
     "Effect",
     "EndProcessIn",
-    "Executions",
-    "FingerprintTable",
     "Host",
     "InvokedEffect",
     "KnownElsewhere",
     "Lease",
     "Ledger",
-    "Memories",
     "Message",
     "MessageReader",
-    "Names",
     "NotPerformed",
-    "Patience",
     "ProcessingLocks",
     "Rejected",
-    "RequestsQueue",
     "Starter",
     "UnstartedQueue",
     "answer",
     "appointments",
-    "executions",
     "idempotent",
     "row_locks",
     "seconds_until_back",

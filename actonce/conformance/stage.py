@@ -1,12 +1,16 @@
 """One run's stage: a world with queue, tables, state machine and effect, as the stack has them."""
 
+import contextlib
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.conformance import machine
 from actonce.conformance.clients import Client
@@ -26,15 +30,12 @@ from actonce.conformance.shipped import (
     Effect,
     EndProcessIn,
     InvokedEffect,
-    Message,
     MessageReader,
     NotPerformed,
-    Patience,
     Rejected,
     answer,
     seconds_until_back,
 )
-from actonce.conformance.shipped import RequestsQueue as ShippedRequestsQueue
 from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
 from actonce.conformance.texts import Written
 from actonce.conformance.world import World
@@ -209,8 +210,6 @@ class Stage:
         sent: each message that was sent: its id (None where there is none) and its body.
         deployed: the way that consumers are built by; a deployment may change it.
         state_machine: ARN of the deployed stack's.
-        stack: its id.
-        former: ARNs of the state machines that it is told to follow.
         at_work: how many consumers are.
         wall_offsets: how far the wall clocks of the consumers' machines are ahead, in milliseconds;
             the consumers are given them in turn.
@@ -228,8 +227,7 @@ class Stage:
     def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
         self.world = world
         self.way = self.deployed = way
-        self.state_machine, self.stack = STATE_MACHINE, "a stack"
-        self.former: tuple[str, ...] = ()
+        self.state_machine = STATE_MACHINE
         self.performed = Performed()
         self.kept = KeptQueues(world, frozenset({UNSTARTED} if way.is_fifo else ()))
         self.tables = DynamoDB(TABLES)
@@ -348,31 +346,6 @@ class Stage:
 
         self.world.at(after, ("send", number), now)
 
-    def remember_as_before(self, body: Any, *, is_started: bool) -> None:
-        """Have a row of a minute ago that does not say whose memory it is, as starters wrote it.
-
-        Args:
-            body: of its message.
-            is_started: whether its execution was, too.
-        """
-        reader = MessageReader()
-        message = reader.read(Delivery("before", json.dumps(body), {}, {}))
-        assert isinstance(message, Message)  # noqa: S101 - it is one
-        self.tables.put_item(
-            TableName=MEMORY_TABLE,
-            Item={
-                "message_id": {"S": message.stored_message_id},
-                "fingerprint": {"S": message.fingerprint},
-                "first_seen": {"S": "2026-01-05T08:59:00.000Z"},
-            },
-        )
-        if is_started:
-            self.executions.start_execution(
-                stateMachineArn=self.state_machine,
-                name=message.execution_name,
-                input=message.execution_input,
-            )
-
     def reader(self) -> MessageReader:
         """Of messages, as it is deployed."""
         return MessageReader(self.message_id_from, self.content_from)
@@ -434,7 +407,7 @@ class Stage:
         performed.is_mended = True
         performed.closed[:] = [one for one in performed.closed if one[0] != message["message_id"]]
         if decision != "retry":
-            text = json.dumps(message["body"], sort_keys=True)
+            text = json.dumps(json.loads(message["body"]), sort_keys=True)
             how = CLOSING.get(decision, "undecided")
             closed = message["message_id"], text, len(performed.effects), how
             performed.closed.append(closed)
@@ -468,17 +441,16 @@ class Stage:
         deadline = self.world.process.deadline
         return 0 if deadline is None else deadline - self.world.now
 
-    def patience(self) -> Patience:
-        """Of the process that is running; its jitter is always the same."""
-        return Patience(
-            lambda: self.remaining_milliseconds() / 1000, self.world.sleep, lambda: JITTER
-        )
-
-    def _show_again(self, record: Record, error: Exception) -> None:
+    def _show_again(self, record: Record) -> None:
         """What `Batch` does with a delivery that failed."""
         delivery = Delivery.from_record(record)
-        after = seconds_until_back(error, delivery.receive_count, JITTER)
-        ShippedRequestsQueue(self.requests, REQUESTS).show_again({delivery.receipt_handle: after})
+        entry = {
+            "Id": "0",
+            "ReceiptHandle": delivery.receipt_handle,
+            "VisibilityTimeout": math.ceil(seconds_until_back(delivery.receive_count, JITTER)),
+        }
+        with contextlib.suppress(ClientError, BotoCoreError):
+            self.requests.change_message_visibility_batch(QueueUrl=REQUESTS, Entries=[entry])
 
     def _deliver(self, record: Record, name: str, acknowledge: Callable[[], None]) -> None:
         offset = self.wall_offsets[self._consumers % len(self.wall_offsets)]
@@ -491,7 +463,7 @@ class Stage:
                 way.build(self)(record)
             except Exception as error:
                 if way.is_ours and not isinstance(error, _MISTAKES):
-                    self._show_again(record, error)
+                    self._show_again(record)
                 raise
 
             def not_acknowledged() -> None:

@@ -82,13 +82,9 @@ def ends(stage: Stage) -> Ends:
     """How a run on the stage ended."""
     messages: list[Any] = [json.loads(text) for text in stage.executions.inputs_waiting()]
     waiting = {one_form(body) for body in stage.kept.bodies(UNSTARTED)}
-    for letter in map(json.loads, stage.kept.bodies(DEAD_LETTERS)):
-        if letter["message"] is not None:
-            messages.append(letter["message"])
-        elif "source" in letter:  # it had no room for both
-            waiting.add(one_form(letter["source"]["body"]))
-    for message in messages:
-        waiting.add(one_form(message["body_json"] if "body_json" in message else message["body"]))
+    letters = map(json.loads, stage.kept.bodies(DEAD_LETTERS))
+    messages += [letter["message"] for letter in letters if letter["message"] is not None]
+    waiting |= {one_form(message["body"]) for message in messages}
     return Ends(stage.sent, stage.effects, waiting, stage.performed.closed)
 
 

@@ -11,7 +11,6 @@ from actonce.aws import Stack
 from actonce.demo.requests import Traffic, resent
 from actonce.errors import Failed
 from actonce.own_effects import Attributes, EffectsTable
-from actonce_core.identity import stored_message_id
 from actonce_core.invoked_effect import InvokedEffect
 
 _LOOKS_AT_ONCE = 8
@@ -64,11 +63,11 @@ def counted(
     """
     if (table := own.effects(stack)) is not None:
         # It may hold what others have asked for.
-        sent = {stored_message_id(one) for one in message_ids}
+        sent = set(message_ids)
         effects = (effect for effect in table.every() if effect is not None)
         return Counter(one.message_id for one in effects if one.message_id in sent)
     found = Counter(books)
-    unseen = [one for one in dict.fromkeys(message_ids) if not found[stored_message_id(one)]]
+    unseen = [one for one in dict.fromkeys(message_ids) if not found[one]]
     finder = InvokedEffect(stack.lambda_, "", stack.find_function or "", _LOOK_SECONDS)
 
     def look(message_id: str) -> bool:
@@ -82,5 +81,5 @@ def counted(
 
     with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="find") as threads:
         for message_id, is_there in zip(unseen, threads.map(look, unseen), strict=True):
-            found[stored_message_id(message_id)] += is_there
+            found[message_id] += is_there
     return +found

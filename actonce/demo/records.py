@@ -11,7 +11,7 @@ from actonce.delivery_log import delivery_lines
 from actonce.demo.own import Own, counted
 from actonce.queue_peek import QueueReader
 from actonce_core.delivery import SOURCE_MESSAGE_ID
-from actonce_core.identity import execution_name_of_stored
+from actonce_core.execution import execution_name
 from actonce_core.locking.attempt import Outcome
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _rows(stack: Stack, table: str) -> tuple[dict[str, str], set[str]]:
         for row in page["Items"]:
             if "status" not in row:
                 continue  # a starter's, of before the strategy was changed
-            name = execution_name_of_stored(row["message_id"]["S"])
+            name = execution_name(row["message_id"]["S"])
             outcome = row.get("outcome", {}).get("S")
             if outcome is None or outcome == Outcome.DEAD_LETTER:
                 executions[name] = "RUNNING"
@@ -112,7 +112,7 @@ def _rows(stack: Stack, table: str) -> tuple[dict[str, str], set[str]]:
 
 
 def _resolved(stack: Stack, executions: dict[str, str], effects: dict[str, int]) -> set[str]:
-    with_effect = {execution_name_of_stored(message_id) for message_id in effects}
+    with_effect = {execution_name(message_id) for message_id in effects}
     resolved = set()
     for name, status in executions.items():
         if status != "SUCCEEDED" or name in with_effect:

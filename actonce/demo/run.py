@@ -29,8 +29,7 @@ from actonce.sent_record import SentRecord
 from actonce.weather.sky import Sky, Weather
 from actonce.weather.stack import under
 from actonce_core.delivery import Delivery
-from actonce_core.message import MessageReader
-from actonce_core.refusal import Refusal
+from actonce_core.message import MessageReader, Refusal
 
 QUIET_SECONDS = 120.0
 """Longest wait for anything to move; rounds of an unknown outcome take far less."""
@@ -321,7 +320,7 @@ def _identify(reader: MessageReader, body: str, sqs_message_id: str) -> outcome.
     if isinstance(message, Refusal):
         return outcome.Sent(sqs_message_id, message.message_id, None)
     return outcome.Sent(
-        sqs_message_id, message.stored_message_id, message.execution_name, message.message_id
+        sqs_message_id, message.message_id, message.execution_name, message.message_id
     )
 
 

@@ -145,8 +145,8 @@ def _short(text: str) -> str:
 
 
 def perform_event(message_id: str, body: Any, allowed: float) -> Event:
-    """What the stack asks."""
-    message = {"message_id": message_id, "body": body}
+    """What the stack asks; `body` is what its text says."""
+    message = {"message_id": message_id, "body": json.dumps(body)}
     return {"operation": "perform", "message": message, "allowed_seconds": allowed}
 
 

@@ -23,12 +23,11 @@ from actonce.effect_check.calls import (
     read,
 )
 from actonce_core.effect import MAX_EFFECT_BYTES
+from actonce_core.execution import MAX_MESSAGE_ID_BYTES
 
 PREFIX = "actonce-check-"
 SIDE_BY_SIDE = 2
 REPEATS = 3
-LONG_KEY = 2048  # bytes of a key in DynamoDB, which most effects are found by
-VERY_LONG = 20_000
 ODD = (
     "blanks  inside",
     "quotes\"'`and\\backslashes",
@@ -158,7 +157,6 @@ class Checks:
             ("same-description", self.same_description),
             ("odd-ids", self.odd_ids),
             ("long-ids", self.long_ids),
-            ("body-json", self.body_json),
             ("rejected", self.rejected),
             ("not-performed", self.not_performed),
             ("two-at-once", self.two_at_once),
@@ -384,14 +382,12 @@ class Checks:
 
     def long_ids(self) -> str | None:
         """A message id may be long."""
-        said = []
-        for length in (LONG_KEY, LONG_KEY + 1, VERY_LONG):
-            message_id = self._new_id("long")
-            message_id += "x" * (length - len(message_id))
-            told = self._agrees(message_id)
-            if told.said is not Said.PERFORMED:
-                said.append(f"{length:,} bytes: {told.said}")
-        return "; ".join(said)
+        message_id = self._new_id("long")
+        message_id += "x" * (MAX_MESSAGE_ID_BYTES - len(message_id))
+        told = self._agrees(message_id)
+        if told.said is not Said.PERFORMED:
+            return f"{MAX_MESSAGE_ID_BYTES:,} bytes: {told.said}"
+        return None
 
     def _agrees(self, message_id: str) -> Told:
         """It is performed and found, or clearly not performed and not found."""
@@ -412,20 +408,6 @@ class Checks:
             "nothing off.",
         )
         return told
-
-    def body_json(self) -> str | None:
-        """A body whose numbers might be changed comes as a text, `body_json`."""
-        message_id = self._new_id("as-a-text")
-        event = perform_event(message_id, None, self.settings.timeout)
-        del event["message"]["body"]
-        event["message"]["body_json"] = json.dumps(self.settings.body)
-        told = self._performed(message_id, self.caller.call(event))
-        if told.said is not Said.PERFORMED:
-            raise _Broken(
-                f"The same body came as `body_json`, and perform was answered: {told}.",
-                'Read json.loads(message["body_json"]) where there is no "body".',
-            )
-        return None
 
     def rejected(self) -> str | None:
         """What never can be performed is rejected, and nothing was done."""

@@ -124,7 +124,7 @@ def sample_body(folder: Path) -> Any:
     for sample in (base / file for base in (folder, folder.parent) for file in SAMPLES):
         if sample.is_file():
             try:
-                return json.loads(sample.read_bytes())["message"]["body"]
+                return json.loads(json.loads(sample.read_bytes())["message"]["body"])
             except (ValueError, KeyError, TypeError) as error:
                 raise WrongUse(f"{sample} is no event of perform; give --body.") from error
     raise WrongUse("Say what a message that it performs is: --body '{…}', or --body @FILE.")

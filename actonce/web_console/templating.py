@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from actonce import choosing
 from actonce.error_names import in_words
 from actonce.history import short_cause
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 from pipeline.visible import json_text, visible
 
 _FOLDER = Path(__file__).parent / "templates"

@@ -9,9 +9,7 @@ const PROVIDER = process.env.PROVIDER_URL;
 const order = (answer) => ({ performed: true, effect: { order: answer.id } });
 
 async function perform(message) {
-  // Numbers that doubles would change come as a text.
-  const body = "body_json" in message ? JSON.parse(message.body_json) : message.body;
-  const amount = body?.amount;
+  const amount = JSON.parse(message.body)?.amount;
   if (!Number.isInteger(amount)) {
     throw new Rejected("amount must be an integer");
   }

@@ -33,10 +33,7 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
         return _find(message_id)
     if event["operation"] != "perform":
         raise ValueError("operation: expected perform or find")
-    message = event["message"]
-    # Numbers that doubles would change come as a text.
-    body = json.loads(message["body_json"]) if "body_json" in message else message["body"]
-    return _perform(message_id, body)
+    return _perform(message_id, json.loads(event["message"]["body"]))
 
 
 def _perform(message_id: str, body: Any) -> dict[str, Any]:

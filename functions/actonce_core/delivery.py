@@ -1,7 +1,8 @@
-"""One SQS record, as the event source mapping hands it to a function."""
+"""One SQS record, as the event source mapping hands it to a function, and when it comes back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 SOURCE_MESSAGE_ID = "source_message_id"
@@ -13,6 +14,11 @@ SOURCE_DEDUPLICATION_ID = "source_deduplication_id"
 SOURCE_GROUP_ID = "source_group_id"
 """Likewise its message group: in UnstartedQueue every message is a group of its own, because only
 ten of one group can be looked at at a time."""
+
+FIRST_BACKOFF_SECONDS = 4.0
+LONGEST_BACKOFF_SECONDS = 900.0
+"""A delivery that failed comes back after between the half of it and all of it: after its first
+receive, and after many. `maxReceiveCount` is 1,000, which it reaches after more than five days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,13 @@ class Delivery:
         """How often SQS has handed this message out, this time included."""
         return int(self.attributes.get("ApproximateReceiveCount", "1"))
 
+    def time(self, name: str) -> datetime | None:
+        """One of SQS's own attributes that are times (UTC); None where the record has none."""
+        milliseconds = self.attributes.get(name)
+        return (
+            None if milliseconds is None else datetime.fromtimestamp(int(milliseconds) / 1e3, UTC)
+        )
+
     @property
     def message_group_id(self) -> str | None:
         """The message group, on a FIFO queue; None on a standard one.
@@ -75,3 +88,17 @@ class Delivery:
     def original_sqs_message_id(self) -> str:
         """The SQS id that the message had when its producer sent it."""
         return self.text_attribute(SOURCE_MESSAGE_ID) or self.sqs_message_id
+
+
+def seconds_until_back(receive_count: int, chance: float) -> float:
+    """Seconds after which a delivery that failed shall come back; see `FIRST_BACKOFF_SECONDS`.
+
+    The visibility timeout is for a crash and takes minutes; a throttled call passes in seconds.
+
+    Args:
+        receive_count: how often it was received, this time included.
+        chance: a number from 0 to 1, so that what failed together does not come back together.
+    """
+    doubled = FIRST_BACKOFF_SECONDS * 2 ** min(max(receive_count - 1, 0), 20)
+    most: float = min(LONGEST_BACKOFF_SECONDS, doubled)
+    return most * (1 + chance) / 2

@@ -45,7 +45,8 @@ class Effect(Protocol):
         """Do it, once, and return a small description of what was done.
 
         Args:
-            request: `{"message_id": str, "body": JSON}`.
+            request: `{"message_id": str, "body": str}`; `body` is the text that the producer sent,
+                strict JSON, so `json.loads(request["body"])` is what it says.
 
         Raises:
             NotPerformed: only if it certainly did not happen.
@@ -97,10 +98,8 @@ def answer(
 
     Args:
         effect: the team's own.
-        event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": JSON},
-            "allowed_seconds": number}`; the last one from the state machine only. In the place of
-            `body` there may be `body_json`, the body as a JSON text, because of numbers that Step
-            Functions might round. The effect gets the body either way.
+        event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": str},
+            "allowed_seconds": number}`; the last one from the state machine only.
         fence: for an effect that can be fenced.
         context: Lambda's, for the time that the invocation has taken before the handler.
         end_in: ends the process in time.
@@ -123,7 +122,6 @@ def answer(
         found = effect.find(message["message_id"])
         return {"performed": found is not None, "effect": _small(found)}
     if operation == "perform":
-        request = _request(message)
         try:
             left = seconds_left_of(event, context)
         except TimeNotKnown as unknown:
@@ -131,15 +129,9 @@ def answer(
         if left is not None and left <= 0:
             raise NotPerformed("the time that its execution allows was over before it began")
         with ends_in(left, end_in):
-            performed = _perform(effect, request, fence)
+            performed = _perform(effect, message, fence)
         return {"performed": True, "effect": _small(performed)}
     raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
-
-
-def _request(message: dict[str, Any]) -> dict[str, Any]:
-    if "body_json" not in message:
-        return message
-    return {"message_id": message["message_id"], "body": json.loads(message["body_json"])}
 
 
 def _perform(

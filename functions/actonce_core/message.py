@@ -1,11 +1,9 @@
-"""From a delivery to the message in it: its id, its content's fingerprint, its execution."""
+"""From a delivery to the message in it: its id, its body, and its content's fingerprint."""
 
-import contextlib
-import gc
 import hashlib
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 import jmespath
 from jmespath.exceptions import JMESPathError
@@ -13,18 +11,45 @@ from jmespath.functions import Functions
 
 from actonce_core import strict_json
 from actonce_core.delivery import Delivery
-from actonce_core.execution_input import (
-    MAX_EXECUTION_INPUT_BYTES,
+from actonce_core.execution import (
+    MAX_INPUT_BYTES,
     execution_input,
+    execution_name,
     too_large,
+    unusable_id,
 )
-from actonce_core.identity import execution_name, stored_message_id
-from actonce_core.refusal import Reason, Refusal
 from actonce_core.strict_json import JsonValue
 
 # What a JMESPath search may raise over a body that it was not written for: a function met a type it
 # does not take (JMESPathError is a ValueError), `contains('text', `1`)`, a sum beyond all doubles.
 _SEARCH_FAILED = (ValueError, TypeError, ArithmeticError, RecursionError)
+
+
+class Reason(StrEnum):
+    """Why a delivery cannot be started, as it stands in UnstartedQueue, logs and metrics."""
+
+    NOT_JSON = "not_json"
+    NO_MESSAGE_ID = "no_message_id"
+    TOO_LARGE = "too_large"
+    CONFLICT = "conflict"
+    TOO_OLD_TO_TELL = "too_old_to_tell"
+    OTHER_MEMORY = "other_memory"
+    """Whether it was acted on is known to a state machine or a lock that this stack does not
+    ask."""
+    NOT_STARTABLE = "not_startable"
+    """Step Functions refused the name or the input that the starter had checked; never seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A reason, and one sentence for the person who finds the message in UnstartedQueue.
+
+    `detail` never quotes the body: it is logged.
+    """
+
+    reason: Reason
+    detail: str
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +61,23 @@ class Message:
 
     Attributes:
         message_id: the producer's id; an integer id in decimal.
+        body: as the producer sent it, to the letter.
         fingerprint: SHA-256 of the content's canonical JSON, 64 hex digits.
-        execution_input: see `actonce_core.execution_input`. `effect.answer` undoes it.
     """
 
     message_id: str
+    body: str
     fingerprint: str
-    execution_input: str
 
     @property
     def execution_name(self) -> str:
-        """See `identity.execution_name`."""
+        """See `execution.execution_name`."""
         return execution_name(self.message_id)
 
     @property
-    def stored_message_id(self) -> str:
-        """See `identity.stored_message_id`."""
-        return stored_message_id(self.message_id)
-
-
-@contextlib.contextmanager
-def _no_collections() -> Iterator[None]:
-    """Let the garbage collector rest: it would go through a large body, and all else, many times.
-
-    What a body is parsed into has no cycles, so it is freed all the same.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    def execution_input(self) -> str:
+        """See `execution.execution_input`."""
+        return execution_input(self.message_id, self.body)
 
 
 class MessageReader:
@@ -84,44 +94,34 @@ class MessageReader:
     """
 
     def __init__(self, message_id_from: str = "body:message_id", content_from: str = "") -> None:
-        self._where, self._find_id, self._id_path = _id_finder(message_id_from)
+        self._where, self._find_id = _id_finder(message_id_from)
+        self._id_is_in_body = message_id_from.startswith("body:")
         self.id_is_deduplication_id = message_id_from == "deduplication-id"
         self._content = _compile("ContentFrom", content_from) if content_from.strip() else None
-        self._id_is_in_body = message_id_from.startswith("body:")
-        self._reading = threading.Lock()
 
     def read(self, delivery: Delivery) -> Message | Refusal:
         """Read the message, or say why there is none.
 
-        One at a time: reading waits for nothing, so that side by side it would be no faster, and
-        ten bodies would take the memory of ten. Of a body that is larger than an execution takes no
-        more is read than its size: what is left is small enough to end no process.
+        A body that is larger than an execution takes is not parsed: what is left is small enough
+        for no shape of it to end the process.
         """
-        with self._reading, _no_collections():
-            return self._too_large_to_read(delivery) or self._read(delivery)
-
-    def read_whole(self, delivery: Delivery) -> Message | Refusal:
-        """As `read`, whatever the body costs: for who looks at one, never in a function."""
-        return self._read(delivery)
-
-    def _too_large_to_read(self, delivery: Delivery) -> Refusal | None:
         size = len(delivery.body.encode("utf-8", "surrogatepass"))
-        if size <= MAX_EXECUTION_INPUT_BYTES:
-            return None
+        if size <= MAX_INPUT_BYTES:
+            return self.read_whole(delivery)
         message_id = None if self._id_is_in_body else _as_message_id(self._find_id(delivery, None))
         return Refusal(
             Reason.TOO_LARGE,
             f"The body was not read: it has {size:,} bytes of UTF-8; an execution takes at most "
-            f"{MAX_EXECUTION_INPUT_BYTES:,}.",
-            message_id and stored_message_id(message_id),
+            f"{MAX_INPUT_BYTES:,}.",
+            message_id and message_id,
         )
 
-    def _read(self, delivery: Delivery) -> Message | Refusal:
+    def read_whole(self, delivery: Delivery) -> Message | Refusal:
+        """As `read`, whatever the body costs: for a person who looks at one, never in Lambda."""
         try:
-            body, written, is_plain = strict_json.read(delivery.body)
+            body = strict_json.parse(delivery.body)
         except strict_json.NotJson as error:
             return Refusal(Reason.NOT_JSON, f"The body is not strict JSON: {error}.")
-
         found = self._find_id(delivery, body)
         message_id = _as_message_id(found)
         if message_id is None:
@@ -130,76 +130,42 @@ class MessageReader:
                 f"There is no message id at {self._where}: expected a string that is not empty, "
                 f"or an integer, and found {_kind(found)}.",
             )
-        if strict_json.has_noncharacters(message_id):
-            return Refusal(
-                Reason.NO_MESSAGE_ID,
-                f"The message id at {self._where} has a U+FFFE or U+FFFF in it, which are no "
-                "characters, and which SQS does not carry.",
-            )
-
-        message = Message(
-            message_id=message_id,
-            fingerprint=self._fingerprint(body, written, found),
-            execution_input=execution_input(message_id, written, is_plain=is_plain),
-        )
+        if wrong := unusable_id(message_id):
+            return Refusal(Reason.NO_MESSAGE_ID, f"The message id at {self._where} {wrong}.")
+        message = Message(message_id, delivery.body, self._fingerprint(body))
         if beyond := too_large(message.execution_input):
-            return Refusal(
-                Reason.TOO_LARGE,
-                beyond,
-                message.stored_message_id,
-            )
+            return Refusal(Reason.TOO_LARGE, beyond, message.message_id)
         return message
 
-    def _fingerprint(self, body: JsonValue, written: str, found: JsonValue) -> str:
-        # 1 and "1" are one id, so bodies that differ in nothing else have one content.
-        if self._id_path and isinstance(found, int):
-            body = _with_value_at(body, self._id_path, str(found))
-            written = strict_json.canonical(body)
-        content = self._content_of(body) or written.encode("utf-8")
-        return hashlib.sha256(content).hexdigest()
-
-    def _content_of(self, body: JsonValue) -> bytes | None:
+    def _fingerprint(self, body: JsonValue) -> str:
         # A body that has no such content is compared whole: stricter, and never by accident equal.
-        if self._content is None:
-            return None
+        content = None if self._content is None else _search(self._content, body)
         try:
-            content = self._content.search(body)
-            return None if content is None else strict_json.canonical(content).encode("utf-8")
-        except _SEARCH_FAILED:
-            return None
+            written = strict_json.canonical(body if content is None else content)
+        except (TypeError, ValueError):  # an expression made what is no JSON, an infinity maybe
+            written = strict_json.canonical(body)
+        return hashlib.sha256(written.encode("utf-8")).hexdigest()
 
 
 _Finder = Callable[[Delivery, JsonValue], JsonValue]
 
 
-def _id_finder(source: str) -> tuple[str, _Finder, list[str]]:
-    """Where the id is, in words; how to find it; the names that lead to it in the body."""
+def _id_finder(source: str) -> tuple[str, _Finder]:
+    """Where the id is, in words; and how to find it."""
     kind, _, argument = source.partition(":")
     argument = argument.strip()
     if kind == "body" and argument:
         expression = _compile("MessageIdFrom", argument)
-
-        def search(_: Delivery, body: JsonValue) -> JsonValue:
-            try:
-                return expression.search(body)
-            except _SEARCH_FAILED:
-                return None
-
-        return f"'{argument}' in the body", search, _plain_path(expression.parsed)
+        return f"'{argument}' in the body", lambda _, body: _search(expression, body)
     if kind == "attribute" and argument:
         return (
             f"the message attribute '{argument}'",
             lambda delivery, _: delivery.text_attribute(argument),
-            [],
         )
     if source == "deduplication-id":
-        return (
-            "the deduplication id",
-            lambda delivery, _: delivery.deduplication_id,
-            [],
-        )
+        return "the deduplication id", lambda delivery, _: delivery.deduplication_id
     if source == "sqs-message-id":
-        return "the SQS message id", lambda delivery, _: delivery.original_sqs_message_id, []
+        return "the SQS message id", lambda delivery, _: delivery.original_sqs_message_id
     raise ValueError(
         f"MessageIdFrom {source!r}: expected body:<JMESPath>, attribute:<name>, "
         "deduplication-id or sqs-message-id"
@@ -226,19 +192,11 @@ def _functions(node: dict[str, JsonValue]) -> Iterator[str]:
             yield from _functions(child)
 
 
-def _plain_path(node: dict[str, JsonValue]) -> list[str]:
-    """`a.b.c` as names; empty for any expression that is more than names."""
-    if node["type"] == "field":
-        return [node["value"]]
-    if node["type"] == "subexpression":
-        parts = [_plain_path(child) for child in node["children"]]
-        return [name for part in parts for name in part] if all(parts) else []
-    return []
-
-
-def _with_value_at(value: JsonValue, path: list[str], replacement: str) -> JsonValue:
-    name, *rest = path
-    return {**value, name: _with_value_at(value[name], rest, replacement) if rest else replacement}
+def _search(expression: jmespath.parser.ParsedResult, body: JsonValue) -> JsonValue:
+    try:
+        return expression.search(body)
+    except _SEARCH_FAILED:
+        return None
 
 
 def _as_message_id(found: JsonValue) -> str | None:

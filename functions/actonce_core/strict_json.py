@@ -3,18 +3,14 @@
 Invariant: two texts of one value give the same canonical bytes, and a text that two parsers could
 read differently is not read at all. Integers stay exact, so `1` and `1.0` are two values.
 
-Whoever sends the text chooses its shape, so reading costs no more than its length accounts for: no
-Python code runs for each value, and what a look at the text can refuse is refused before it is
-parsed (`bench/hostile.py`).
+Whoever sends the text chooses its shape; callers bound its size (`message.MAX_BODY_BYTES`), and
+within that no shape costs more than a fraction of a second (`bench/hostile.py`).
 """
 
 import json
-import operator
 import re
-from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from itertools import accumulate, compress
-from typing import Any, NamedTuple
+from typing import Any
 
 JsonValue = Any  # what json.loads returns; a recursive alias buys nothing a handler could use
 
@@ -22,69 +18,24 @@ MAX_DEPTH = 100
 """Arrays and objects inside one another. Some languages' parsers read no deeper, and where Python's
 own gives up depends on its version."""
 
-# The expressions never look at a character twice: quantifiers are possessive, and a number is only
-# tried from its start.
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-
 _MAX_DIGITS = 309
 """Of the largest double before its point. `int` takes time that grows with the square of them."""
 
-_MANY_DIGITS = re.compile(rb"(?<![.0-9])[0-9]{%d,}+" % _MAX_DIGITS)
+_SURELY_KEPT = 15
+"""Significant digits that every double keeps (IEEE 754, DBL_DIG)."""
 
-# A fraction of more than 15 digits, or an exponent of three: perhaps no double has this value.
-_MAY_BE_NO_DOUBLE = re.compile(
-    rb"(?<![0-9.+eE])(?:[0-9]++(?:\.[0-9]++)?[eE][+-]?[0-9]{3,}+"
-    rb"|(?=[0-9.]{16})[0-9]++(?:\.[0-9]++(?:[eE][+-]?[0-9]++)?|[eE][+-]?[0-9]++))"
-)
-
-# In a canonical text: more digits than any reader of doubles keeps; so large that some would write
-# it without an exponent, or nearly too small for one; a sign that only doubles keep.
-_NOT_PLAIN = re.compile(rb"[0-9]{16}|[0-9.]{17}|e\+|e-[0-9]{3}|-0\.0(?![0-9])")
-
-# Outside of what SQS takes (`#x9 | #xA | #xD | #x20-#xD7FF | #xE000-#xFFFD | #x10000-#x10FFFF`),
-# and not always written as an escape, as control characters are.
-_NONCHARACTERS = re.compile("[\ufffe\uffff]")
-_NOT_TAKEN_BY_SQS = re.compile("[\ud800-\udfff\ufffe\uffff]")
-
-# What any of the three needs, found without an expression in an outline of digits made 0.
-_DIGITS_AND_DOTS_TO_0 = bytes.maketrans(b".123456789", b"0" * 10)
-_LONG_NUMBERS = (b"0" * 16, b"0e000", b"0e+000", b"0e-000", b"0E000", b"0E+000", b"0E-000")
-
-_BLANKS = b" \t\r\n"
-_BRACKETS = b"[]{}"
-_ALL_BUT_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
-_BRACKETS_TO_STEPS = bytes.maketrans(_BRACKETS, b"\x01\xff\x01\xff")  # as signed bytes: 1, -1
+# Possessive: no character is looked at twice.
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_NOT_BRACKETS = re.compile(r"[^][{}]++")
 
 _NO_DOUBLE = "a number is too large for an IEEE 754 double, or has more digits than one keeps"
 
 
 class NotJson(ValueError):
-    """The text is not strict JSON; the message says where and what."""
-
-
-class Read(NamedTuple):
-    """What a text says.
-
-    Attributes:
-        value: its value.
-        written: its canonical text.
-        is_plain: whether the canonical text means the same to whatever reads its numbers as
-            doubles. So does a number of at most 15 digits below 10^16, even where 15 are all that
-            is written of a double (JSONata's `$string`). And it has no character that SQS does not
-            take.
-    """
-
-    value: JsonValue
-    written: str
-    is_plain: bool
+    """The text is not strict JSON; the message says where and what, and never quotes the text."""
 
 
 def parse(text: str) -> JsonValue:
-    """Parse strict JSON; see `read`."""
-    return read(text).value
-
-
-def read(text: str) -> Read:
     """Parse strict JSON (RFC 8259, and RFC 7493 where that leaves a choice).
 
     Refused beyond what `json.loads` refuses: `NaN` and the infinities, numbers that no IEEE 754
@@ -95,33 +46,24 @@ def read(text: str) -> Read:
     Raises:
         NotJson: with one readable sentence, which never quotes the text: it is logged.
     """
-    outline = outline_of(text)
-    if _is_too_deep(outline):
+    if _is_too_deep(text):
         raise NotJson(f"nested deeper than {MAX_DEPTH} levels")
-    has_long_numbers = _has_long_numbers(outline)
-    if has_long_numbers:
-        _refuse_endless_numbers(outline)
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-        written = canonical(value)
-        written.encode("utf-8")
-    except NotJson:
-        raise
+        value = json.loads(
+            text,
+            parse_int=_integer,
+            parse_float=_double,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_object,
+        )
+        canonical(value).encode("utf-8")
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")  # "Unterminated string starting at"
         raise NotJson(f"{what} at line {error.lineno}, column {error.colno}") from None
     except UnicodeEncodeError as error:
         code = ord(error.object[error.start])
         raise NotJson(f"a lone surrogate U+{code:04X}, which UTF-8 cannot carry") from None
-    except ValueError:  # it was read as an infinity, which has no canonical text
-        raise NotJson(_NO_DOUBLE) from None
-    outline_written = outline if written == text else outline_of(written)
-    # Of a name that stands twice the parser keeps one.
-    if outline.count(b":") != outline_written.count(b":"):
-        raise NotJson("a name stands twice in one object")
-    if has_long_numbers:
-        _refuse_lost_digits(outline)
-    return Read(value, written, _is_plain(written, outline_written))
+    return value
 
 
 def canonical(value: JsonValue) -> str:
@@ -134,68 +76,47 @@ def canonical(value: JsonValue) -> str:
     )
 
 
-def has_noncharacters(text: str) -> bool:
-    """Whether there is a U+FFFE or U+FFFF, which SQS does not take, in a text."""
-    return _NONCHARACTERS.search(text) is not None
-
-
-def as_sqs_takes_it(text: str) -> str:
-    """The same JSON text with what SQS does not take written as escapes.
-
-    JSON may have U+FFFE, U+FFFF and, as Python reads it, lone surrogates raw (`SendMessage`, API
-    reference, names the set that SQS takes).
-    """
-    return _NOT_TAKEN_BY_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def outline_of(text: str) -> bytes:
-    """A JSON text without blanks, every name and string empty: marks, numbers and words."""
-    return _STRING.sub('""', text).encode("utf-8", "surrogatepass").translate(None, _BLANKS)
-
-
-def _is_plain(written: str, outline: bytes) -> bool:
-    may_be_none = b"-0.0" in outline or b"e+" in outline or _has_long_numbers(outline)
-    return not (may_be_none and _NOT_PLAIN.search(outline)) and not has_noncharacters(written)
-
-
-def _has_long_numbers(outline: bytes) -> bool:
-    """Whether a number has more than 15 digits, or an exponent of three."""
-    numbers = outline.translate(_DIGITS_AND_DOTS_TO_0)
-    return any(long in numbers for long in _LONG_NUMBERS)
-
-
-def _is_too_deep(outline: bytes) -> bool:
-    if outline.count(b"[") + outline.count(b"{") <= MAX_DEPTH:
+def _is_too_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
-    steps = outline.translate(_BRACKETS_TO_STEPS, _ALL_BUT_BRACKETS)
-    return max(accumulate(memoryview(steps).cast("b"))) > MAX_DEPTH
+    depth = 0
+    for bracket in _NOT_BRACKETS.sub("", _STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            return True
+    return False
 
 
-def _refuse_constant(name: str) -> JsonValue:
-    raise NotJson(f"{name} is not JSON")
+def _object(members: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    value = dict(members)
+    if len(value) != len(members):
+        raise NotJson("a name stands twice in one object")
+    return value
 
 
-def _refuse_endless_numbers(outline: bytes) -> None:
-    for found in _MANY_DIGITS.finditer(outline):
-        if len(found[0]) > _MAX_DIGITS or float(found[0]) == float("inf"):
-            raise NotJson(_NO_DOUBLE)
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > _MAX_DIGITS or float(digits) in (float("inf"), -float("inf")):
+        raise NotJson(_NO_DOUBLE)
+    return int(digits)
 
 
-def _refuse_lost_digits(outline: bytes) -> None:
+def _double(number: str) -> float:
     """Refuse a number whose digits a double does not keep.
 
     Writers give a double's shortest text, or 17 digits of it, or its exact value; whatever is none
     of these stands for another value than the nearest double.
     """
-    numbers = [number.decode() for number in _MAY_BE_NO_DOUBLE.findall(outline)]
-    doubles = list(map(float, numbers))
+    value = float(number)
+    if len(number) <= _SURELY_KEPT and "e" not in number and "E" not in number:
+        return value
     try:
-        given = list(map(Decimal, numbers))
-        writers: tuple[Callable[[float], Any], ...] = (repr, "%.17g".__mod__, Decimal)
-        for write in writers:
-            lost = list(map(operator.ne, given, map(Decimal, map(write, doubles))))
-            given, doubles = list(compress(given, lost)), list(compress(doubles, lost))
+        given = Decimal(number)
     except InvalidOperation:  # an exponent that not even a decimal has
         raise NotJson(_NO_DOUBLE) from None
-    if given:
+    if given not in (Decimal(repr(value)), Decimal(f"{value:.17g}"), Decimal(value)):
         raise NotJson(_NO_DOUBLE)
+    return value
+
+
+def _refuse_constant(name: str) -> JsonValue:
+    raise NotJson(f"{name} is not JSON")

@@ -11,7 +11,7 @@ from actonce_core.delivery import (
     SOURCE_MESSAGE_ID,
     Delivery,
 )
-from actonce_core.refusal import Refusal
+from actonce_core.message import Refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -6,18 +6,22 @@ reads by them (`actonce_core`).
 
 import csv
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from actonce_core import strict_json
-from actonce_core.execution_input import execution_input, too_large
+from actonce_core.execution import execution_input, too_large, unusable_id
 from pipeline.backfill.errors import WrongRequest
 
 MESSAGE_ID = "message_id"
 """The field of the body that carries the id; the stack's default MessageIdFrom finds it there."""
 
 _ABSENT = object()
+
+# JSON may have them raw; SQS does not take them (SendMessage, API reference).
+_NONCHARACTERS = re.compile("[\ufffe\uffff]")
 
 
 class BadRow(ValueError):
@@ -115,11 +119,8 @@ class Selection:
             BadRow: the starter would refuse it: it has no id, or is too large for an execution.
         """
         message_id = self._id(row)
-        if strict_json.has_noncharacters(message_id):
-            raise BadRow(
-                "Its message id has a U+FFFE or U+FFFF in it, which are no characters, and which "
-                "SQS does not carry."
-            )
+        if wrong := unusable_id(message_id):
+            raise BadRow(f"Its message id {wrong}.")
         body = row
         for field in self.leave_out:
             body = _without(body, field)
@@ -127,12 +128,10 @@ class Selection:
             raise BadRow(f"Its {MESSAGE_ID!r} is another than the id that its fields make.")
         body = body | {MESSAGE_ID: message_id}
         text = strict_json.canonical(body)
-        read = _read(text)
-        if beyond := too_large(execution_input(message_id, text, is_plain=read.is_plain)):
+        sent = _NONCHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        if beyond := too_large(execution_input(message_id, sent)):
             raise BadRow(beyond)
-        return RowMessage(
-            message_id, self._fingerprint(body, text), strict_json.as_sqs_takes_it(text)
-        )
+        return RowMessage(message_id, self._fingerprint(body, text), sent)
 
     def _id(self, row: dict[str, Any]) -> str:
         parts = [_id_part(field, _find(row, field)) for field in self.message_id]
@@ -155,7 +154,10 @@ def parse(text: str) -> Any:
     Raises:
         BadRow: it is not JSON, or two parsers could read it differently.
     """
-    return _read(text).value
+    try:
+        return strict_json.parse(text)
+    except strict_json.NotJson as error:
+        raise BadRow(f"It is not JSON: {error}.") from None
 
 
 def kind(value: Any) -> str:
@@ -207,10 +209,3 @@ def _id_part(field: str, value: Any) -> str:
         f"It has no message id: at {field!r} a string that is not empty, or an integer, was "
         f"expected, and {found} found."
     )
-
-
-def _read(text: str) -> strict_json.Read:
-    try:
-        return strict_json.read(text)
-    except strict_json.NotJson as error:
-        raise BadRow(f"It is not JSON: {error}.") from None

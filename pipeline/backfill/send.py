@@ -21,7 +21,6 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import SparkSession
 
-from actonce_core.identity import stored_message_id
 from pipeline.backfill.plan import PlanFiles
 from pipeline.backfill.work import Confirmations, run_is_over, the_only_sender
 from pipeline.sqs_errors import is_busy, is_refused
@@ -227,7 +226,7 @@ def sent_line(part: int, at: datetime, message: Message, sqs_message_id: str) ->
         "stream": "sent",
         "version": SENT_VERSION,
         "at": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "message_id": stored_message_id(message.message_id),
+        "message_id": message.message_id,
         "sqs_message_id": sqs_message_id,
         "line": message.line,
         "file": message.file,

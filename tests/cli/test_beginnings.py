@@ -14,7 +14,7 @@ from actonce.commands import where as where_command
 from actonce.dead_letters import NotThere, decide
 from actonce.errors import Failed, WrongUse
 from actonce.queue_peek import QueueReader
-from actonce_core.identity import execution_name
+from actonce_core.execution import execution_name
 from tests.cli.received import received
 from tests.cli.test_deciding import TABLE, dead, ledger, post, put_row, row
 from tests.cli.test_many_commands import Run, answered, run

@@ -60,7 +60,10 @@ def post(stack: Stack, message_id: str, number: int = 0, **more: Any) -> str:
         "rounds": 1,
         "execution_name": message_id,
         "posted_at": f"2026-01-31T09:30:{number:02}.000Z",
-        "message": {"message_id": message_id, "body": {"number": number}},
+        "message": {
+            "message_id": message_id,
+            "body": json.dumps({"message_id": message_id, "number": number}),
+        },
         "source": {
             "sqs_message_id": "first-id",
             "body": json.dumps({"message_id": message_id}),

@@ -17,7 +17,7 @@ from actonce.demo.records import Records
 from actonce.errors import WrongUse
 from actonce.message_ids import as_argument
 from actonce.recent import Recent
-from actonce_core.identity import execution_name
+from actonce_core.execution import execution_name
 from tests.cli.test_deciding import TABLE, ledger, post
 
 __all__ = ["ledger"]

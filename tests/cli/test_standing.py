@@ -12,8 +12,7 @@ from actonce.queue_peek import Queued
 from actonce.standing import DESCRIPTION_CHARACTERS, sentence, sentence_of_conflicts
 from actonce.story import Story
 from actonce_core.delivery import Delivery
-from actonce_core.message import MessageReader
-from actonce_core.refusal import Reason, Refusal
+from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes
 
 AT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)

@@ -69,12 +69,7 @@ def test_a_redrive_is_running_again_since_the_first_start() -> None:
 
 
 def test_an_id_is_written_as_tables_and_logs_keep_it() -> None:
-    long_id = "x" * 2049
-
     assert executions(started("Zoë 1/2"))[0]["message_id"] == "Zoë 1/2"
-    stored = executions(started(long_id))[0]["message_id"]
-    assert stored.startswith("sha256-")
-    assert len(stored) == 71
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", "null", '{"message_id": 5}'])

@@ -15,7 +15,7 @@ class InProgressError(Exception):
 
 def _request(record: Record) -> dict[str, Any]:
     body = json.loads(record["body"])
-    return {"message_id": body["message_id"], "body": body}
+    return {"message_id": body["message_id"], "body": record["body"]}
 
 
 def _releasing(*, only_its_own: bool) -> Way:

@@ -18,8 +18,7 @@ from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
 from actonce_core.locking.lease import Lease
-from actonce_core.memory import Memories
-from actonce_core.start import Starter
+from actonce_core.start import Row, Starter
 from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
 
@@ -173,8 +172,7 @@ def test_80_days_of_trust_outlive_a_history_of_30(monkeypatch: pytest.MonkeyPatc
     start = Starter.start_message
 
     def trusting(self: Starter, delivery: Any) -> Any:
-        memories = replace(self.memories, names_remembered=timedelta(days=80))
-        return start(replace(self, memories=memories), delivery)
+        return start(replace(self, names_remembered=timedelta(days=80)), delivery)
 
     monkeypatch.setattr(Starter, "start_message", trusting)
 
@@ -188,7 +186,13 @@ def test_a_row_that_does_not_say_whose_it_is_is_believed_by_a_new_state_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The fingerprint is known, and the name is not."""
-    monkeypatch.setattr(Memories, "to_ask", lambda self, _: self.own.state_machine)
+    remember = Starter._remember
+
+    def as_its_own(self: Starter, message: Any, now: Any) -> Row | None:
+        known = remember(self, message, now)
+        return known and replace(known, memory=self.state_machine)
+
+    monkeypatch.setattr(Starter, "_remember", as_its_own)
 
     story = _story(_trial(STEP_FUNCTIONS, "another-memory"), Kind.TWICE)
     _assert_in_order(

@@ -15,16 +15,14 @@ from actonce.conformance.verdict import Kind
 from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
 from actonce_core import effect
-from actonce_core.executions import Executions, Start
-from actonce_core.fingerprints import FingerprintTable
 from actonce_core.locking import lease, ledger, row_locks, rows
 from actonce_core.locking import once as locking_once
 from actonce_core.locking.attempt import Completed, InProgress, LockLost, Outcome
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.row_locks import RowLocks
-from actonce_core.refusal import Refusal
-from actonce_core.start import Starter
+from actonce_core.message import Refusal
+from actonce_core.start import Start, Starter
 from actonce_core.time_allowed import TimeNotKnown, seconds_left_of
 from actonce_core.unstarted import UnstartedQueue
 
@@ -131,7 +129,7 @@ def test_an_effect_that_acts_without_knowing_its_time_is_found_out(
 def test_a_starter_that_forgets_the_fingerprint_loses_a_conflict(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(FingerprintTable, "remember", lambda *_: None)
+    monkeypatch.setattr(Starter, "_remember", lambda *_: None)
 
     assert _worst(STEP_FUNCTIONS, "conflict") == Kind.LOST
 
@@ -142,10 +140,10 @@ def test_a_starter_that_trusts_the_fingerprint_loses_what_a_crash_left_unstarted
     """The row says that the message was seen, not that its execution was started."""
     start = Starter._start
 
-    def start_what_is_new(self: Starter, message: Any) -> Start | Refusal:
-        if self.fingerprints.remember(message, self.clock()) is not None:
+    def start_what_is_new(self: Starter, message: Any, *, first_seen_now: bool) -> Start | Refusal:
+        if not first_seen_now:
             return Start.SUPPRESSED
-        return start(self, message)
+        return start(self, message, first_seen_now=first_seen_now)
 
     monkeypatch.setattr(Starter, "_start", start_what_is_new)
 
@@ -155,15 +153,15 @@ def test_a_starter_that_trusts_the_fingerprint_loses_what_a_crash_left_unstarted
 def test_a_starter_that_takes_a_failed_start_for_a_start_loses_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    start = Executions.start
+    start = Starter._start
 
-    def never_fail(self: Executions, message: Any, *, first_seen_now: bool) -> Any:
+    def never_fail(self: Starter, message: Any, *, first_seen_now: bool) -> Any:
         try:
             return start(self, message, first_seen_now=first_seen_now)
         except Exception:  # noqa: BLE001 - what is being spoiled
             return Start.SUPPRESSED
 
-    monkeypatch.setattr(Executions, "start", never_fail)
+    monkeypatch.setattr(Starter, "_start", never_fail)
 
     assert _worst(STEP_FUNCTIONS, "services-fail") == Kind.LOST
 

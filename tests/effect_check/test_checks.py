@@ -30,7 +30,7 @@ class Good:
         return self.perform(message["message_id"], self.body(message))
 
     def body(self, message: dict[str, Any]) -> Any:
-        return json.loads(message["body_json"]) if "body_json" in message else message["body"]
+        return json.loads(message["body"])
 
     def perform(self, message_id: str, body: Any) -> Any:
         if not isinstance(body.get("amount"), int):
@@ -73,9 +73,9 @@ class _OfClass:
         self._good = good
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
-        effect: dict[str, Any] = self._good.perform(request["message_id"], request["body"])[
-            "effect"
-        ]
+        effect: dict[str, Any] = self._good.perform(
+            request["message_id"], json.loads(request["body"])
+        )["effect"]
         return effect
 
     def find(self, message_id: str) -> dict[str, Any] | None:
@@ -94,7 +94,7 @@ class Idempotent(Good):
 
 class RejectsWhatIsTooLong(Good):
     def perform(self, message_id: str, body: Any) -> Any:
-        return self.reject() if len(message_id) > 2048 else super().perform(message_id, body)
+        return self.reject() if len(message_id) > 1024 else super().perform(message_id, body)
 
 
 class SaysNull(Good):
@@ -238,11 +238,6 @@ class InAnAddress(Good):
         return super().find(message_id.partition("?")[0].partition("#")[0])
 
 
-class NoBodyJson(Good):
-    def body(self, message: dict[str, Any]) -> Any:
-        return message["body"]
-
-
 class RejectedError(Exception):
     pass
 
@@ -363,7 +358,6 @@ SPOILED: list[tuple[type[Good], str]] = [
     (CutOff, "long-ids"),
     (AsciiOnly, "odd-ids"),
     (InAnAddress, "odd-ids"),
-    (NoBodyJson, "body-json"),
     (RejectsByAnotherName, "rejected"),
     (RejectsByValue, "rejected"),
     (RejectsByAnError, "rejected"),

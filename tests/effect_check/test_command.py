@@ -31,7 +31,7 @@ def handler(event, context):
         if not file.exists():
             return {"performed": False}
         return {"performed": True, "effect": json.loads(file.read_text())}
-    body = json.loads(message["body_json"]) if "body_json" in message else message["body"]
+    body = json.loads(message["body"])
     if not isinstance(body.get("amount"), int):
         raise Rejected("amount")
     done = {"order": str(uuid.uuid4())}

@@ -478,21 +478,6 @@ def _cold_start(scene: Scene) -> None:
         scene.send(scene.message("a", perform=["before:killed"]))
 
 
-def _row_of_before(scene: Scene) -> None:
-    stack = scene.theatre.stack
-    if stack.ledger_table is not None:
-        return
-    body = scene.message("a")
-    scene.send(body)
-    scene.wait_until_acted_on(body)
-    stack.dynamodb.update_item(
-        TableName=stack.fingerprints_table,
-        Key={"message_id": {"S": body["message_id"]}},
-        UpdateExpression="REMOVE memory, memory_stack",
-    )
-    scene.send(body)
-
-
 def _long_effect(scene: Scene) -> None:
     scene.send(scene.message("a", perform=["before:stood-still-2"]), times=2)
 
@@ -617,7 +602,6 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "closed": _closed,
     "unclear": _unclear,
     "cold-start": _cold_start,
-    "row-of-before": _row_of_before,
     "long-effect": _long_effect,
     "late-takeover": _late_takeover,
     "late-answer": _late_answer,

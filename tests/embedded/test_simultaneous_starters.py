@@ -16,12 +16,8 @@ import pytest
 
 from actonce.aws import Aws, Stack
 from actonce_core.delivery import Delivery
-from actonce_core.executions import Executions, Start
-from actonce_core.fingerprints import FingerprintTable
-from actonce_core.memory import Memories, Names
-from actonce_core.message import MessageReader
-from actonce_core.refusal import Refusal
-from actonce_core.start import Starter
+from actonce_core.message import MessageReader, Refusal
+from actonce_core.start import Start, Starter
 from actonce_core.unstarted import UnstartedQueue
 from tests.embedded.waiting import wait_until
 
@@ -72,13 +68,14 @@ def machine(stack: Stack, counted: str) -> Iterator[str]:
 def starter(stack: Stack, machine: str) -> Starter:
     """A starter with clients of its own, as another execution environment has."""
     aws = Aws(stack.aws.endpoint_url)
-    own = Names(machine, "a stack")
     return Starter(
         reader=MessageReader(),
-        fingerprints=FingerprintTable(aws.client("dynamodb"), stack.fingerprints_table, own),
-        executions=Executions(aws.client("stepfunctions"), machine),
+        dynamodb=aws.client("dynamodb"),
+        table=stack.fingerprints_table,
+        stepfunctions=aws.client("stepfunctions"),
+        state_machine=machine,
         unstarted=UnstartedQueue(aws.client("sqs"), stack.unstarted_queue),
-        memories=Memories(own, (), timedelta(days=25)),
+        names_remembered=timedelta(days=25),
     )
 
 

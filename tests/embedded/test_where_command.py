@@ -7,7 +7,7 @@ from typing import Any
 from actonce.aws import Stack
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import Paths
-from actonce_core.identity import execution_name
+from actonce_core.execution import execution_name
 from tests.actonce_server import run_actonce
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
-from actonce_core.executions import Executions
-from actonce_core.fingerprints import FingerprintTable
-from actonce_core.memory import Memories, Names
 from actonce_core.message import MessageReader
 from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
@@ -51,6 +48,7 @@ class MotoAws:
     unstarted_queue: str
     ledger_table: str
     dead_letter_queue: str
+    requests_queue: str
 
     @classmethod
     def create(cls, definition: dict[str, Any]) -> "MotoAws":
@@ -91,24 +89,27 @@ class MotoAws:
             unstarted_queue=sqs.create_queue(QueueName="unstarted")["QueueUrl"],
             ledger_table="ledger",
             dead_letter_queue=sqs.create_queue(QueueName="dead-letters")["QueueUrl"],
+            requests_queue=sqs.create_queue(
+                QueueName="requests", Attributes={"VisibilityTimeout": "210"}
+            )["QueueUrl"],
         )
 
     def starter(
         self,
         reader: MessageReader | None = None,
-        now: datetime = NOW,
-        own: Names | None = None,
-        former: tuple[str, ...] = (),
+        now: datetime | None = NOW,
+        state_machine: str | None = None,
     ) -> Starter:
-        """A starter over these clients, at a time and with a memory of the test's choice."""
-        own = own or Names(self.state_machine, STACK)
+        """A starter over these clients, at a time of the test's choice; None: by its own clock."""
         return Starter(
             reader=reader or MessageReader(),
-            fingerprints=FingerprintTable(self.dynamodb, self.fingerprints_table, own),
-            executions=Executions(self.stepfunctions, own.state_machine),
+            dynamodb=self.dynamodb,
+            table=self.fingerprints_table,
+            stepfunctions=self.stepfunctions,
+            state_machine=state_machine or self.state_machine,
             unstarted=UnstartedQueue(self.sqs, self.unstarted_queue),
-            memories=Memories(own, former, NAMES_REMEMBERED),
-            clock=lambda: now,
+            names_remembered=NAMES_REMEMBERED,
+            clock=lambda: now or datetime.now(UTC),
         )
 
     def executions(self) -> Counter[str]:

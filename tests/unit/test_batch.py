@@ -5,47 +5,40 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce_core import batch
 from actonce_core.batch import Batch
-from actonce_core.delivery import Delivery
-from actonce_core.executions import Start
-from actonce_core.start import End
+from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, Delivery, seconds_until_back
+from actonce_core.start import End, Start
 from tests.unit.samples import sqs_record
 
 DONE = End(Start.STARTED, None)
 
 
-class Requests:
-    """RequestsQueue's edge; keeps what is to be visible again, and when."""
+class Sqs:
+    """SQS's edge; keeps what is to be visible again, and when."""
 
     def __init__(self) -> None:
-        self.calls: list[dict[str, float]] = []
+        self.calls: list[dict[str, int]] = []
 
-    def show_again(self, seconds: dict[str, float]) -> None:
-        self.calls.append(seconds)
-
-
-class Context:
-    """Lambda's, with so many seconds left."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def get_remaining_time_in_millis(self) -> int:
-        return int(self._seconds * 1000)
+    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Any) -> None:  # noqa: N803
+        assert QueueUrl == "url"
+        assert len({one["Id"] for one in Entries}) == len(Entries)
+        self.calls.append({one["ReceiptHandle"]: one["VisibilityTimeout"] for one in Entries})
 
 
 @pytest.fixture(autouse=True)
 def _silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "_log", lambda *_: None)
+    monkeypatch.setattr(batch.logger, "error", lambda *_, **__: None)
+    monkeypatch.setattr(batch.logger, "info", lambda *_, **__: None)
     monkeypatch.setattr(batch, "_count", lambda _: None)
 
 
 def _answer(handle: Callable[[Delivery], End], records: list[dict[str, Any]]) -> list[str]:
-    answer = Batch(handle).handle({"Records": records}, None)
+    answer = Batch(handle).handle({"Records": records})
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
 
@@ -121,55 +114,41 @@ def _failing(delivery: Delivery) -> End:
 
 
 def test_what_failed_comes_back_soon_by_one_call_for_the_batch() -> None:
-    requests: Any = Requests()
+    sqs: Any = Sqs()
 
     def handle(delivery: Delivery) -> End:
         return DONE if delivery.sqs_message_id == "1" else _failing(delivery)
 
-    whole = Batch(handle, requests=requests, chance=lambda: 1.0)
-    records = [_received(0, 1), _received(1, 1), _received(2, 4)]
-    answer = whole.handle({"Records": records}, Context(30))
+    whole = Batch(handle, sqs, "url", chance=lambda: 1.0)
+    answer = whole.handle({"Records": [_received(0, 1), _received(1, 1), _received(2, 4)]})
     assert [one["itemIdentifier"] for one in answer["batchItemFailures"]] == ["0", "2"]
-    assert requests.calls == [{"handle-0": 4.0, "handle-2": 32.0}]
+    assert sqs.calls == [{"handle-0": 4, "handle-2": 32}]
 
 
 def test_a_batch_without_a_failure_calls_nobody() -> None:
-    requests: Any = Requests()
-    Batch(lambda _: DONE, requests=requests).handle({"Records": [_received(0, 1)]}, Context(30))
-    assert requests.calls == []
+    sqs: Any = Sqs()
+    Batch(lambda _: DONE, sqs, "url").handle({"Records": [_received(0, 1)]})
+    assert sqs.calls == []
 
 
-def test_what_failed_with_no_time_left_comes_back_by_its_visibility_timeout() -> None:
-    requests: Any = Requests()
-    answer = Batch(_failing, requests=requests).handle({"Records": [_received(0, 1)]}, Context(3))
+def test_where_that_fails_too_it_comes_back_by_its_visibility_timeout() -> None:
+    class Down:
+        def change_message_visibility_batch(self, **_: Any) -> None:
+            raise EndpointConnectionError(endpoint_url="https://sqs")
+
+    sqs: Any = Down()
+    answer = Batch(_failing, sqs, "url").handle({"Records": [_received(0, 1)]})
     assert len(answer["batchItemFailures"]) == 1
-    assert requests.calls == []
 
 
-def test_the_rest_of_a_group_comes_back_with_its_first_failure() -> None:
-    requests: Any = Requests()
-
-    def handle(delivery: Delivery) -> End:
-        if delivery.sqs_message_id == "1":
-            error: Any = RuntimeError("injected")
-            error.comes_back_after = 7.5
-            raise error
-        return DONE
-
-    group = {"MessageGroupId": "a", "SequenceNumber": "1"}
-    records = [_received(n, 1 + 3 * (n == 2), attributes=group) for n in range(4)]
-    Batch(handle, requests=requests).handle({"Records": records}, Context(30))
-    assert requests.calls == [{"handle-1": 7.5, "handle-2": 7.5, "handle-3": 7.5}]
+@given(st.integers(1, 2000), st.floats(0, 1), st.floats(0, 1))
+def test_a_later_receive_never_comes_back_sooner(receives: int, one: float, other: float) -> None:
+    sooner, later = seconds_until_back(receives, one), seconds_until_back(receives + 1, other)
+    assert later >= sooner or later >= LONGEST_BACKOFF_SECONDS / 2
 
 
-def test_the_pace_learns_how_many_there_are() -> None:
-    begun: list[int] = []
-
-    class Pace:
-        def begin(self, deliveries: int) -> None:
-            begun.append(deliveries)
-
-    pace: Any = Pace()
-    records = [_received(n, 1) for n in range(3)]
-    Batch(lambda _: DONE, pace=pace).handle({"Records": records}, Context(30))
-    assert begun == [3]
+@given(st.floats(0, 1))
+def test_it_begins_with_seconds_and_ends_with_a_quarter_of_an_hour(chance: float) -> None:
+    assert 2 <= seconds_until_back(1, chance) <= 4
+    assert 450 <= seconds_until_back(10, chance) <= 900
+    assert sum(seconds_until_back(n, chance) for n in range(1, 1000)) > 5 * 24 * 3600

@@ -6,15 +6,13 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from actonce_core.delivery_record import delivery_record
-from actonce_core.executions import Start
-from actonce_core.message import Message, MessageReader
-from actonce_core.refusal import Reason, Refusal
-from actonce_core.start import End
+from actonce_core.message import Message, MessageReader, Reason, Refusal
+from actonce_core.records import delivery_record
+from actonce_core.start import End, Start
 from tests.unit.moto_aws import NOW
 from tests.unit.samples import delivery
 
-MESSAGE = Message("order 17", "a" * 64, '{"body":{"secret":1},"message_id":"order 17"}')
+MESSAGE = Message("order 17", '{"secret":1}', "a" * 64)
 OF_EVERY_DELIVERY: dict[str, Any] = {
     "stream": "deliveries",
     "version": 1,

@@ -1,4 +1,5 @@
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -7,14 +8,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
+from moto import mock_aws
 
-from actonce_core.executions import Start
-from actonce_core.locking.attempt import Attempt, OtherMemory, Outcome
-from actonce_core.memory import Names
-from actonce_core.message import MessageReader
-from actonce_core.refusal import Reason, Refusal
+from actonce_core.locking.attempt import Attempt, OtherMemory
+from actonce_core.message import Message, MessageReader, Reason, Refusal
+from actonce_core.start import Row, Start, refusal_of
 from tests.unit.locking.machine import Machine
-from tests.unit.moto_aws import NOW, STACK, MotoAws
+from tests.unit.moto_aws import NOW, MotoAws
 from tests.unit.samples import delivery
 
 REQUEST = {"message_id": "m-1", "practice": "main"}
@@ -48,6 +48,20 @@ def test_a_new_message_is_remembered_and_started(aws: MotoAws) -> None:
     assert aws.executions() == {"m-1": 1}
     assert aws.fingerprint_row("m-1") is not None
     assert not aws.unstarted()
+
+
+def test_the_row_says_what_was_seen_when_and_by_whom_and_never_changes(aws: MotoAws) -> None:
+    aws.starter().start_message(delivery(REQUEST))
+    row = aws.fingerprint_row("m-1")
+    assert row == {
+        "message_id": {"S": "m-1"},
+        "fingerprint": {"S": print_of(REQUEST)},
+        "first_seen": {"S": "2026-01-31T09:30:00.000Z"},
+        "memory": {"S": aws.state_machine},
+    }
+    for later in (REQUEST, REQUEST | {"practice": "other"}):
+        aws.starter(now=NOW + timedelta(days=1)).start_message(delivery(later))
+        assert aws.fingerprint_row("m-1") == row
 
 
 def test_the_same_message_again_is_suppressed(aws: MotoAws) -> None:
@@ -106,76 +120,21 @@ def test_a_message_id_first_seen_too_long_ago_is_handed_on(aws: MotoAws) -> None
     assert aws.executions() == {"m-1": 1}
 
 
-def another_state_machine(aws: MotoAws) -> Names:
+def test_a_new_state_machine_starts_nothing_that_the_one_before_it_knows(aws: MotoAws) -> None:
+    aws.starter().start_message(delivery(REQUEST))
     definition = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
-    made = aws.stepfunctions.create_state_machine(
+    other = aws.stepfunctions.create_state_machine(
         name="another",
         definition=json.dumps(definition),
         roleArn="arn:aws:iam::123456789012:role/another",
-    )
-    return Names(made["stateMachineArn"], STACK)
+    )["stateMachineArn"]
 
-
-def test_a_new_state_machine_starts_nothing_that_the_one_before_it_knows(aws: MotoAws) -> None:
-    aws.starter().start_message(delivery(REQUEST))
-    other = another_state_machine(aws)
-
-    end = aws.starter(own=other).start_message(delivery(REQUEST))
+    end = aws.starter(state_machine=other).start_message(delivery(REQUEST))
 
     assert isinstance(end.outcome, Refusal)
     assert end.outcome.reason is Reason.OTHER_MEMORY
     assert reasons(aws) == ["other_memory"]
-    answer = aws.stepfunctions.list_executions(stateMachineArn=other.state_machine)
-    assert answer["executions"] == []
-
-
-def test_a_state_machine_of_the_same_name_in_a_new_stack_is_another_memory(aws: MotoAws) -> None:
-    aws.starter().start_message(delivery(REQUEST))
-    own = Names(aws.state_machine, "a new stack")
-
-    end = aws.starter(own=own).start_message(delivery(REQUEST))
-
-    assert isinstance(end.outcome, Refusal)
-    assert end.outcome.reason is Reason.OTHER_MEMORY
-
-
-def test_a_former_state_machine_that_is_named_is_asked_itself(aws: MotoAws) -> None:
-    revive = kill(aws.stepfunctions, "before-call", "stepfunctions", "StartExecution")
-    with pytest.raises(FunctionKilledError):
-        aws.starter().start_message(delivery(REQUEST | {"message_id": "never-started"}))
-    revive()
-    aws.starter().start_message(delivery(REQUEST))
-    following = aws.starter(own=another_state_machine(aws), former=(aws.state_machine,))
-    aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("m-1"))
-
-    again = following.start_message(delivery(REQUEST))
-    begun = following.start_message(delivery(REQUEST | {"message_id": "never-started"}))
-
-    assert again.outcome is Start.SUPPRESSED
-    assert begun.outcome is Start.STARTED
-    assert aws.executions() == {"m-1": 1, "never-started": 1}
-
-
-def test_a_former_state_machine_that_is_gone_can_tell_nothing(aws: MotoAws) -> None:
-    former = another_state_machine(aws)
-    aws.starter(own=former).start_message(delivery(REQUEST))
-    aws.stepfunctions.delete_state_machine(stateMachineArn=former.state_machine)
-
-    end = aws.starter(former=(former.state_machine,)).start_message(delivery(REQUEST))
-
-    assert isinstance(end.outcome, Refusal)
-    assert end.outcome.reason is Reason.OTHER_MEMORY
-    assert "which is gone" in end.outcome.detail
-    assert not aws.executions()
-
-
-def test_a_former_state_machine_that_is_busy_is_asked_again_later(aws: MotoAws) -> None:
-    former = another_state_machine(aws)
-    aws.starter(own=former).start_message(delivery(REQUEST))
-    with Stubber(aws.stepfunctions) as stubber:
-        stubber.add_client_error("start_execution", "ThrottlingException", http_status_code=400)
-        with pytest.raises(ClientError, match="ThrottlingException"):
-            aws.starter(former=(former.state_machine,)).start_message(delivery(REQUEST))
+    assert aws.stepfunctions.list_executions(stateMachineArn=other)["executions"] == []
 
 
 def test_its_own_state_machine_gone_is_a_failure_and_no_refusal(aws: MotoAws) -> None:
@@ -185,23 +144,14 @@ def test_its_own_state_machine_gone_is_a_failure_and_no_refusal(aws: MotoAws) ->
 
 
 @pytest.mark.parametrize("way", ["ledger", "lease"])
-def test_what_a_lock_has_completed_is_suppressed_and_what_it_has_begun_refused(
-    aws: MotoAws, way: str
-) -> None:
+def test_what_a_lock_knows_is_refused(aws: MotoAws, way: str) -> None:
     locks = Machine().locks(way, replace(aws, ledger_table=aws.fingerprints_table))
-    fingerprint = print_of(REQUEST)
-    begun = locks.acquire_processing_lock("m-1", 60, fingerprint=fingerprint)
+    begun = locks.acquire_processing_lock("m-1", 60, fingerprint=print_of(REQUEST))
     assert isinstance(begun, Attempt)
-
-    end = aws.starter().start_message(delivery(REQUEST))
-    assert isinstance(end.outcome, Refusal)
-    assert end.outcome.reason is Reason.OTHER_MEMORY
-
-    locks.mark_message_processed(begun, Outcome.PERFORMED, None)
-    assert aws.starter().start_message(delivery(REQUEST)).outcome is Start.SUPPRESSED
-    other = aws.starter().start_message(delivery(REQUEST | {"practice": "other"}))
-    assert isinstance(other.outcome, Refusal)
-    assert other.outcome.reason is Reason.CONFLICT
+    for _ in range(2):
+        end = aws.starter().start_message(delivery(REQUEST))
+        assert isinstance(end.outcome, Refusal)
+        assert end.outcome.reason is Reason.OTHER_MEMORY
     assert not aws.executions()
 
 
@@ -233,11 +183,9 @@ def test_an_input_that_step_functions_refuses_is_handed_on(aws: MotoAws) -> None
 
 
 @pytest.mark.parametrize(
-    "message_id", ["é" * 5000, "a/b c", "sha256-" + "0" * 64, "\U0001f600", "\n", 10**30]
+    "message_id", ["é" * 1024, "a/b c", "sha256-" + "0" * 64, "\U0001f600", "\n", 10**30]
 )
-def test_ids_of_any_characters_and_any_length_are_started_once(
-    aws: MotoAws, message_id: str | int
-) -> None:
+def test_ids_of_any_characters_are_started_once(aws: MotoAws, message_id: str | int) -> None:
     for _ in range(2):
         end = aws.starter().start_message(delivery({"message_id": message_id}))
         assert isinstance(end.outcome, Start)
@@ -325,4 +273,147 @@ def test_a_conflict_after_a_crash_before_the_start_does_not_take_the_first_one_s
     assert not aws.executions()
     assert aws.starter().start_message(delivery(REQUEST)).outcome is Start.STARTED
     execution = aws.stepfunctions.describe_execution(executionArn=aws.execution_arn("m-1"))
-    assert json.loads(execution["input"])["body"] == REQUEST
+    assert json.loads(json.loads(execution["input"])["body"]) == REQUEST
+
+
+# ------------------------------------------------------------------ what StartExecution answers
+
+# An end for each message: it runs on, succeeds or fails as its id begins.
+_AS_ASKED = {
+    "StartAt": "Asked",
+    "States": {
+        "Asked": {
+            "Type": "Choice",
+            "Choices": [
+                {"Variable": "$.message_id", "StringMatches": "SUCCEEDED*", "Next": "Done"},
+                {"Variable": "$.message_id", "StringMatches": "FAILED*", "Next": "Failed"},
+            ],
+            "Default": "Waiting",
+        },
+        "Waiting": {"Type": "Wait", "Seconds": 3600, "Next": "Done"},
+        "Done": {"Type": "Succeed"},
+        "Failed": {"Type": "Fail", "Error": "RejectedByOperator"},
+    },
+}
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "SUCCEEDED", "FAILED"])
+@pytest.mark.parametrize("counter", [1, 2])
+def test_a_duplicate_is_suppressed_whatever_became_of_the_execution(
+    status: str, counter: int
+) -> None:
+    """With another input, too: a counter that is not in the content."""
+    with mock_aws(config={"stepfunctions": {"execute_state_machine": True}}):
+        aws = MotoAws.create(_AS_ASKED)
+        starter = aws.starter(MessageReader(content_from="message_id"), now=None)
+        first = {"message_id": f"{status}-1", "counter": 1}
+        assert starter.start_message(delivery(first)).outcome is Start.STARTED
+        arn = aws.execution_arn(f"{status}-1")
+        deadline = time.monotonic() + 60
+        while aws.stepfunctions.describe_execution(executionArn=arn)["status"] != status:
+            assert time.monotonic() < deadline, f"it never became {status}"
+        wait_for_the_next_millisecond()
+        again = starter.start_message(delivery(first | {"counter": counter}))
+        assert again.outcome is Start.SUPPRESSED
+        assert aws.executions() == {f"{status}-1": 1}
+
+
+def wait_for_the_next_millisecond() -> None:
+    """Two starts in one millisecond have one start date, on AWS too."""
+    now = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 <= now:
+        pass
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "ThrottlingException",
+        "ExecutionLimitExceeded",
+        "StateMachineDoesNotExist",
+        "StateMachineDeleting",
+        "AccessDeniedException",
+        "InternalServerError",
+        "ValidationException",
+    ],
+)
+def test_any_other_answer_is_raised(aws: MotoAws, code: str) -> None:
+    with Stubber(aws.stepfunctions) as stubber:
+        stubber.add_client_error("start_execution", code)
+        with pytest.raises(ClientError, match=code):
+            aws.starter().start_message(delivery(REQUEST))
+
+
+@pytest.mark.parametrize(
+    ("started_before", "is_known", "named"),
+    [
+        (timedelta(days=1), True, Start.SUPPRESSED),
+        (timedelta(days=1), False, Start.STARTED),
+        (timedelta(hours=-1), True, Start.STARTED),
+    ],
+)
+def test_an_answer_200_is_named_by_the_original_s_start_date(
+    aws: MotoAws, started_before: timedelta, is_known: bool, named: Start
+) -> None:
+    if is_known:
+        revive = kill(aws.stepfunctions, "before-call", "stepfunctions", "StartExecution")
+        with pytest.raises(FunctionKilledError):
+            aws.starter().start_message(delivery(REQUEST))
+        revive()
+    answer = {"executionArn": aws.execution_arn("m-1"), "startDate": NOW - started_before}
+    with Stubber(aws.stepfunctions) as stubber:
+        stubber.add_response("start_execution", answer)
+        assert aws.starter().start_message(delivery(REQUEST)).outcome is named
+
+
+# ------------------------------------------------------------------ what a row says
+
+OWN = "arn:own"
+MESSAGE = Message("m-1", "{}", "a" * 64)
+
+
+def refused(known: Row, age: timedelta = timedelta(0)) -> Refusal | None:
+    return refusal_of(MESSAGE, known, NOW + age, memory=OWN, names_remembered=timedelta(days=25))
+
+
+def test_another_content_is_a_conflict_however_old() -> None:
+    for age in (timedelta(0), timedelta(days=400)):
+        assert refused(Row("b" * 64, NOW, OWN), age) == Refusal(
+            Reason.CONFLICT,
+            "The message id was first seen at 2026-01-31T09:30:00.000Z with another content "
+            "(fingerprint bbbbbbbbbbbb…, now aaaaaaaaaaaa…).",
+            "m-1",
+        )
+
+
+def test_a_fingerprint_that_differs_only_at_its_end_is_a_conflict() -> None:
+    refusal = refused(Row("a" * 63 + "b", NOW, OWN))
+    assert refusal is not None
+    assert refusal.reason == Reason.CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("age", "is_refused"),
+    [
+        (timedelta(0), False),
+        (timedelta(days=25), False),
+        (timedelta(days=25, milliseconds=1), True),
+        (timedelta(days=400), True),
+        (timedelta(minutes=-5), False),  # the clock of whoever wrote the row was ahead
+    ],
+)
+def test_beyond_what_names_are_remembered_for_nobody_can_tell(
+    age: timedelta, is_refused: bool
+) -> None:
+    refusal = refused(Row("a" * 64, NOW, OWN), age)
+    assert (refusal is not None) is is_refused
+    if refusal is not None:
+        assert refusal.reason == Reason.TOO_OLD_TO_TELL
+        assert "more than 25 days ago" in refusal.detail
+
+
+@pytest.mark.parametrize("memory", ["arn:another", "ledger", "lease", ""])
+def test_what_another_memory_knows_is_refused(memory: str) -> None:
+    refusal = refused(Row("a" * 64, NOW, memory))
+    assert refusal is not None
+    assert refusal.reason == Reason.OTHER_MEMORY

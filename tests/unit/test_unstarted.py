@@ -5,7 +5,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from actonce_core.delivery import Delivery
-from actonce_core.refusal import Reason, Refusal
+from actonce_core.message import Reason, Refusal
 from actonce_core.unstarted import LARGEST_MESSAGE, UnstartedQueue, unstarted_attributes
 from tests.unit.moto_aws import MotoAws
 from tests.unit.samples import delivery, text_attribute

@@ -31,7 +31,7 @@ from actonce.web_console.snapshots import Found, Reader
 from actonce.web_console.stories import FRESH_EVERY
 from actonce.web_console.tasks import Clear
 from actonce.web_console.watching import Seen, Seldom
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 from tests.cli.received import received
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
 from tests.cli.test_recent import started

@@ -36,7 +36,7 @@ def _build(stage: Stage) -> Handler:
         body = json.loads(record["body"])
         lock = client.acquire_lock(body["message_id"], app_callback=lambda *_: None)
         try:
-            stage.effect.perform({"message_id": body["message_id"], "body": body})
+            stage.effect.perform({"message_id": body["message_id"], "body": record["body"]})
         finally:
             lock.release(best_effort=False)
 

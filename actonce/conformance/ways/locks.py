@@ -49,7 +49,6 @@ from actonce.conformance.stage import (
     Way,
 )
 from actonce.conformance.stepfunctions import Untrue
-from actonce.conformance.ways.step_functions import installed
 from actonce.conformance.world import World
 
 _LEDGER_SECONDS = (CONSUMER_TIMEOUT + STRAGGLER_MARGIN) / 1000
@@ -61,8 +60,8 @@ def _host(world: World) -> Host:
 
 @contextmanager
 def _installed(world: World) -> Iterator[None]:
-    """Give the locks the world's clocks, and a starter that may take their place."""
-    with installed(world), replaced({(row_locks, "Host"): lambda: _host(world)}):
+    """Give the locks the world's clocks."""
+    with replaced({(row_locks, "Host"): lambda: _host(world)}):
         yield
 
 
@@ -101,7 +100,9 @@ def _decorated(*, has_find: bool) -> Callable[[Stage], Handler]:
             find=find if has_find else None,
         )
         def act(message: Any) -> dict[str, Any]:
-            return effect.perform({"message_id": message["message_id"], "body": message})
+            return effect.perform(
+                {"message_id": message["message_id"], "body": json.dumps(message)}
+            )
 
         def handle(record: Record) -> None:
             try:

@@ -52,7 +52,7 @@ def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[
 
         def act(record: Record) -> dict[str, Any]:
             body = json.loads(record["body"])
-            return stage.effect.perform({"message_id": body["message_id"], "body": body})
+            return stage.effect.perform({"message_id": body["message_id"], "body": record["body"]})
 
         act_idempotently = idempotency.idempotent_function(
             act,

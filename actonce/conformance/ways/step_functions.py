@@ -1,20 +1,12 @@
 """This project's main way: one execution per message, by the starter and the machine that ship."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
-from actonce.conformance.clocks import datetimes_of
 from actonce.conformance.queues import Record
 from actonce.conformance.shipped import (
     Delivery,
-    Executions,
-    FingerprintTable,
-    Memories,
-    Names,
     Starter,
     UnstartedQueue,
-    executions,
 )
 from actonce.conformance.stage import (
     EFFECT_TIMEOUT,
@@ -27,19 +19,18 @@ from actonce.conformance.stage import (
     Stage,
     Way,
 )
-from actonce.conformance.world import World
 
 
 def _starter(stage: Stage) -> Handler:
-    own = Names(stage.state_machine, stage.stack)
     starter = Starter(
         reader=stage.reader(),
-        fingerprints=FingerprintTable(stage.dynamodb, MEMORY_TABLE, own),
-        executions=Executions(stage.stepfunctions, own.state_machine),
+        dynamodb=stage.dynamodb,
+        table=MEMORY_TABLE,
+        stepfunctions=stage.stepfunctions,
+        state_machine=stage.state_machine,
         unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
-        memories=Memories(own, stage.former, timedelta(milliseconds=NAMES_REMEMBERED)),
+        names_remembered=timedelta(milliseconds=NAMES_REMEMBERED),
         clock=stage.world.wall,
-        patience=stage.patience(),
     )
 
     def handle(record: Record) -> None:
@@ -48,18 +39,10 @@ def _starter(stage: Stage) -> Handler:
     return handle
 
 
-@contextmanager
-def installed(world: World) -> Iterator[None]:
-    """Give the starter the world's clock."""
-    with datetimes_of(world, executions):
-        yield
-
-
 STEP_FUNCTIONS = Way(
     "step-functions",
     "ActOnce: Step Functions",
     _starter,
-    installed=installed,
     is_ours=True,
     strategy="step-functions",
     most_receives=MOST_RECEIVES,

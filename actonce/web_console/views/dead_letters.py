@@ -26,7 +26,7 @@ from actonce.web_console.letters import Letter
 from actonce.web_console.tasks import Decide
 from actonce.web_console.templating import address
 from actonce.web_console.views.many import Choice, Scope, asked, choice, exported, scope_of, seen
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 
 DECISIONS: Mapping[str, str] = {
     "retry": "Have the effect tried again; where the outcome is unknown it is looked up first.",

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from actonce.choosing import Waiting
 from actonce.web_console.answers import Form, as_json, number
 from actonce.web_console.snapshots import Reader, Snapshot, Standing
-from actonce_core.fingerprints import timestamp
+from actonce_core.records import timestamp
 
 PAGE = 50
 """Entries of a page."""

@@ -25,7 +25,6 @@ from actonce.web_console.views.dead_letters import DECISIONS, command_of_one
 from actonce.web_console.views.many import how_far_read
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events
-from actonce_core.identity import stored_message_id
 
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while a person has to decide."""
@@ -76,7 +75,7 @@ def raw(desk: Desk, request: Request) -> Response:
 
 def verdict(desk: Desk, request: Request) -> Response:
     """What the last audit said of it."""
-    found = desk.audits.of_message(stored_message_id(_id(request)))
+    found = desk.audits.of_message(_id(request))
     return page(desk, "verdict.html.j2", verdict=found)
 
 

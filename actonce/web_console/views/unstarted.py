@@ -27,8 +27,7 @@ from actonce.web_console.snapshots import Standing
 from actonce.web_console.tasks import Clear
 from actonce.web_console.templating import address
 from actonce.web_console.views.many import asked, choice, exported, how_far_read, scope_of, seen
-from actonce_core.identity import execution_name_of_stored
-from pipeline.visible import json_text
+from actonce_core.execution import execution_name
 
 _KINDS = ("reason",)
 _ACTIONS = {
@@ -169,16 +168,14 @@ def _entry(standing: Standing[Unstarted], name: str) -> Unstarted | None:
 def _first(desk: Desk, stored_id: str, body: str) -> dict[str, Any]:
     """What was started under the id, and how another content differs from it."""
     try:
-        execution = history.find_execution(desk.stack, execution_name_of_stored(stored_id))
+        execution = history.find_execution(desk.stack, execution_name(stored_id))
     except ClientError as error:
         return {"first_error": f"What came first cannot be looked at: {error}"}
     if execution is None:
         return {
             "first_error": "What came first has no execution any more, so it cannot be compared."
         }
-    # A body whose numbers would change is carried as a text.
-    text = execution.input.get("body_json")
-    content = str(text) if text is not None else json_text(execution.input.get("body"))
+    content = str(execution.input.get("body", ""))
     return {
         "first": {"execution": execution, "input": execution.input, "content": content},
         "difference": difference(content, body),

@@ -1,5 +1,6 @@
 """GiftCards: sends a gift card for an order, once, behind ActOnce."""
 
+import json
 import os
 import uuid
 
@@ -30,4 +31,4 @@ def handler(event, context):
     if event["operation"] == "find":
         effect = find_card(message["message_id"])
         return {"performed": effect is not None, "effect": effect}
-    return {"performed": True, "effect": send_card(message["body"])}
+    return {"performed": True, "effect": send_card(json.loads(message["body"]))}

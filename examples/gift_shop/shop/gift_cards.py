@@ -27,9 +27,7 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
         return find(message["message_id"])
     if event["operation"] != "perform":
         raise ValueError("operation: expected perform or find")
-    # Numbers that doubles would change come as a text.
-    order = json.loads(message["body_json"]) if "body_json" in message else message["body"]
-    return perform(message["message_id"], order)
+    return perform(message["message_id"], json.loads(message["body"]))
 
 
 def perform(order_id: str, order: dict[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,7 @@ class Rejected extends Error {
 }
 
 async function perform(message) {
-  // Numbers that doubles would change come as a text.
-  const order = "body_json" in message ? JSON.parse(message.body_json) : message.body;
+  const order = JSON.parse(message.body);
   if (!Number.isInteger(order?.amount) || order.amount < 1) {
     throw new Rejected("amount must be a whole number, 1 or more");
   }

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from actonce_core.fingerprints import timestamp
 from actonce_core.histories.events import Event, details, json_object
-from actonce_core.identity import stored_message_id
+from actonce_core.records import timestamp
 
 DEAD_LETTER = "DeadLetter"
 
@@ -143,4 +142,4 @@ def message_id_of(events: Sequence[Event]) -> str | None:
     """As tables and logs keep it; None for an execution that the starter did not start."""
     started = next((details(event) for event in events if event["type"] == "ExecutionStarted"), {})
     message_id = json_object(started.get("input")).get("message_id")
-    return stored_message_id(message_id) if isinstance(message_id, str) else None
+    return message_id if isinstance(message_id, str) else None

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 from actonce_core.delivery import Delivery
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
-from actonce_core.executions import Start
 from actonce_core.locking.attempt import (
     Acquired,
     Attempt,
@@ -34,9 +33,8 @@ from actonce_core.locking.dead_letters import DeadLetterQueue, Failure, dead_let
 from actonce_core.locking.idempotent import StillInProgress
 from actonce_core.locking.once import act_once
 from actonce_core.locking.patience import TriedLater, is_over, next_wait
-from actonce_core.message import Message, MessageReader
-from actonce_core.refusal import Reason, Refusal
-from actonce_core.start import End
+from actonce_core.message import Message, MessageReader, Reason, Refusal
+from actonce_core.start import End, Start
 from actonce_core.unstarted import UnstartedQueue
 
 MAX_MARKS_SIDE_BY_SIDE = 20_000
@@ -87,7 +85,7 @@ class Consumer:
             self.unstarted.hand_on(delivery, message)
             return End(message, None)
         got = self.locks.acquire_processing_lock(
-            message.stored_message_id, self.lock_timeout, fingerprint=message.fingerprint
+            message.message_id, self.lock_timeout, fingerprint=message.fingerprint
         )
         if isinstance(got, Attempt):
             self._act(delivery, message, got)
@@ -101,7 +99,7 @@ class Consumer:
             return End(refusal, message)
         if isinstance(got, Completed):
             return End(Start.SUPPRESSED, message)
-        raise StillInProgress(f"message {message.stored_message_id} is held by another attempt")
+        raise StillInProgress(f"message {message.message_id} is held by another attempt")
 
     def _act(self, delivery: Delivery, message: Message, attempt: Attempt) -> None:
         """Act once, or post a dead letter; a dead letter completes the message like an effect."""
@@ -166,7 +164,7 @@ def _refusal_of(message: Message, got: Acquired) -> Refusal | None:
             Reason.CONFLICT,
             "The message id was first seen with another content "
             f"(fingerprint {got.fingerprint[:12]}…, now {message.fingerprint[:12]}…).",
-            message.stored_message_id,
+            message.message_id,
         )
     if isinstance(got, OtherMemory):
         is_lock = got.memory in ("ledger", "lease")
@@ -175,7 +173,7 @@ def _refusal_of(message: Message, got: Acquired) -> Refusal | None:
             Reason.OTHER_MEMORY,
             f"The message was taken by {by}, and only that can tell what became of it: acting on "
             "it could act twice.",
-            message.stored_message_id,
+            message.message_id,
         )
     return None
 

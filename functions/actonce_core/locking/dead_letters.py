@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from actonce_core.delivery import Delivery
-from actonce_core.fingerprints import timestamp
 from actonce_core.locking.attempt import Attempt
 from actonce_core.message import Message
-from actonce_core.strict_json import as_sqs_takes_it, canonical
+from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -40,22 +39,21 @@ def dead_letter(
     """The dead letter, in the form of those that the state machine posts.
 
     There is no execution and no task token to answer. A decision is written to the message's row
-    (`ledger_message_id`); to be tried again the message is sent anew, as `source` has it.
+    (`ledger_message_id`); to be tried again the message is sent anew, with what `source` has.
     """
     return {
         "version": VERSION,
-        "message_id": message.stored_message_id,
+        "message_id": message.message_id,
         "reason": failure.reason,
         "error": type(failure.error).__name__,
         "cause": str(failure.error)[:MAX_CAUSE_CHARACTERS],
         "rounds": attempt.consumption_count,
-        "ledger_message_id": message.stored_message_id,
+        "ledger_message_id": message.message_id,
         "execution_name": message.execution_name,
         "posted_at": timestamp(at),
         "message": json.loads(message.execution_input),
         "source": {
             "sqs_message_id": delivery.original_sqs_message_id,
-            "body": delivery.body,
             "message_attributes": {
                 name: dict(value) for name, value in delivery.message_attributes.items()
             },
@@ -78,30 +76,9 @@ class DeadLetterQueue:
         Raises:
             ClientError: it was not posted; the message must not be completed.
         """
-        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=_text_that_fits(letter))
-
-
-def _text_that_fits(letter: dict[str, Any]) -> str:
-    """The letter as SQS takes it: by its characters, and where it can be by its size.
-
-    It has the message twice, as it was sent and as it was read. What is too large together goes
-    without what was read, and with the shorter text of the same body in the place of what was sent.
-    """
-    text = _as_sqs_takes_it(letter)
-    if _size(text) <= MAX_SQS_BYTES:
-        return text
-    message = letter["message"]
-    body = message.get("body_json") or canonical(message["body"])
-    small = {**letter, "message": None}
-    text = _as_sqs_takes_it(small)
-    if _size(text) <= MAX_SQS_BYTES:
-        return text
-    return _as_sqs_takes_it(small | {"source": small["source"] | {"body": body}})
-
-
-def _as_sqs_takes_it(letter: dict[str, Any]) -> str:
-    return as_sqs_takes_it(json.dumps(letter, ensure_ascii=False))
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8"))
+        # In escapes alone, which SQS takes, a message of MAX_INPUT_BYTES fits; what its producer's
+        # attributes take besides may not, and without them it cannot be sent anew.
+        text = json.dumps(letter)
+        if len(text) > MAX_SQS_BYTES:
+            text = json.dumps({**letter, "source": None})
+        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=text)

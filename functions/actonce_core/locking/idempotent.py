@@ -17,7 +17,6 @@ from typing import Any
 
 from actonce_core import strict_json
 from actonce_core.effect import NotPerformed
-from actonce_core.identity import stored_message_id
 from actonce_core.locking.attempt import (
     Attempt,
     Completed,
@@ -75,7 +74,7 @@ def idempotent(
     def decorate(handler: Handler) -> Handler:
         @functools.wraps(handler)
         def handle_once(message: Any) -> JsonObject:
-            key = stored_message_id(message_id(message))
+            key = message_id(message)
             print_of = hashlib.sha256(strict_json.canonical(content(message)).encode()).hexdigest()
             got = locks.acquire_processing_lock(key, lock_timeout, fingerprint=print_of)
             if isinstance(got, Completed):

@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from actonce_core.fingerprints import timestamp
 from actonce_core.locking.attempt import (
     Attempt,
     Completed,
@@ -40,6 +39,7 @@ from actonce_core.locking.attempt import (
     Outcome,
 )
 from actonce_core.memory import Row, way_of
+from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -11,16 +11,14 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected
-from actonce_core.executions import Start
 from actonce_core.locking.attempt import Outcome
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.idempotent import StillInProgress
 from actonce_core.locking.patience import TriedLater
 from actonce_core.locking.rows import ProcessingTable
-from actonce_core.message import MessageReader
-from actonce_core.refusal import Reason, Refusal
-from actonce_core.start import End
+from actonce_core.message import MessageReader, Reason, Refusal
+from actonce_core.start import End, Start
 from actonce_core.unstarted import UnstartedQueue
 from appointments import AppointmentBook, book_key
 from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
@@ -139,7 +137,7 @@ def test_an_unknown_outcome_is_looked_up_before_it_is_repeated(way: str, aws: Mo
     effect = Failing(aws, ConnectionError("lost answer"))
     with pytest.raises(Exception, match="lost answer"):
         _consume(way, aws, effect)
-    effect.book.perform({"message_id": "m", "body": MESSAGE})  # it had happened
+    effect.book.perform({"message_id": "m", "body": json.dumps(MESSAGE)})  # it had happened
     assert _consume(way, aws, effect, 1).outcome is Start.STARTED
     assert _appointments(aws) == 1
     assert aws.ledger_row("m")["outcome"] == "found"
@@ -153,7 +151,7 @@ def test_a_rejected_message_becomes_a_dead_letter_at_once_and_is_done(
     assert _consume(way, aws, effect).outcome is Start.STARTED
     (letter,) = aws.dead_letters()
     assert letter["reason"] == "rejected"
-    assert letter["message"] == {"message_id": "m", "body": MESSAGE}
+    assert letter["message"] == {"message_id": "m", "body": json.dumps(MESSAGE)}
     assert letter["ledger_message_id"] == "m"
     assert _consume(way, aws, effect, 1).outcome is Start.SUPPRESSED
     assert aws.ledger_row("m")["outcome"] == Outcome.DEAD_LETTER
@@ -212,7 +210,7 @@ def test_a_crash_while_it_waits_for_its_provider_is_still_looked_up(way: str, aw
     _tried_later(way, aws, effect, 0)
     with pytest.raises(OutcomeUnknown, match="lost answer"):
         _consume(way, aws, effect)
-    effect.book.perform({"message_id": "m", "body": MESSAGE})  # it had happened
+    effect.book.perform({"message_id": "m", "body": json.dumps(MESSAGE)})  # it had happened
     assert _consume(way, aws, effect, 1).outcome is Start.STARTED
     assert _appointments(aws) == 1
     assert aws.ledger_row("m")["outcome"] == "found"
@@ -256,7 +254,7 @@ def test_what_cannot_be_looked_up_for_a_while_is_looked_up_later_and_uses_up_no_
     with pytest.raises(OutcomeUnknown, match="crashed"):
         _consume(way, aws, effect)
     if performed:
-        effect.book.perform({"message_id": "m", "body": MESSAGE})
+        effect.book.perform({"message_id": "m", "body": json.dumps(MESSAGE)})
     effect.find_fails = True
     at = LOCK_TIMEOUT + SKEW + 1
     for _ in range(2 * MAX_ROUNDS):  # at once, one after the other: nobody waits for a lock again

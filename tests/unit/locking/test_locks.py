@@ -21,7 +21,6 @@ from actonce_core.locking.attempt import (
 from actonce_core.locking.lease import heartbeats_in_a_thread
 from actonce_core.locking.once import act_once
 from actonce_core.locking.rows import ProcessingTable
-from actonce_core.memory import Lock, memory_of, way_of
 from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
 from tests.unit.moto_aws import MotoAws
 
@@ -293,19 +292,6 @@ def test_what_one_of_them_released_or_completed_the_other_knows(
     other.mark_message_processed(attempt, Outcome.PERFORMED, None)
     got = locks.acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint="a")
     assert got == Completed(Outcome.PERFORMED, None)
-
-
-@pytest.mark.parametrize("way", ["ledger", "lease"])
-def test_a_row_from_before_rows_said_whose_they_are_is_its_ways(way: str, aws: MotoAws) -> None:
-    _acquired(Machine().locks(way, aws))
-    aws.dynamodb.update_item(
-        TableName=aws.ledger_table,
-        Key={"message_id": {"S": "m"}},
-        UpdateExpression="REMOVE memory",
-    )
-    row = aws.dynamodb.get_item(TableName=aws.ledger_table, Key={"message_id": {"S": "m"}})["Item"]
-    assert way_of(row) == way
-    assert memory_of(row) == Lock(way, is_complete=False)
 
 
 def test_a_heartbeat_while_a_contender_waits_keeps_the_lease(aws: MotoAws) -> None:

@@ -4,6 +4,7 @@ As it stands it writes a row into the stack's table, under a new key each time: 
 rows that anyone can count. So all of it runs before you have written a line.
 """
 
+import json
 import os
 import uuid
 from datetime import UTC, datetime
@@ -35,7 +36,7 @@ class YourEffect:
         only if it certainly did not and never will (a person decides). Anything else means that
         nobody knows: it is waited out, looked up by `find`, and then decided.
         """
-        message_id, body = request["message_id"], request["body"]
+        message_id, body = request["message_id"], json.loads(request["body"])
         if not isinstance(body, dict) or not isinstance(body.get("amount"), int):
             raise Rejected("amount must be an integer")
         if len(message_id.encode()) > _MAX_ID_BYTES:

@@ -48,7 +48,7 @@ class TestYourEffect(unittest.TestCase):
 
     def test_what_never_happens_is_rejected_before_anything_is_called(self) -> None:
         asked = event("perform.json")
-        asked["message"]["body"]["amount"] = "twenty"
+        asked["message"]["body"] = '{"amount": "twenty"}'
         with self.assertRaises(Rejected):
             answer(self.effect, asked)
 

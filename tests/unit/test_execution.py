@@ -4,7 +4,7 @@ import re
 import pytest
 from hypothesis import assume, example, given
 
-from actonce_core.identity import MAX_KEY_BYTES, execution_name, stored_message_id
+from actonce_core.execution import execution_name, unusable_id
 from tests.unit.samples import message_ids
 
 SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
@@ -51,7 +51,6 @@ def test_ids_that_differ_only_at_their_very_end_have_two_names() -> None:
 def test_ids_that_look_alike_have_two_names() -> None:
     composed, decomposed = "caf\u00e9", "cafe\u0301"
     assert execution_name(composed) != execution_name(decomposed)
-    assert stored_message_id(composed) != stored_message_id(decomposed)
     assert execution_name("A") != execution_name("a")
 
 
@@ -66,33 +65,34 @@ def test_every_name_is_one_that_step_functions_takes(message_id: str) -> None:
 def test_one_id_has_one_name(message_id: str) -> None:
     again = message_id.encode().decode()
     assert execution_name(message_id) == execution_name(again)
-    assert stored_message_id(message_id) == stored_message_id(again)
 
 
 @given(message_ids, message_ids)
-def test_two_ids_never_share_a_name_or_a_stored_form(one: str, other: str) -> None:
+def test_two_ids_never_share_a_name(one: str, other: str) -> None:
     assume(one != other)
     assert execution_name(one) != execution_name(other)
-    assert stored_message_id(one) != stored_message_id(other)
 
 
 @given(message_ids)
 @example("é" * 2000)
 def test_an_id_never_shares_a_name_with_what_another_became(message_id: str) -> None:
-    for derived in (execution_name(message_id), stored_message_id(message_id)):
-        if derived != message_id:
-            assert execution_name(derived) != execution_name(message_id)
-            assert stored_message_id(derived) != stored_message_id(message_id)
-
-
-@given(message_ids)
-def test_every_stored_form_fits_a_partition_key(message_id: str) -> None:
-    assert 1 <= len(stored_message_id(message_id).encode()) <= MAX_KEY_BYTES
+    derived = execution_name(message_id)
+    if derived != message_id:
+        assert execution_name(derived) != derived
 
 
 @pytest.mark.parametrize(
-    ("message_id", "is_kept"),
-    [("x" * 2048, True), ("x" * 2049, False), ("é" * 1024, True), ("é" * 1024 + "x", False)],
+    ("message_id", "is_usable"),
+    [
+        ("x" * 2048, True),
+        ("x" * 2049, False),
+        ("é" * 1024, True),
+        ("é" * 1024 + "x", False),
+        ("\ufffe", False),
+        ("\x00", True),
+    ],
 )
-def test_an_id_is_stored_as_it_is_up_to_2048_bytes(message_id: str, is_kept: bool) -> None:
-    assert (stored_message_id(message_id) == message_id) is is_kept
+def test_an_id_is_usable_up_to_2048_bytes_that_sqs_carries(
+    message_id: str, is_usable: bool
+) -> None:
+    assert (unusable_id(message_id) is None) is is_usable
