@@ -1,6 +1,7 @@
 """The code and the names in docs/ are true."""
 
 import doctest
+import json
 import re
 import socket
 import subprocess
