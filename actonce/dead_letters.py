@@ -27,7 +27,9 @@ from actonce_core.locking.attempt import Outcome
 from actonce_core.locking.rows import COMPLETE, ProcessingTable
 from actonce_core.records import timestamp
 
-Decision = Literal["retry", "resolve", "reject"]
+Decision = Literal["retry", "perform", "resolve", "reject"]
+"""`perform` is a person's word that it did not happen, so nothing is looked up; `retry` looks
+first wherever the outcome is unknown."""
 
 MEANINGS = {
     "rejected": "the effect refused it, and it did not happen",
@@ -37,6 +39,16 @@ MEANINGS = {
 }
 REASONS = tuple(MEANINGS)
 """Why a message waits for a decision; a sentence of each is in `MEANINGS`."""
+_NOTHING_HAPPENED = frozenset({"rejected", "not_performed"})
+
+NO_FUNCTION_FINDS = "No function is named to look it up"
+"""What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
+IN_VAIN = (
+    "Nothing can look it up (no FindFunctionArn was given), so a retry would only bring it back. "
+    "Find out by hand whether it happened, then say actonce dead-letters perform if it did not, "
+    "or resolve if it did, with a note of how you know."
+)
+"""Why a retry is refused."""
 
 ANOTHER_SINCE = "the message has another letter since"
 """What to say where a letter that was seen is not the one that waits."""
@@ -303,6 +315,31 @@ def none_seen(message_id: str, held_elsewhere: int) -> str:
     )
 
 
+def is_retried_in_vain(stack: Stack, reason: str, cause: str) -> bool:
+    """Whether a retry leads back to the same dead letter, because nothing can look it up.
+
+    An execution keeps the definition that it was started with, so its letter tells. A consumer
+    looks up by what the stack names now.
+
+    Args:
+        stack: that has the letter.
+        reason, cause: of the letter.
+    """
+    may_find = stack.ledger_table is not None and stack.find_function is not None
+    said = cause.rpartition(" | FindEffect: ")[2]
+    return reason == "outcome_unknown" and NO_FUNCTION_FINDS in said and not may_find
+
+
+def decisions_on(stack: Stack, letter: DeadLetter) -> list[Decision]:
+    """The decisions to choose from; where it is known not to have happened, retry performs it."""
+    again: list[Decision] = ["retry"]
+    if is_retried_in_vain(stack, letter.reason, letter.cause):
+        again = ["perform"]
+    elif letter.reason not in _NOTHING_HAPPENED:
+        again = ["retry", "perform"]
+    return [*again, "resolve", "reject"]
+
+
 def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
     """Who decides on this stack by the letters given: Step Functions, or the table's rows."""
     if stack.ledger_table is not None:
@@ -355,7 +392,11 @@ class _ByToken:
 
     def answer(self, letters: Sequence[DeadLetter]) -> Answer:
         # An execution has one open task; once that is answered, its older entries have none.
-        if any(self._send(letter.task_token) for letter in letters):
+        if any(
+            self._send(letter.task_token)
+            for letter in letters
+            if not self._is_in_vain(letter.reason, letter.cause)
+        ):
             return self._accepted()
         newest = letters[0]
         execution = history.find_execution(self._stack, newest.execution_name, newest.execution_arn)
@@ -408,15 +449,21 @@ class _ByToken:
             return self._over(execution, stays, history.last_state(events))
         if not stays or stays[-1].over:
             return self._decided_before(stays, "")
-        newest = stays[-1]
-        if letters and self._only_by_letters:
-            if not is_of_last(letters[0], stays):
-                return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}: look again.")
-        # On AWS the history tells the token, too.
-        elif self._send(newest.task_token):
-            return self._accepted()
-        elif letters:
-            return Answer(End.ALREADY, "It was decided already, this very moment.", entry_goes=True)
+        if letters and self._only_by_letters and not is_of_last(letters[0], stays):
+            return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}: look again.")
+        return self._still_open(stays[-1], letters)
+
+    def _still_open(self, newest: Stay, letters: Sequence[DeadLetter]) -> Answer:
+        """What to do where the newest stay waits for a decision."""
+        if self._is_in_vain(str(newest.failure.get("reason")), str(newest.failure.get("cause"))):
+            return Answer(End.NOT_DECIDED, IN_VAIN, entry_goes=False)
+        if not (letters and self._only_by_letters):
+            # On AWS the history tells the token, too.
+            if self._send(newest.task_token):
+                return self._accepted()
+            if letters:
+                said = "It was decided already, this very moment."
+                return Answer(End.ALREADY, said, entry_goes=True)
         return Answer(
             End.FAILED,
             "It waits for a decision, but not for this dead letter's: say the same again.",
@@ -485,6 +532,9 @@ class _ByToken:
             entry_goes=True,
         )
 
+    def _is_in_vain(self, reason: str, cause: str) -> bool:
+        return self._decision == "retry" and is_retried_in_vain(self._stack, reason, cause)
+
     def _send(self, task_token: str | None) -> bool:
         """Answer the task; False if it is open no more, or there was none."""
         if task_token is None:
@@ -500,6 +550,7 @@ class _ByToken:
 
 _OUTCOMES: dict[Decision, Outcome | None] = {
     "retry": None,
+    "perform": None,
     "resolve": Outcome.RESOLVED,
     "reject": Outcome.REJECTED,
 }
@@ -521,19 +572,24 @@ class _ByRow:
 
     def answer(self, letters: Sequence[DeadLetter]) -> Answer:
         letter = letters[0]
-        if self._decision == "retry" and (letter.source is None or letter.message is None):
-            said = "It cannot be sent again: its dead letter does not say what was sent."
-            return Answer(End.NOT_DECIDED, said, entry_goes=False)
         outcome = _OUTCOMES[self._decision]
-        now = datetime.now(UTC)
-        decided = self._rows.decide(letter.message_id, outcome, now, self._note)
+        refusal = self._refusal(letter)
+        if refusal is not None:
+            return Answer(End.NOT_DECIDED, refusal, entry_goes=False)
+        decided = self._rows.decide(
+            letter.message_id,
+            outcome,
+            datetime.now(UTC),
+            self._note,
+            nothing_happened=self._decision == "perform" or letter.reason in _NOTHING_HAPPENED,
+        )
         row = {} if decided else self._row(letter.message_id)
         if not decided and row is None:
             said = "Its row is gone, so nothing is known of it: find out by hand what was done."
             return Answer(End.NOT_DECIDED, said, entry_goes=False)
         if row and row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
-        if self._decision == "retry" and letter.source is not None and letter.message is not None:
+        if outcome is None and letter.source is not None and letter.message is not None:
             _send_anew(
                 self._stack, letter.message["body"], letter.source, letter.queued.sqs_message_id
             )
@@ -551,6 +607,17 @@ class _ByRow:
 
     def answer_older(self, letter: DeadLetter) -> bool:  # noqa: ARG002 - the row is the message's
         return False
+
+    def _refusal(self, letter: DeadLetter) -> str | None:
+        """Why a letter that still waits cannot be decided so; None: it can be."""
+        if _OUTCOMES[self._decision] is None and letter.source is None:
+            return "It cannot be sent again: its dead letter does not say what was sent."
+        if self._decision == "retry" and is_retried_in_vain(
+            self._stack, letter.reason, letter.cause
+        ):
+            row = self._row(letter.message_id) or {}
+            return IN_VAIN if row.get("outcome") == Outcome.DEAD_LETTER else None
+        return None
 
     def _is_done(self, outcome: str | None) -> Answer:
         wanted = _OUTCOMES[self._decision]

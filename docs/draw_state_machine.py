@@ -36,7 +36,7 @@ WORDS: dict[Edge, str] = {
     ("Performed?", "DeadLetter"): "no, and the rounds\\nare used up;\\nor no clear answer",
     ("DeadLetter", "DeadLetter"): "not posted:\\ntry again",
     ("DeadLetter", "Decision"): "a person decides\\n(waits up to 14 days)",
-    ("Decision", "PerformEffect"): "retry",
+    ("Decision", "PerformEffect"): "perform,\\nor retry",
     ("Decision", "FindEffect"): "retry, and the\\noutcome is unknown",
     ("Decision", "Done"): "resolve",
     ("Decision", "Failed"): "reject",

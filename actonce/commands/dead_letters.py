@@ -34,6 +34,9 @@ OneOrAll = Annotated[
     ),
 ]
 Note = Annotated[str, typer.Option(help="Why; it stays in the execution's history.")]
+Told = Annotated[
+    str, typer.Option("--note", help="Who says so, and how they know; it stays in the history.")
+]
 Reason = Annotated[
     str | None, typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(REASONS)}.")
 ]
@@ -136,7 +139,8 @@ def show(
         console.print_json_in_lines(message)
     if letter.reason in MEANINGS:
         console.say(f"{letter.reason}: {MEANINGS[letter.reason]}.")
-    console.say("Decide by actonce dead-letters retry, resolve or reject.")
+    *others, last = dead_letters.decisions_on(stack, letter)
+    console.say(f"Decide by actonce dead-letters {', '.join(others)} or {last}.")
 
 
 @app.command()
@@ -151,6 +155,8 @@ def retry(
 ) -> None:
     """Have the effect tried again; where the outcome is unknown it is looked up first.
 
+    Where nothing can look it up, that is refused: find out by hand, then perform or resolve.
+
     If its execution failed because nobody decided in time, it is redriven and the dead letter
     posted again. An execution that somebody aborted is continued.
 
@@ -164,6 +170,32 @@ def retry(
         actonce dead-letters retry --all --reason not_performed --rate 20
     """
     _decide(message_id, "retry", note, at, how)
+
+
+@app.command()
+@of_a_stack()
+@_asked_to_decide
+def perform(
+    *,
+    message_id: OneOrAll = None,
+    note: Told,
+    how: many.Many,
+    at: Chosen,
+) -> None:
+    """Say that it did not happen, and have it performed without a look-up.
+
+    For what cannot be looked up, once somebody has seen for themselves, at the provider or in its
+    table, and since the dead letter was posted. If it did happen, it happens twice.
+
+    With --all, of all that wait now: see actonce dead-letters retry --help.
+
+    Examples:
+
+        actonce dead-letters perform request-4711 --note 'no such charge in the journal; Ann'
+
+        actonce dead-letters perform --all --reason outcome_unknown --note 'never sent; Ann'
+    """
+    _decide(message_id, "perform", note, at, how)
 
 
 @app.command()
@@ -281,6 +313,8 @@ def _decide_many(stack: Stack, decision: Decision, note: str, how: many.Many) ->
             if not letters:
                 many.check_all_seen(how, 0, shown.held_elsewhere)
         return
+    if decision == "perform":
+        console.say("This is your word that none of them happened: what did happens twice.")
     many.ask(f"{decision.capitalize()} these {len(letters):,}?", how)
     work = Deciding(stack, shown, rate=how.rate)
     with many.acting(f"Deciding: {decision}", len(letters), lambda: work.undecided) as (

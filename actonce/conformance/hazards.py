@@ -8,7 +8,7 @@ from actonce.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UN
 from actonce.conformance.operators import decide_behind_locks
 from actonce.conformance.process import Hazard
 from actonce.conformance.stage import CLOSING, LEASE_VISIBILITY, STRAGGLER_MARGIN, VISIBILITY, Stage
-from actonce.conformance.stepfunctions import SHORTEST_HISTORY
+from actonce.conformance.stepfunctions import SHORTEST_HISTORY, TRUTHFULLY
 from actonce.conformance.texts import cases
 
 MINUTE = 60_000
@@ -157,6 +157,13 @@ def _not_looked_up(stage: Stage) -> None:
     stage.look_nothing_up()
     stage.executions.answers = stage.world.pick(((), *_NOT_LOOKED_UP))
     stage.send("a")
+
+
+def _told_by_a_person(stage: Stage) -> None:
+    stage.look_nothing_up()
+    stage.executions.answers = (TRUTHFULLY, TRUTHFULLY)
+    stage.send("a", more={stage.world.pick((BROKEN, UNSEEN)): True})
+    decide_behind_locks(stage, TRUTHFULLY)
 
 
 def _changed_by_hand(stage: Stage) -> None:
@@ -534,6 +541,18 @@ SCENARIOS = (
             Hazard.ABORTED,
         ),
         1,
+        is_of_effect=True,
+        ways=_INVOKES,
+    ),
+    Scenario(
+        "told-by-a-person",
+        "nothing looks it up, and a person does",
+        "No function is named to look the effect up, and nobody heard whether it happened; an "
+        "operator looks, and answers truthfully: it is to be performed, or is done. A deployment, "
+        "an abort with or without a redrive, or a lost answer comes in between; or two of them.",
+        _told_by_a_person,
+        (Hazard.DEPLOYED, Hazard.ABORTED, Hazard.EFFECT_ANSWER_LOST, Hazard.EFFECT_OUTLIVES),
+        2,
         is_of_effect=True,
         ways=_INVOKES,
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from actonce.conformance.process import Ended, Process
 from actonce.conformance.stage import DEAD_LETTERS, MEMORY_TABLE, Stage
-from actonce.conformance.stepfunctions import Untrue
+from actonce.conformance.stepfunctions import TRUTHFULLY, Untrue
 from actonce_core.locking.attempt import Outcome
 from actonce_core.locking.rows import ProcessingTable
 
@@ -22,7 +22,8 @@ def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
 
     Args:
         stage: whose way may be one with executions; then nothing is done.
-        outcome: `resolved` or `rejected`; None: it is to be tried again.
+        outcome: `resolved` or `rejected`; None: it is to be tried again; `TRUTHFULLY`: it is
+            resolved if it has happened, and else to be performed without a look.
     """
     if stage.way.strategy == "step-functions":
         return
@@ -33,11 +34,11 @@ def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
 
     def code() -> None:
         rows = ProcessingTable(stage.dynamodb, MEMORY_TABLE)
-        texts = list(stage.kept.bodies(DEAD_LETTERS))
-        for text in texts:
-            _decide(stage, rows, json.loads(text), outcome)
-            stage.kept.remove(DEAD_LETTERS, text)
+        texts = _decide_all(stage, rows, outcome)
         stage.world.sleep(12 * HOUR / 1000)
+        if outcome == TRUTHFULLY:  # performed on that word, it may be unknown once more
+            _decide_all(stage, rows, outcome)
+            return
         for text in texts:
             message_id = json.loads(text)["ledger_message_id"]
             if rows.decide(message_id, Outcome.REJECTED, stage.world.wall()):
@@ -50,10 +51,27 @@ def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
     )
 
 
+def _decide_all(stage: Stage, rows: ProcessingTable, outcome: str | None) -> list[str]:
+    texts = list(stage.kept.bodies(DEAD_LETTERS))
+    for text in texts:
+        _decide(stage, rows, json.loads(text), outcome)
+        stage.kept.remove(DEAD_LETTERS, text)
+    return texts
+
+
 def _decide(stage: Stage, rows: ProcessingTable, letter: Any, outcome: str | None) -> None:
     message, message_id = letter["message"], letter["ledger_message_id"]
+    is_told = outcome == TRUTHFULLY
+    if is_told:
+        outcome = "resolved" if stage.happened(message) else None
     wanted = None if outcome is None else Outcome(outcome)
-    is_decided = rows.decide(message_id, wanted, stage.world.wall(), "seen to")
+    is_decided = rows.decide(
+        message_id,
+        wanted,
+        stage.world.wall(),
+        "seen to",
+        nothing_happened=is_told or letter["reason"] in ("rejected", "not_performed"),
+    )
     if not is_decided:
         raise Untrue(f"{message_id} is no dead letter any more")
     if rows.decide(message_id, Outcome.REJECTED, stage.world.wall()):

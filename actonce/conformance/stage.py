@@ -244,6 +244,7 @@ class Stage:
             world, definition, self._invoke, self.kept, self.deploy_function, self.decided
         )
         self.executions.check = self._check
+        self.executions.happened = self.happened
         self.dynamodb: Any = Client(world, self.tables)
         self.sqs: Any = Client(world, self.kept)
         self.requests: Any = Client(world, self.queue)
@@ -406,11 +407,15 @@ class Stage:
         performed = self.performed
         performed.is_mended = True
         performed.closed[:] = [one for one in performed.closed if one[0] != message["message_id"]]
-        if decision != "retry":
+        if decision not in ("retry", "perform"):
             text = json.dumps(json.loads(message["body"]), sort_keys=True)
             how = CLOSING.get(decision, "undecided")
             closed = message["message_id"], text, len(performed.effects), how
             performed.closed.append(closed)
+
+    def happened(self, message: Any) -> bool:
+        """What an operator sees who looks for themselves."""
+        return message["message_id"] in [message_id for message_id, _ in self.effects]
 
     def _check(self, message: Any, ended: Ended) -> None:
         """An execution's end has to say what happened."""
@@ -422,8 +427,7 @@ class Stage:
             )
         else:
             said = ended.value.get("outcome") if ended.value else "aborted"
-            effects = [message_id for message_id, _ in self.effects]
-            is_performed = message["message_id"] in effects
+            is_performed = self.happened(message)
             is_true = (
                 said == "aborted"
                 or (said in ("performed", "found") and is_performed and ended.value["effect"])

@@ -29,8 +29,15 @@ MOST_INPUT_BYTES = 256 * 1024
 """Of an execution's input. Source: "Quotas"."""
 _NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 
+TRUTHFULLY = "truthfully"
+"""The answer of an operator who has looked for themselves: `perform` where it has not happened, and
+`resolve` where it has."""
+
 Decided = Callable[[str, Any], None]
 """Told what an operator decides of an execution, by the execution's input."""
+
+Happened = Callable[[Any], bool]
+"""Whether an effect of the execution with this input has happened."""
 
 Invocation = Callable[[str, Any, Callable[[Ended], None]], None]
 """Starts the effect's function under a name, with a payload; tells how it ended."""
@@ -46,6 +53,7 @@ class _Known:
     redrives: int = 0
     answered: int = 0
     is_closed: bool = False
+    is_to_perform: bool = False
 
 
 @dataclass(slots=True)
@@ -57,6 +65,7 @@ class StepFunctions:
         invoke: starts the effect's function.
         deploy: deploys that function with its other time-out.
         decided: told what an operator decides.
+        happened: for an operator who answers truthfully.
         check: told how an execution ended, by its input; raises if that is not what happened.
         queues: where dead letters go.
         names_free_after: milliseconds after an execution's end.
@@ -72,6 +81,7 @@ class StepFunctions:
     queues: KeptQueues
     deploy: Callable[[], None] = lambda: None
     decided: Decided = lambda _decision, _input: None
+    happened: Happened = lambda _input: False
     check: Callable[[Any, Ended], None] = lambda _input, _ended: None
     names_free_after: int = NAMES_FREE_AFTER
     answers: tuple[str | None, ...] = ()
@@ -218,6 +228,7 @@ class _Reached:
 
     def enter(self, state: str) -> Callable[[], str]:
         now = self._world.now
+        self._known.is_to_perform &= state != "PerformEffect"
         self._world.tell(self._world.process.name, f"enters {state}")
         self._may_be_aborted(f"in {state}")
 
@@ -307,6 +318,8 @@ class _Reached:
         def send() -> None:
             if self._known.is_closed:
                 raise Untrue(f"{self._name} was closed, and asks again")
+            if self._known.is_to_perform:
+                raise Untrue(f"{self._name} was to be performed, and asks again")
             _check_letter(arguments["MessageBody"], self._name, self._known)
             self._service.queues.send_message(QueueUrl=arguments["QueueUrl"], MessageBody=body)
             self._known.waits_for_decision = True
@@ -334,8 +347,12 @@ class _Reached:
             self._world.sleep(after / 1000)
             self._known.waits_for_decision = False
             self._service.queues.remove(arguments["QueueUrl"], body)
+            message = arguments["MessageBody"]["message"]
+            if decision == TRUTHFULLY:
+                decision = "resolve" if self._service.happened(message) else "perform"
             self._known.is_closed = decision in ("resolve", "reject")
-            self._service.decided(decision, arguments["MessageBody"]["message"])
+            self._known.is_to_perform = decision == "perform"
+            self._service.decided(decision, message)
             self._world.tell("operator", f"answers {decision!r}")
             self._world.observe(decision)
             return {"decision": decision, "note": "seen to"} if decision else {}

@@ -13,10 +13,11 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from actonce.dead_letters import NO_FUNCTION_FINDS
 from actonce.error_names import in_words as name_in_words
 from actonce.history import FIND_EFFECT, Step, short_cause
 from actonce.web_console.durations import duration
-from actonce_core.histories.dead_letters import DEAD_LETTER, Stay
+from actonce_core.histories.dead_letters import DEAD_LETTER, DECISIONS, Stay
 
 UNCLEAR = "it may or may not have happened"
 
@@ -29,7 +30,6 @@ _FAILED = "Failed"
 
 # What the definition's own expressions say, in the cause of the error that they end with.
 _REDRIVEN = "Redriven: it may have been performed before"
-_NO_FUNCTION = "No function is named to look it up"
 
 _PROOFS = {
     "NotPerformed": "was certainly not performed",
@@ -238,7 +238,7 @@ class _Teller:
             yield f"{begins} looked up, without a clear answer."
         elif not follows and not error:
             yield f"{begins} to be looked up, and there is no answer yet."
-        elif follows == DEAD_LETTER and _NO_FUNCTION in cause:
+        elif follows == DEAD_LETTER and NO_FUNCTION_FINDS in cause:
             yield "Nothing can look it up: the stack names no function for it (FindFunctionArn)."
         else:
             why = _error_in_words(error, cause)
@@ -342,7 +342,7 @@ def _error_in_words(error: str, cause: str) -> str:
 def _decision_in_words(decided: Mapping[str, Any], lasted: str) -> str:
     decision, note = decided.get("decision"), decided.get("note")
     said = f", “{short_cause(str(note))}”" if note else ""
-    if decision not in ("retry", "resolve", "reject"):
+    if decision not in DECISIONS:
         return f"After {lasted} an answer came that is none of the decisions{said}."
     by = decided.get("decided_by")
     return f"After {lasted} {f'{by} decided' if by else 'it was decided'}: {decision}{said}."

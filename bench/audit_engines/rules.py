@@ -27,7 +27,7 @@ EXECUTION_RANK: Final = (
 )
 """0 running, 1 failed, 2 rejected, 3 resolved, 4 performed; the later one wins a tie."""
 DEAD_LETTER_RANK: Final = (
-    "CASE WHEN decision = 'retry' THEN 1 WHEN decision = 'resolve' THEN 2 "
+    "CASE WHEN decision IN ('retry', 'perform') THEN 1 WHEN decision = 'resolve' THEN 2 "
     "WHEN decision = 'reject' THEN 3 ELSE 0 END"
 )
 """0 posted, then the decision."""

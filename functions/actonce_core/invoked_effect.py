@@ -89,7 +89,7 @@ class InvokedEffect:
             Exception: it could not look.
         """
         if not self._find_function:
-            raise LookupError("no FindFunctionArn is given, so an unknown outcome is not looked up")
+            raise LookupError("No function is named to look it up (FindFunctionArn)")
         answer = self._invoke(
             self._find_function, {"operation": "find", "message": {"message_id": message_id}}
         )

@@ -481,7 +481,7 @@ _TOLD: Final = {
     "dead_letters": _Told(
         code=_case(
             ("event = 'posted'", Code.POSTED),
-            ("event = 'decided' AND decision = 'retry'", Code.DECIDED_RETRY),
+            ("event = 'decided' AND decision IN ('retry', 'perform')", Code.DECIDED_RETRY),
             ("event = 'decided' AND decision = 'resolve'", Code.DECIDED_RESOLVE),
             ("event = 'decided' AND decision = 'reject'", Code.DECIDED_REJECT),
         ),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from actonce.conformance import stage
 from actonce.conformance.hazards import scenario
 from actonce.conformance.stage import MEMORY_TABLE, Way, process_message
 from actonce.conformance.stepfunctions import Untrue
@@ -68,6 +69,10 @@ def _look_up_at_once_when_redriven(states: dict[str, Any]) -> None:
     states["PerformEffect"]["Catch"].insert(0, redriven)
 
 
+def _retry_without_a_look(states: dict[str, Any]) -> None:
+    states["Decision"]["Choices"][2]["Next"] = "PerformEffect"
+
+
 def _allow_any_time(states: dict[str, Any]) -> None:
     states["PerformEffect"]["Arguments"]["Payload"]["allowed_seconds"] = 120
 
@@ -89,6 +94,7 @@ def _give_up_at_once(states: dict[str, Any]) -> None:
             marks=pytest.mark.long,
         ),
         (_allow_any_time, "deployed-between", Kind.TWICE),
+        (_retry_without_a_look, "tried-again", Kind.TWICE),
     ],
 )
 def test_a_spoiled_state_machine_is_found_out(
@@ -101,6 +107,18 @@ def test_a_spoiled_state_machine_is_found_out(
 def test_a_state_machine_that_ends_without_saying_what_happened_is_found_out() -> None:
     with pytest.raises(Untrue, match="a is said to be None"):
         _worst(STEP_FUNCTIONS, "crash", _machine(_give_up_at_once))
+
+
+def test_a_state_machine_that_does_not_perform_on_a_persons_word_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert _worst(STEP_FUNCTIONS, "told-by-a-person") <= Kind.PARKED
+    blind: Any = copy.deepcopy(process_message(FindFunctionArn=""))
+    blind["States"]["Decision"]["Choices"][0]["Next"] = "FindEffect"
+    monkeypatch.setattr(stage, "_blind_machine", lambda: blind)
+
+    with pytest.raises(Untrue, match="was to be performed, and asks again"):
+        _worst(STEP_FUNCTIONS, "told-by-a-person")
 
 
 def test_an_effect_that_does_not_end_its_process_in_time_is_found_out(

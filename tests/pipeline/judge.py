@@ -83,8 +83,8 @@ def closing(run: dict[str, Any]) -> int:
 
 
 def answering(letter: dict[str, Any]) -> int:
-    """0 posted, 1 retry, 2 resolve, 3 reject; a later one wins a tie."""
-    return (None, "retry", "resolve", "reject").index(letter["decision"])
+    """0 posted, 1 retry or perform, 2 resolve, 3 reject; a later one wins a tie."""
+    return {None: 0, "retry": 1, "perform": 1, "resolve": 2, "reject": 3}[letter["decision"]]
 
 
 def moment(record: dict[str, Any]) -> datetime:

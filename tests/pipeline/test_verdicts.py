@@ -79,7 +79,7 @@ def histories() -> st.SearchStrategy[list[list[Record]]]:
         st.builds(
             lambda time, decision: dead_letter(no_id, time, decision),
             time,
-            st.sampled_from([None, "retry", "resolve", "reject"]),
+            st.sampled_from([None, "retry", "perform", "resolve", "reject"]),
         ),
     )
     return st.lists(st.lists(event, min_size=1, max_size=7), min_size=150, max_size=300)

@@ -9,7 +9,7 @@ from typing import get_args
 from starlette.requests import Request
 from starlette.responses import Response
 
-from actonce.dead_letters import MEANINGS, Decision
+from actonce.dead_letters import IN_VAIN, MEANINGS, Decision, is_retried_in_vain
 from actonce.message_ids import as_argument
 from actonce.web_console.answers import (
     Form,
@@ -28,13 +28,16 @@ from actonce.web_console.templating import address
 from actonce.web_console.views.many import Choice, Scope, asked, choice, exported, scope_of, seen
 from actonce_core.records import timestamp
 
-DECISIONS: Mapping[str, str] = {
+DECISIONS: Mapping[Decision, str] = {
     "retry": "Have the effect tried again; where the outcome is unknown it is looked up first.",
+    "perform": "Say that it did not happen, and have it performed without a look-up: only if you "
+    "have seen so yourself, since the letter was posted. What did happen happens twice.",
     "resolve": "Declare it done: the effect happened, or was made to happen by hand.",
     "reject": "Declare that it shall not be done; its execution fails.",
 }
 """What each decision means, as the command line's help says it."""
 
+_CHOICE = "retry, perform, resolve or reject"
 _KINDS = ("reason", "error")
 _KNOWN_NO_MORE = (
     "Nothing was decided: the letter that this page showed is not among what is known any more. It "
@@ -75,11 +78,13 @@ def confirm(desk: Desk, request: Request) -> Response:
     asked_for = choice(desk.letters, scope)
     decision = _decision(one(said, "decision"))
     if decision is None:
-        return problem(desk, "There is no such decision: retry, resolve or reject.", 404)
+        return problem(desk, f"There is no such decision: {_CHOICE}.", 404)
     if asked_for.refusal is not None:
         sentence, code = asked_for.refusal
         return page(desk, "lost.html.j2", code=code, sentence=sentence, back="/dead-letters")
     chosen = asked_for.chosen
+    if _is_in_vain(desk, decision, chosen):
+        return problem(desk, IN_VAIN)
     return page(
         desk,
         "decide.html.j2",
@@ -101,7 +106,7 @@ async def decide(desk: Desk, request: Request) -> Response:
         return elsewhere(request, f"/works/{begun.number}")
     decision, note = _decision(one(said, "decision")), one(said, "note").strip()
     if decision is None or not one(said, "word"):
-        return problem(desk, "Choose a decision: retry, resolve or reject.")
+        return problem(desk, f"Choose a decision: {_CHOICE}.")
     if decision != "retry" and not note:
         return problem(desk, "Say why, for whoever reads the history: an empty note is none.")
     scope = scope_of(said, _KINDS)
@@ -109,6 +114,8 @@ async def decide(desk: Desk, request: Request) -> Response:
     if asked_for.refusal is not None:
         return problem(desk, *asked_for.refusal)
     chosen = asked_for.chosen
+    if _is_in_vain(desk, decision, chosen):
+        return problem(desk, IN_VAIN)
     work = desk.works.begin(
         one(said, "word"),
         f"{decision.capitalize()} {_called(chosen)}",
@@ -117,6 +124,14 @@ async def decide(desk: Desk, request: Request) -> Response:
         Decide(desk.stack, chosen, decision, note),
     )
     return elsewhere(request, f"/works/{work.number}")
+
+
+def _is_in_vain(desk: Desk, decision: Decision, chosen: list[Letter]) -> bool:
+    """Whether it would decide on none of them; the work says so of some."""
+    return decision == "retry" and all(
+        is_retried_in_vain(desk.stack, letter.newest.reason, letter.newest.cause)
+        for letter in chosen
+    )
 
 
 def _one_letter(desk: Desk, said: Form) -> Choice[Letter]:

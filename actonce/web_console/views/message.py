@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from actonce import history
-from actonce.dead_letters import is_of_last
+from actonce.dead_letters import decisions_on, is_of_last
 from actonce.pausing import find_pause
 from actonce.sources import sources
 from actonce.standing import acted_on, message_argument, outcome_of, sentence, sentence_of_conflicts
@@ -127,15 +127,16 @@ def _decision(desk: Desk, told: Told) -> dict[str, Any] | None:
         return None
     letter = _letter(desk, story)
     name = story.execution_name if letter is None else letter.newest.execution_name
+    choice = [*DECISIONS] if letter is None else decisions_on(desk.stack, letter.newest)
     return {
         "word": secrets.token_urlsafe(16),
         "letter": letter,
         "as_read": how_far_read("DeadLetterQueue", desk.letters.standing()),
         "at": datetime.now(UTC),
-        "decisions": DECISIONS,
+        "decisions": {one: DECISIONS[one] for one in choice},
         "commands": {
             one: command_of_one(desk, story.message_id, name, one, "" if one == "retry" else "WHY")
-            for one in ("retry", "resolve", "reject")
+            for one in choice
         },
     }
 

@@ -14,7 +14,7 @@ from actonce_core.records import timestamp
 
 DEAD_LETTER = "DeadLetter"
 
-DECISIONS = frozenset({"retry", "resolve", "reject"})
+DECISIONS = frozenset({"retry", "perform", "resolve", "reject"})
 
 VERSION = 1
 """Of the stream's lines; a reader refuses versions it does not know."""

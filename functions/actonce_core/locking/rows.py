@@ -215,7 +215,13 @@ class ProcessingTable:
         self._write_as_holder(attempt, {**_uncounted(attempt, waited), **_OVER}, (), None)
 
     def decide(
-        self, message_id: str, outcome: Outcome | None, now: datetime, note: str = ""
+        self,
+        message_id: str,
+        outcome: Outcome | None,
+        now: datetime,
+        note: str = "",
+        *,
+        nothing_happened: bool = False,
     ) -> bool:
         """Write down what an operator decided about a dead letter.
 
@@ -225,6 +231,8 @@ class ProcessingTable:
                 attempt takes over from the one that posted the dead letter.
             now: for `updated`.
             note: the operator's reason; it stays in the row.
+            nothing_happened: with no outcome: that is proven, or the operator's word. The row is
+                released, and the next attempt performs without a look.
 
         Returns:
             False if the message is no dead letter any more; nothing was changed.
@@ -240,6 +248,7 @@ class ProcessingTable:
                 **_OVER,
             }
             removed = ("outcome", "effect", "waited")
+            removed += ("attempt_id",) if nothing_happened else ()
         written |= {"note": {"S": note}} if note else {}
         try:
             self._update(
