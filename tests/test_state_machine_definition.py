@@ -487,6 +487,24 @@ def test_look_up_and_decision_carry_the_redrives_until_then(
     assert (looked_up["redrives"], decided["redrives"]) == (carried, carried)
 
 
+def test_a_persons_word_is_good_for_one_try_and_not_for_a_redrive_after_it(
+    states: dict[str, Any],
+) -> None:
+    waiting = {"rounds": 1, "failure": {"reason": "outcome_unknown", "error": "E", "cause": ""}}
+    decided = asl.evaluate(
+        states["DeadLetter"]["Output"],
+        input=waiting,
+        result={"decision": "perform", "note": "nothing in the journal"},
+        context=in_redrive(2),
+    )
+    payload = states["PerformEffect"]["Arguments"]["Payload"]
+
+    assert choose(states["Decision"], decided) == "PerformEffect"
+    assert asl.evaluate(payload, input=decided, context=in_redrive(2))["operation"] == "perform"
+    with pytest.raises(JException, match="looked up first"):
+        asl.evaluate(payload, input=decided, context=in_redrive(3))
+
+
 def test_effect_that_was_performed_is_the_executions_output(states: dict[str, Any]) -> None:
     answer = {"Payload": {"performed": True, "effect": {"slot": 1}}}
 
@@ -664,6 +682,12 @@ def test_dead_letter_after_no_clear_answer_says_that_the_outcome_is_unknown(
         # The outcome was unknown, so it is looked up again before anything is done.
         ("retry", "rounds_used_up", "FindEffect"),
         ("retry", "outcome_unknown", "FindEffect"),
+        # A person has seen that it did not happen, so nothing is looked up.
+        ("perform", "outcome_unknown", "PerformEffect"),
+        ("perform", "rounds_used_up", "PerformEffect"),
+        ("perform", "not_performed", "PerformEffect"),
+        ("PERFORM", "outcome_unknown", "DeadLetter"),
+        (["perform"], "outcome_unknown", "DeadLetter"),
         ("resolve", "outcome_unknown", "Done"),
         ("reject", "outcome_unknown", "Failed"),
         ("none", "rejected", "DeadLetter"),

@@ -30,7 +30,17 @@ def stepfunctions(moto_stack: Stack) -> Iterator[Stubber]:
         stubber.assert_no_pending_responses()
 
 
-def post(stack: Stack, token: str, message_id: str = "m-1", at: str = "09:30:00") -> None:
+NOT_LOOKED_UP = {
+    "reason": "outcome_unknown",
+    "error": "States.Timeout",
+    "cause": "late | FindEffect: States.QueryEvaluationError: The expression threw: No function is "
+    "named to look it up (FindFunctionArn).",
+}
+
+
+def post(
+    stack: Stack, token: str, message_id: str = "m-1", at: str = "09:30:00", **more: str
+) -> None:
     body = {
         "version": 1,
         "message_id": message_id,
@@ -44,7 +54,7 @@ def post(stack: Stack, token: str, message_id: str = "m-1", at: str = "09:30:00"
         "task_token": token,
         "message": INPUT,
     }
-    stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=json.dumps(body))
+    stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=json.dumps(body | more))
 
 
 def tokens_left(stack: Stack) -> set[str]:
@@ -74,9 +84,12 @@ def execution(stubber: Stubber, status: str, error: str | None = None) -> None:
     stubber.add_response("describe_execution", answer, {"executionArn": ARN})
 
 
-def history(stubber: Stubber, *events: tuple[str, dict[str, Any]]) -> None:
+def history(
+    stubber: Stubber, *events: tuple[str, dict[str, Any]], entered_with: Any = None
+) -> None:
+    entered = {"name": "DeadLetter", "input": json.dumps(entered_with or {})}
     posted = [
-        ("TaskStateEntered", {"stateEnteredEventDetails": {"name": "DeadLetter", "input": "{}"}}),
+        ("TaskStateEntered", {"stateEnteredEventDetails": entered}),
         *events,
     ]
     numbered = [
@@ -205,7 +218,49 @@ def test_a_retry_of_what_nobody_answered_has_it_posted_again(
     assert tokens_left(moto_stack) == set()
 
 
-@pytest.mark.parametrize("decision", ["resolve", "reject"])
+def test_a_retry_that_nothing_can_look_up_is_refused_and_says_what_to_do(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    post(moto_stack, "token", **NOT_LOOKED_UP)
+    execution(stepfunctions, "RUNNING")
+    history(stepfunctions, entered_with={"failure": NOT_LOOKED_UP})
+    answer = decide(moto_stack, "m-1", "retry")
+    assert not answer.happened
+    assert answer.said.startswith("Nothing can look it up")
+    assert "dead-letters perform" in answer.said
+    assert tokens_left(moto_stack) == {"token"}
+
+
+@pytest.mark.parametrize(
+    ("decision", "more"),
+    [
+        ("perform", NOT_LOOKED_UP),
+        ("resolve", NOT_LOOKED_UP),
+        ("retry", NOT_LOOKED_UP | {"cause": "late | FindEffect: Unclear: no table"}),
+        # What an effect says of itself is not what FindEffect says.
+        ("retry", NOT_LOOKED_UP | {"cause": NOT_LOOKED_UP["cause"] + " | FindEffect: E: x"}),
+        ("retry", NOT_LOOKED_UP | {"reason": "not_performed"}),
+    ],
+)
+def test_every_other_decision_on_an_unknown_outcome_is_made(
+    moto_stack: Stack, stepfunctions: Stubber, decision: Any, more: dict[str, str]
+) -> None:
+    post(moto_stack, "token", **more)
+    accepts(stepfunctions, "token")
+    assert decide(moto_stack, "m-1", decision, "nothing in the journal").decided
+
+
+def test_a_retry_of_what_nobody_answered_in_time_posts_it_whatever_can_look_it_up(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    post(moto_stack, "token", **NOT_LOOKED_UP)
+    execution(stepfunctions, "FAILED", "States.Timeout")
+    history(stepfunctions, *TIMED_OUT, entered_with={"failure": NOT_LOOKED_UP})
+    stepfunctions.add_response("redrive_execution", {"redriveDate": AT}, {"executionArn": ARN})
+    assert decide(moto_stack, "m-1", "retry").posted_again
+
+
+@pytest.mark.parametrize("decision", ["perform", "resolve", "reject"])
 def test_another_decision_on_what_nobody_answered_says_what_to_do(
     moto_stack: Stack, stepfunctions: Stubber, decision: Any
 ) -> None:
@@ -364,7 +419,7 @@ def test_what_was_aborted_before_the_effect_could_be_performed_goes_on_in_any_ve
     assert decide(moto_stack, "m-1", "retry").continued
 
 
-@pytest.mark.parametrize("decision", ["resolve", "reject"])
+@pytest.mark.parametrize("decision", ["perform", "resolve", "reject"])
 def test_what_was_aborted_waits_for_no_decision(
     moto_stack: Stack, stepfunctions: Stubber, decision: Any
 ) -> None:

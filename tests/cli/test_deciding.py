@@ -181,7 +181,48 @@ def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
     assert sent_again == {End.CONTINUED: 2}.get(end, int(decision == "retry"))
 
 
-@pytest.mark.parametrize("decision", ["retry", "resolve"])
+NOT_LOOKED_UP: dict[str, Any] = {
+    "reason": "outcome_unknown",
+    "error": "_CannotFind",
+    "cause": "LookupError: No function is named to look it up (FindFunctionArn)",
+}
+
+
+@pytest.mark.parametrize(
+    ("decision", "more", "end"),
+    [
+        ("retry", NOT_LOOKED_UP, End.NOT_DECIDED),
+        ("perform", NOT_LOOKED_UP, End.DECIDED),
+        ("retry", {"reason": "rounds_used_up"}, End.DECIDED),
+        ("perform", {"reason": "rounds_used_up"}, End.DECIDED),
+        ("retry", {"reason": "rejected"}, End.DECIDED),
+    ],
+)
+def test_a_row_is_released_only_where_nothing_happened(
+    ledger: Stack, decision: Any, more: dict[str, Any], end: End
+) -> None:
+    dead(ledger, "m-1", **more)
+    ledger.dynamodb.update_item(
+        TableName=TABLE,
+        Key={"message_id": {"S": "m-1"}},
+        UpdateExpression="SET attempt_id = :a",
+        ExpressionAttributeValues={":a": {"S": "an attempt"}},
+    )
+    work = decide_on(ledger, shown(ledger), decision)
+    assert [one.end for one in work.decided] == [end]
+    is_released = decision == "perform" or more["reason"] == "rejected"
+    assert ("attempt_id" in row(ledger, "m-1")) is not is_released
+    assert len(received(ledger, ledger.requests_queue)) == (end is End.DECIDED)
+    assert ids_left(ledger) == ([] if end is End.DECIDED else ["m-1"])
+
+
+def test_what_can_be_looked_up_by_now_may_be_retried(ledger: Stack) -> None:
+    dead(ledger, "m-1", **NOT_LOOKED_UP)
+    ledger.outputs["FindFunctionArn"] = "arn:find"
+    assert decide(ledger, "m-1", "retry").decided
+
+
+@pytest.mark.parametrize("decision", ["retry", "perform", "resolve"])
 def test_a_letter_whose_row_is_gone_is_nothing_to_decide(ledger: Stack, decision: Any) -> None:
     post(ledger, "m-1")
     answer = decide(ledger, "m-1", decision)

@@ -360,6 +360,7 @@ def test_ctrl_c_is_130_and_says_how_to_go_on() -> None:
         "dead-letters retry m-1 --reason rejected",
         "dead-letters retry m-1 --rate 5",
         "dead-letters retry m-1 --dry-run",
+        "dead-letters perform m-1 --note ",
         "dead-letters resolve m-1 --note ",
         "dead-letters reject --all --yes --note ",
         "dead-letters list --reason refused",
@@ -381,7 +382,7 @@ def test_what_is_for_many_is_named_where_one_was_named() -> None:
 def test_what_acts_on_many_has_the_same_options_everywhere() -> None:
     group = typer.main.get_command(app)
     options = {}
-    for name in ("dead-letters retry", "dead-letters resolve", "unstarted redrive"):
+    for name in ("dead-letters retry", "dead-letters perform", "unstarted redrive"):
         area, command = name.split()
         found = group.commands[area].commands[command].params  # type: ignore[attr-defined]
         options[name] = {one.name: one.opts for one in found}

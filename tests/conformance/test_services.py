@@ -389,6 +389,7 @@ def test_a_redriven_execution_goes_on_where_it_was_and_looks_before_it_performs(
     assert services.waited.count(45) >= 1
 
 
+@pytest.mark.parametrize("decision", ["retry", "perform"])
 @pytest.mark.parametrize(
     ("aborted_in", "asked"),
     [
@@ -397,11 +398,11 @@ def test_a_redriven_execution_goes_on_where_it_was_and_looks_before_it_performs(
         ("Decision", ["perform", "find", "perform"]),
     ],
 )
-def test_a_retry_performs_unless_the_execution_was_redriven_since(
-    aborted_in: str, asked: list[str]
+def test_a_decision_performs_unless_the_execution_was_redriven_since(
+    aborted_in: str, asked: list[str], decision: str
 ) -> None:
     services = _Effect(
-        "Rejected", {"decision": "retry"}, *[_NOTHING] * (len(asked) - 2), _PERFORMED
+        "Rejected", {"decision": decision}, *[_NOTHING] * (len(asked) - 2), _PERFORMED
     )
     services.aborted_in = aborted_in
     execution = machine.Execution("a", "arn:a", {"message_id": "a"})

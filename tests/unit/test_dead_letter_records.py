@@ -31,7 +31,7 @@ def test_a_dead_letter_that_waits_is_posted_and_not_decided() -> None:
     ]
 
 
-@pytest.mark.parametrize("decision", ["retry", "resolve", "reject"])
+@pytest.mark.parametrize("decision", ["retry", "perform", "resolve", "reject"])
 def test_a_decision_is_a_line_at_its_own_time(decision: str) -> None:
     lines = lines_of(started(), posted(), *answered(decision, "By telephone."))
 
@@ -76,7 +76,7 @@ def test_one_that_was_rejected_is_not_posted_again_by_a_redrive() -> None:
     assert [line["event"] for line in lines] == ["posted", "decided"]
 
 
-@given(st.lists(st.sampled_from(["retry", "resolve", "reject", "perhaps"]), max_size=6))
+@given(st.lists(st.sampled_from(["retry", "perform", "resolve", "reject", "perhaps"]), max_size=6))
 def test_every_decision_follows_its_post_and_none_is_lost(decisions: list[str]) -> None:
     kinds = itertools.chain.from_iterable((posted(), *answered(one)) for one in decisions)
     lines = lines_of(started(), *kinds)

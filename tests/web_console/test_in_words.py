@@ -270,13 +270,18 @@ def test_what_cannot_be_looked_up() -> None:
     ]
 
 
-def test_where_nothing_can_look_it_up() -> None:
+def test_where_nothing_can_look_it_up_a_person_does() -> None:
     expression = DEFINITION["States"]["FindEffect"]["Arguments"]["FunctionName"]
     path = unknown().after(45).to("FindEffect")
     path.error(QUERY, f"The JSONata expression '{expression}' threw.").to("DeadLetter")
     assert path.told()[2] == (
         "Nothing can look it up: the stack names no function for it (FindFunctionArn)."
     )
+    path.decided("perform", "nothing in the journal", "ann").to("Decision").to("PerformEffect")
+    assert path.ended("SUCCEEDED", outcome="performed").told()[-2:] == [
+        "After 0 s ann decided: perform, “nothing in the journal”.",
+        "So it was asked for again, and was performed in 0 s.",
+    ]
 
 
 def test_an_aborted_execution_leaves_open_what_it_had_not_found_out() -> None:

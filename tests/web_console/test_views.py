@@ -463,6 +463,34 @@ def test_what_is_missing_is_said_and_nothing_is_decided(
     assert desk.works.all() == []
 
 
+def test_what_nothing_can_look_up_is_performed_on_a_persons_word_and_not_retried(
+    ledger: Stack, console: Open
+) -> None:
+    unknown = "LookupError: No function is named to look it up (FindFunctionArn)"
+    dead(ledger, "m-1", reason="outcome_unknown", error="_CannotFind", cause=unknown)
+    complete(ledger, "m-1")
+    client, desk = opened(console, ledger)
+    shown = client.get("/message", id="m-1")
+    assert re.findall(r'name="decision" value="(\w+)"', shown.text) == [
+        *("perform", "resolve", "reject")
+    ]
+    assert "What did happen happens twice" in shown.text
+    seen = {"snapshot": 1, "scope": "all"}
+    for answer in (
+        client.get("/dead-letters/decide", **seen, decision="retry"),
+        client.post("/dead-letters/decide", word="w", **seen, decision="retry", note=""),
+        client.post("/dead-letters/decide", word="w", **seen, decision="perform", note=" "),
+    ):
+        assert answer.status == 422
+        assert re.search("Nothing can look it up|an empty note is none", answer.text)
+    confirm = client.get("/dead-letters/decide", **seen, decision="perform")
+    assert "What did happen happens twice" in confirm.text
+    client.post("/dead-letters/decide", **fields(confirm), note="nothing in the journal")
+    finish(desk)
+    assert row(ledger, "m-1")["status"] == "IN_PROGRESS"
+    assert len(received(ledger, ledger.requests_queue)) == 1
+
+
 def only(desk: Desk) -> str:
     """The entry of the only dead letter that was read."""
     assert desk.letters.latest is not None

@@ -242,6 +242,19 @@ def test_nobody_straggles_behind_a_ledgers_takeover_or_an_operators_retry(aws: M
     assert again.straggler_seconds == 0
 
 
+@pytest.mark.parametrize("nothing_happened", [True, False])
+def test_what_did_not_happen_is_not_looked_up_when_it_is_tried_again(
+    aws: MotoAws, nothing_happened: bool
+) -> None:
+    locks = Machine().ledger(aws)
+    locks.mark_message_processed(_acquired(locks), Outcome.DEAD_LETTER, None)
+    table = ProcessingTable(aws.dynamodb, aws.ledger_table)
+
+    assert table.decide("m", None, BEGIN, nothing_happened=nothing_happened)
+
+    assert _acquired(Machine().ledger(aws)).outcome_unknown is not nothing_happened
+
+
 def test_a_straggler_is_waited_for_alive_and_then_looked_up(aws: MotoAws) -> None:
     _acquired(Machine().lease(aws))
     machine = Machine()
