@@ -610,7 +610,7 @@ class _ByRow:
 
     def _refusal(self, letter: DeadLetter) -> str | None:
         """Why a letter that still waits cannot be decided so; None: it can be."""
-        if _OUTCOMES[self._decision] is None and letter.source is None:
+        if _OUTCOMES[self._decision] is None and (letter.source is None or letter.message is None):
             return "It cannot be sent again: its dead letter does not say what was sent."
         if self._decision == "retry" and is_retried_in_vain(
             self._stack, letter.reason, letter.cause

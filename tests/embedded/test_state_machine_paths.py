@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import uuid
 import zipfile
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from actonce.aws import Stack
+from actonce.dead_letters import is_retried_in_vain
 from actonce.embedded.paths import Paths
 from tests.embedded.waiting import wait_for_execution, wait_until
 
@@ -110,20 +112,27 @@ class Machines:
         straggler_seconds: int = 0,
         decision_seconds: int = 300,
         is_redriven: bool = False,
+        looks_up: bool = True,
     ) -> str:
         """The ARN of a copy; the same numbers give the same copy.
 
         `is_redriven`: its executions take themselves for redriven once, from their beginning.
+        `looks_up`: whether a function is named to look the effect up.
         """
         text = self._deployed["definition"]
         if is_redriven:
             text = text.replace("$states.context.Execution.RedriveCount", "1")
         states = json.loads(text)
+        blind = re.sub(
+            "'arn:[^']+'", "''", states["States"]["FindEffect"]["Arguments"]["FunctionName"]
+        )
         for name in ("PerformEffect", "FindEffect"):
             state = states["States"][name]
             state["Arguments"]["FunctionName"] = effect_arn or self._effect_arn
             state["TimeoutSeconds"] = EFFECT_TIMEOUT_SECONDS + 5
             state["Retry"][-1]["MaxAttempts"] = RETRIES
+        if not looks_up:
+            states["States"]["FindEffect"]["Arguments"]["FunctionName"] = blind
         perform = states["States"]["PerformEffect"]
         perform["Arguments"]["Payload"]["allowed_seconds"] = EFFECT_TIMEOUT_SECONDS
         perform["TimeoutSeconds"] = state_timeout_seconds
@@ -565,6 +574,33 @@ def test_outcome_that_cannot_be_found_out_asks_a_person_and_is_never_guessed(
         *UNKNOWN,
         *("DeadLetter", "Decision", "FindEffect") * 2,
         *("Performed?", "Done"),
+    ]
+    assert len(appointments(message_id)) == 1
+
+
+def test_what_nothing_can_look_up_is_performed_on_a_persons_word(
+    stack: Stack,
+    machines: Machines,
+    message_id: str,
+    operator: Operator,
+    appointments: Appointments,
+) -> None:
+    machine = machines.copy(looks_up=False)
+    arn = machines.start(machine, message_id, faults=["before:SomethingNew"])
+    dead_letter = operator.dead_letter(message_id)
+    assert dead_letter["reason"] == "outcome_unknown"
+    assert is_retried_in_vain(stack, dead_letter["reason"], dead_letter["cause"])
+
+    operator.decide(dead_letter, {"decision": "retry"})
+    dead_letter = operator.dead_letter(message_id)
+    assert appointments(message_id) == []
+    operator.decide(dead_letter, {"decision": "perform", "note": "it is not in the book"})
+
+    assert output_of(wait_for_execution(stack, arn))["outcome"] == "performed"
+    assert states_of(stack, arn) == [
+        *UNKNOWN,
+        *("DeadLetter", "Decision", "FindEffect"),
+        *("DeadLetter", "Decision", "PerformEffect"),
     ]
     assert len(appointments(message_id)) == 1
 

@@ -204,6 +204,7 @@ def test_decision_follows_the_dead_letter(states: States) -> None:
         ("retry", "not_performed", "PerformEffect"),
         ("retry", "rounds_used_up", "FindEffect"),
         ("retry", "outcome_unknown", "FindEffect"),
+        ("perform", "outcome_unknown", "PerformEffect"),
         ("resolve", "rejected", "Done"),
         ("reject", "rejected", "Failed"),
         ("none", "rejected", "DeadLetter"),
