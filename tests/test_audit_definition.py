@@ -232,12 +232,22 @@ def test_without_its_code_nothing_is_exported_or_started(
 
 
 @pytest.mark.parametrize(
-    ("result", "exported"),
-    [({"KeyCount": 0}, False), ({"Contents": [{"Key": "effects/dt=2026-11-20/x"}]}, True)],
+    ("keys", "exported"),
+    [
+        ([], False),
+        (["collected.jsonl.gz"], True),
+        (["AWSDynamoDB/1/_started"], False),
+        (["AWSDynamoDB/1/_started", "AWSDynamoDB/data/x.json.gz"], False),
+        (["AWSDynamoDB/1/manifest-summary.json"], True),
+        (["AWSDynamoDB/1/_started", "AWSDynamoDB/2/manifest-summary.json"], True),
+    ],
 )
-def test_a_day_that_was_exported_is_not_exported_again(
-    states: dict[str, Any], result: dict[str, Any], exported: bool
+def test_a_day_that_was_exported_is_not_exported_again_and_a_begun_one_is_no_exported_one(
+    states: dict[str, Any], keys: list[str], exported: bool
 ) -> None:
+    contents = [{"Key": f"effects/dt=2026-11-20/{key}"} for key in keys]
+    result = {"KeyCount": len(keys)} | ({"Contents": contents} if contents else {})
+
     output = asl.evaluate(states["ListEffects"]["Output"], input=DAY, result=result)
 
     assert output == DAY | {"exported": exported}

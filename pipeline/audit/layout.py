@@ -31,6 +31,13 @@ STREAM: Final = (
 """The same stream, likewise."""
 _PLACE_BELOW: Final = re.compile(r"([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/(?!(?:.*/)?dt=)", re.DOTALL)
 _MANIFEST: Final = re.compile(r"/AWSDynamoDB/.*manifest-(summary|files)\.(json|md5|checksum)$")
+_EXPORT: Final = re.compile(r"(.*/AWSDynamoDB/)(?:data/|([^/]+/))", re.DOTALL)
+"""A file of an export. The data of incremental exports lie together, beside the exports' folders,
+and are read when one of these has ended: what another one adds is told of the same day."""
+_EXPORT_SUMMARY: Final = re.compile(r"((.*/AWSDynamoDB/)[^/]+/)manifest-summary\.json$", re.DOTALL)
+"""It tells when the export ended and how many items it has, so it is there when all is written.
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html"""
+UNFINISHED_EXPORT: Final = "unfinished_export"
 _CHECKSUM: Final = re.compile(r"^(.*?)\.([^/]*)\.crc$", re.DOTALL)
 _HIDDEN: Final = re.compile(r"(^|/)[_.]")
 RESULTS: Final = re.compile(
@@ -163,6 +170,8 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
     found = sorted(_everything(spark, root), key=lambda one: one.path)
     names = frozenset(one.below for one in found)
     results = _results_below(root, out, names)
+    summaries = [told for name in names if (told := _EXPORT_SUMMARY.match(name))]
+    ended = {folder for told in summaries for folder in told.groups()}
     files: list[File] = []
     unread: list[Unread] = []
     modified = 0
@@ -171,7 +180,10 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
         day = _day(place[2]) if place else None
         stream = place[1] if place and place[1] in STREAMS and day else None
         problem = one.problem or _problem(one, stream)
-        if _is_no_record(one, stream, names) or _is_result(one.below, results):
+        export = _EXPORT.match(one.below) if stream == "effects" else None
+        if export and export[1] + (export[2] or "") not in ended:
+            problem = UNFINISHED_EXPORT
+        elif _is_no_record(one, stream, names) or _is_result(one.below, results):
             continue
         if stream and day and not problem:
             kind = _kind(one.path)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import Listing
+from pipeline.audit.layout import UNFINISHED_EXPORT, Listing
 from pipeline.audit.sql import columns, worked_out
 from pipeline.audit.streams import OPTIONAL, REFUSALS, STREAMS, TELLS, WITNESSES
 from pipeline.audit.verdict_names import ALARMS, VERDICTS
@@ -180,6 +180,10 @@ def not_looked_at(
     until = min(until, last)
     of_all = absent(listing.days(), since, until)
     found += [(days, "no stream has a file, so nothing was looked at.") for days in of_all]
+    begun = {one.day for one in listing.unread if one.reason == UNFINISHED_EXPORT and one.day}
+    said = "an export of the effects has no manifest-summary.json, so it was not read: "
+    said += "let it end, or remove it."
+    found += [((day, day), said) for day in begun if since <= day <= until]
     everyone = listing.days()
     witnesses = [one for one in WITNESSES if not (by_word and one == "effects")]
     for stream in ("sent", *witnesses):

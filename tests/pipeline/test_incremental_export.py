@@ -53,6 +53,24 @@ def test_a_day_exported_twice_is_no_second_effect(spark: SparkSession, tmp_path:
     assert summary["verdicts"]["performed_again"] == 0
 
 
+def test_an_export_that_has_not_ended_is_no_effect_and_the_day_is_not_clean(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = exported(tmp_path / "records")
+    (summary_of_export,) = root.rglob("manifest-summary.json")
+    summary_of_export.unlink()
+    own = {"stream": "effects", "version": 1, "at": f"{DAY}T09:00:00.000Z"}
+    line = json.dumps(own | {"message_id": "request-0", "effect_id": "1"})
+    (root / "effects" / f"dt={DAY}" / "own.jsonl").write_text(line)
+
+    summary = audit(spark, Request(str(root), str(tmp_path / "audit")))
+
+    assert summary["totals"]["effects"] == 1
+    assert summary["quarantine"]["by_reason"] == {"unfinished_export": 6}
+    assert summary["exit_status"] != 0
+    assert f"{DAY}: an export of the effects has no manifest-summary.json" in summary["sentence"]
+
+
 def test_as_of_its_end_a_day_is_judged_without_what_came_after(
     spark: SparkSession, tmp_path: Path
 ) -> None:

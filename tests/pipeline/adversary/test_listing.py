@@ -116,6 +116,45 @@ def test_an_unread_file_says_whose_it_may_be(tmp_path: Path) -> None:
     }
 
 
+EXPORTED = {
+    # DynamoDB writes the data of a full export below its id, that of incremental ones beside it.
+    "a full one that ended": (["1/_started", "1/data/x.json.gz", "1/manifest-summary.json"], []),
+    "an incremental one that ended": (["1/_started", "1/manifest-summary.json", "data/x.json"], []),
+    "one that has only begun": (["1/_started"], ["1/_started"]),
+    "a full one at work": (
+        ["1/_started", "1/data/x.json.gz", "1/manifest-files.json"],
+        ["1/_started", "1/data/x.json.gz", "1/manifest-files.json"],
+    ),
+    "an incremental one at work": (["1/_started", "data/x.json"], ["1/_started", "data/x.json"]),
+    "data that were copied without the rest": (["data/x.json.gz"], ["data/x.json.gz"]),
+    "one at work beside one that ended": (
+        ["1/data/x.json.gz", "1/manifest-summary.json", "2/_started", "2/data/y.json.gz"],
+        ["2/_started", "2/data/y.json.gz"],
+    ),
+    "an incremental one at work beside one that ended": (
+        ["1/manifest-summary.json", "2/_started", "data/x.json.gz"],
+        ["2/_started"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EXPORTED)
+def test_an_export_is_read_when_its_summary_is_there(tmp_path: Path, case: str) -> None:
+    there, unfinished = EXPORTED[case]
+    root = write(tmp_path, performed("m"))
+    export = root / "effects" / f"dt={DAY}" / "AWSDynamoDB"
+    for name in there:
+        (export / name).parent.mkdir(parents=True, exist_ok=True)
+        (export / name).write_text("" if name.endswith("_started") else "x")
+    listing = listed(root)
+    told = {(one.path.partition("/AWSDynamoDB/")[2], one.reason) for one in listing.unread}
+    assert told == {(name, "unfinished_export") for name in unfinished}
+    assert all((one.stream, str(one.day)) == ("effects", DAY) for one in listing.unread)
+    data = {name for name in there if "data/" in name} - set(unfinished)
+    read = {one.path.partition("/AWSDynamoDB/")[2] for one in listing.files}
+    assert read - {""} == data
+
+
 def test_a_name_that_is_no_utf8_is_named(tmp_path: Path) -> None:
     root = write(tmp_path, performed("m"))
     (root / "sent" / f"dt={DAY}" / os.fsdecode(b"\xff.jsonl")).write_text("x")
