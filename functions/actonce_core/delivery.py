@@ -59,10 +59,13 @@ class Delivery:
 
     def time(self, name: str) -> datetime | None:
         """One of SQS's own attributes that are times (UTC); None where the record has none."""
-        milliseconds = self.attributes.get(name)
-        return (
-            None if milliseconds is None else datetime.fromtimestamp(int(milliseconds) / 1e3, UTC)
-        )
+        ms = self.attributes.get(name)
+        return None if ms is None else datetime.fromtimestamp(int(ms) / 1000, UTC)
+
+    def age_seconds(self, now: datetime) -> float:
+        """Seconds from when SQS took the message until now; 0 where the clocks disagree."""
+        sent_at = self.time("SentTimestamp")
+        return 0.0 if sent_at is None else max(0.0, (now - sent_at).total_seconds())
 
     @property
     def message_group_id(self) -> str | None:

@@ -34,7 +34,7 @@ class Sqs:
 def _silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch.logger, "error", lambda *_, **__: None)
     monkeypatch.setattr(batch.logger, "info", lambda *_, **__: None)
-    monkeypatch.setattr(batch, "_count", lambda _: None)
+    monkeypatch.setattr(batch, "_count", lambda *_: None)
 
 
 def _answer(handle: Callable[[Delivery], End], records: list[dict[str, Any]]) -> list[str]:

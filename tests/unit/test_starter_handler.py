@@ -3,6 +3,7 @@ import io
 import json
 import os
 import sys
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -38,16 +39,21 @@ class Output:
                 for dimensions in directive["Dimensions"]:
                     where = tuple(sorted((name, line[name]) for name in dimensions))
                     for metric in directive["Metrics"]:
-                        assert metric["Unit"] == "Count"
+                        is_age = metric["Name"] == "OldestFailedAge"
+                        assert metric["Unit"] == ("Seconds" if is_age else "Count")
                         self.metrics[metric["Name"], where] += sum(line[metric["Name"]])
 
     def per_stack(self) -> dict[str, float]:
-        """The metrics whose one dimension is the service."""
+        """The counts whose one dimension is the service."""
         return {
             name: value
             for (name, where), value in self.metrics.items()
-            if where == (("service", self.service),)
+            if where == (("service", self.service),) and name != "OldestFailedAge"
         }
+
+    def oldest_failed_age(self) -> float | None:
+        """In seconds."""
+        return self.metrics.get(("OldestFailedAge", (("service", self.service),)))
 
     def refused_by_reason(self) -> dict[str, float]:
         return {
@@ -216,6 +222,22 @@ def test_a_batch_of_which_every_record_failed_is_still_answered(
     seen = output()
     assert seen.per_stack() == {"Failed": 10}
     assert set(seen.ends().values()) == {"failed"}
+
+
+def test_how_old_the_oldest_is_that_failed_is_told_and_nothing_of_what_did_not(
+    handle: Handle, monkeypatch: pytest.MonkeyPatch, output: Callable[[], Output]
+) -> None:
+    def sent(number: int, message_id: str, seconds_ago: float) -> dict[str, Any]:
+        at = {"SentTimestamp": str(int((time.time() - seconds_ago) * 1000))}
+        return sqs_record({"message_id": message_id}, sqs_message_id=f"sqs-{number}", attributes=at)
+
+    lose_starts(monkeypatch, lambda name: name.startswith("unlucky"))
+    handle(sent(0, "lucky", 9_000), sent(1, "unlucky-1", 40), sent(2, "unlucky-2", 3_000))
+    assert output().oldest_failed_age() == pytest.approx(3_000, abs=60)
+    handle(sent(0, "lucky", 9_000))
+    assert output().oldest_failed_age() is None
+    handle(sent(3, "unlucky-3", -30))  # a clock of ours that is behind SQS's
+    assert output().oldest_failed_age() == 0
 
 
 def test_every_delivery_has_one_log_line_and_none_has_its_body(
