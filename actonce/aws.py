@@ -216,6 +216,11 @@ class Stack:
         return self.path or self.name
 
     @property
+    def service(self) -> str:
+        """AWS::StackName, the dimension of its functions' metrics; a nested one's is an ARN."""
+        return self.name.rpartition(":stack/")[2].partition("/")[0]
+
+    @property
     def sqs(self) -> "SQSClient":
         """Client of SQS."""
         return self.aws.client("sqs")  # type: ignore[no-any-return]

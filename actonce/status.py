@@ -21,6 +21,8 @@ from actonce_core.records import timestamp
 T = TypeVar("T")
 
 _LOOK_BACK = timedelta(minutes=10)
+_FAILS_WITHIN = timedelta(minutes=30)
+"""What keeps failing has failed within these, as StarterFailedDeliveriesAlarm has it."""
 
 MOST_COUNTED = 1000
 """As many open executions are counted: one page of Step Functions' list."""
@@ -35,7 +37,8 @@ class Depth:
         in_flight: received, and not deleted yet.
         delayed: that cannot be received yet.
         oldest_seconds: age of the oldest one, as CloudWatch has it, a minute or two late; None: it
-            does not say.
+            does not say. Of a standard queue it leaves out what was received three times and more,
+            so the oldest is as old as this, or older.
     """
 
     waiting: int
@@ -108,6 +111,8 @@ class Status:
         open: None where there are no executions, or they could not be seen.
         alarms: that are on; None: they could not be seen.
         audited: None: there is none at hand, or it could not be seen.
+        oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
+            the starter's own metric; None: none failed, or CloudWatch does not say.
         reasons: how many messages wait for a decision why; None: nobody asked for it.
         held_elsewhere: dead letters that another reader held, which are not among the reasons;
             None: nobody asked for it.
@@ -126,6 +131,7 @@ class Status:
     open: Open | None = None
     alarms: tuple[Alarm, ...] | None = None
     audited: Audited | None = None
+    oldest_failed_seconds: int | None = None
     not_seen: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, int] | None = None
     held_elsewhere: int | None = None
@@ -167,6 +173,7 @@ class Status:
             else [{"name": one.name, "since": timestamp(one.since)} for one in self.alarms],
             "last_audit": self.audited.as_json() if self.audited else None,
             "not_seen": dict(self.not_seen),
+            "oldest_failed_seconds": self.oldest_failed_seconds,
             "waiting_by_reason": None if self.reasons is None else dict(self.reasons),
             "held_elsewhere": self.held_elsewhere,
         }
@@ -196,6 +203,7 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         depths = {name: threads.submit(depth_of, stack, url, now) for name, url in queues.items()}
         pause = threads.submit(find_pause, stack.sqs, stack.requests_queue)
         fed = threads.submit(feeds, stack)
+        failing = threads.submit(_oldest_failed, stack, now)
         opened = threads.submit(_seen, not_seen, "open_executions", lambda: _open(stack))
         alarms = threads.submit(_seen, not_seen, "alarms", lambda: _alarms(stack))
         audited = threads.submit(_seen, not_seen, "last_audit", lambda: _audited(stack, own_audit))
@@ -214,6 +222,7 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         open=opened.result(),
         alarms=alarms.result(),
         audited=audited.result(),
+        oldest_failed_seconds=failing.result(),
         not_seen=not_seen,
     )
 
@@ -295,18 +304,37 @@ def depth_of(stack: Stack, queue_url: str, now: datetime) -> Depth:
 
 
 def _oldest(stack: Stack, queue_url: str, now: datetime) -> int | None:
-    """The latest that CloudWatch has; without leave to ask it, nothing."""
+    queue = {"Name": "QueueName", "Value": queue_url.rpartition("/")[2]}
+    metric = ("AWS/SQS", "ApproximateAgeOfOldestMessage")
+    ages = _ages(stack, metric, queue, now - _LOOK_BACK, now)
+    return ages[-1] if ages else None
+
+
+def _oldest_failed(stack: Stack, now: datetime) -> int | None:
+    service = {"Name": "service", "Value": stack.service}
+    ages = _ages(stack, ("ActOnce", "OldestFailedAge"), service, now - _FAILS_WITHIN, now)
+    return max(ages, default=None)
+
+
+def _ages(
+    stack: Stack,
+    metric: tuple[str, str],
+    dimension: dict[str, str],
+    since: datetime,
+    now: datetime,
+) -> list[int]:
+    """Each minute's highest (seconds), the last one last; without leave to ask, none."""
     try:
         answer = stack.aws.client("cloudwatch").get_metric_statistics(
-            Namespace="AWS/SQS",
-            MetricName="ApproximateAgeOfOldestMessage",
-            Dimensions=[{"Name": "QueueName", "Value": queue_url.rpartition("/")[2]}],
-            StartTime=now - _LOOK_BACK,
+            Namespace=metric[0],
+            MetricName=metric[1],
+            Dimensions=[dimension],
+            StartTime=since,
             EndTime=now,
             Period=60,
             Statistics=["Maximum"],
         )
     except (ClientError, BotoCoreError):
-        return None
+        return []
     points = sorted(answer["Datapoints"], key=lambda point: point["Timestamp"])
-    return round(points[-1]["Maximum"]) if points else None
+    return [round(point["Maximum"]) for point in points]

@@ -68,7 +68,7 @@ def _waiting(unread: int, in_flight: int, oldest_seconds: int | None) -> str:
         age = (
             ""
             if oldest_seconds is None
-            else f", the oldest for {timedelta(seconds=oldest_seconds)}"
+            else f", the oldest for {timedelta(seconds=oldest_seconds)} or longer"
         )
         parts.append(f"{unread:,} wait unread in RequestsQueue{age}")
     if in_flight:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from actonce_core.batch import LARGEST_BATCH
+from actonce_core.coming_back import LONGEST_SECONDS, seconds_until_back
 from actonce_core.locking.lease import seconds_for_a_takeover
 from bench.limited import MALLOC
 from tests import template as cloudformation
@@ -394,7 +395,7 @@ ALARMS = [
     ("AWS/Lambda", "Throttles", "StarterFunction"),
     ("AWS/Lambda", "Errors", "AppointmentsFunction"),
     ("AWS/Lambda", "Throttles", "AppointmentsFunction"),
-    ("ActOnce", "Failed", "AWS::StackName"),
+    ("ActOnce", "OldestFailedAge", "AWS::StackName"),
 ]
 
 
@@ -427,6 +428,24 @@ def test_what_waits_for_long_does_not_hide_what_arrives(
     old = properties(resources, f"{letters}OldAlarm")
     assert old["Period"] * old["EvaluationPeriods"] == 86_400
     assert old["MetricName"] != "ApproximateAgeOfOldestMessage"
+
+
+def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried(
+    resources: dict[str, Any],
+) -> None:
+    """SQS's own metric of ages leaves out what a standard queue has handed out three times."""
+    alarm = properties(resources, "StarterFailedDeliveriesAlarm")
+    tries_within_the_threshold = 0
+    waited = 0.0
+    while waited <= alarm["Threshold"]:
+        tries_within_the_threshold += 1
+        waited += seconds_until_back(TimeoutError(), tries_within_the_threshold, chance=1.0)
+
+    assert set(references(alarm["Dimensions"])) == {"AWS::StackName"}
+    assert (alarm["MetricName"], alarm["Statistic"]) == ("OldestFailedAge", "Maximum")
+    # In every window there is a try, also of what waits for its turn besides.
+    assert (alarm["EvaluationPeriods"], alarm["Period"]) == (1, 2 * LONGEST_SECONDS)
+    assert tries_within_the_threshold > 5, "weather that passes at once tells nobody"
 
 
 def test_no_alarm_looks_back_further_than_cloudwatch_does(template: dict[str, Any]) -> None:

@@ -111,6 +111,14 @@ def _show(found: Status, now: datetime) -> None:
             if found.reasons is None
             else {"Decisions": _reasons(found.reasons, found.held_elsewhere)}
         ),
+        **(
+            {}
+            if found.oldest_failed_seconds is None
+            else {
+                "Failing": f"deliveries of up to {found.oldest_failed_seconds} s of age, "
+                "in half an hour"
+            }
+        ),
         "Alarms": _alarms(found, now),
         "Last audit": _audited(found),
     }
@@ -134,7 +142,7 @@ def _show(found: Status, now: datetime) -> None:
             str(depth.waiting),
             str(depth.in_flight),
             str(depth.delayed),
-            "" if depth.oldest_seconds is None else f"{depth.oldest_seconds} s",
+            "" if depth.oldest_seconds is None else f"{depth.oldest_seconds} s or more",
             _tells[name] if depth.waiting + depth.in_flight and name in _tells else "",
         )
         for name, depth in found.queues.items()
@@ -192,6 +200,8 @@ def _line(found: Status) -> str:
     told = [_depth(name.replace("_", " "), depth) for name, depth in found.queues.items()]
     if found.open is not None:
         told.append(_open(found))
+    if found.oldest_failed_seconds is not None:
+        told.append(f"oldest that failed {found.oldest_failed_seconds} s")
     not_paused = "nothing is taken" if found.is_stopped_without_pause else "not paused"
     told.append("paused" if found.pause else not_paused)
     if found.alarms:
@@ -200,6 +210,6 @@ def _line(found: Status) -> str:
 
 
 def _depth(name: str, depth: Depth) -> str:
-    oldest = "" if depth.oldest_seconds is None else f" (oldest {depth.oldest_seconds} s)"
+    oldest = "" if depth.oldest_seconds is None else f" (oldest {depth.oldest_seconds} s or more)"
     in_flight = f" and {depth.in_flight} in flight" if depth.in_flight else ""
     return f"{name} {depth.waiting}{in_flight}{oldest}"

@@ -56,7 +56,7 @@ def rates(stack: Stack, now: datetime) -> Rates:
                     "Metric": {
                         "Namespace": _NAMESPACE,
                         "MetricName": end.capitalize(),
-                        "Dimensions": [{"Name": "service", "Value": _service(stack)}],
+                        "Dimensions": [{"Name": "service", "Value": stack.service}],
                     },
                     "Period": 60,
                     "Stat": "Sum",
@@ -69,8 +69,3 @@ def rates(stack: Stack, now: datetime) -> Rates:
     )
     sums = {one["Id"]: round(sum(one["Values"])) for one in answer["MetricDataResults"]}
     return Rates({end: sums.get(end, 0) for end in ENDS}, since, of_metrics=True)
-
-
-def _service(stack: Stack) -> str:
-    """AWS::StackName, which the functions were given: in the ARN of a nested stack."""
-    return stack.name.rpartition(":stack/")[2].partition("/")[0]

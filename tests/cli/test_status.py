@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from actonce.commands import status as command
 from actonce.console import SafeConsole
 from actonce.errors import WrongUse
 from actonce.pausing import pause
-from actonce.status import MOST_COUNTED, Open, status
+from actonce.status import MOST_COUNTED, Depth, Open, status
 from tests.cli import on_moto
 from tests.cli.test_deciding import post
 from tests.cli.test_pausing import ALARM_TOPIC, BY, NOW, Fed, fed
@@ -105,9 +106,39 @@ def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
         "alarms": [],
         "last_audit": None,
         "not_seen": {},
+        "oldest_failed_seconds": None,
         "waiting_by_reason": None,
         "held_elsewhere": None,
     }
+
+
+def failed(stack: Stack, *points: tuple[int, float], service: str = "actonce") -> None:
+    """The starter's metric: at so many minutes before now, the age of the oldest that failed."""
+    stack.aws.client("cloudwatch").put_metric_data(
+        Namespace="ActOnce",
+        MetricData=[
+            {
+                "MetricName": "OldestFailedAge",
+                "Dimensions": [{"Name": "service", "Value": service}],
+                "Timestamp": NOW - timedelta(minutes=minutes),
+                "Value": value,
+            }
+            for minutes, value in points
+        ],
+    )
+
+
+def test_what_keeps_failing_is_told_by_the_starters_word_though_sqs_leaves_it_out(fed: Fed) -> None:
+    stack = state_machine(fed("function"))
+    failed(stack, (40, 9_000.0), (20, 3_000.0), (2, 60.0))
+    failed(stack, (2, 7_000.0), service="another")
+    cloudformation = stack.aws.client("cloudformation")
+    (arn,) = [one["StackId"] for one in cloudformation.describe_stacks()["Stacks"]]
+
+    found = status(stack, NOW)
+
+    assert found.oldest_failed_seconds == 3_000
+    assert status(Stack(stack.aws, arn, stack.outputs), NOW).oldest_failed_seconds == 3_000
 
 
 def test_the_alarms_that_are_on_and_tell_the_stacks_topic_are_named(fed: Fed) -> None:
@@ -315,6 +346,25 @@ def test_at_a_terminal_it_is_drawn_anew_until_ctrl_c_and_leaves_nothing(tmp_path
     assert "Queue feeds" in shown
     assert "Traceback" not in told
     assert shown.rpartition(leave)[2].strip() in ("", "\x1b[?25h")
+
+
+def test_a_person_is_told_ages_as_far_as_they_are_known(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "out", SafeConsole())
+    depths = {"requests": Depth(0, 9, 0, 40)}
+    found = replace(
+        status(state_machine(fed("function")), NOW), queues=depths, oldest_failed_seconds=3_000
+    )
+    monkeypatch.setattr(command, "find_stack", lambda *_, **__: None)
+    monkeypatch.setattr(command, "of_demo", lambda _: None)
+    monkeypatch.setattr(command, "status_of", lambda *_: found)
+
+    command.status()
+
+    told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "Failing deliveries of up to 3000 s of age, in half an hour" in told
+    assert told[-1] == "requests 0 9 0 40 s or more"
 
 
 def test_a_person_is_told_where_it_is_what_is_wrong_and_where_to_look(

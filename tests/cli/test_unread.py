@@ -37,7 +37,7 @@ MAY_BE = "It may be one of them."
         (
             Depth(3, 0, 0, 90),
             [SENT, SENT],
-            f"{SENT_AT}, {FIRST} (sqs-1). 3 {UNREAD}, the oldest for 0:01:30. {MAY_BE}",
+            f"{SENT_AT}, {FIRST} (sqs-1). 3 {UNREAD}, the oldest for 0:01:30 or longer. {MAY_BE}",
         ),
         (
             Depth(0, 2, 0, None),

@@ -371,6 +371,13 @@ def test_the_weather_is_told_by_what_failed_of_late(
     assert "3 deliveries failed in five minutes, and come again by themselves" in shown[1]
     assert "ThrottlingException 2" in shown[1]
     assert "<img" not in shown[1]
+    # What backs off for a quarter of an hour did not fail in these five minutes.
+    failing = dataclasses.replace(stack_status(desk.stack), oldest_failed_seconds=3_000)
+    status = Seldom(lambda: failing, 60).seen()
+    values = {"status": status, "rates": Seen(calm, now, None), "calls": Counter[str]()}
+    backing_off = desk.render("stack.html.j2", values)
+    assert "calm" not in backing_off
+    assert "deliveries of up to 3,000 s of age failed in half an hour" in backing_off
 
 
 def stack_status(stack: Stack) -> Status:
