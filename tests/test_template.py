@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actonce_core.batch import LARGEST_BATCH
-from actonce_core.coming_back import LONGEST_SECONDS, seconds_until_back
+from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, seconds_until_back
 from actonce_core.locking.lease import seconds_for_a_takeover
 from bench.limited import MALLOC
 from tests import template as cloudformation
@@ -439,12 +439,12 @@ def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried(
     waited = 0.0
     while waited <= alarm["Threshold"]:
         tries_within_the_threshold += 1
-        waited += seconds_until_back(TimeoutError(), tries_within_the_threshold, chance=1.0)
+        waited += seconds_until_back(tries_within_the_threshold, chance=1.0)
 
     assert set(references(alarm["Dimensions"])) == {"AWS::StackName"}
     assert (alarm["MetricName"], alarm["Statistic"]) == ("OldestFailedAge", "Maximum")
     # In every window there is a try, also of what waits for its turn besides.
-    assert (alarm["EvaluationPeriods"], alarm["Period"]) == (1, 2 * LONGEST_SECONDS)
+    assert (alarm["EvaluationPeriods"], alarm["Period"]) == (1, 2 * LONGEST_BACKOFF_SECONDS)
     assert tries_within_the_threshold > 5, "weather that passes at once tells nobody"
 
 
