@@ -26,7 +26,6 @@ from actonce.errors import Failed, WrongUse
 from actonce.execution_records import records
 from actonce.own_effects import OwnEffects
 from actonce_core.histories.reading import executions_between, tell
-from actonce_core.locking.rows import OVER_FOR_EVERYBODY
 from actonce_core.records import timestamp
 
 STREAMS = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
@@ -359,14 +358,10 @@ class _Run:
             told: str | None = item.get(name, {}).get("S")
             return told
 
-        at = text("updated")
-        if at is not None and at == OVER_FOR_EVERYBODY:
-            # Given back, to be taken at once: that it is so is known of this moment.
-            at = timestamp(min(self.now, self.until - timedelta(milliseconds=1)))
         return {
             "stream": "rows",
             "version": 1,
-            "at": at,
+            "at": text("updated"),
             "message_id": text("message_id"),
             "status": text("status"),
             "outcome": text("outcome"),

@@ -23,8 +23,7 @@ from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import DEAD_LETTER, Stay, dead_letter_stays
 from actonce_core.histories.events import json_object
 from actonce_core.histories.reading import read_events
-from actonce_core.locking.attempt import Outcome
-from actonce_core.locking.rows import COMPLETE, ProcessingTable
+from actonce_core.locking.locks import COMPLETE, Outcome, ProcessingTable
 from actonce_core.records import timestamp
 
 Decision = Literal["retry", "perform", "resolve", "reject"]
@@ -71,6 +70,7 @@ class DeadLetter:
     Attributes:
         execution_arn: None where a ledger or a lease stands in the state machine's place.
         task_token: likewise.
+        attempt_id: of the attempt that posted it, only where there is no execution.
         source: the message as its producer sent it, only where there is no execution.
         message: the execution's input, or None where it was too large to be posted.
     """
@@ -85,6 +85,7 @@ class DeadLetter:
     rounds: int
     posted_at: str
     task_token: str | None
+    attempt_id: str | None
     source: dict[str, Any] | None
     message: dict[str, Any] | None
 
@@ -221,6 +222,7 @@ def dead_letter(queued: Queued) -> DeadLetter | None:
             rounds=int(posted["rounds"]),
             posted_at=_text(posted["posted_at"]),
             task_token=_text_or_none(posted.get("task_token")),
+            attempt_id=_text_or_none(posted.get("attempt_id")),
             source=posted.get("source"),
             message=posted.get("message"),
         )
@@ -571,33 +573,23 @@ class _ByRow:
         self._note = note
 
     def answer(self, letters: Sequence[DeadLetter]) -> Answer:
-        letter = letters[0]
-        outcome = _OUTCOMES[self._decision]
-        refusal = self._refusal(letter)
+        newest = letters[0]
+        refusal = self._refusal(newest)
         if refusal is not None:
             return Answer(End.NOT_DECIDED, refusal, entry_goes=False)
-        decided = self._rows.decide(
-            letter.message_id,
-            outcome,
-            datetime.now(UTC),
-            self._note,
-            nothing_happened=self._decision == "perform" or letter.reason in _NOTHING_HAPPENED,
-        )
-        row = {} if decided else self._row(letter.message_id)
-        if not decided and row is None:
+        # The row is one attempt's; the letters of the others tell of nothing that waits.
+        if any(self.answer_older(letter) for letter in letters):
+            return Answer(End.DECIDED, f"Decided: {self._decision}.", entry_goes=True)
+        row = self._row(newest.message_id)
+        if row is None:
             said = "Its row is gone, so nothing is known of it: find out by hand what was done."
             return Answer(End.NOT_DECIDED, said, entry_goes=False)
-        if row and row["status"] == COMPLETE:
+        if row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
-        if outcome is None and letter.source is not None and letter.message is not None:
-            _send_anew(
-                self._stack, letter.message["body"], letter.source, letter.queued.sqs_message_id
-            )
-            if not decided:
-                said = "Nobody has completed it yet; it was sent again, and goes on."
-                return Answer(End.CONTINUED, said, entry_goes=True)
-        if decided:
-            return Answer(End.DECIDED, f"Decided: {self._decision}.", entry_goes=True)
+        if _OUTCOMES[self._decision] is None:
+            self._send_anew(newest)
+            said = "Nobody has completed it yet; it was sent again, and goes on."
+            return Answer(End.CONTINUED, said, entry_goes=True)
         return Answer(
             End.NOT_DECIDED,
             "A consumer has begun it and not completed it, so it waits for no decision yet; "
@@ -605,8 +597,26 @@ class _ByRow:
             entry_goes=False,
         )
 
-    def answer_older(self, letter: DeadLetter) -> bool:  # noqa: ARG002 - the row is the message's
-        return False
+    def answer_older(self, letter: DeadLetter) -> bool:
+        if letter.attempt_id is None:
+            return False
+        decided = self._rows.decide(
+            letter.message_id,
+            letter.attempt_id,
+            _OUTCOMES[self._decision],
+            datetime.now(UTC),
+            self._note,
+            nothing_happened=self._decision == "perform" or letter.reason in _NOTHING_HAPPENED,
+        )
+        if decided and _OUTCOMES[self._decision] is None:
+            self._send_anew(letter)
+        return decided
+
+    def _send_anew(self, letter: DeadLetter) -> None:
+        if letter.source is not None and letter.message is not None:
+            _send_anew(
+                self._stack, letter.message["body"], letter.source, letter.queued.sqs_message_id
+            )
 
     def _refusal(self, letter: DeadLetter) -> str | None:
         """Why a letter that still waits cannot be decided so; None: it can be."""
@@ -625,6 +635,8 @@ class _ByRow:
             said = f"It was decided already: {self._decision}."
             return Answer(End.ALREADY, said, entry_goes=True)
         said = f"It waits for no decision: its row says that it is done ({outcome})."
+        if outcome == Outcome.DEAD_LETTER:
+            said = f"This letter waits for no decision: {ANOTHER_SINCE}: look again."
         return Answer(End.NOT_DECIDED, said, entry_goes=True)
 
     def _row(self, message_id: str) -> dict[str, str] | None:

@@ -14,7 +14,6 @@ WORDS: Mapping[str, str] = {
     "OutOfTime": "out of time",
     "StillInProgress": "another attempt is at work",
     "TimeNotKnown": "its time-out is not known",
-    "TriedLater": "tried again later",
     "_CannotFind": "it could not be looked up",
     "_RoundsUsedUp": "rounds used up",
 }

@@ -13,11 +13,9 @@ from botocore.config import Config
 
 from actonce_core.batch import LARGEST_BATCH, Batch, metrics
 from actonce_core.invoked_effect import InvokedEffect, client_config
-from actonce_core.locking.consumer import Consumer
+from actonce_core.locking.consumer import MAX_RETRIES, Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
-from actonce_core.locking.lease import Lease, seconds_for_a_takeover
-from actonce_core.locking.ledger import Ledger
-from actonce_core.locking.patience import PATIENCE_SECONDS
+from actonce_core.locking.locks import Lease, Ledger, seconds_for_a_takeover
 from actonce_core.message import MessageReader
 from actonce_core.unstarted import UnstartedQueue
 
@@ -25,13 +23,13 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from actonce_core.effect import Effect
-    from actonce_core.locking.attempt import ProcessingLocks
+    from actonce_core.locking.locks import ProcessingLocks
 
 
 def consumer_from_environment() -> Consumer:
     """Build the consumer from the variables that template.yaml sets.
 
-    PATIENCE_SECONDS is none of them: it is shorter on the embedded AWS, where a person waits.
+    MAX_RETRIES is none of them: there are fewer on the embedded AWS, where a person waits.
 
     Raises:
         ValueError: STRATEGY is neither `ledger` nor `lease`, or a lease has not the time to take a
@@ -55,7 +53,7 @@ def consumer_from_environment() -> Consumer:
         dead_letters=DeadLetterQueue(sqs, os.environ["DEAD_LETTER_QUEUE_URL"]),
         lock_timeout=lock_timeout,
         max_rounds=int(os.environ["MAX_ROUNDS"]),
-        patience=float(os.environ.get("PATIENCE_SECONDS", PATIENCE_SECONDS)),
+        max_retries=int(os.environ.get("MAX_RETRIES", MAX_RETRIES)),
     )
 
 

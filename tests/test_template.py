@@ -10,7 +10,7 @@ import pytest
 
 from actonce_core.batch import LARGEST_BATCH
 from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, seconds_until_back
-from actonce_core.locking.lease import seconds_for_a_takeover
+from actonce_core.locking.locks import seconds_for_a_takeover
 from bench.limited import MALLOC
 from tests import template as cloudformation
 from tests.template import TEMPLATE, as_list, of_type, statements

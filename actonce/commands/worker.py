@@ -25,14 +25,12 @@ from actonce_core.effect import Effect
 from actonce_core.invoked_effect import InvokedEffect, client_config
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
-from actonce_core.locking.lease import Lease
-from actonce_core.locking.ledger import Ledger
-from actonce_core.locking.patience import PATIENCE_SECONDS
+from actonce_core.locking.locks import Lease, Ledger
 from actonce_core.message import MessageReader
 from actonce_core.unstarted import UnstartedQueue
 
 if TYPE_CHECKING:
-    from actonce_core.locking.attempt import ProcessingLocks
+    from actonce_core.locking.locks import ProcessingLocks
 
 EXAMPLE = "appointments:book_from_environment"
 EXAMPLE_HANDLER = "appointments.handler"
@@ -84,12 +82,6 @@ def worker(
         float, typer.Option(min=0, help="Ledger: seconds that hosts' clocks may be apart.")
     ] = 300.0,
     max_rounds: Annotated[int, typer.Option(min=1, help="Attempts before a dead letter.")] = 3,
-    patience: Annotated[
-        float,
-        typer.Option(
-            min=0, help="Seconds that a message waits for its provider before a dead letter."
-        ),
-    ] = PATIENCE_SECONDS,
     *,
     at: Chosen,
 ) -> None:
@@ -144,7 +136,6 @@ def worker(
             dead_letters=DeadLetterQueue(stack.sqs, stack.dead_letter_queue),
             lock_timeout=lock_timeout,
             max_rounds=max_rounds,
-            patience=patience,
         ),
         threads=threads,
         batch=batch,

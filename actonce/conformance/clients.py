@@ -21,6 +21,7 @@ _DECIDES = (
     "updated",
     "attempt_id",
     "version",
+    "outcome_unknown",
     "record_version_number",
     "in_progress_expiration",
     "expiration",

@@ -7,7 +7,16 @@ from actonce.conformance.deployments import deploy_another_memory
 from actonce.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UNTOLD
 from actonce.conformance.operators import decide_behind_locks
 from actonce.conformance.process import Hazard
-from actonce.conformance.stage import CLOSING, LEASE_VISIBILITY, STRAGGLER_MARGIN, VISIBILITY, Stage
+from actonce.conformance.stage import (
+    CLOCK_SKEW,
+    CLOSING,
+    CONSUMER_TIMEOUT,
+    LEASE,
+    LEASE_VISIBILITY,
+    STRAGGLER_MARGIN,
+    VISIBILITY,
+    Stage,
+)
 from actonce.conformance.stepfunctions import SHORTEST_HISTORY, TRUTHFULLY
 from actonce.conformance.texts import cases
 
@@ -179,13 +188,33 @@ def _provider_down(stage: Stage) -> None:
 
 
 def _provider_gone(stage: Stage) -> None:
-    stage.performed.down_until = 3 * 60 * MINUTE
+    stage.performed.down_until = 12 * 60 * MINUTE
     stage.send("a")
 
 
-def _find_down(stage: Stage) -> None:
-    stage.performed.blind_until = 3 * 60 * MINUTE
+def _blind_for(milliseconds: int) -> Callable[[Stage], None]:
+    def set_up(stage: Stage) -> None:
+        stage.performed.blind_until = milliseconds
+        stage.send("a")
+
+    return set_up
+
+
+def _unheard(stage: Stage) -> None:
+    # Two at once: one crashes, the other takes over after a lease, and waits for the margin. A
+    # second later a third one comes, and sees no sign of life of it.
+    stage.lateness = {Hazard.EFFECT_OUTLIVES: (STRAGGLER_MARGIN - 1_000,)}
+    stage.unheard_until = LEASE + STRAGGLER_MARGIN + 2_000
+    stage.send("a", deliveries_at_once=2)
+    stage.send("a", after=LEASE + 1_000)
+
+
+def _late_straggler(stage: Stage) -> None:
+    # The second one comes as soon as a ledger may be taken over.
+    stage.wall_offsets = (0, CLOCK_SKEW)
+    stage.lateness = {Hazard.EFFECT_OUTLIVES: (STRAGGLER_MARGIN - 1_000,)}
     stage.send("a")
+    stage.send("a", after=CONSUMER_TIMEOUT + STRAGGLER_MARGIN + 1_000)
 
 
 def _texts(stage: Stage) -> None:
@@ -626,6 +655,29 @@ SCENARIOS = (
         ways=_OURS,
     ),
     Scenario(
+        "unheard",
+        "heartbeats are not heard",
+        "A consumer crashes before its effect, and of the one that takes over no heartbeat is "
+        "heard before it begins its own, which is as late as the margin allows; sent again.",
+        _unheard,
+        (Hazard.CRASH_BEFORE_EFFECT, Hazard.EFFECT_OUTLIVES),
+        2,
+        is_of_effect=True,
+        ways=frozenset({"lease", "lease-worker"}),
+    ),
+    Scenario(
+        "late-straggler",
+        "a late answer, and a late effect",
+        "The answer of a call comes 40 s or 50 s late, and the effect as late as the margin "
+        "allows; sent again a minute later, to a consumer whose clock is 5 minutes ahead.",
+        _late_straggler,
+        (Hazard.ANSWER_LATE, Hazard.EFFECT_OUTLIVES),
+        2,
+        (40_000, 50_000),
+        is_of_effect=True,
+        ways=frozenset({"ledger", "ledger-worker"}),
+    ),
+    Scenario(
         "provider-down",
         "the provider is down",
         "The effect proves for 90 s, or for 50 minutes, that it did not happen, and says when to "
@@ -636,7 +688,7 @@ SCENARIOS = (
     Scenario(
         "provider-gone",
         "the provider is down for hours",
-        "The same for three hours; one more thing goes wrong, or an execution is aborted in any "
+        "The same for twelve hours; one more thing goes wrong, or an execution is aborted in any "
         "state, and redriven or not.",
         _provider_gone,
         (Hazard.CRASH, Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.ABORTED),
@@ -647,11 +699,22 @@ SCENARIOS = (
     Scenario(
         "find-down",
         "the effect cannot be looked up",
-        "The effect's answer is lost, or a process crashes, and for three hours nothing can be "
+        "The effect's answer is lost, or a process crashes, and for twelve hours nothing can be "
         "looked up; the execution may be aborted meanwhile.",
-        _find_down,
+        _blind_for(12 * 60 * MINUTE),
         (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
         2,
+        is_of_effect=True,
+        ways=_ANSWERED,
+    ),
+    Scenario(
+        "find-away",
+        "the effect cannot be looked up for a while",
+        "The effect's answer is lost, or a process crashes, and for 50 minutes nothing can be "
+        "looked up.",
+        _blind_for(50 * MINUTE),
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
+        1,
         is_of_effect=True,
         ways=_ANSWERED,
     ),

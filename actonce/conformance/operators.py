@@ -9,8 +9,7 @@ from typing import Any
 from actonce.conformance.process import Ended, Process
 from actonce.conformance.stage import DEAD_LETTERS, MEMORY_TABLE, Stage
 from actonce.conformance.stepfunctions import TRUTHFULLY, Untrue
-from actonce_core.locking.attempt import Outcome
-from actonce_core.locking.rows import ProcessingTable
+from actonce_core.locking.locks import Outcome, ProcessingTable
 
 HOUR = 3_600_000
 
@@ -19,6 +18,8 @@ _DECISIONS = {"resolved": "resolve", "rejected": "reject"}
 
 def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
     """Twelve hours later, decide every dead letter, twice; and once more when it is done.
+
+    By then there has to be one: nothing is left to the queue for as long as it keeps it.
 
     Args:
         stage: whose way may be one with executions; then nothing is done.
@@ -35,14 +36,16 @@ def decide_behind_locks(stage: Stage, outcome: str | None) -> None:
     def code() -> None:
         rows = ProcessingTable(stage.dynamodb, MEMORY_TABLE)
         texts = _decide_all(stage, rows, outcome)
+        if not texts:
+            raise Untrue("nobody was asked within twelve hours")
         stage.world.sleep(12 * HOUR / 1000)
         if outcome == TRUTHFULLY:  # performed on that word, it may be unknown once more
             _decide_all(stage, rows, outcome)
             return
         for text in texts:
-            message_id = json.loads(text)["ledger_message_id"]
-            if rows.decide(message_id, Outcome.REJECTED, stage.world.wall()):
-                raise Untrue(f"{message_id} was decided when it was done")
+            letter = json.loads(text)
+            if _reject(stage, rows, letter):
+                raise Untrue(f"{letter['message_id']} was decided when it was done")
 
     stage.world.at(
         12 * HOUR,
@@ -60,23 +63,24 @@ def _decide_all(stage: Stage, rows: ProcessingTable, outcome: str | None) -> lis
 
 
 def _decide(stage: Stage, rows: ProcessingTable, letter: Any, outcome: str | None) -> None:
-    message, message_id = letter["message"], letter["ledger_message_id"]
+    message = letter["message"]
+    message_id, attempt_id = letter["ledger_message_id"], letter["attempt_id"]
     is_told = outcome == TRUTHFULLY
     if is_told:
         outcome = "resolved" if stage.happened(message) else None
-    wanted = None if outcome is None else Outcome(outcome)
     is_decided = rows.decide(
         message_id,
-        wanted,
+        attempt_id,
+        None if outcome is None else Outcome(outcome),
         stage.world.wall(),
         "seen to",
         nothing_happened=is_told or letter["reason"] in ("rejected", "not_performed"),
     )
     if not is_decided:
         raise Untrue(f"{message_id} is no dead letter any more")
-    if rows.decide(message_id, Outcome.REJECTED, stage.world.wall()):
+    if _reject(stage, rows, letter):
         raise Untrue(f"{message_id} was decided twice")
-    stage.decided("retry" if outcome is None else _DECISIONS[outcome], message)
+    stage.decided("retry" if outcome is None else _DECISIONS[outcome], letter["message"])
     if outcome is None:
         source = letter["source"]
         stage.queue.send(
@@ -85,3 +89,8 @@ def _decide(stage: Stage, rows: ProcessingTable, letter: Any, outcome: str | Non
             deduplication_id="2",
             message_attributes=source["message_attributes"],
         )
+
+
+def _reject(stage: Stage, rows: ProcessingTable, letter: Any) -> bool:
+    message_id, attempt_id = letter["ledger_message_id"], letter["attempt_id"]
+    return rows.decide(message_id, attempt_id, Outcome.REJECTED, stage.world.wall())

@@ -98,7 +98,7 @@ CAUSED = {
     "late-answer": "Sent, and given to a consumer to which the answer of a call comes two seconds "
     "late. What is not real: that is no longer than the SDK waits.",
     "provider-down": "The effect proves twice that it did not happen.",
-    "provider-gone": "The practice's book stays closed for longer than the patience, which is "
+    "provider-gone": "The practice's book stays closed for longer than it is retried, which is "
     "seconds here. What is not real: nothing else goes wrong.",
     "find-down": "The effect happens and its caller gets an error, and the look-up fails twice. "
     "What is not real: nothing is aborted.",
@@ -118,6 +118,9 @@ CAUSED = {
 """How each hazard is caused, and what of it is not real."""
 
 NOT_CAUSED = {
+    "unheard": "heartbeats fail one by one in the tests of the lease",
+    "late-straggler": "late-answer and margin, in one run",
+    "find-away": "find-down has a look-up that fails twice, and then does not",
     "long-zombie": "it is the zombie again, with an effect that takes as long as a lease",
     "slow-look-up": "a look-up that is slow differs only in when it answers",
     "texts": "the tests of the reader, and those of hostile bodies, put them through a starter",

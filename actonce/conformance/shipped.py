@@ -4,14 +4,11 @@ import appointments
 from actonce_core.delivery import Delivery, seconds_until_back
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
 from actonce_core.invoked_effect import InvokedEffect
-from actonce_core.locking import row_locks
-from actonce_core.locking.attempt import ProcessingLocks
+from actonce_core.locking import locks
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
-from actonce_core.locking.host import Host
 from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
-from actonce_core.locking.lease import Lease
-from actonce_core.locking.ledger import Ledger
+from actonce_core.locking.locks import Host, Lease, Ledger, ProcessingLocks
 from actonce_core.message import Message, MessageReader
 from actonce_core.start import Starter
 from actonce_core.time_allowed import EndProcessIn
@@ -39,6 +36,6 @@ __all__ = [
     "answer",
     "appointments",
     "idempotent",
-    "row_locks",
+    "locks",
     "seconds_until_back",
 ]

@@ -76,7 +76,6 @@ MOST_RECEIVES_OF_A_WORKER = 150
 MOST_RECEIVES_ELSEWHERE = 5
 """What SQS's own advice comes to; the rivals' queues have it."""
 MAX_ROUNDS = 3
-PATIENCE = 3_600_000
 JITTER = 1.0
 """Waits are as long as they may be: what goes wrong by their order is tried by pauses."""
 NAMES_REMEMBERED = 25 * 24 * 3_600_000
@@ -221,6 +220,7 @@ class Stage:
         tells_time_left: whether its handler hands Lambda's context on.
         answers_unclearly: where it did not perform it raises no error, and answers no clear yes.
         looks_up: whether a function is named to look the effect up.
+        unheard_until: milliseconds of the world until which no heartbeat of a lease is heard.
         message_id_from, content_from: how what is deployed reads messages.
     """
 
@@ -259,6 +259,7 @@ class Stage:
         self.cold_start, self.time_out_by_hand = 0, 0
         self.tells_time_out, self.tells_time_left = True, True
         self.answers_unclearly, self.looks_up = False, True
+        self.unheard_until = 0
         self.message_id_from, self.content_from = "body:message_id", ""
         self._consumers = self.at_work = 0
         self._function = _Function(EFFECT_TIMEOUT)

@@ -88,7 +88,7 @@ def ends(stage: Stage) -> Ends:
     return Ends(stage.sent, stage.effects, waiting, stage.performed.closed)
 
 
-_TELL_NOTHING = frozenset({"updated", "first_seen", "attempt_id", "version", "owner"})
+_TELL_NOTHING = frozenset({"updated", "first_seen", "attempt_id", "version"})
 """What differs from schedule to schedule in a row that is done with."""
 
 

@@ -12,7 +12,7 @@ from actonce.demo.own import Own, counted
 from actonce.queue_peek import QueueReader
 from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.execution import execution_name
-from actonce_core.locking.attempt import Outcome
+from actonce_core.locking.locks import Outcome
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.literals import ExecutionStatusType

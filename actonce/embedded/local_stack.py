@@ -41,8 +41,8 @@ CONSUMER_TIMEOUT_SECONDS = 8
 
 LOCAL_RETRY = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxAttempts": 4}
 """Quarter of a minute, for MiniStack knows no jitter."""
-PATIENCE_SECONDS = 15
-"""The same, behind a lock."""
+MAX_RETRIES = 3
+"""The same, behind a lock: what comes back from the queue waits some 4, 8 and 16 s."""
 
 _FUNCTIONS = {"AWS::Serverless::Function": "CodeUri", "AWS::Lambda::Function": "Code"}
 _RUN_HERE = ("python", "nodejs", "provided")
@@ -235,7 +235,7 @@ class _Rewriting:
             seconds += int(self.values[THEIRS])
         consumer["Timeout"] = seconds
         variables["FUNCTION_TIMEOUT_SECONDS"] = str(seconds)
-        variables["PATIENCE_SECONDS"] = str(PATIENCE_SECONDS)
+        variables["MAX_RETRIES"] = str(MAX_RETRIES)
 
 
 def parameter_names(template: Path) -> frozenset[str]:

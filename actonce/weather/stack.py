@@ -17,6 +17,7 @@ from actonce.aws import Stack
 from actonce.weather.injected import weathered
 from actonce.weather.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
 from actonce.weather.sky import DYNAMODB, LAMBDA, SQS, STEP_FUNCTIONS, Fate, Met, Sky
+from actonce_core.locking.consumer import MAX_RETRIES
 
 INJECTED = Path(weathered.__file__).parent
 
@@ -25,7 +26,7 @@ SILENT_SECONDS = 20.0
 
 _PATIENT_RETRY = {"BackoffRate": 1.2, "MaxAttempts": 36}
 """19 minutes; gently, because without jitter all that wait come back together."""
-_PATIENT = {"PATIENCE_SECONDS": "3600"}
+_PATIENT = {"MAX_RETRIES": str(MAX_RETRIES)}
 
 _SERVICES = {
     "AWSStepFunctions": STEP_FUNCTIONS,

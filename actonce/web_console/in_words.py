@@ -5,14 +5,12 @@ to be open.
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Any
 
 from actonce.history import short_cause
 from actonce.story import Story
-from actonce.web_console.durations import duration
 from actonce.web_console.path_in_words import UNCLEAR, path_in_words
-from actonce_core.locking.rows import COMPLETE, OVER_FOR_EVERYBODY
+from actonce_core.locking.locks import COMPLETE
 from pipeline.visible import visible
 
 
@@ -49,18 +47,18 @@ def _row_in_words(row: Mapping[str, Any]) -> Iterator[str]:
         outcome = str(row.get("outcome"))
         yield _OUTCOMES.get(outcome, f"It is complete: {outcome}.")
         yield f"Its row counts {'1 attempt' if attempts == 1 else f'{attempts} attempts'}."
+    elif not row.get("attempt_id") and row.get("outcome_unknown"):
+        yield f"Its last attempt is over, and {UNCLEAR}: its next delivery looks it up first."
     elif not row.get("attempt_id"):
         yield "It was given back: nothing happened, and its next delivery begins anew."
-    elif row.get("updated") == OVER_FOR_EVERYBODY:
-        yield f"Its last attempt is over, and {UNCLEAR}: its next delivery looks it up first."
     else:
         yield (
             f"Attempt {attempts} has it, or ended without a word: {UNCLEAR}. A later delivery "
             "takes it over once nothing can be at work any more, and looks it up first."
         )
-    if row.get("waited") is not None:
-        waited = duration(timedelta(seconds=float(row["waited"])))
-        yield f"It has waited {waited} for what it calls."
+    if given_back := int(row.get("given_back", 0)):
+        often = "once" if given_back == 1 else f"{given_back} times"
+        yield f"It was given back {often}: nothing had happened, or it could not be looked up."
     if row.get("note"):
         yield f"The note of the decision: “{short_cause(str(row['note']))}”."
 

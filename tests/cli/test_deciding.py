@@ -37,9 +37,12 @@ def ledger(moto_stack: Stack) -> Stack:
     return dataclasses.replace(moto_stack, outputs=outputs)
 
 
-def put_row(stack: Stack, message_id: str, status: str, outcome: str | None) -> None:
+def put_row(
+    stack: Stack, message_id: str, status: str, outcome: str | None, attempt_id: str = "a-0"
+) -> None:
     item: dict[str, Any] = {"message_id": {"S": message_id}, "status": {"S": status}}
     item |= {"memory": {"S": "ledger"}, "fingerprint": {"S": "f"}}
+    item |= {"attempt_id": {"S": attempt_id}}
     if outcome:
         item["outcome"] = {"S": outcome}
     stack.dynamodb.put_item(TableName=TABLE, Item=item)
@@ -58,6 +61,7 @@ def post(stack: Stack, message_id: str, number: int = 0, **more: Any) -> str:
         "error": "NotPerformed",
         "cause": "closed",
         "rounds": 1,
+        "attempt_id": f"a-{number}",
         "execution_name": message_id,
         "posted_at": f"2026-01-31T09:30:{number:02}.000Z",
         "message": {
@@ -78,7 +82,7 @@ def post(stack: Stack, message_id: str, number: int = 0, **more: Any) -> str:
 
 
 def dead(stack: Stack, message_id: str, number: int = 0, **more: Any) -> None:
-    put_row(stack, message_id, "COMPLETE", "dead_letter")
+    put_row(stack, message_id, "COMPLETE", "dead_letter", f"a-{number}")
     post(stack, message_id, number, **more)
 
 
@@ -125,12 +129,37 @@ def test_what_is_retried_is_sent_again_and_a_letter_posted_since_is_left(ledger:
 
 
 def test_older_letters_of_the_same_message_go_with_its_newest(ledger: Stack) -> None:
-    dead(ledger, "m-1", 1)
-    post(ledger, "m-1", 2)
+    post(ledger, "m-1", 1)
+    dead(ledger, "m-1", 2)
     those = shown(ledger)
     assert (len(those.letters), len(those.older)) == (1, 1)
     work = decide_on(ledger, those, "retry")
     assert counted(work.decided) == {End.DECIDED: 1}
+    assert len(received(ledger, ledger.requests_queue)) == 1
+    assert ids_left(ledger) == []
+
+
+@pytest.mark.parametrize("decision", ["retry", "resolve", "reject"])
+def test_a_letter_that_was_shown_decides_nothing_that_failed_again_since(
+    ledger: Stack, decision: Decision
+) -> None:
+    dead(ledger, "m-1", 1)
+    # Somebody has had it tried again, it failed again, and the old letter is still there.
+    work = decide_on(ledger, shown(ledger), decision, lambda: dead(ledger, "m-1", 2))
+    (decided,) = work.decided
+    assert decided.end is End.NOT_DECIDED
+    assert "the message has another letter since: look again" in decided.said
+    assert row(ledger, "m-1")["outcome"] == "dead_letter"
+    assert received(ledger, ledger.requests_queue) == []
+    assert ids_left(ledger) == ["m-1"]
+
+
+def test_one_decision_by_hand_is_of_the_attempt_that_waits_whichever_letter_looks_newest(
+    ledger: Stack,
+) -> None:
+    post(ledger, "m-1", 2)  # by a machine whose clock is ahead, which crashed when it had posted it
+    dead(ledger, "m-1", 1)
+    assert decide(ledger, "m-1", "retry").decided
     assert len(received(ledger, ledger.requests_queue)) == 1
     assert ids_left(ledger) == []
 

@@ -11,7 +11,6 @@ KNOWN_BY_NAME = {"NotPerformed", "Rejected", "OutcomeUnknown"}
 
 NEVER_TOLD = {
     "NotJson",  # a refusal, with a reason
-    "_ConditionFailed",
     "_Ended",
     "_NotUp",
     "TooManyExecutions",  # of the night, whose log says it

@@ -17,7 +17,7 @@ from actonce.conformance.ways import locks
 from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
-from actonce_core.locking.lease import Lease
+from actonce_core.locking.locks import Lease
 from actonce_core.start import Row, Starter
 from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
@@ -220,7 +220,13 @@ def test_a_lease_that_ends_with_its_holder_acts_before_a_straggler(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The holder is gone, and what it has called is not."""
-    monkeypatch.setattr(Lease, "_straggles_for", lambda *_: 0.0)
+    take = Lease.acquire_processing_lock
+
+    def in_a_hurry(self: Lease, *given: Any, **more: Any) -> Any:
+        self._takeover_waits = 0.0
+        return take(self, *given, **more)
+
+    monkeypatch.setattr(Lease, "acquire_processing_lock", in_a_hurry)
 
     story = _story(_trial(LEASE_WAYS[0], "margin"), Kind.TWICE)
     _assert_in_order(

@@ -125,6 +125,7 @@ def test_only_what_a_person_must_decide_is_kept_for_a_person() -> None:
         "deployed-between",  # two rounds, as what is deployed allows, each with a crash
         "provider-gone",  # for longer than the patience
         "find-down",  # likewise
+        "unheard",  # three attempts of which nobody knows
         "aborted-redriven",  # or nobody redrives it
         "any-two",  # likewise
         "any-and-memory",

@@ -17,8 +17,8 @@ from actonce.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
 from actonce.conformance.world import EPOCH, World
 from actonce.embedded.paths import PROJECT
 from actonce_core import invoked_effect
-from actonce_core.locking.lease import seconds_for_a_takeover
-from actonce_core.locking.patience import PATIENCE_SECONDS
+from actonce_core.locking.consumer import MAX_RETRIES
+from actonce_core.locking.locks import seconds_for_a_takeover
 
 MINUTE = 60_000
 
@@ -43,7 +43,9 @@ def test_time_outs_are_the_templates() -> None:
 
     assert {name: _default(name) * 1000 for name in seconds} == seconds
     assert _default("MaxRounds") == stage.MAX_ROUNDS
-    assert PATIENCE_SECONDS * 1000 == stage.PATIENCE
+    states = stage.process_message()["States"]
+    for name in ("PerformEffect", "FindEffect"):
+        assert states[name]["Retry"][-1]["MaxAttempts"] == MAX_RETRIES
     assert _default("NamesRememberedDays") * 24 * 60 * MINUTE == stage.NAMES_REMEMBERED
     assert f'"{stage.CONSUMER_TIMEOUT // 1000}": {stage.VISIBILITY // 1000}\n' in text
     assert f'"{stage.LEASE_CONSUMER_TIMEOUT // 1000}": {stage.LEASE_VISIBILITY // 1000}\n' in text

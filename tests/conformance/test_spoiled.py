@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,12 +16,19 @@ from actonce.conformance.verdict import Kind
 from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
 from actonce_core import effect
-from actonce_core.locking import lease, ledger, row_locks, rows
-from actonce_core.locking import once as locking_once
-from actonce_core.locking.attempt import Completed, InProgress, LockLost, Outcome
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
-from actonce_core.locking.row_locks import RowLocks
+from actonce_core.locking.locks import (
+    Attempt,
+    Completed,
+    InProgress,
+    Lease,
+    Ledger,
+    LockLost,
+    Outcome,
+    ProcessingLocks,
+    ProcessingTable,
+)
 from actonce_core.message import Refusal
 from actonce_core.start import Start, Starter
 from actonce_core.time_allowed import TimeNotKnown, seconds_left_of
@@ -203,11 +210,13 @@ def test_a_takeover_that_does_not_look_acts_twice(
 def test_a_duplicate_of_what_is_in_progress_that_is_acknowledged_is_lost(
     way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told(row: Any, fingerprint: str, way: str) -> Any:
-        found = rows.told(row, fingerprint, way)
+    told = ProcessingLocks._told
+
+    def done(*given: Any) -> Any:
+        found = told(*given)
         return Completed(Outcome.PERFORMED, None) if isinstance(found, InProgress) else found
 
-    monkeypatch.setattr(row_locks, "told", told)
+    monkeypatch.setattr(ProcessingLocks, "_told", done)
 
     assert _worst(way, "crash") == Kind.LOST
 
@@ -215,31 +224,47 @@ def test_a_duplicate_of_what_is_in_progress_that_is_acknowledged_is_lost(
 def test_a_ledger_without_a_margin_acts_twice_where_clocks_differ(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plain = LEDGER_WAYS[0]
-    is_over = ledger.is_over
-    monkeypatch.setattr(ledger, "is_over", lambda row, now, skew: is_over(row, now, skew - skew))
+    is_over = Ledger._is_over
 
-    assert _worst(plain, "clock-ahead") == Kind.TWICE
+    def without(self: Ledger, row: Any) -> bool:
+        self._clock_skew = timedelta()
+        return is_over(self, row)
+
+    monkeypatch.setattr(Ledger, "_is_over", without)
+
+    assert _worst(LEDGER_WAYS[0], "clock-ahead") == Kind.TWICE
+
+
+def test_a_ledger_that_works_until_its_very_end_acts_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worker = LEDGER_WAYS[2]
+    assert _worst(worker, "late-straggler") == Kind.SURVIVED
+    monkeypatch.setattr(Ledger, "_working_seconds", lambda _, lock_seconds: lock_seconds)
+
+    assert _worst(worker, "late-straggler") == Kind.TWICE
 
 
 def test_a_lease_that_takes_over_without_waiting_acts_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lease.Lease, "_over", lambda self, _: self.host.clock())
+    monkeypatch.setattr(Lease, "_is_over", lambda *_: True)
 
     # At once it would be found out by nothing: the margin is waited for, and the effect found.
     assert _worst(LEASE_WAYS[0], "effect-late") == Kind.TWICE
 
 
 def test_a_takeover_that_ignores_the_version_acts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "IS_UNCHANGED", "attribute_exists(#unchanged)")
-    take = rows.ProcessingTable._take
+    write = ProcessingTable.write
 
-    def without_the_version(self: Any, bid: Any, now: Any, condition: Any) -> Any:
-        condition.values.pop(":unchanged", None)
-        return take(self, bid, now, condition)
+    def without_the_version(
+        self: Any, message_id: str, condition: str, values: Any, *given: Any, **more: Any
+    ) -> Any:
+        left = {name: value for name, value in values.items() if name != ":seen"}
+        as_it_is = condition.removesuffix(" AND version = :seen")
+        return write(self, message_id, as_it_is, left, *given, **more)
 
-    monkeypatch.setattr(rows.ProcessingTable, "_take", without_the_version)
+    monkeypatch.setattr(ProcessingTable, "write", without_the_version)
 
     assert _worst(LEASE_WAYS[0], "effect-late") == Kind.TWICE
 
@@ -254,7 +279,7 @@ def test_a_fence_that_always_holds_does_not_hold_a_zombie_back(
             "ConditionExpression": "attribute_exists(message_id)",
         }
     }
-    monkeypatch.setattr(rows.ProcessingTable, "fence", lambda *_: open_gate)
+    monkeypatch.setattr(ProcessingTable, "fence", lambda *_: open_gate)
 
     assert _worst(LEASE_FENCED, "zombie") == Kind.TWICE
 
@@ -286,13 +311,13 @@ def test_a_release_after_an_unknown_outcome_acts_twice(monkeypatch: pytest.Monke
 def test_a_message_that_is_completed_before_its_dead_letter_is_posted_is_lost(
     way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    post, mark = DeadLetterQueue.post, RowLocks.mark_message_processed
+    post, mark = DeadLetterQueue.post, ProcessingLocks.mark_message_processed
     held: list[Any] = []
 
     def post_later(_: DeadLetterQueue, letter: Any) -> None:
         held.append(letter)
 
-    def mark_and_post(self: RowLocks, attempt: Any, outcome: Outcome, effect: Any) -> None:
+    def mark_and_post(self: ProcessingLocks, attempt: Any, outcome: Outcome, effect: Any) -> None:
         mark(self, attempt, outcome, effect)
         if outcome == Outcome.DEAD_LETTER:
             post(queues[-1], held.pop())
@@ -306,7 +331,7 @@ def test_a_message_that_is_completed_before_its_dead_letter_is_posted_is_lost(
 
     monkeypatch.setattr(DeadLetterQueue, "__init__", remember)
     monkeypatch.setattr(DeadLetterQueue, "post", post_later)
-    monkeypatch.setattr(RowLocks, "mark_message_processed", mark_and_post)
+    monkeypatch.setattr(ProcessingLocks, "mark_message_processed", mark_and_post)
 
     assert _worst(way, "given-up") == Kind.LOST
 
@@ -319,11 +344,49 @@ def test_a_step_that_begins_without_a_last_look_acts_twice(
 ) -> None:
     """Not needed where Lambda ends an attempt before the next may begin, or behind a fence."""
     assert _worst(way, "late-answer") <= Kind.PARKED
-    held = locking_once._found_or_performed
-
-    def never_look(attempt: Any, *given: Any) -> Any:
-        return held(replace(attempt, is_lost=lambda: False), *given)
-
-    monkeypatch.setattr(locking_once, "_found_or_performed", never_look)
+    monkeypatch.setattr(ProcessingLocks, "is_lost", lambda *_: False)
 
     assert _worst(way, "late-answer") == Kind.TWICE
+
+
+def test_a_heartbeat_that_failed_and_counts_as_heard_acts_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = LEASE_WAYS[0]
+    assert _worst(plain, "unheard") <= Kind.PARKED
+    beat = Lease._beat
+
+    def heard_whatever_came(self: Lease, attempt: Attempt) -> bool:
+        asked_at, before = self.host.monotonic(), attempt.may_begin_until
+        goes_on = beat(self, attempt)
+        if goes_on and attempt.may_begin_until == before:
+            attempt.may_begin_until = asked_at + self._working_seconds(attempt.lock_seconds)
+        return goes_on
+
+    monkeypatch.setattr(Lease, "_beat", heard_whatever_came)
+
+    assert _worst(plain, "unheard") == Kind.TWICE
+
+
+@pytest.mark.parametrize("hazard", ["provider-down", "find-away"])
+def test_an_attempt_that_was_given_back_and_counts_as_a_round_asks_for_a_decision(
+    hazard: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _worst(LEDGER_FENCED, hazard) == Kind.SURVIVED
+    monkeypatch.setattr(Attempt, "rounds", property(lambda self: self.consumption_count))
+
+    assert _worst(LEDGER_FENCED, hazard) == Kind.PARKED
+
+
+def test_a_message_that_is_given_back_and_not_counted_is_left_to_the_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write = ProcessingTable.write
+
+    def uncounted(*given: Any, counted: str = "", **more: Any) -> Any:
+        return write(*given, counted="" if counted == "given_back" else counted, **more)
+
+    monkeypatch.setattr(ProcessingTable, "write", uncounted)
+
+    with pytest.raises(Untrue, match="nobody was asked within twelve hours"):
+        _worst(LEDGER_WAYS[0], "closed")

@@ -36,11 +36,8 @@ from actonce.embedded import lifecycle
 from actonce.queue_peek import QueueReader
 from actonce_core.delivery import Delivery
 from actonce_core.effect import NotPerformed, OutcomeUnknown
-from actonce_core.locking.attempt import LockLost
-from actonce_core.locking.host import Host
-from actonce_core.locking.idempotent import StillInProgress
-from actonce_core.locking.patience import TriedLater
-from actonce_core.locking.row_locks import RowLocks
+from actonce_core.locking.consumer import _CannotFind
+from actonce_core.locking.locks import Host, LockLost, StillInProgress
 from actonce_core.start import End
 from appointments import book_key
 from consumer import consumer_from_environment
@@ -59,7 +56,7 @@ GIVEN_BACK = (
     NotPerformed,
     OutcomeUnknown,
     StillInProgress,
-    TriedLater,
+    _CannotFind,
 )
 """How a consumer says that a delivery is not to be acknowledged."""
 
@@ -147,7 +144,6 @@ class Theatre:
             if self.stack.ledger_table is None:
                 return replace(starter_from_environment(), clock=clock).start_message
             consumer = consumer_from_environment()
-            assert isinstance(consumer.locks, RowLocks)
             consumer.locks.host = Host(clock=clock)
             return consumer.consume
 

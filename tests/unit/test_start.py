@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from actonce_core.locking.attempt import Attempt, OtherMemory
+from actonce_core.locking.locks import Attempt, OtherMemory
 from actonce_core.message import Message, MessageReader, Reason, Refusal
 from actonce_core.start import Row, Start, refusal_of
 from tests.unit.locking.machine import Machine

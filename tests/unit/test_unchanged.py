@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from actonce_core.effect import Rejected, answer
 from actonce_core.execution import MAX_INPUT_BYTES
-from actonce_core.locking.attempt import Attempt
-from actonce_core.locking.dead_letters import MAX_SQS_BYTES, DeadLetterQueue, Failure, dead_letter
+from actonce_core.locking.dead_letters import MAX_SQS_BYTES, DeadLetterQueue, dead_letter
+from actonce_core.locking.locks import Attempt
 from actonce_core.message import Message, MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes
 from tests import asl
@@ -93,7 +93,7 @@ def test_an_id_that_sqs_does_not_carry_is_refused(character: str) -> None:
 # ------------------------------------------------------------------ what is posted to queues
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
-ATTEMPT = Attempt("m", "a-1", 1, outcome_unknown=False, is_lost=lambda: False, fence={})
+ATTEMPT = Attempt("m", "a-1", 1, 0, False, 0.0, 60.0, 30.0, {})
 
 
 @given(json_values, st.text())
@@ -140,9 +140,8 @@ def posted(text: str, cause: str = "", **of_delivery: Any) -> dict[str, Any]:
     brought = delivery(text, **of_delivery)
     message = MessageReader("sqs-message-id").read(brought)
     assert isinstance(message, Message)
-    failure = Failure("rejected", Rejected(cause))
     queue = Posted()
-    letter = dead_letter(brought, message, ATTEMPT, failure, AT)
+    letter = dead_letter(brought, message, ATTEMPT, "rejected", Rejected(cause), AT)
     DeadLetterQueue(queue, "url").post(letter)  # type: ignore[arg-type]
     assert TAKEN_BY_SQS.fullmatch(queue.body)
     assert len(queue.body.encode()) <= MAX_SQS_BYTES
@@ -170,9 +169,8 @@ def test_it_is_posted_to_a_real_queue(aws: MotoAws) -> None:
     brought = delivery(r'["\uffff\u0000\ud83d\ude00"]')
     message = MessageReader("sqs-message-id").read(brought)
     assert isinstance(message, Message)
-    letter = dead_letter(
-        brought, message, ATTEMPT, Failure("rejected", Rejected("\udc00\uffff")), AT
-    )
+    error = Rejected("\udc00\uffff")
+    letter = dead_letter(brought, message, ATTEMPT, "rejected", error, AT)
     DeadLetterQueue(aws.sqs, aws.dead_letter_queue).post(letter)
     (got,) = aws.sqs.receive_message(QueueUrl=aws.dead_letter_queue)["Messages"]
     assert json.loads(got["Body"]) == letter

@@ -16,7 +16,6 @@ from actonce.story import Story
 from actonce.web_console.durations import duration
 from actonce.web_console.in_words import in_words
 from actonce_core.histories.dead_letters import Stay, dead_letter_stays
-from actonce_core.locking.rows import OVER_FOR_EVERYBODY
 from docs import draw_state_machine as drawing
 from tests import histories
 from tests.hostile import HOSTILE, forbidden
@@ -510,6 +509,7 @@ ROW: dict[str, Any] = {
     "updated": "2026-01-31T09:30:00.000Z",
     "memory": "ledger",
 }
+FREE: dict[str, Any] = {name: value for name, value in ROW.items() if name != "attempt_id"}
 COMPLETE: dict[str, Any] = ROW | {"status": "COMPLETE"}
 
 
@@ -559,19 +559,20 @@ COMPLETE: dict[str, Any] = ROW | {"status": "COMPLETE"}
             ],
         ),
         (
-            {name: value for name, value in ROW.items() if name != "attempt_id"} | {"waited": 75},
+            FREE | {"given_back": 2},
             [
                 "It was given back: nothing happened, and its next delivery begins anew.",
-                "It has waited 75 s for what it calls.",
+                "It was given back 2 times: nothing had happened, or it could not be looked up.",
             ],
         ),
         (
-            ROW | {"updated": OVER_FOR_EVERYBODY},
+            FREE | {"outcome_unknown": True, "given_back": 1},
             [
                 (
                     "Its last attempt is over, and it may or may not have happened: its next "
                     "delivery looks it up first."
-                )
+                ),
+                "It was given back once: nothing had happened, or it could not be looked up.",
             ],
         ),
     ],

@@ -1,12 +1,11 @@
 """Posting what a consumer cannot finish by itself to DeadLetterQueue, for a decision."""
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from actonce_core.delivery import Delivery
-from actonce_core.locking.attempt import Attempt
+from actonce_core.locking.locks import Attempt
 from actonce_core.message import Message
 from actonce_core.records import timestamp
 
@@ -20,35 +19,30 @@ MAX_SQS_BYTES = 1024 * 1024
 """Largest message of SQS ("Amazon SQS message quotas")."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a consumer gives a message up.
-
-    Attributes:
-        reason: `rejected`, `not_performed`, `rounds_used_up` or `outcome_unknown`.
-        error: the last one.
-    """
-
-    reason: str
-    error: Exception
-
-
-def dead_letter(
-    delivery: Delivery, message: Message, attempt: Attempt, failure: Failure, at: datetime
+def dead_letter(  # noqa: PLR0913 - each is a part of it
+    delivery: Delivery,
+    message: Message,
+    attempt: Attempt,
+    reason: str,
+    error: Exception,
+    at: datetime,
 ) -> dict[str, Any]:
     """The dead letter, in the form of those that the state machine posts.
 
     There is no execution and no task token to answer. A decision is written to the message's row
-    (`ledger_message_id`); to be tried again the message is sent anew, with what `source` has.
+    (`ledger_message_id`), if it is still as this attempt left it; to be tried again the message is
+    sent anew, with what `source` has. `reason`: `rejected`, `not_performed`, `rounds_used_up` or
+    `outcome_unknown`.
     """
     return {
         "version": VERSION,
         "message_id": message.message_id,
-        "reason": failure.reason,
-        "error": type(failure.error).__name__,
-        "cause": str(failure.error)[:MAX_CAUSE_CHARACTERS],
-        "rounds": attempt.consumption_count,
+        "reason": reason,
+        "error": type(error).__name__,
+        "cause": str(error)[:MAX_CAUSE_CHARACTERS],
+        "rounds": attempt.rounds,
         "ledger_message_id": message.message_id,
+        "attempt_id": attempt.attempt_id,
         "execution_name": message.execution_name,
         "posted_at": timestamp(at),
         "message": json.loads(message.execution_input),
@@ -71,7 +65,7 @@ class DeadLetterQueue:
         self._queue_url = queue_url
 
     def post(self, letter: dict[str, Any]) -> None:
-        """Post it.
+        """Post it; without the message as it was read, if SQS would find it too large with both.
 
         Raises:
             ClientError: it was not posted; the message must not be completed.

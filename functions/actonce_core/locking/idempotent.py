@@ -17,19 +17,16 @@ from typing import Any
 
 from actonce_core import strict_json
 from actonce_core.effect import NotPerformed
-from actonce_core.locking.attempt import (
-    Attempt,
+from actonce_core.locking.locks import (
     Completed,
     DifferentContent,
+    InProgress,
     JsonObject,
     OtherMemory,
     ProcessingLocks,
+    StillInProgress,
+    act_once,
 )
-from actonce_core.locking.once import act_once
-
-
-class StillInProgress(Exception):
-    """Another attempt holds the message. The delivery must go back to the queue."""
 
 
 class ConflictingContent(Exception):
@@ -83,19 +80,14 @@ def idempotent(
                 raise ConflictingContent(f"message {key} was first seen with another content")
             if isinstance(got, OtherMemory):
                 raise KnownElsewhere(f"message {key} was taken by another way than this one")
-            if not isinstance(got, Attempt):
+            if isinstance(got, InProgress):
                 raise StillInProgress(f"message {key} is held by another attempt")
+            look_up = None if find is None else functools.partial(find, message)
             try:
-                _, effect = act_once(
-                    locks,
-                    got,
-                    lambda _: handler(message),
-                    None if find is None else functools.partial(find, message),
-                )
+                return act_once(locks, got, lambda _: handler(message), look_up)
             except NotPerformed:
                 locks.release_processing_lock(got)
                 raise
-            return effect
 
         return handle_once
 

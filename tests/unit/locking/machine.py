@@ -5,10 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from actonce_core.locking.attempt import ProcessingLocks
-from actonce_core.locking.host import Host
-from actonce_core.locking.lease import Lease
-from actonce_core.locking.ledger import Ledger
+from actonce_core.locking.locks import Host, Lease, Ledger, ProcessingLocks
 from tests.unit.moto_aws import MotoAws
 
 BEGIN = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -54,7 +51,6 @@ class Machine:
             aws.dynamodb,
             aws.ledger_table,
             straggler_seconds=20,
-            owner="a test",
             host=self.host(),
             start_heartbeats=self._start_heartbeats,
         )

@@ -1,9 +1,6 @@
 """One delivery where a ledger or a lease stands in front of the effect: where it ends."""
 
 import json
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,12 +8,9 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected
-from actonce_core.locking.attempt import Outcome
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
-from actonce_core.locking.idempotent import StillInProgress
-from actonce_core.locking.patience import TriedLater
-from actonce_core.locking.rows import ProcessingTable
+from actonce_core.locking.locks import Outcome, ProcessingTable, StillInProgress
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.start import End, Start
 from actonce_core.unstarted import UnstartedQueue
@@ -27,6 +21,7 @@ from tests.unit.samples import delivery
 
 ways = pytest.mark.parametrize("way", ["ledger", "lease"])
 MAX_ROUNDS = 3
+MAX_RETRIES = 7
 MESSAGE = {"message_id": "m", "practice": "main"}
 
 
@@ -50,9 +45,7 @@ class Failing:
         return self.book.find(message_id)
 
 
-def _consumer(
-    way: str, aws: MotoAws, effect: Effect, at: float = 0.0, patience: float = 0.0
-) -> Consumer:
+def _consumer(way: str, aws: MotoAws, effect: Effect, at: float = 0.0) -> Consumer:
     return Consumer(
         reader=MessageReader(),
         locks=Machine(now=at).locks(way, aws),
@@ -61,7 +54,7 @@ def _consumer(
         dead_letters=DeadLetterQueue(aws.sqs, aws.dead_letter_queue),
         lock_timeout=LOCK_TIMEOUT,
         max_rounds=MAX_ROUNDS,
-        patience=patience,
+        max_retries=MAX_RETRIES,
     )
 
 
@@ -164,50 +157,48 @@ def test_a_message_that_is_never_performed_becomes_a_dead_letter(way: str, aws: 
         TableName=aws.appointments_table, Item=book_key("main") | {"closed": {"BOOL": True}}
     )
     book = AppointmentBook(aws.dynamodb, aws.appointments_table)
-    waited = 0.0
-    while not (letters := aws.dead_letters()):
-        later = _tried_later(way, aws, book, waited, patience=60)
-        waited += later
-    assert 60 <= waited < 62
-    (letter,) = letters
+    _give_back(way, aws, book, MAX_RETRIES)
+    assert _consume(way, aws, book).outcome is Start.STARTED
+    (letter,) = aws.dead_letters()
     assert letter["reason"] == "not_performed"
     assert letter["error"] == "NotPerformed"
     assert letter["rounds"] == 1
-    # A decision to try again begins a new patience.
-    assert ProcessingTable(aws.dynamodb, aws.ledger_table).decide("m", None, BEGIN)
-    assert _tried_later(way, aws, book, waited, patience=60) == 1
+    assert letter["attempt_id"] == aws.ledger_row("m")["attempt_id"]
+    # A decision to try again begins anew.
+    assert _retry(aws, letter)
+    _give_back(way, aws, book, MAX_RETRIES)
 
 
-def _tried_later(
-    way: str, aws: MotoAws, effect: Effect, at: float, *, patience: float = 3600.0
-) -> float:
-    """Seconds after which the delivery is to come back; 0: it came to its end."""
-    try:
-        _consumer(way, aws, effect, at, patience).consume(delivery(MESSAGE))
-    except TriedLater as error:
-        return error.comes_back_after
-    return 0
+def _retry(aws: MotoAws, letter: dict[str, Any]) -> bool:
+    table = ProcessingTable(aws.dynamodb, aws.ledger_table)
+    return table.decide("m", letter["attempt_id"], None, BEGIN)
+
+
+def _give_back(way: str, aws: MotoAws, effect: Effect, times: int, at: float = 0.0) -> None:
+    """So many deliveries, at once one after the other, of which each goes back to the queue."""
+    for _ in range(times):
+        with pytest.raises(Exception, match=r"closed|down|does not answer"):
+            _consumer(way, aws, effect, at).consume(delivery(MESSAGE))
+    assert aws.dead_letters() == []
 
 
 @ways
 def test_a_provider_that_is_down_uses_up_no_rounds_and_delays_nobody_after_it(
     way: str, aws: MotoAws
 ) -> None:
-    effect = Failing(aws, *[NotPerformed("down")] * 3 * 2 * MAX_ROUNDS)
-    waits = [_tried_later(way, aws, effect, 0) for _ in range(2 * MAX_ROUNDS)]
-    assert all(1 <= wait <= 1200 for wait in waits)
-    row = aws.ledger_row("m")
-    assert (row["consumption_count"], float(row["waited"])) == ("0", sum(waits))
+    effect = Failing(aws, *[NotPerformed("down")] * 2 * MAX_ROUNDS)
+    _give_back(way, aws, effect, 2 * MAX_ROUNDS)
     # Released: the next one need not look, and may be another machine.
     assert _consume(way, aws, effect).outcome is Start.STARTED
     assert _appointments(aws) == 1
-    assert aws.ledger_row("m")["consumption_count"] == "1"
+    row = aws.ledger_row("m")
+    assert (row["consumption_count"], row["given_back"]) == ("7", "6")
 
 
 @ways
 def test_a_crash_while_it_waits_for_its_provider_is_still_looked_up(way: str, aws: MotoAws) -> None:
-    effect = Failing(aws, *[NotPerformed("down")] * 3, ConnectionError("lost answer"))
-    _tried_later(way, aws, effect, 0)
+    effect = Failing(aws, NotPerformed("down"), ConnectionError("lost answer"))
+    _give_back(way, aws, effect, 1)
     with pytest.raises(OutcomeUnknown, match="lost answer"):
         _consume(way, aws, effect)
     effect.book.perform({"message_id": "m", "body": json.dumps(MESSAGE)})  # it had happened
@@ -234,12 +225,10 @@ def test_what_can_never_be_looked_up_becomes_a_dead_letter(way: str, aws: MotoAw
     effect.find_fails = True
     with pytest.raises(OutcomeUnknown, match="crashed"):
         _consume(way, aws, effect)
-    at, waited = LOCK_TIMEOUT + SKEW + 1, 0.0
-    while not (letters := aws.dead_letters()):
-        later = _tried_later(way, aws, effect, at + waited, patience=60)
-        waited += later
-    assert 60 <= waited < 62
-    (letter,) = letters
+    at = LOCK_TIMEOUT + SKEW + 1
+    _give_back(way, aws, effect, MAX_RETRIES, at)
+    assert _consumer(way, aws, effect, at).consume(delivery(MESSAGE)).outcome is Start.STARTED
+    (letter,) = aws.dead_letters()
     assert letter["reason"] == "outcome_unknown"
     assert "the book does not answer" in letter["cause"]
     assert _appointments(aws) == 0
@@ -257,17 +246,12 @@ def test_what_cannot_be_looked_up_for_a_while_is_looked_up_later_and_uses_up_no_
         effect.book.perform({"message_id": "m", "body": json.dumps(MESSAGE)})
     effect.find_fails = True
     at = LOCK_TIMEOUT + SKEW + 1
-    for _ in range(2 * MAX_ROUNDS):  # at once, one after the other: nobody waits for a lock again
-        assert _tried_later(way, aws, effect, at) > 0
+    _give_back(way, aws, effect, 2 * MAX_ROUNDS, at)  # nobody waits for a lock again
     effect.find_fails = False
-    assert _consumer(way, aws, effect, at, 3600).consume(delivery(MESSAGE)).outcome is Start.STARTED
+    assert _consumer(way, aws, effect, at).consume(delivery(MESSAGE)).outcome is Start.STARTED
     assert aws.dead_letters() == []
     assert _appointments(aws) == 1
-    row = aws.ledger_row("m")
-    assert (row["outcome"], row["consumption_count"]) == (
-        "found" if performed else "performed",
-        "2",
-    )
+    assert aws.ledger_row("m")["outcome"] == ("found" if performed else "performed")
 
 
 @ways
@@ -286,7 +270,7 @@ def test_a_dead_letter_that_cannot_be_posted_completes_nothing(way: str, aws: Mo
 def test_a_dead_letter_that_is_tried_again_is_acted_on(way: str, aws: MotoAws) -> None:
     effect = Failing(aws, Rejected("no"))
     _consume(way, aws, effect)
-    assert ProcessingTable(aws.dynamodb, aws.ledger_table).decide("m", None, BEGIN)
+    assert _retry(aws, *aws.dead_letters())
     assert _consume(way, aws, effect, 1).outcome is Start.STARTED
     assert _appointments(aws) == 1
 
@@ -306,32 +290,3 @@ def test_a_consumer_that_slept_past_its_time_does_not_act(way: str, aws: MotoAws
     with pytest.raises(Exception, match="is over"):
         _consume(way, aws, AfterANap(aws))
     assert _appointments(aws) == 1
-
-
-@pytest.mark.parametrize(("values", "most"), [(21_000, 1), (10, 2)])
-def test_bodies_of_very_many_values_are_acted_on_one_at_a_time(
-    aws: MotoAws, values: int, most: int
-) -> None:
-    both, seen, at_work = threading.Barrier(2), 0, 0
-
-    class Watched(Failing):
-        def perform(self, request: dict[str, Any]) -> dict[str, Any]:
-            nonlocal seen, at_work
-            at_work += 1
-            if most > 1:
-                both.wait(30)
-            else:
-                time.sleep(0)
-            seen = max(seen, at_work)
-            at_work -= 1
-            return super().perform(request)
-
-    consumer = _consumer("ledger", aws, Watched(aws))
-    deliveries = [
-        delivery({"message_id": name, "values": [0] * values}, sqs_message_id=name)
-        for name in ("a", "b")
-    ]
-    with ThreadPoolExecutor(2) as threads:
-        ends = list(threads.map(consumer.consume, deliveries))
-    assert [end.outcome for end in ends] == [Start.STARTED, Start.STARTED]
-    assert seen == most

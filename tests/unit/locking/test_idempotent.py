@@ -7,8 +7,8 @@ import pytest
 
 from actonce.embedded.paths import PROJECT
 from actonce_core.effect import NotPerformed, OutcomeUnknown
-from actonce_core.locking.attempt import Attempt, LockLost, Outcome
-from actonce_core.locking.idempotent import ConflictingContent, StillInProgress, idempotent
+from actonce_core.locking.idempotent import ConflictingContent, idempotent
+from actonce_core.locking.locks import Attempt, LockLost, Outcome, StillInProgress
 from tests.unit.locking.machine import LOCK_TIMEOUT, SKEW, Machine
 from tests.unit.moto_aws import MotoAws
 
@@ -86,16 +86,13 @@ def test_a_message_in_progress_is_not_acknowledged(way: str, aws: MotoAws) -> No
 
 
 @ways
-def test_after_proof_that_nothing_happened_it_is_tried_again_then_released(
-    way: str, aws: MotoAws
-) -> None:
+def test_after_proof_that_nothing_happened_it_is_released_at_once(way: str, aws: MotoAws) -> None:
     machine = Machine()
-    handler = Handler(*[NotPerformed("closed")] * 4)
+    handler = Handler(NotPerformed("closed"))
     handle = handler.on(machine, way, aws)
     with pytest.raises(NotPerformed):
         handle(MESSAGE)
-    assert len(handler.failures) == 1
-    assert machine.slept == [0.2, 1.0]
+    assert machine.slept == []
     assert "attempt_id" not in aws.ledger_row("m")
     assert handle(MESSAGE) == {"number": 1}
 

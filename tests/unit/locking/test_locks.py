@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from actonce_core.locking.attempt import (
+from actonce_core.locking.locks import (
     Attempt,
     Completed,
     DifferentContent,
@@ -17,10 +17,10 @@ from actonce_core.locking.attempt import (
     OtherMemory,
     Outcome,
     ProcessingLocks,
+    ProcessingTable,
+    act_once,
+    heartbeats_in_a_thread,
 )
-from actonce_core.locking.lease import heartbeats_in_a_thread
-from actonce_core.locking.once import act_once
-from actonce_core.locking.rows import ProcessingTable
 from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
 from tests.unit.moto_aws import MotoAws
 
@@ -38,7 +38,6 @@ def test_a_new_message_is_acquired_and_counted_from_one(way: str, aws: MotoAws) 
     attempt = _acquired(Machine().locks(way, aws))
     assert attempt.consumption_count == 1
     assert attempt.outcome_unknown is False
-    assert attempt.is_lost() is False
     row = aws.ledger_row("m")
     assert row["status"] == "IN_PROGRESS"
     assert row["consumption_count"] == "1"
@@ -129,7 +128,7 @@ def test_a_write_whose_answer_was_lost_is_still_ones_own(way: str, aws: MotoAws)
     machine = Machine()
     locks = machine.locks(way, aws)
     attempt = _acquired(locks)
-    machine.ids = [attempt.attempt_id, "a version"]
+    machine.ids = [attempt.attempt_id]
     assert _acquired(machine.locks(way, aws)).consumption_count == 1
     for _ in range(2):
         locks.mark_message_processed(attempt, Outcome.PERFORMED, {"slot": 1})
@@ -148,10 +147,9 @@ def test_what_dynamodb_does_not_answer_is_raised(way: str, aws: MotoAws) -> None
 @pytest.mark.parametrize("decided", [Outcome.RESOLVED, Outcome.REJECTED])
 def test_a_decision_on_a_dead_letter_is_final(way: str, decided: Outcome, aws: MotoAws) -> None:
     locks = Machine().locks(way, aws)
-    locks.mark_message_processed(_acquired(locks), Outcome.DEAD_LETTER, None)
-    table = ProcessingTable(aws.dynamodb, aws.ledger_table)
-    assert table.decide("m", decided, BEGIN) is True
-    assert table.decide("m", None, BEGIN) is False
+    attempt = _dead(locks)
+    assert _decide(aws, attempt, decided) is True
+    assert _decide(aws, attempt, None) is False
     got = locks.acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint="a")
     assert got == Completed(decided, None)
 
@@ -160,18 +158,40 @@ def test_a_decision_on_a_dead_letter_is_final(way: str, decided: Outcome, aws: M
 def test_a_dead_letter_that_is_tried_again_is_looked_up_first(way: str, aws: MotoAws) -> None:
     machine = Machine()
     locks = machine.locks(way, aws)
-    locks.mark_message_processed(_acquired(locks), Outcome.DEAD_LETTER, None)
-    assert ProcessingTable(aws.dynamodb, aws.ledger_table).decide("m", None, BEGIN) is True
+    assert _decide(aws, _dead(locks), None) is True
     attempt = _acquired(locks)
     assert attempt.outcome_unknown is True
-    assert attempt.consumption_count == 1
+    assert (attempt.rounds, attempt.given_back, attempt.straggler_seconds) == (1, 0, 0)
     assert machine.slept == []
+
+
+def _dead(locks: ProcessingLocks) -> Attempt:
+    attempt = _acquired(locks)
+    locks.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)
+    return attempt
+
+
+def _decide(aws: MotoAws, attempt: Attempt, outcome: Outcome | None) -> bool:
+    table = ProcessingTable(aws.dynamodb, aws.ledger_table)
+    return table.decide("m", attempt.attempt_id, outcome, BEGIN)
+
+
+@ways
+def test_a_decision_is_of_the_attempt_whose_letter_was_seen(way: str, aws: MotoAws) -> None:
+    locks = Machine().locks(way, aws)
+    seen = _dead(locks)
+    assert _decide(aws, seen, None) is True
+    again = _dead(locks)
+    assert _decide(aws, seen, Outcome.REJECTED) is False
+    assert aws.ledger_row("m")["outcome"] == "dead_letter"
+    assert _decide(aws, again, Outcome.REJECTED) is True
 
 
 def test_a_performed_message_is_no_dead_letter(aws: MotoAws) -> None:
     locks = Machine().ledger(aws)
-    locks.mark_message_processed(_acquired(locks), Outcome.PERFORMED, None)
-    assert ProcessingTable(aws.dynamodb, aws.ledger_table).decide("m", None, BEGIN) is False
+    attempt = _acquired(locks)
+    locks.mark_message_processed(attempt, Outcome.PERFORMED, None)
+    assert _decide(aws, attempt, None) is False
     assert aws.ledger_row("m")["status"] == "COMPLETE"
 
 
@@ -179,10 +199,10 @@ def test_a_performed_message_is_no_dead_letter(aws: MotoAws) -> None:
 
 
 def test_the_ledgers_margin_covers_a_clock_that_is_ahead(aws: MotoAws) -> None:
-    attempt = _acquired(Machine().ledger(aws))
+    _acquired(Machine().ledger(aws))
     fast = Machine(ahead=SKEW, now=LOCK_TIMEOUT)
     got = fast.ledger(aws).acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint="a")
-    assert got == InProgress(attempt.attempt_id)
+    assert got == InProgress()
 
 
 def test_beyond_its_margin_the_ledger_takes_over_from_the_living(aws: MotoAws) -> None:
@@ -194,18 +214,19 @@ def test_beyond_its_margin_the_ledger_takes_over_from_the_living(aws: MotoAws) -
 
 def test_a_ledgers_attempt_is_lost_before_others_may_take_it_over(aws: MotoAws) -> None:
     machine = Machine()
-    attempt = _acquired(machine.ledger(aws))
+    locks = machine.ledger(aws)
+    attempt = _acquired(locks)
     machine.now = LOCK_TIMEOUT - 20 - 0.001
-    assert attempt.is_lost() is False
+    assert locks.is_lost(attempt) is False
     machine.now = LOCK_TIMEOUT - 20
-    assert attempt.is_lost() is True
+    assert locks.is_lost(attempt) is True
 
 
 def test_the_holders_own_time_counts_not_the_contenders(aws: MotoAws) -> None:
-    attempt = _acquired(Machine().ledger(aws))
+    _acquired(Machine().ledger(aws))
     impatient = Machine(now=LOCK_TIMEOUT + SKEW).ledger(aws)
     got = impatient.acquire_processing_lock("m", 1.0, fingerprint="a")
-    assert got == InProgress(attempt.attempt_id)
+    assert got == InProgress()
 
 
 # ------------------------------------------------------------------ the lease's time
@@ -224,33 +245,19 @@ def test_who_takes_a_lease_over_is_told_for_how_long_a_straggler_may_act(aws: Mo
     assert _acquired(Machine().lease(aws)).straggler_seconds == 20
 
 
-def test_nobody_straggles_behind_a_ledgers_takeover_or_an_operators_retry(aws: MotoAws) -> None:
+def test_nobody_straggles_behind_a_ledgers_takeover(aws: MotoAws) -> None:
     _acquired(Machine().ledger(aws))
-    late = Machine(now=LOCK_TIMEOUT + SKEW + 1).ledger(aws)
-    taken_over = _acquired(late)
-    assert taken_over.straggler_seconds == 0
-    late.mark_message_processed(taken_over, Outcome.DEAD_LETTER, None)
-
-    locks = Machine().lease(aws)
-    got = locks.acquire_processing_lock("n", LOCK_TIMEOUT, fingerprint="a")
-    assert isinstance(got, Attempt)
-    locks.mark_message_processed(got, Outcome.DEAD_LETTER, None)
-    assert ProcessingTable(aws.dynamodb, aws.ledger_table).decide("n", None, BEGIN)
-    again = locks.acquire_processing_lock("n", LOCK_TIMEOUT, fingerprint="a")
-    assert isinstance(again, Attempt)
-    assert again.outcome_unknown is True
-    assert again.straggler_seconds == 0
+    assert _acquired(Machine(now=LOCK_TIMEOUT + SKEW + 1).ledger(aws)).straggler_seconds == 0
 
 
 @pytest.mark.parametrize("nothing_happened", [True, False])
 def test_what_did_not_happen_is_not_looked_up_when_it_is_tried_again(
     aws: MotoAws, nothing_happened: bool
 ) -> None:
-    locks = Machine().ledger(aws)
-    locks.mark_message_processed(_acquired(locks), Outcome.DEAD_LETTER, None)
+    dead = _dead(Machine().ledger(aws))
     table = ProcessingTable(aws.dynamodb, aws.ledger_table)
 
-    assert table.decide("m", None, BEGIN, nothing_happened=nothing_happened)
+    assert table.decide("m", dead.attempt_id, None, BEGIN, nothing_happened=nothing_happened)
 
     assert _acquired(Machine().ledger(aws)).outcome_unknown is not nothing_happened
 
@@ -268,9 +275,9 @@ def test_a_straggler_is_waited_for_alive_and_then_looked_up(aws: MotoAws) -> Non
         found_at.append(machine.now)
         return {"slot": 1}
 
-    outcome, effect = act_once(locks, attempt, _never, find)
+    assert act_once(locks, attempt, _never, find) == {"slot": 1}
 
-    assert (outcome, effect) == (Outcome.FOUND, {"slot": 1})
+    assert aws.ledger_row("m")["outcome"] == Outcome.FOUND
     assert found_at == [LOCK_TIMEOUT + 20]
     assert machine.slept == [LOCK_TIMEOUT, 20]
     assert aws.ledger_row("m")["version"] != version
@@ -293,18 +300,19 @@ def test_a_ledger_and_a_lease_take_nothing_over_from_each_other(
 
 
 @pytest.mark.parametrize(("holder", "contender"), [("ledger", "lease"), ("lease", "ledger")])
-def test_what_one_of_them_released_or_completed_the_other_knows(
+def test_what_one_of_them_released_or_completed_the_other_refuses(
     aws: MotoAws, holder: str, contender: str
 ) -> None:
-    locks = Machine().locks(holder, aws)
+    locks, other = (Machine().locks(way, aws) for way in (holder, contender))
+
+    def refused() -> bool:
+        got = other.acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint="a")
+        return got == OtherMemory(holder)
+
     locks.release_processing_lock(_acquired(locks))
-    other = Machine().locks(contender, aws)
-    attempt = _acquired(other)
-    assert attempt.outcome_unknown is False
-    assert aws.ledger_row("m")["memory"] == contender
-    other.mark_message_processed(attempt, Outcome.PERFORMED, None)
-    got = locks.acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint="a")
-    assert got == Completed(Outcome.PERFORMED, None)
+    assert refused()
+    locks.mark_message_processed(_acquired(locks), Outcome.PERFORMED, None)
+    assert refused()
 
 
 def test_a_heartbeat_while_a_contender_waits_keeps_the_lease(aws: MotoAws) -> None:
@@ -314,7 +322,7 @@ def test_a_heartbeat_while_a_contender_waits_keeps_the_lease(aws: MotoAws) -> No
     contender = Machine(ahead=86_400, while_asleep=holder.beat)
     with locks.at_work(attempt):
         got = contender.lease(aws).acquire_processing_lock("m", LOCK_TIMEOUT, fingerprint="a")
-    assert got == InProgress(attempt.attempt_id)
+    assert got == InProgress()
     assert holder.beats == []
 
 
@@ -324,15 +332,15 @@ def test_a_holder_that_cannot_be_confirmed_counts_itself_lost_in_half_a_lease(aw
     attempt = _acquired(locks)
     with locks.at_work(attempt):
         machine.now = LOCK_TIMEOUT / 2 - 0.001
-        assert attempt.is_lost() is False
+        assert locks.is_lost(attempt) is False
         assert machine.beats[0]() is True
         machine.now = LOCK_TIMEOUT - 0.002
-        assert attempt.is_lost() is False, "the heartbeat confirmed it"
+        assert locks.is_lost(attempt) is False, "the heartbeat confirmed it"
         with Stubber(aws.dynamodb) as stub:
             stub.add_client_error("update_item", "InternalServerError", http_status_code=500)
             assert machine.beats[0]() is True, "it goes on trying"
         machine.now = LOCK_TIMEOUT
-        assert attempt.is_lost() is True
+        assert locks.is_lost(attempt) is True
 
 
 def test_a_heartbeat_learns_that_the_lease_is_gone(aws: MotoAws) -> None:
@@ -342,7 +350,7 @@ def test_a_heartbeat_learns_that_the_lease_is_gone(aws: MotoAws) -> None:
     with locks.at_work(attempt):
         _acquired(Machine().lease(aws))
         assert holder.beats[0]() is False
-        assert attempt.is_lost() is True
+        assert locks.is_lost(attempt) is True
 
 
 def test_heartbeats_in_a_thread_end_with_the_work() -> None:
