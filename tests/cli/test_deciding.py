@@ -227,20 +227,18 @@ NOT_LOOKED_UP: dict[str, Any] = {
         ("retry", {"reason": "rejected"}, End.DECIDED),
     ],
 )
-def test_a_row_is_released_only_where_nothing_happened(
+def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
     ledger: Stack, decision: Any, more: dict[str, Any], end: End
 ) -> None:
     dead(ledger, "m-1", **more)
-    ledger.dynamodb.update_item(
-        TableName=TABLE,
-        Key={"message_id": {"S": "m-1"}},
-        UpdateExpression="SET attempt_id = :a",
-        ExpressionAttributeValues={":a": {"S": "an attempt"}},
-    )
     work = decide_on(ledger, shown(ledger), decision)
     assert [one.end for one in work.decided] == [end]
-    is_released = decision == "perform" or more["reason"] == "rejected"
-    assert ("attempt_id" in row(ledger, "m-1")) is not is_released
+    key = {"message_id": {"S": "m-1"}}
+    item = ledger.dynamodb.get_item(TableName=TABLE, Key=key)["Item"]
+    is_free = end is End.DECIDED
+    assert ("attempt_id" not in item) is is_free
+    nothing_happened = decision == "perform" or more["reason"] == "rejected"
+    assert ("outcome_unknown" in item) is (is_free and not nothing_happened)
     assert len(received(ledger, ledger.requests_queue)) == (end is End.DECIDED)
     assert ids_left(ledger) == ([] if end is End.DECIDED else ["m-1"])
 
