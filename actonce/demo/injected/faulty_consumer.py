@@ -77,5 +77,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Crash before or after the batch, interrupt its effects, or deliver a message again."""
     global _context  # noqa: PLW0603 - one invocation at a time, as in Lambda
     _context = context
-    answer: dict[str, Any] = faulty_starter.around(_batch().handle, event, context)
+    answer: dict[str, Any] = faulty_starter.around(
+        lambda event, _: _batch().handle(event), event, context
+    )
     return answer
