@@ -161,6 +161,7 @@ class Theatre:
             "CLOCK_SKEW_SECONDS": "1",
             "FUNCTION_TIMEOUT_SECONDS": "20",
             "MAX_ROUNDS": "3",
+            "NAMES_REMEMBERED_DAYS": "25",
         }
         with self._environment(variables):
             if locks_are_other:
