@@ -127,6 +127,7 @@ NOT_CAUSED = {
     "changed-by-hand": "deployed-between has a function with a longer time-out than was assumed",
     "no-clear-yes": "the tests of each way through the state machine have an effect answer so",
     "not-looked-up": "likewise",
+    "told-by-a-person": "likewise: one of them has a person's word perform it",
     "by-hand": "the tests of the effect's function do",
     "any-and-memory": "nothing is deployed for it; the two are caused one by one",
 }

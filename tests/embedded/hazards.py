@@ -463,7 +463,7 @@ def _unclear(scene: Scene) -> None:
         return  # behind a lock the effect is no function of its own
 
     def expect_another_yes(definition: str) -> str:
-        return definition.replace("$answer.performed = true", "$answer.performed = 'yes'", 1)
+        return definition.replace("Payload.performed = true", "Payload.performed = 'yes'", 1)
 
     body = scene.message("a")
     scene.sent.append((body["message_id"], body))
