@@ -192,9 +192,9 @@ def _book() -> AppointmentBook:
     return book_from_environment()
 
 
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Lambda's entry point."""
-    result = answer(_book(), event, context=context)
+    result = answer(_book(), event)
     logger.info(
         "effect",
         extra={

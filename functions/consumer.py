@@ -69,7 +69,6 @@ def _effect() -> "Effect":
         boto3.client("lambda", config=client_config(timeout)),
         function,
         os.environ.get("FIND_FUNCTION_ARN", ""),
-        timeout,
     )
 
 

@@ -417,11 +417,25 @@ def test_effect_is_asked_for_with_the_whole_message_in_every_round(states: dict[
         states["PerformEffect"]["Arguments"], input={"rounds": 2}, context=CONTEXT
     )
 
-    assert arguments["Payload"] == {
-        "operation": "perform",
-        "allowed_seconds": 15,
-        "message": MESSAGE,
-    }
+    assert arguments["Payload"] == {"operation": "perform", "attempt": 1, "message": MESSAGE}
+
+
+@pytest.mark.parametrize(
+    ("state_input", "retries", "attempt"),
+    [
+        (MESSAGE, 0, 1),
+        (MESSAGE, 2, 3),
+        ({"rounds": 1, "failure": {}}, 0, 2),  # it was looked up
+        ({"rounds": 0, "failure": {}, "decision": "retry"}, 3, 5),
+    ],
+)
+def test_the_first_call_alone_is_called_the_first_attempt(
+    states: dict[str, Any], state_input: Any, retries: int, attempt: int
+) -> None:
+    context = CONTEXT | {"State": CONTEXT["State"] | {"RetryCount": retries}}
+    payload = states["PerformEffect"]["Arguments"]["Payload"]
+
+    assert asl.evaluate(payload, input=state_input, context=context)["attempt"] == attempt
 
 
 def in_redrive(count: int | None) -> dict[str, Any]:

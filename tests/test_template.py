@@ -241,10 +241,32 @@ def test_margin_for_a_straggler_outlasts_a_cold_start(template: dict[str, Any]) 
     assert template["Parameters"]["StragglerMarginSeconds"]["MinValue"] > 10
 
 
-def test_effect_is_told_its_own_time_out(resources: dict[str, Any]) -> None:
-    function = properties(resources, "AppointmentsFunction")
+def test_executions_invoke_a_published_version_of_the_effect(resources: dict[str, Any]) -> None:
+    given = properties(resources, "ProcessMessage")["DefinitionSubstitutions"]
 
-    assert function["Environment"]["Variables"]["EFFECT_TIMEOUT_SECONDS"] == function["Timeout"]
+    for name in ("EffectFunctionArn", "FindFunctionArn"):
+        assert given[name] == {
+            "Fn::If": ["IsExample", {"Ref": "AppointmentsFunction.Version"}, {"Ref": name}]
+        }
+
+
+def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_stay(
+    template: dict[str, Any], resources: dict[str, Any]
+) -> None:
+    effect = resources["AppointmentsFunction"]
+    function = effect["Properties"]
+    by_parameters = {
+        name
+        for name in references([function["Timeout"], template["Globals"]["Function"]["Runtime"]])
+        if name in template["Parameters"]
+    }
+
+    assert function["AutoPublishAliasAllProperties"] is True
+    # SAM looks at the text of the function alone, in which a parameter's new value is no change.
+    named = set(re.findall(r"\$\{(\w+)\}", function["VersionDescription"]["Fn::Sub"]))
+    assert named == by_parameters
+    # SAM makes the version's DeletionPolicy Retain by itself.
+    assert effect["UpdateReplacePolicy"] == "Retain"
 
 
 @pytest.mark.parametrize("name", ["process_message.asl.json", "audit.asl.json"])
@@ -263,7 +285,7 @@ def test_functions_and_state_machine_are_traced(
     ("function", "modules"),
     [
         ("StarterFunction", ["starter.py"]),
-        ("AppointmentsFunction", ["appointments.py", "actonce_core/time_allowed.py"]),
+        ("AppointmentsFunction", ["appointments.py"]),
     ],
 )
 def test_function_gets_the_variables_that_it_reads(

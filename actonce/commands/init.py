@@ -22,8 +22,8 @@ NESTED = f"""\
       Properties:
         Location: actonce/template.yaml
         Parameters:
-          EffectFunctionArn: !GetAtt GiftCards.Arn
-          FindFunctionArn: !GetAtt GiftCards.Arn
+          EffectFunctionArn: !Ref GiftCards.Version
+          FindFunctionArn: !Ref GiftCards.Version
           EffectTimeoutSeconds: 10
           PythonRuntime: python3.{sys.version_info.minor}
 """
@@ -38,6 +38,12 @@ Into .gitignore:
 Into your template, in front of a function of yours (here GiftCards, with its time-out):
 
 {NESTED}
+and into that function's properties, so that each deployment publishes a version of it, which open
+executions keep:
+
+      AutoPublishAlias: live
+      AutoPublishAliasAllProperties: true
+
 Producers send to !GetAtt Once.Outputs.RequestsQueueUrl. PythonRuntime is that of ActOnce's own
 functions: a Python on the PATH of sam build, whatever yours are written in. FindFunctionArn only
 if the function looks at what it is asked: one that does not would act. Location is written out,

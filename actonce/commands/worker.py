@@ -187,7 +187,7 @@ def _effect(name: str | None, stack: Stack, timeout: float) -> tuple[Effect, flo
     """
     if name is None and not _is_of_example(stack):
         client = stack.aws.fresh("lambda", client_config(timeout))
-        called = InvokedEffect(client, stack.effect_function, stack.find_function or "", timeout)
+        called = InvokedEffect(client, stack.effect_function, stack.find_function or "")
         return called, timeout
     if stack.is_example:
         os.environ.setdefault("APPOINTMENTS_TABLE", stack.appointments_table)

@@ -11,6 +11,7 @@ from actonce.conformance.stage import (
     CLOCK_SKEW,
     CLOSING,
     CONSUMER_TIMEOUT,
+    INIT,
     LEASE,
     LEASE_VISIBILITY,
     STRAGGLER_MARGIN,
@@ -145,9 +146,7 @@ def _closed(stage: Stage) -> None:
 
 
 def _cold_start(stage: Stage) -> None:
-    told = stage.world.pick(((True, True), (True, False), (False, True)))
-    stage.tells_time_out, stage.tells_time_left = told
-    stage.cold_start = stage.world.pick((5_000, 60_000))
+    stage.cold_start = stage.world.pick((5_000, INIT, 60_000))
     _deployed_before(stage)
 
 
@@ -176,9 +175,8 @@ def _told_by_a_person(stage: Stage) -> None:
 
 
 def _changed_by_hand(stage: Stage) -> None:
-    stage.time_out_by_hand = stage.world.pick((5_000, 120_000))
-    # A longer one is begun anew by Lambda, and the function cannot know that.
-    stage.cold_start = stage.world.pick((0, 4_000, 10_000))
+    stage.change_function_by_hand(stage.world.pick((5_000, 120_000)))
+    stage.cold_start = stage.world.pick((0, 4_000, INIT))
     stage.send("a")
 
 
@@ -239,16 +237,13 @@ _NO_REQUESTS: tuple[dict[str, object], ...] = (
     {"operation": "perform", "message": {"message_id": 1, "body": "{}"}},
     {"operation": "find", "message": {"message_id": 1}},
     {"operation": "delete", "message": _MESSAGE},
-    {"operation": "perform", "message": _MESSAGE, "allowed_seconds": "15"},
-    {"operation": "perform", "message": _MESSAGE, "allowed_seconds": True},
-    {"operation": "perform", "message": _MESSAGE, "allowed_seconds": 0},
 )
 
 
 def _by_hand(stage: Stage) -> None:
     request = stage.world.pick((*_NO_REQUESTS, None))
     if request is None:
-        # As executions of an older definition ask, which say nothing of a time.
+        # As a consumer asks, which counts no attempts.
         stage.sent.append(("a", {}))
         stage.ask_by_hand({"operation": "perform", "message": _MESSAGE}, is_refused=False)
     else:
@@ -288,11 +283,8 @@ def _anything(stage: Stage) -> None:
 
 
 def _deployed_before(stage: Stage) -> None:
-    """A deployment is complete, undone, or has come as far as the function and no further."""
-    if stage.world.pick((False, True)):
-        stage.deploy_function()
-    if stage.world.pick((False, True)):
-        stage.deploy_machine()
+    """A deployment is complete, or has come as far as the function and no further; or is none."""
+    stage.world.pick((lambda: None, stage.deploy_function, stage.deploy_all))()
     stage.send("a")
 
 
@@ -522,9 +514,9 @@ SCENARIOS = (
     Scenario(
         "cold-start",
         "a slow cold start",
-        "The effect's function takes 5 s or a minute of its time to begin, its time-out having "
-        "been raised meanwhile or not, and it may not be told its time-out, or what is left of it; "
-        "a process stands still for 10 s or 40 s, or crashes.",
+        "The effect's function takes 5 s, 10 s or a minute to begin, a version with a longer "
+        "time-out having been published meanwhile or not; a process stands still for 10 s or 40 s, "
+        "or crashes.",
         _cold_start,
         (Hazard.PAUSE, Hazard.CRASH),
         1,
@@ -536,11 +528,11 @@ SCENARIOS = (
         "changed-by-hand",
         "a time-out changed by hand",
         "Somebody sets the time-out of the effect's function to 5 s or 2 minutes, past the stack; "
-        "a process stands still for 10 s or 40 s, or crashes, or the effect is late.",
+        "a process stands still for 10 s or 70 s, or crashes, or the effect is late.",
         _changed_by_hand,
         (Hazard.PAUSE, Hazard.CRASH, Hazard.EFFECT_LATE),
         1,
-        (10_000, 40_000),
+        (10_000, 70_000),
         is_of_effect=True,
         ways=_INVOKES,
     ),
@@ -730,9 +722,9 @@ SCENARIOS = (
     Scenario(
         "deployed-between",
         "deployed between",
-        "The effect's time-out is raised from 15 s to 2 minutes, or lowered again, before any "
-        "invocation, while executions are open; a process crashes, or stands still for 40, 70 or "
-        "110 s.",
+        "A version of the effect's function with a time-out of 2 minutes in the place of 15 s is "
+        "published, or one with 15 s again, before any invocation, while executions are open; a "
+        "process crashes, or stands still for 40, 70 or 110 s.",
         _deployed_before,
         (Hazard.DEPLOYED, Hazard.PAUSE, Hazard.CRASH),
         2,

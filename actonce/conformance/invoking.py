@@ -10,8 +10,9 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from actonce.conformance.process import TIME_IS_OVER, Ended, Hazard
 from actonce.conformance.world import World
 
-Invocation = Callable[[str, Any, Callable[[Ended], None]], None]
-"""Starts the function under a name, with a payload; tells how it ended."""
+Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
+"""Starts a function, or a version of it, as a process of a name, with a payload; tells how it
+ended."""
 
 LONGEST_WAIT = 20.0
 """Seconds that the client waits for an answer; a test holds it against the one that ships."""
@@ -30,11 +31,11 @@ class Invoking:
     def invoke(self, *, FunctionName: str, Payload: str) -> dict[str, Any]:  # noqa: N803 - AWS's
         """See Invoke, API reference of AWS Lambda; `RequestResponse`."""
         request = json.loads(Payload)
-        name = f"{FunctionName} {self._world.new_id()}"
+        name = f"{FunctionName.partition(':')[0]} {self._world.new_id()}"
         endings: list[Ended] = []
 
         def start() -> None:
-            self._invoke(name, request, endings.append)
+            self._invoke(FunctionName, name, request, endings.append)
 
         def throttled() -> None:
             raise ClientError(

@@ -67,8 +67,11 @@ class Aborted(Exception):
 class Services(Protocol):
     """What a state machine reaches. Each call may raise `Aborted`."""
 
-    def invoke(self, arguments: Any, timeout: float) -> Any:
-        """Invoke a function; its payload. Raises StateFailed, `States.Timeout` among them."""
+    def invoke(self, function: str, payload: Any, timeout: float) -> Any:
+        """Invoke a function, or a version of one; its answer.
+
+        Raises StateFailed, `States.Timeout` among them.
+        """
 
     def send_and_wait(self, arguments: Any, timeout: float) -> Any:
         """Send a message and wait for its task token. Raises StateFailed."""
@@ -223,6 +226,7 @@ def _choose(state: Definition, states: States) -> tuple[str, Any]:
 def _run_task(state: Definition, states: States, services: Services) -> tuple[str | None, Any]:
     attempts = [0] * len(state.get("Retry", []))
     while True:
+        states["context"]["State"]["RetryCount"] = sum(attempts)
         try:
             result = _do(state, states, services)
             if len(json.dumps(result)) > _MOST_BYTES:
@@ -248,7 +252,9 @@ def _do(state: Definition, states: States, services: Services) -> Any:
     if state["Resource"] == _INVOKE:
         if arguments.keys() != {"FunctionName", "Payload"}:
             raise NotKnownHere(f"an invocation with {sorted(arguments)}")
-        return {"Payload": services.invoke(arguments["Payload"], timeout)}
+        return {
+            "Payload": services.invoke(arguments["FunctionName"], arguments["Payload"], timeout)
+        }
     if state["Resource"] == _SEND_AND_WAIT:
         return services.send_and_wait(arguments, timeout)
     raise NotKnownHere(f"the resource {state['Resource']}")

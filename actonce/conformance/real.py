@@ -103,9 +103,9 @@ CAUSED = {
     "find-down": "The effect happens and its caller gets an error, and the look-up fails twice. "
     "What is not real: nothing is aborted.",
     "group-order": "Two messages of one group; the effect of the first does not happen at first.",
-    "deployed-between": "An execution whose definition allows the effect half a second, as before "
-    "a deployment, is given the function with four, which stands still for three. And by `sam "
-    "deploy`, up and down again, in a test of its own.",
+    "deployed-between": "An execution names a version that ends after a second, while what is "
+    "deployed by now has four; its effect stands still for three. And by `sam deploy`, up and down "
+    "again, in a test of its own.",
     "aborted-redriven": "An execution is stopped while its effect stands still. What is not real: "
     "nothing can be redriven here, so a copy of the state machine that takes itself for redriven "
     "goes on with the execution's input.",
@@ -124,7 +124,8 @@ NOT_CAUSED = {
     "long-zombie": "it is the zombie again, with an effect that takes as long as a lease",
     "slow-look-up": "a look-up that is slow differs only in when it answers",
     "texts": "the tests of the reader, and those of hostile bodies, put them through a starter",
-    "changed-by-hand": "deployed-between has a function with a longer time-out than was assumed",
+    "changed-by-hand": "deployed-between has what is deployed by now with a longer time-out than the "
+    "version",
     "no-clear-yes": "the tests of each way through the state machine have an effect answer so",
     "not-looked-up": "likewise",
     "told-by-a-person": "likewise: one of them has a person's word perform it",

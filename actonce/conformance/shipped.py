@@ -11,7 +11,6 @@ from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, 
 from actonce_core.locking.locks import Host, Lease, Ledger, ProcessingLocks
 from actonce_core.message import Message, MessageReader
 from actonce_core.start import Starter
-from actonce_core.time_allowed import EndProcessIn
 from actonce_core.unstarted import UnstartedQueue
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "DeadLetterQueue",
     "Delivery",
     "Effect",
-    "EndProcessIn",
     "Host",
     "InvokedEffect",
     "KnownElsewhere",

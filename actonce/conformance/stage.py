@@ -3,7 +3,6 @@
 import contextlib
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ from actonce.conformance.queues import Attributes, KeptQueues, Record, RequestsQ
 from actonce.conformance.shipped import (
     Delivery,
     Effect,
-    EndProcessIn,
     InvokedEffect,
     MessageReader,
     NotPerformed,
@@ -59,9 +57,6 @@ DEAD_LETTERS = "DeadLetterQueue"
 CONSUMER_TIMEOUT = 30_000
 EFFECT_TIMEOUT = 15_000
 STRAGGLER_MARGIN = 30_000
-
-_TOLD_TIME_OUT = "EFFECT_TIMEOUT_SECONDS"
-"""The variable that tells a function its time-out."""
 CLOCK_SKEW = 300_000
 LEASE = 12_000
 VISIBILITY = 210_000
@@ -76,6 +71,9 @@ MOST_RECEIVES_OF_A_WORKER = 150
 MOST_RECEIVES_ELSEWHERE = 5
 """What SQS's own advice comes to; the rivals' queues have it."""
 MAX_ROUNDS = 3
+INIT = 10_000
+"""Longest that a cold start takes before the function's own time begins; one that takes longer is
+begun again within it. Source: "Lambda execution environment lifecycle", Developer Guide."""
 JITTER = 1.0
 """Waits are as long as they may be: what goes wrong by their order is tried by pauses."""
 NAMES_REMEMBERED = 25 * 24 * 3_600_000
@@ -93,10 +91,15 @@ TABLES = {
     EFFECTS_TABLE: ("message_id", "effect_id"),
 }
 
+FUNCTION = "effect"
+"""The effect's function; with `:` and a number behind it, a version of it."""
+
+_FIRST = f"{FUNCTION}:1"
+
 _SUBSTITUTIONS = {
     "Partition": "aws",
-    "EffectFunctionArn": "effect",
-    "FindFunctionArn": "effect",
+    "EffectFunctionArn": _FIRST,
+    "FindFunctionArn": _FIRST,
     "EffectTimeoutSeconds": str(EFFECT_TIMEOUT // 1000),
     "StragglerMarginSeconds": str(STRAGGLER_MARGIN // 1000),
     "MaxRounds": str(MAX_ROUNDS),
@@ -123,8 +126,8 @@ def process_message(**parameters: str) -> machine.Definition:
 
 
 @cache
-def _other_machine() -> machine.Definition:
-    return process_message(**OTHER_PARAMETERS)
+def _other_machine(version: str) -> machine.Definition:
+    return process_message(EffectFunctionArn=version, FindFunctionArn=version, **OTHER_PARAMETERS)
 
 
 @cache
@@ -183,22 +186,33 @@ class Way:
 
 @dataclass(slots=True)
 class _Function:
-    """How the effect's function is deployed; its time-out in milliseconds."""
+    """The effect's function.
+
+    Attributes:
+        timeout: of what is deployed by now, `$LATEST`, in milliseconds.
+        published: those of its versions 1, 2, …; a version never changes.
+    """
 
     timeout: int
+    published: list[int]
 
-    def state(self) -> int:
-        return self.timeout
+    def state(self) -> tuple[int, ...]:
+        return self.timeout, *self.published
 
+    def publish(self, timeout: int) -> None:
+        """Deploy it with this time-out, and publish that as a version."""
+        self.timeout = timeout
+        self.published.append(timeout)
 
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """Lambda's context object, of the process that is running."""
+    @property
+    def last(self) -> str:
+        """The version that was published last."""
+        return f"{FUNCTION}:{len(self.published)}"
 
-    stage: "Stage"
-
-    def get_remaining_time_in_millis(self) -> int:
-        return self.stage.remaining_milliseconds()
+    def timeout_of(self, name: str) -> int:
+        """The time-out of a version, or of the function where no version is named."""
+        _, _, version = name.partition(":")
+        return self.published[int(version) - 1] if version else self.timeout
 
 
 class Stage:
@@ -213,11 +227,7 @@ class Stage:
         wall_offsets: how far the wall clocks of the consumers' machines are ahead, in milliseconds;
             the consumers are given them in turn.
         lateness: milliseconds after which a late effect happens.
-        cold_start: milliseconds that the next invocation of the effect's function takes to begin,
-            of its own time.
-        time_out_by_hand: milliseconds that somebody has set its time-out to, and not told it.
-        tells_time_out: whether that function is told its time-out, as the template has it.
-        tells_time_left: whether its handler hands Lambda's context on.
+        cold_start: milliseconds that the next invocation of the effect's function takes to begin.
         answers_unclearly: where it did not perform it raises no error, and answers no clear yes.
         looks_up: whether a function is named to look the effect up.
         unheard_until: milliseconds of the world until which no heartbeat of a lease is heard.
@@ -256,13 +266,12 @@ class Stage:
             Hazard.EFFECT_LATE: way.lateness_awaited or way.lateness,
             Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
         }
-        self.cold_start, self.time_out_by_hand = 0, 0
-        self.tells_time_out, self.tells_time_left = True, True
+        self.cold_start = 0
         self.answers_unclearly, self.looks_up = False, True
         self.unheard_until = 0
         self.message_id_from, self.content_from = "body:message_id", ""
         self._consumers = self.at_work = 0
-        self._function = _Function(EFFECT_TIMEOUT)
+        self._function = _Function(EFFECT_TIMEOUT, [EFFECT_TIMEOUT])
         world.stores = [
             self._function,
             self.performed,
@@ -275,14 +284,8 @@ class Stage:
     @contextmanager
     def playing(self) -> Iterator[None]:
         """Inside, the world may run; afterwards this process is as it was before."""
-        told = os.environ.get(_TOLD_TIME_OUT)
-        try:
-            with self.way.installed(self.world):
-                yield
-        finally:
-            os.environ.pop(_TOLD_TIME_OUT, None)
-            if told is not None:
-                os.environ[_TOLD_TIME_OUT] = told
+        with self.way.installed(self.world):
+            yield
 
     @property
     def effects(self) -> list[tuple[str, str]]:
@@ -300,8 +303,7 @@ class Stage:
         if not self.way.invokes:
             return self.effect
         lambda_: Any = Invoking(self.world, self._invoke)
-        find = "effect" if self.looks_up else ""
-        return InvokedEffect(lambda_, "effect", find, EFFECT_TIMEOUT / 1000)
+        return InvokedEffect(lambda_, _FIRST, _FIRST if self.looks_up else "")
 
     @property
     def effect(self) -> Effect:
@@ -356,11 +358,14 @@ class Stage:
         """Invoke the effect's function as a person may, past everything."""
 
         def check(ended: Ended) -> None:
-            was_refused = isinstance(ended.error, ValueError | NotPerformed)
+            was_refused = isinstance(ended.error, ValueError)
             if was_refused != is_refused:
                 raise Untrue(f"{request} was {'refused' if was_refused else 'taken'}")
 
-        self.world.at(0, "by hand", lambda: self._invoke("effect by hand", request, check))
+        def ask() -> None:
+            self._invoke(FUNCTION, "effect by hand", request, check)
+
+        self.world.at(0, "by hand", ask)
 
     def send_text(self, text: str) -> None:
         """Send what is no message."""
@@ -390,18 +395,26 @@ class Stage:
         )
 
     def deploy_function(self) -> None:
-        """Deploy the effect's function with its other time-out; what it is at work on goes on."""
-        raised = self._function.timeout == EFFECT_TIMEOUT
-        self._function.timeout = OTHER_EFFECT_TIMEOUT if raised else EFFECT_TIMEOUT
+        """Publish a version with the other time-out; what the function is at work on goes on."""
+        raised = self._function.published[-1] == EFFECT_TIMEOUT
+        self._function.publish(OTHER_EFFECT_TIMEOUT if raised else EFFECT_TIMEOUT)
+
+    def change_function_by_hand(self, timeout: int) -> None:
+        """Somebody sets the function's time-out past the stack, in milliseconds."""
+        self._function.timeout = timeout
 
     def look_nothing_up(self) -> None:
         """Name no function that looks the effect up."""
         self.looks_up = False
         self.executions.definition = _blind_machine()
 
-    def deploy_machine(self) -> None:
-        """Deploy the state machine with the other parameters, for executions that start later."""
-        self.executions.definition = _other_machine()
+    def deploy_all(self) -> None:
+        """Deploy the other parameters: a version, and a state machine that names it.
+
+        Executions that start later have its definition.
+        """
+        self._function.publish(OTHER_EFFECT_TIMEOUT)
+        self.executions.definition = _other_machine(self._function.last)
 
     def decided(self, decision: str, message: Any) -> None:
         """What was wrong is mended; the message is tried again, or not to be acted on any more."""
@@ -498,39 +511,28 @@ class Stage:
             end,
         )
 
-    def _invoke(self, name: str, payload: Any, on_end: Callable[[Ended], None]) -> None:
+    def _invoke(
+        self, function: str, name: str, payload: Any, on_end: Callable[[Ended], None]
+    ) -> None:
         effect = self.effect
-        timeout = self._function.timeout
-        deadline = self.world.now + (self.time_out_by_hand or timeout)
         cold_start, self.cold_start = self.cold_start, 0
-
-        def end_in(seconds: float | None) -> None:
-            ends = None if seconds is None else round(seconds * 1000)
-            process.deadline = min(deadline, self.world.now + ends) if ends else deadline
-
+        before = min(cold_start, INIT)
+        deadline = self.world.now + before + self._function.timeout_of(function)
         process = Process(name, deadline=deadline)
 
         def handle() -> dict[str, Any]:
             if cold_start:
-                self.world.sleep(cold_start / 1000)
-            if self.tells_time_out:
-                # As Lambda sets it, with the time-out; it is read before the first step.
-                os.environ[_TOLD_TIME_OUT] = str(timeout // 1000)
-            else:
-                os.environ.pop(_TOLD_TIME_OUT, None)
-            context = _Context(self) if self.tells_time_left else None
-            answered = self._answered(effect, payload, context, end_in)
+                self.world.sleep((before + (cold_start if cold_start > INIT else 0)) / 1000)
+            answered = self._answered(effect, payload)
             # Between the effect and its answer the function may still crash.
             self.world.step("answers", lambda: None)
             return answered
 
         self.world.spawn(process, handle, on_end)
 
-    def _answered(
-        self, effect: Effect, payload: Any, context: _Context | None, end_in: EndProcessIn
-    ) -> dict[str, Any]:
+    def _answered(self, effect: Effect, payload: Any) -> dict[str, Any]:
         try:
-            return answer(effect, payload, context=context, end_in=end_in)
+            return answer(effect, payload)
         except (NotPerformed, Rejected):
             if not self.answers_unclearly:
                 raise

@@ -39,8 +39,9 @@ Decided = Callable[[str, Any], None]
 Happened = Callable[[Any], bool]
 """Whether an effect of the execution with this input has happened."""
 
-Invocation = Callable[[str, Any, Callable[[Ended], None]], None]
-"""Starts the effect's function under a name, with a payload; tells how it ended."""
+Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
+"""Starts a function, or a version of it, as a process of a name, with a payload; tells how it
+ended."""
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class StepFunctions:
     Attributes:
         definition: of the state machine; each execution keeps the one that it was started with.
         invoke: starts the effect's function.
-        deploy: deploys that function with its other time-out.
+        deploy: publishes a version of that function with another time-out.
         decided: told what an operator decides.
         happened: for an operator who answers truthfully.
         check: told how an execution ended, by its input; raises if that is not what happened.
@@ -248,14 +249,14 @@ class _Reached:
         if self._world.may_go_wrong(Hazard.ABORTED):
             self._world.step(where, lambda: None, otherwise={Hazard.ABORTED: _abort})
 
-    def invoke(self, arguments: Any, timeout: float) -> Any:
+    def invoke(self, function: str, payload: Any, timeout: float) -> Any:
         """Invoke the effect's function, which may fail in each way in which Lambda does."""
         self._invocations += 1
         name = f"effect {self._name}.{self._invocations}"
         endings: list[Ended] = []
 
         def start() -> None:
-            self._service.invoke(name, arguments, endings.append)
+            self._service.invoke(function, name, payload, endings.append)
 
         def throttled() -> None:
             raise machine.StateFailed("Lambda.TooManyRequestsException", "Rate exceeded")
@@ -273,7 +274,7 @@ class _Reached:
             _abort()
 
         self._world.step(
-            f"invokes {name}: {arguments['operation']}",
+            f"invokes {name}: {payload['operation']}",
             start,
             otherwise={
                 Hazard.THROTTLED: throttled,
@@ -298,7 +299,7 @@ class _Reached:
         return self._world.step(
             f"hears {name}",
             lambda: ended.value,
-            otherwise={Hazard.UNCLEAR: lambda: self._unclear(arguments["operation"])},
+            otherwise={Hazard.UNCLEAR: lambda: self._unclear(payload["operation"])},
         )
 
     def _unclear(self, operation: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from actonce.aws import Stack
 from actonce.demo.injected import fault_injection
+from actonce.embedded.latest import calling_latest, unpublished
 
 INJECTED = Path(fault_injection.__file__).parent
 AROUND = "FAULTS_AROUND"  # as in `injected.faulty_effect`, which runs elsewhere
@@ -107,6 +108,8 @@ def injected(folder: Path) -> Counter[str]:
 def deployed(stack: Stack, folder: Path, planned: Plan) -> Iterator[None]:
     """Put the wrapper around both functions, and take it away again; their processes end with it.
 
+    Executions that begin meanwhile call the effect's function itself, and not its version.
+
     Args:
         stack: on the embedded AWS, whose functions can see `folder`.
         folder: for the plan and the record of what was used.
@@ -120,13 +123,14 @@ def deployed(stack: Stack, folder: Path, planned: Plan) -> Iterator[None]:
     (folder / fault_injection.PLAN).write_text(json.dumps(planned))
     wrapped = "faulty_starter" if stack.ledger_table is None else "faulty_consumer"
     functions = [(stack.starter_function, f"{wrapped}.handler")]
-    effect = stack.effect_function
+    effect = unpublished(stack.effect_function)
     # Behind a lock the consumer has the faults of the effect; nothing calls it but that one.
     if stack.ledger_table is None and is_ours(stack, effect):
         functions.append((effect, "faulty_effect.handler"))
     originals = [_wrap(stack, *function, folder) for function in functions]
     try:
-        yield
+        with calling_latest(stack):
+            yield
     finally:
         for original in originals:
             stack.lambda_.update_function_configuration(**original)

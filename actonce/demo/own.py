@@ -14,7 +14,6 @@ from actonce.own_effects import Attributes, EffectsTable
 from actonce_core.invoked_effect import InvokedEffect
 
 _LOOKS_AT_ONCE = 8
-_LOOK_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def counted(
         return Counter(one.message_id for one in effects if one.message_id in sent)
     found = Counter(books)
     unseen = [one for one in dict.fromkeys(message_ids) if not found[one]]
-    finder = InvokedEffect(stack.lambda_, "", stack.find_function or "", _LOOK_SECONDS)
+    finder = InvokedEffect(stack.lambda_, "", stack.find_function or "")
 
     def look(message_id: str) -> bool:
         try:

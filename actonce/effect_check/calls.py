@@ -121,7 +121,7 @@ def read(raw: Raw, operation: str, message_id: str) -> Told:
     """Read an answer as `invoked_effect` does behind a lock, and the state machine too."""
     if raw.end in _NO_ANSWER:
         return Told(Said.UNKNOWN, raw, words=_NO_ANSWER[raw.end])
-    effect = InvokedEffect(cast("Any", _OneAnswer(raw)), "effect", "effect", 1)
+    effect = InvokedEffect(cast("Any", _OneAnswer(raw)), "effect", "effect")
     try:
         if operation == "find":
             found = effect.find(message_id)
@@ -144,10 +144,10 @@ def _short(text: str) -> str:
     return line if len(line) <= 200 else f"{line[:199]}…"
 
 
-def perform_event(message_id: str, body: Any, allowed: float) -> Event:
+def perform_event(message_id: str, body: Any, attempt: int = 1) -> Event:
     """What the stack asks; `body` is what its text says."""
     message = {"message_id": message_id, "body": json.dumps(body)}
-    return {"operation": "perform", "message": message, "allowed_seconds": allowed}
+    return {"operation": "perform", "attempt": attempt, "message": message}
 
 
 def find_event(message_id: str) -> Event:

@@ -186,9 +186,11 @@ class Checks:
         self._counter += 1
         return f"{PREFIX}{self.run_id}-{self._counter}{'-' if end else ''}{end}"
 
-    def _perform(self, message_id: str, body: Any = None, kill: Kill | None = None) -> Told:
+    def _perform(
+        self, message_id: str, body: Any = None, kill: Kill | None = None, attempt: int = 1
+    ) -> Told:
         asked = self.settings.body if body is None else body
-        event = perform_event(message_id, asked, self.settings.timeout)
+        event = perform_event(message_id, asked, attempt)
         return self._performed(message_id, self.caller.call(event, kill))
 
     def _performed(self, message_id: str, raw: Raw) -> Told:
@@ -442,7 +444,7 @@ class Checks:
     def two_at_once(self) -> str | None:
         """Two processes at work side by side do not disturb each other."""
         ids = [self._new_id(f"beside-{n}") for n in range(SIDE_BY_SIDE)]
-        events = [perform_event(one, self.settings.body, self.settings.timeout) for one in ids]
+        events = [perform_event(one, self.settings.body) for one in ids]
         raws = self.caller.at_once(events)
         for message_id, raw in zip(ids, raws, strict=True):
             told = self._performed(message_id, raw)
@@ -538,7 +540,7 @@ class Checks:
     def performed_again(self) -> str | None:
         """What it makes of a second perform with one id (the stack does not rely on it)."""
         message_id = self._new_id("twice")
-        first, second = self._perform_well(message_id), self._perform(message_id)
+        first, second = self._perform_well(message_id), self._perform(message_id, attempt=2)
         if second.said is not Said.PERFORMED:
             return f"a second perform of one message is refused: {second}"
         if second.effect == first.effect:

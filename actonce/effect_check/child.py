@@ -79,8 +79,8 @@ def load(target: str, folder: str, functions: str) -> Handler:
 def _answering(effect: Any) -> Handler:
     answer = importlib.import_module("actonce_core.effect").answer
 
-    def handler(event: dict[str, Any], context: Any) -> Any:
-        return answer(effect, event, context=context)
+    def handler(event: dict[str, Any], _context: Any) -> Any:
+        return answer(effect, event)
 
     return handler
 

@@ -169,8 +169,7 @@ class Processes:
                     *(self.target, str(self.folder), str(sources() / "functions")),
                 ],
                 cwd=self.folder,
-                # Here a call is ended after `timeout`, whatever the function is deployed with.
-                env=dict(self.variables) | {"EFFECT_TIMEOUT_SECONDS": f"{self.timeout:g}"},
+                env=dict(self.variables),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

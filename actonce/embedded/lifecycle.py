@@ -22,6 +22,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
 from actonce.embedded import lambda_runtime, local_stack, nesting, prepared
 from actonce.embedded import parameters as declared
+from actonce.embedded.latest import looks_up
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.embedded.running import State, answers, is_server, running
 from actonce.errors import Failed, WrongUse
@@ -666,7 +667,7 @@ def _call_at_once(stack: Stack, times: int) -> str | None:
         return answer["Payload"].read().decode(errors="replace")
 
     # Behind a lock the effect is in the consumer, and its own function has nothing to do.
-    finds = (stack.find_function or "") if stack.ledger_table is None else ""
+    finds = looks_up(stack)
     starts = min(times, _WARM_STARTERS)
     try:
         with ThreadPoolExecutor(starts + times) as threads:

@@ -191,7 +191,7 @@ class _Rewriting:
 
     def _inject(self, name: str, effect: Any) -> None:
         """Put the faults around the function that a nested ActOnce stands in front of."""
-        named = effect.get("Fn::GetAtt", [""])[0] if isinstance(effect, dict) else ""
+        named = _function_named(effect)
         function = self.template["Resources"].get(named, {})
         properties = function.get("Properties", {})
         everyones = self.template.get("Globals", {}).get("Function", {})
@@ -236,6 +236,13 @@ class _Rewriting:
         consumer["Timeout"] = seconds
         variables["FUNCTION_TIMEOUT_SECONDS"] = str(seconds)
         variables["MAX_RETRIES"] = str(MAX_RETRIES)
+
+
+def _function_named(effect: Any) -> str:
+    """The logical id of the function whose version, alias or ARN a template refers to; or empty."""
+    if not isinstance(effect, dict):
+        return ""
+    return str(effect.get("Ref", "")).partition(".")[0] or effect.get("Fn::GetAtt", [""])[0]
 
 
 def parameter_names(template: Path) -> frozenset[str]:

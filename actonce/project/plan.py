@@ -20,7 +20,7 @@ _SKELETON = Path(__file__).with_name("skeleton")
 _RENAMED = {"gitignore": ".gitignore"}  # by its own name it would rule over the skeleton itself
 _NAMED = ("README.md", "samconfig.toml")  # have the project's name in them
 
-_CONTRACT = tuple(f"actonce_core/{name}.py" for name in ("__init__", "effect", "time_allowed"))
+_CONTRACT = tuple(f"actonce_core/{name}.py" for name in ("__init__", "effect"))
 """What the team's effect imports, beside it as in `functions/`."""
 
 _EXAMPLE = """\
@@ -40,8 +40,8 @@ _CONSUMER_CALLS = """\
           FIND_FUNCTION_ARN: !Ref FindFunctionArn
 """
 _CONSUMER_CALLS_YOURS = """\
-          EFFECT_FUNCTION_ARN: !If [IsExample, !GetAtt AppointmentsFunction.Arn, !Ref EffectFunctionArn]
-          FIND_FUNCTION_ARN: !If [IsExample, !GetAtt AppointmentsFunction.Arn, !Ref FindFunctionArn]
+          EFFECT_FUNCTION_ARN: !If [IsExample, !Ref AppointmentsFunction.Version, !Ref EffectFunctionArn]
+          FIND_FUNCTION_ARN: !If [IsExample, !Ref AppointmentsFunction.Version, !Ref FindFunctionArn]
 """  # noqa: E501 - as the template writes it
 _CONSUMER_MAY = """\
                 - Sid: BookAndFind
@@ -53,7 +53,7 @@ _CONSUMER_MAY_CALL_YOURS = """\
                 - Sid: PerformAndFindYours
                   Effect: Allow
                   Action: lambda:InvokeFunction
-                  Resource: !GetAtt AppointmentsFunction.Arn
+                  Resource: !Sub "${AppointmentsFunction.Arn}:*"
 """
 _OF_CONSUMER = (
     (_CONSUMER_CALLS, _CONSUMER_CALLS_YOURS),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from actonce.aws import Stack
+from actonce.embedded.latest import calling_latest
 from actonce.weather.injected import weathered
 from actonce.weather.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
 from actonce.weather.sky import DYNAMODB, LAMBDA, SQS, STEP_FUNCTIONS, Fate, Met, Sky
@@ -49,6 +50,7 @@ def under(stack: Stack, sky: Sky, *, is_patient: bool = True) -> Iterator[None]:
     """Have a stack's functions meet a sky's weather, and take it away again.
 
     Their processes begin anew at both ends. What else is wrapped around a handler stays there.
+    Executions that begin meanwhile call the effect's function itself, and not its version.
 
     Args:
         stack: on the embedded AWS.
@@ -64,7 +66,7 @@ def under(stack: Stack, sky: Sky, *, is_patient: bool = True) -> Iterator[None]:
             for function, has_effect in functions.items()
         ]
         try:
-            with _patient(stack) if is_patient else nullcontext():
+            with calling_latest(stack), _patient(stack) if is_patient else nullcontext():
                 yield
         finally:
             for original in originals:

@@ -7,15 +7,6 @@ A team writes a class with `perform` and `find`, and its function's handler is o
 import json
 from typing import Any, Protocol, runtime_checkable
 
-from actonce_core.time_allowed import (
-    Context,
-    EndProcessIn,
-    TimeNotKnown,
-    end_process_in,
-    ends_in,
-    seconds_left_of,
-)
-
 MAX_EFFECT_BYTES = 32 * 1024
 """Largest description of an effect, in bytes of JSON, that goes into the execution's output. Step
 Functions fails an execution whose data outgrow 256 KiB, and no Catch sees that; an effect that was
@@ -45,8 +36,10 @@ class Effect(Protocol):
         """Do it, once, and return a small description of what was done.
 
         Args:
-            request: `{"message_id": str, "body": str}`; `body` is the text that the producer sent,
-                strict JSON, so `json.loads(request["body"])` is what it says.
+            request: `{"message_id": str, "body": str, "attempt": int}`. `body` is the text that the
+                producer sent, strict JSON, so `json.loads(request["body"])` is what it says.
+                `attempt`, from the state machine only, is 1 for what is certainly the first call
+                for this message, and more for every other.
 
         Raises:
             NotPerformed: only if it certainly did not happen.
@@ -86,23 +79,14 @@ def answer(
     effect: Effect,
     event: dict[str, Any],
     fence: dict[str, Any] | None = None,
-    *,
-    context: Context | None = None,
-    end_in: EndProcessIn = end_process_in,
 ) -> dict[str, Any]:
     """Run the operation that the state machine, or a consumer, asked for.
 
-    Invariant: `perform` is at work for `allowed_seconds` at most, whatever time-out the function is
-    deployed with by now. If need be the process ends; where that time cannot be known, nothing is
-    performed.
-
     Args:
         effect: the team's own.
-        event: `{"operation": "perform" | "find", "message": {"message_id": str, "body": str},
-            "allowed_seconds": number}`; the last one from the state machine only.
+        event: `{"operation": "perform" | "find", "attempt": int, "message": {"message_id": str,
+            "body": str}}`; `attempt` from the state machine only.
         fence: for an effect that can be fenced.
-        context: Lambda's, for the time that the invocation has taken before the handler.
-        end_in: ends the process in time.
 
     Returns:
         `{"performed": bool, "effect": dict | None}`.
@@ -122,14 +106,8 @@ def answer(
         found = effect.find(message["message_id"])
         return {"performed": found is not None, "effect": _small(found)}
     if operation == "perform":
-        try:
-            left = seconds_left_of(event, context)
-        except TimeNotKnown as unknown:
-            raise NotPerformed(f"how long it may act is not known: {unknown}") from None
-        if left is not None and left <= 0:
-            raise NotPerformed("the time that its execution allows was over before it began")
-        with ends_in(left, end_in):
-            performed = _perform(effect, message, fence)
+        request = {**message, "attempt": event["attempt"]} if "attempt" in event else message
+        performed = _perform(effect, request, fence)
         return {"performed": True, "effect": _small(performed)}
     raise ValueError(f"event: 'operation' is {operation!r}, expected 'perform' or 'find'")
 

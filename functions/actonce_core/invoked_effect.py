@@ -44,7 +44,6 @@ class InvokedEffect:
         find_function: of the one that finds, maybe the same; empty if there is none: then every
             unknown outcome is a person's decision. Nothing ever tries `find` on a function that was
             not named for it: one that ignores `operation` would act.
-        effect_timeout: seconds that it is allowed.
     """
 
     def __init__(
@@ -52,12 +51,10 @@ class InvokedEffect:
         lambda_: "LambdaClient",
         effect_function: str,
         find_function: str,
-        effect_timeout: float,
     ) -> None:
         self._lambda = lambda_
         self._effect_function = effect_function
         self._find_function = find_function
-        self._effect_timeout = effect_timeout
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
         """Have the function perform it.
@@ -66,11 +63,7 @@ class InvokedEffect:
             NotPerformed, Rejected: the function says so, by the name of its error.
             Exception: anything else; nobody knows.
         """
-        asked = {
-            "operation": "perform",
-            "allowed_seconds": self._effect_timeout,
-            "message": request,
-        }
+        asked = {"operation": "perform", "message": request}
         try:
             answer = self._invoke(self._effect_function, asked)
         except ClientError as error:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actonce.conformance.hazards import scenario
-from actonce.conformance.stage import Way, process_message
+from actonce.conformance.stage import FUNCTION, Way, process_message
 from actonce.conformance.trial import Trial, run_trial, told
 from actonce.conformance.verdict import Kind, Verdict
 from actonce.conformance.ways import locks
@@ -126,18 +126,16 @@ def test_a_lease_without_a_fence_cannot_hold_a_zombie_back_and_with_one_can() ->
     assert _trial(fenced, "zombie").worst == Verdict(Kind.SURVIVED)
 
 
-def _payload_without(name: str, **instead: Any) -> Any:
-    """The state machine with what it asks the effect for changed."""
+def _asking(**arguments: Any) -> Any:
+    """The state machine with other arguments of the call that performs."""
     definition: Any = copy.deepcopy(process_message())
-    payload = definition["States"]["PerformEffect"]["Arguments"]["Payload"]
-    del payload[name]
-    payload.update(instead)
+    definition["States"]["PerformEffect"]["Arguments"].update(arguments)
     return definition
 
 
-def test_a_state_machine_that_states_no_time_waits_too_short_for_a_longer_time_out() -> None:
+def test_a_state_machine_that_names_no_version_waits_too_short_for_a_longer_time_out() -> None:
     """It waits for the time-out of its day, and the function has a longer one by now."""
-    before = _payload_without("allowed_seconds")
+    before = _asking(FunctionName=FUNCTION)
     story = _story(_trial(STEP_FUNCTIONS, "deployed-between", before), Kind.TWICE)
 
     _assert_in_order(
@@ -154,7 +152,8 @@ def test_a_state_machine_that_states_no_time_waits_too_short_for_a_longer_time_o
 @pytest.mark.long
 def test_a_state_machine_that_counts_no_redrives_performs_what_may_have_been_performed() -> None:
     """RedriveExecution goes on in PerformEffect itself."""
-    before = _payload_without("operation", operation="perform")
+    payload = process_message()["States"]["PerformEffect"]["Arguments"]["Payload"]
+    before = _asking(Payload=payload | {"operation": "perform"})
     story = _story(_trial(STEP_FUNCTIONS, "aborted-redriven", before), Kind.TWICE)
 
     _assert_in_order(

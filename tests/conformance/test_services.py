@@ -194,6 +194,7 @@ class _Effect:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
+        self.attempts: list[int] = []
         self.entered: list[str] = []
         self.waited: list[float] = []
         self.letters: list[Any] = []
@@ -213,9 +214,11 @@ class _Effect:
             self.aborted_after = -1
             raise machine.Aborted
 
-    def invoke(self, arguments: Any, timeout: float) -> Any:
-        assert timeout == 20
-        self.asked.append(arguments["operation"])
+    def invoke(self, function: str, payload: Any, timeout: float) -> Any:
+        assert (function, timeout) == ("effect:1", 20)
+        self.asked.append(payload["operation"])
+        if payload["operation"] == "perform":
+            self.attempts.append(payload["attempt"])
         answer = self.answers.pop(0)
         if isinstance(answer, str):
             raise machine.StateFailed(answer, "cause")
@@ -249,6 +252,7 @@ def test_it_repeats_only_what_proves_that_nothing_happened() -> None:
 
     assert _run(services)["outcome"] == "performed"
     assert services.asked == ["perform"] * 3
+    assert services.attempts == [1, 2, 3]
     assert services.waited == [5, 15]
 
 

@@ -9,13 +9,12 @@ import pytest
 
 from actonce.conformance import stage
 from actonce.conformance.hazards import scenario
-from actonce.conformance.stage import MEMORY_TABLE, Way, process_message
+from actonce.conformance.stage import FUNCTION, MEMORY_TABLE, Way, process_message
 from actonce.conformance.stepfunctions import Untrue
 from actonce.conformance.trial import run_trial
 from actonce.conformance.verdict import Kind
 from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
-from actonce_core import effect
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.locks import (
@@ -31,7 +30,6 @@ from actonce_core.locking.locks import (
 )
 from actonce_core.message import Refusal
 from actonce_core.start import Start, Starter
-from actonce_core.time_allowed import TimeNotKnown, seconds_left_of
 from actonce_core.unstarted import UnstartedQueue
 
 LEDGER_FENCED = LEDGER_WAYS[1]
@@ -80,8 +78,8 @@ def _retry_without_a_look(states: dict[str, Any]) -> None:
     states["Decision"]["Choices"][2]["Next"] = "PerformEffect"
 
 
-def _allow_any_time(states: dict[str, Any]) -> None:
-    states["PerformEffect"]["Arguments"]["Payload"]["allowed_seconds"] = 120
+def _name_no_version(states: dict[str, Any]) -> None:
+    states["PerformEffect"]["Arguments"]["FunctionName"] = FUNCTION
 
 
 def _give_up_at_once(states: dict[str, Any]) -> None:
@@ -100,7 +98,8 @@ def _give_up_at_once(states: dict[str, Any]) -> None:
             *(_look_up_at_once_when_redriven, "aborted-redriven", Kind.TWICE),
             marks=pytest.mark.long,
         ),
-        (_allow_any_time, "deployed-between", Kind.TWICE),
+        (_name_no_version, "deployed-between", Kind.TWICE),
+        (_name_no_version, "changed-by-hand", Kind.TWICE),
         (_retry_without_a_look, "tried-again", Kind.TWICE),
     ],
 )
@@ -126,29 +125,6 @@ def test_a_state_machine_that_does_not_perform_on_a_persons_word_is_found_out(
 
     with pytest.raises(Untrue, match="was to be performed, and asks again"):
         _worst(STEP_FUNCTIONS, "told-by-a-person")
-
-
-def test_an_effect_that_does_not_end_its_process_in_time_is_found_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(effect, "seconds_left_of", lambda *_: None)
-
-    assert _worst(STEP_FUNCTIONS, "deployed-between") == Kind.TWICE
-
-
-def test_an_effect_that_acts_without_knowing_its_time_is_found_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def as_before(event: dict[str, Any], context: Any) -> float | None:
-        try:
-            return seconds_left_of(event, context)
-        except TimeNotKnown:
-            allowed: float = event["allowed_seconds"]
-            return allowed
-
-    monkeypatch.setattr(effect, "seconds_left_of", as_before)
-
-    assert _worst(STEP_FUNCTIONS, "cold-start") == Kind.TWICE
 
 
 def test_a_starter_that_forgets_the_fingerprint_loses_a_conflict(

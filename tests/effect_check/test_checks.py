@@ -65,7 +65,7 @@ class ByClass(Good):
     """As `answer` makes the contract of a class."""
 
     def __call__(self, event: Event) -> Any:
-        return answer(_OfClass(self), event | {"allowed_seconds": None})
+        return answer(_OfClass(self), event)
 
 
 class _OfClass:

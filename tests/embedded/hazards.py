@@ -33,6 +33,7 @@ from actonce.demo import faults, records
 from actonce.demo.injected import fault_injection
 from actonce.demo.run import depth
 from actonce.embedded import lifecycle
+from actonce.embedded.latest import unpublished
 from actonce.queue_peek import QueueReader
 from actonce_core.delivery import Delivery
 from actonce_core.effect import NotPerformed, OutcomeUnknown
@@ -86,8 +87,11 @@ _BEHIND_LOCKS = Times(stand_still=6.5, straggle=9)
 class Theatre:
     """A deployed stack, its faults and the queue that feeds it."""
 
-    def __init__(self, stack: Stack, faults_folder: Path, queue_url: str) -> None:
+    def __init__(
+        self, stack: Stack, faults_folder: Path, queue_url: str, short_version: str
+    ) -> None:
         self.stack = stack
+        self.short_version = short_version
         self.queue_url = queue_url
         self.run = f"real-{uuid.uuid4().hex[:8]}"
         self.times = _BEHIND_EXECUTIONS if stack.ledger_table is None else _BEHIND_LOCKS
@@ -529,18 +533,17 @@ def _deployed_between(scene: Scene) -> None:
     if scene.theatre.stack.ledger_table is not None:
         return  # behind a lock there is no execution that a deployment could part from its function
 
-    def allow_a_second(definition: str) -> str:
+    def name_the_short_version(definition: str) -> str:
         machine = json.loads(definition)
         perform = machine["States"]["PerformEffect"]
-        # Less than the state's time-out, so that a process may begin late.
-        perform["Arguments"]["Payload"]["allowed_seconds"] = 0.5
+        perform["Arguments"]["FunctionName"] = scene.theatre.short_version
         perform["TimeoutSeconds"] = 1
         machine["States"]["AwaitStraggler"]["Seconds"] = 1
         return json.dumps(machine)
 
     body = scene.message("a", perform=["before:stood-still-3"])
     scene.sent.append((body["message_id"], body))
-    scene.run_on_copy(body, allow_a_second)
+    scene.run_on_copy(body, name_the_short_version)
 
 
 def _aborted_redriven(scene: Scene) -> None:
@@ -552,9 +555,7 @@ def _aborted_redriven(scene: Scene) -> None:
     scene.wait_until_met(body, "perform")
     stack.stepfunctions.stop_execution(executionArn=stack.execution_arn(body["message_id"]))
     count = "$states.context.Execution.RedriveCount"
-    scene.run_on_copy(
-        body, lambda text: text.replace(f"$exists({count}) ? {count} : 0", "true ? 1 : 0")
-    )
+    scene.run_on_copy(body, lambda text: text.replace(count, "1"))
 
 
 def _another_memory(scene: Scene) -> None:
@@ -618,8 +619,9 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
     """Cause every hazard, wait until all has come to rest, and say how each ended."""
     nothing_yet: faults.Plan = {"nobody": {}}
     with faults.deployed(stack, faults_folder, nothing_yet), _feeding_queue(stack) as queue_url:
+        short_version = _publish_short_version(stack) if stack.ledger_table is None else ""
         lifecycle.warm(stack)
-        theatre = Theatre(stack, faults_folder, queue_url)
+        theatre = Theatre(stack, faults_folder, queue_url, short_version)
         scenes = [Scene(theatre, hazard) for hazard in CAUSES]
         # Made here: `handler_here` changes the environment that a client is made from.
         for service in ("dynamodb", "lambda", "sqs"):
@@ -630,6 +632,16 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
         assert theatre.unmet() == []
     found = ends_by_practice(stack, {scene.prefix: scene.sent for scene in scenes})
     return {scene.hazard: found[scene.prefix] for scene in scenes}
+
+
+def _publish_short_version(stack: Stack) -> str:
+    """The ARN of a version of the effect, as it is deployed now, with a second for each call."""
+    function = unpublished(stack.effect_function)
+    long = stack.lambda_.get_function_configuration(FunctionName=function)["Timeout"]
+    stack.lambda_.update_function_configuration(FunctionName=function, Timeout=1)
+    published = stack.lambda_.publish_version(FunctionName=function)
+    stack.lambda_.update_function_configuration(FunctionName=function, Timeout=long)
+    return published["FunctionArn"]
 
 
 def ends_by_practice(stack: Stack, sent: Mapping[str, Sequence[Sent]]) -> dict[str, Ends]:

@@ -42,6 +42,8 @@ def deploy(paths: Paths, parameters: dict[str, str]) -> Stack:
     _, stack = lifecycle.up(paths, lambda _: None, parameters=parameters)
     function = stack.lambda_.get_function_configuration(FunctionName=stack.appointments_function)
     assert function["Timeout"] == int(parameters["EffectTimeoutSeconds"])
+    version = stack.lambda_.get_function_configuration(FunctionName=stack.effect_function)
+    assert (version["Timeout"], version["Version"] != "$LATEST") == (function["Timeout"], True)
     return stack
 
 
@@ -91,8 +93,9 @@ def test_an_effect_that_overruns_while_its_time_out_is_raised_and_lowered_acts_o
     assert dead_letters.decide(stack, MESSAGE_ID, "retry").decided
     assert wait_for_dead_letter(stack).reason == "rounds_used_up"
 
-    # The execution has waited for as long as its own definition says, and found nothing. Lambda
-    # would let the invocation go on for two minutes: it may act no more all the same.
+    # The execution has waited for as long as its own definition says, and found nothing. What is
+    # deployed by now may go on for two minutes; the version that it calls was ended after four
+    # seconds all the same.
     (overran,) = attempts(folder) - before
     wait_until(lambda: not is_alive(overran))  # its host buries it in its own time
     assert appointments(stack) == 0

@@ -16,6 +16,7 @@ import pytest
 
 from actonce.aws import Aws, Stack
 from actonce.embedded import lambda_runtime, lifecycle
+from actonce.embedded.latest import unpublished
 from actonce.embedded.lifecycle import State
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.own_effects import Attributes, EffectsTable
@@ -66,7 +67,7 @@ def zipped(paths: Paths, folder: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def gift_cards(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The ARN of the team's function, which is there before ActOnce stands in front of it."""
+    """A version of the team's function, which is there before ActOnce stands in front of it."""
     state, _ = lifecycle.up(paths, lambda _: None, parameters={})
     aws = Aws(state.endpoint_url)
     aws.client("dynamodb").create_table(
@@ -89,7 +90,8 @@ def gift_cards(paths: Paths, tmp_path_factory: pytest.TempPathFactory) -> str:
             }
         },
     )
-    return str(made["FunctionArn"])
+    published = aws.client("lambda").publish_version(FunctionName=made["FunctionName"])
+    return str(published["FunctionArn"])
 
 
 @pytest.fixture(scope="module")
@@ -173,23 +175,23 @@ def test_it_stands_in_front_of_a_function_that_knows_nothing_of_it(
 
 
 @pytest.fixture
-def _patient(deployed: tuple[State, Stack], gift_cards: str) -> Iterator[None]:
+def patient(deployed: tuple[State, Stack], gift_cards: str) -> Iterator[str]:
     """The function with a minute for a call, as one of a machine that is busy needs.
 
     Its stack repeats what took longer; who tries the contract calls once, and processes start slow.
     """
     _, stack = deployed
-    function = stack.aws.client("lambda")
-    function.update_function_configuration(FunctionName=gift_cards, Timeout=60)
-    yield
-    function.update_function_configuration(FunctionName=gift_cards, Timeout=4)
+    function, latest = stack.aws.client("lambda"), unpublished(gift_cards)
+    function.update_function_configuration(FunctionName=latest, Timeout=60)
+    yield latest
+    function.update_function_configuration(FunctionName=latest, Timeout=4)
 
 
-@pytest.mark.usefixtures("_patient")
-def test_its_contract_is_tried_on_it_where_it_is_deployed(paths: Paths) -> None:
+def test_its_contract_is_tried_on_it_where_it_is_deployed(paths: Paths, patient: str) -> None:
     checked = subprocess.run(
         [
             *(sys.executable, "-m", "actonce.cli", "effect", "check", "--json", "--yes"),
+            *(patient, "--find", patient),
             *("--body", '{"amount": 20}', "--rejected", "{}", "--settle", "0.1"),
             *("--timeout", "60"),  # the machine may be busy
         ],

@@ -134,7 +134,6 @@ class Machines:
         if not looks_up:
             states["States"]["FindEffect"]["Arguments"]["FunctionName"] = blind
         perform = states["States"]["PerformEffect"]
-        perform["Arguments"]["Payload"]["allowed_seconds"] = EFFECT_TIMEOUT_SECONDS
         perform["TimeoutSeconds"] = state_timeout_seconds
         states["States"]["AwaitStraggler"]["Seconds"] = straggler_seconds
         states["States"]["DeadLetter"]["TimeoutSeconds"] = decision_seconds
@@ -192,12 +191,7 @@ def create_effect(stack: Stack, role: str, code: bytes, timeout_seconds: int) ->
         Handler="faulty_effect.handler",
         Code={"ZipFile": code},
         Timeout=timeout_seconds,
-        Environment={
-            "Variables": {
-                "APPOINTMENTS_TABLE": stack.appointments_table,
-                "EFFECT_TIMEOUT_SECONDS": str(timeout_seconds),
-            }
-        },
+        Environment={"Variables": {"APPOINTMENTS_TABLE": stack.appointments_table}},
     )["FunctionArn"]
     warm_up = json.dumps({"operation": "find", "message": {"message_id": "warm-up"}})
     wait_until(

@@ -25,7 +25,12 @@ Transform: AWS::Serverless-2016-10-31
 Resources:
   GiftCards:
     Type: AWS::Serverless::Function
-    Properties: {{CodeUri: shop/, Handler: {handler}, Runtime: {runtime}, Timeout: 10}}
+    Properties:
+      CodeUri: shop/
+      Handler: {handler}
+      Runtime: {runtime}
+      Timeout: 10
+      AutoPublishAlias: live
 """
 
 HANDLERS = {
@@ -41,9 +46,7 @@ def in_readme() -> str:
 
 
 def test_readme_shows_the_lines_that_init_prints() -> None:
-    shown, printed = (
-        yaml.safe_load(text.replace("!GetAtt ", "")) for text in (in_readme(), NESTED)
-    )
+    shown, printed = (yaml.safe_load(text.replace("!Ref ", "")) for text in (in_readme(), NESTED))
     assert shown == printed
     assert printed["Once"]["Properties"]["Parameters"]["PythonRuntime"] == PYTHON
 

@@ -80,7 +80,7 @@ def test_a_template_without_the_example_is_not_guessed_at(lacking: str) -> None:
 
 
 def test_the_effect_has_its_contract_beside_it(shop: Path) -> None:
-    for name in ("__init__.py", "effect.py", "time_allowed.py"):
+    for name in ("__init__.py", "effect.py"):
         assert (shop / "functions" / "actonce_core" / name).read_bytes() == (
             PROJECT / "functions" / "actonce_core" / name
         ).read_bytes()

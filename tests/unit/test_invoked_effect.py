@@ -46,10 +46,10 @@ def answers(
 
 def effect_of(stubber: Stubber, find_function: str = FIND) -> InvokedEffect:
     client: Any = stubber.client
-    return InvokedEffect(client, EFFECT, find_function, 15)
+    return InvokedEffect(client, EFFECT, find_function)
 
 
-ASKED = {"operation": "perform", "allowed_seconds": 15, "message": REQUEST}
+ASKED = {"operation": "perform", "message": REQUEST}
 
 
 def test_it_performs_through_the_contract_and_no_number_changes(stubber: Stubber) -> None:
@@ -107,7 +107,7 @@ def test_a_lost_answer_is_unknown_and_asked_for_once() -> None:
 
     lost: Any = Lost()
     with pytest.raises(OutcomeUnknown):
-        answer(InvokedEffect(lost, EFFECT, FIND, 15), PERFORM)
+        answer(InvokedEffect(lost, EFFECT, FIND), PERFORM)
     assert lost.calls == 1
 
 

@@ -32,6 +32,6 @@ class Overrunning:
 _EFFECT = Overrunning()
 
 
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Lambda's entry point."""
-    return answer(_EFFECT, event, context=context)
+    return answer(_EFFECT, event)
