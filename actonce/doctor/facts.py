@@ -13,6 +13,9 @@ from actonce.pausing import Pause
 
 T = TypeVar("T")
 
+_COLONS_OF_A_VERSION = 7
+"""arn:partition:lambda:region:account:function:name:version"""
+
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
@@ -50,12 +53,19 @@ class Function:
         timeout: seconds.
         reserved: its reserved concurrency; None: none.
         variables: its environment.
+        durable: seconds of its DurableConfig's ExecutionTimeout; None: it is no durable function.
     """
 
     arn: str
     timeout: int
     reserved: int | Unseen | None = None
     variables: Mapping[str, str] | None = None
+    durable: int | None = None
+
+    @property
+    def is_version(self) -> bool:
+        """Whether it is a published version, and neither an alias nor what is deployed by now."""
+        return self.arn.rpartition(":")[2].isdigit() and self.arn.count(":") == _COLONS_OF_A_VERSION
 
     @property
     def name(self) -> str:

@@ -15,8 +15,6 @@ _LEAST_RECEIVES = 5
 _CALM_RECEIVES = 100
 _ALWAYS_REMEMBERED_DAYS = 25
 _STATE_BEYOND_TIMEOUT = 5
-_TOLD_TIME_OUT = "EFFECT_TIMEOUT_SECONDS"
-"""The variable by which a function that uses `answer` knows its own time-out."""
 _LONG_PAUSE = 3
 
 
@@ -101,6 +99,8 @@ def effect_time_out(facts: Facts) -> Said:
             f"of {allowed} s or less; or, while no message is open, set EffectTimeoutSeconds to "
             f"{function.timeout}.",
         )
+    if isinstance(function, Function) and (function.durable or 0) + function.timeout > allowed:
+        yield from _durable(function, allowed)
     if not facts.starts_executions and not facts.is_example:
         starter = seen(facts.starter)
         if isinstance(starter, Function) and starter.timeout <= allowed + _STATE_BEYOND_TIMEOUT:
@@ -112,28 +112,27 @@ def effect_time_out(facts: Facts) -> Said:
             )
 
 
-def told_time_out(facts: Facts) -> Said:
-    """The effect's function is told the time-out that it has, for `time_allowed`."""
-    function, allowed = seen(facts.effect), facts.number("EffectTimeoutSeconds")
-    if not isinstance(function, Function):
-        return
-    text = (function.variables or {}).get(_TOLD_TIME_OUT, "")
-    try:
-        told = float(text or function.timeout)
-    except ValueError:
+def _durable(function: Function, allowed: int) -> Said:
+    if function.durable is not None:
         yield said(
-            Hazard.STOPS,
-            f"{_TOLD_TIME_OUT} of {function.name} is no number, so `answer` performs nothing. Set "
-            f"it to the function's time-out, {function.timeout}.",
+            Hazard.TWICE,
+            f"{function.name} is a durable function, which goes on in further invocations when its "
+            f"caller has gone, for {function.durable} s (its ExecutionTimeout), and "
+            f"EffectTimeoutSeconds is {allowed}: it could act after it was looked up, and be asked "
+            "again. Have a function without DurableConfig perform, or one whose ExecutionTimeout "
+            f"and time-out together are {allowed} s or less.",
         )
-        return
-    left = allowed - (told - function.timeout)
-    if told > max(allowed, function.timeout) and left < function.timeout:
+
+
+def effect_version(facts: Facts) -> Said:
+    """The effect's function is a published version, which no deployment changes."""
+    function = seen(facts.effect)
+    if isinstance(function, Function) and not function.is_version:
         yield said(
-            Hazard.NONE if left > 0 else Hazard.STOPS,
-            f"{function.name} may run {function.timeout} s, and {_TOLD_TIME_OUT} tells it "
-            f"{told:g}: `answer` lets it act for {max(left, 0):g} s. Set the variable to the "
-            "function's time-out.",
+            Hazard.TWICE,
+            f"{function.name} is not a published version, so what is deployed there while "
+            "executions are open is theirs as well: with a longer time-out it could act after it "
+            "was looked up, and be asked again. Name a version of it with EffectFunctionArn.",
         )
 
 
@@ -477,7 +476,7 @@ def versions(facts: Facts) -> Said:
 
 CHECKS: dict[str, Callable[[Facts], Said]] = {
     "effect-time-out": effect_time_out,
-    "told-time-out": told_time_out,
+    "effect-version": effect_version,
     "consumer-time-out": consumer_time_out,
     "feeding": feeding,
     "queue": queue,

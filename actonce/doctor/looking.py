@@ -86,7 +86,9 @@ def _function(stack: Stack, name: str) -> Function | Gone | Unseen:
         )
     )
     variables = found.get("Environment", {}).get("Variables", {})
-    return Function(found["FunctionArn"], found["Timeout"], reserved, variables)
+    durable = found.get("DurableConfig", {}).get("ExecutionTimeout")
+    arn = name if name.startswith("arn:") else found["FunctionArn"]
+    return Function(arn, found["Timeout"], reserved, variables, durable)
 
 
 def _queue(stack: Stack, url: str) -> Queue | Gone | Unseen:

@@ -14,7 +14,7 @@ NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function"
 SQS = "arn:aws:sqs:us-east-1:123456789012"
 DAY = 24 * 60 * 60
-EFFECT = Function(f"{LAMBDA}:cards", 15)
+EFFECT = Function(f"{LAMBDA}:cards:3", 15)
 STARTER = Function(f"{LAMBDA}:starter", 30)
 REQUESTS = Queue(f"{SQS}:requests", 210, 14 * DAY, f"{SQS}:unstarted", 1000)
 OURS = Feed(STARTER.arn, "Enabled", reports_failures=True)
@@ -63,8 +63,8 @@ def queue(**changed: Any) -> dict[str, Any]:
     return {"requests": replace(REQUESTS, **changed)}
 
 
-def told_to_effect(seconds: str) -> Function:
-    return replace(EFFECT, variables={"EFFECT_TIMEOUT_SECONDS": seconds})
+def of_cards(qualifier: str) -> Function:
+    return replace(EFFECT, arn=f"{LAMBDA}:cards{qualifier}")
 
 
 def paused(days: float) -> Pause:
@@ -84,9 +84,10 @@ FOUND: list[tuple[dict[str, Any], str, Hazard, str]] = [
         Hazard.NONE,
         "StarterTimeoutSeconds",
     ),
-    ({"effect": told_to_effect("120")}, "told-time-out", Hazard.STOPS, "act for 0 s. Set"),
-    ({"effect": told_to_effect("18")}, "told-time-out", Hazard.NONE, "act for 12 s. Set"),
-    ({"effect": told_to_effect("15 s")}, "told-time-out", Hazard.STOPS, "is no number"),
+    ({"effect": replace(EFFECT, durable=1)}, "effect-time-out", Hazard.TWICE, "for 1 s (its Exec"),
+    ({"effect": of_cards("")}, "effect-version", Hazard.TWICE, "cards is not a published version"),
+    ({"effect": of_cards(":live")}, "effect-version", Hazard.TWICE, "cards:live is not a publish"),
+    ({"effect": of_cards(":$LATEST")}, "effect-version", Hazard.TWICE, "cards:$LATEST is not"),
     (
         LEDGER | {"starter": replace(CONSUMER, timeout=60)},
         "consumer-time-out",
@@ -203,13 +204,18 @@ def test_what_is_right_is_not_found(changed: dict[str, Any]) -> None:
     assert examined.exit_status == 0
 
 
+def test_a_durable_function_that_ends_in_time_may_be_the_effect() -> None:
+    ends = replace(EFFECT, timeout=5, durable=10)
+    assert examine(sound_but(effect=ends)).findings == ()
+
+
 def test_workers_need_no_mapping() -> None:
     assert examine(sound_but(feeds=(OFF,), **told(QueueFeeds="worker"))).findings == ()
 
 
 UNSEEN = Unseen("GetIt was answered AccessDenied: no")
 BLIND: dict[str, set[str]] = {
-    "effect": {"effect-time-out", "told-time-out", "functions", "concurrency"},
+    "effect": {"effect-time-out", "effect-version", "functions", "concurrency"},
     "find": {"looking-up", "functions"},
     "starter": {"queue", "feeding", "functions", "concurrency"},
     "requests": {"queue", "redrive"},

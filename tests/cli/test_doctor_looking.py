@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from actonce.aws import Aws, Stack
-from actonce.doctor.facts import Gone
+from actonce.doctor.facts import Function, Gone
 from actonce.doctor.findings import CHECKS, Hazard, examine
 from actonce.doctor.looking import look
 
@@ -53,7 +53,7 @@ def answering(code: str) -> Stack:
         )
         client.meta.events.register("before-call", answer)
         aws._clients[service] = client
-    return Stack(aws, "shop", OUTPUTS)
+    return Stack(aws, "shop", dict(OUTPUTS))
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "AccessDeniedException", "ThrottlingException"])
@@ -74,3 +74,22 @@ def test_what_is_not_there_is_found() -> None:
         ("queue", Hazard.STOPS),
         ("dead-letters", Hazard.LOST),
     } <= hazards
+
+
+@pytest.mark.parametrize("durable", [None, 3600])
+def test_a_version_is_read_as_it_is_named(durable: int | None) -> None:
+    arn = f"arn:aws:lambda:{ACCOUNT}:function:cards:live"
+    stack = answering("AccessDenied")
+    function: Any = stack.lambda_
+
+    def answer(**_: Any) -> Any:
+        told: dict[str, Any] = {"FunctionName": "cards", "FunctionArn": f"{arn}:3", "Timeout": 15}
+        if durable is not None:
+            told["DurableConfig"] = {"ExecutionTimeout": durable}
+        return SimpleNamespace(status_code=200), told
+
+    function.meta.events.register_first("before-call.lambda.GetFunctionConfiguration", answer)
+    stack.outputs["EffectFunctionArn"] = arn
+    effect = look(stack, datetime.now(UTC)).effect
+    assert isinstance(effect, Function)
+    assert (effect.arn, effect.timeout, effect.durable) == (arn, 15, durable)
