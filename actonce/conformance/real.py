@@ -124,8 +124,7 @@ NOT_CAUSED = {
     "long-zombie": "it is the zombie again, with an effect that takes as long as a lease",
     "slow-look-up": "a look-up that is slow differs only in when it answers",
     "texts": "the tests of the reader, and those of hostile bodies, put them through a starter",
-    "changed-by-hand": "deployed-between has what is deployed by now with a longer time-out than the "
-    "version",
+    "changed-by-hand": "deployed-between has what is deployed by now with a longer time-out",
     "no-clear-yes": "the tests of each way through the state machine have an effect answer so",
     "not-looked-up": "likewise",
     "told-by-a-person": "likewise: one of them has a person's word perform it",
