@@ -9,6 +9,7 @@ A message's body may have `faults`: one text per call of `perform`, `<when>:<wha
 `find` fails while the item (message id, "find-fails") exists.
 """
 
+import json
 import os
 import time
 from typing import Any
@@ -31,7 +32,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         answer = appointments.handler(event, context)
         _dynamodb.put_item(TableName=_table, Item=_looked_up(message_id))
         return answer
-    fault = _next_fault(message_id, event["message"]["body"].get("faults", []))
+    fault = _next_fault(message_id, json.loads(event["message"]["body"]).get("faults", []))
     when, _, what = fault.partition(":")
     if fault == "before:answers-no":
         return {"performed": False, "effect": None}

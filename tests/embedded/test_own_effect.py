@@ -36,12 +36,13 @@ _answered = handler
 
 def handler(event, context):
     mark = os.path.join(os.environ["MARKS"], event["message"]["message_id"])
-    if event["operation"] == "perform" and event["message"]["body"].get("fail_first"):
+    body = json.loads(event["message"].get("body", "{}"))
+    if event["operation"] == "perform" and body.get("fail_first"):
         if not os.path.exists(mark):
             open(mark, "w").close()
             raise RuntimeError("before it could act")
     answer = _answered(event, context)
-    if event["operation"] == "perform" and event["message"]["body"].get("lose_the_answer"):
+    if event["operation"] == "perform" and body.get("lose_the_answer"):
         raise RuntimeError("the answer is lost")
     if event["operation"] == "find" and "cannot-look" in event["message"]["message_id"]:
         raise RuntimeError("the table cannot be read")
@@ -203,13 +204,9 @@ def test_its_contract_is_tried_on_it_where_it_is_deployed(paths: Paths, patient:
         timeout=300,
         check=False,
     )
-    assert checked.returncode == 1, checked.stderr
+    assert checked.returncode == 0, checked.stderr
     told = json.loads(checked.stdout)
     found = {one["check"]: (one["status"], one["story"]) for one in told["checks"]}
-    # Its table's key takes ids of 2,048 bytes, and it does not say so by itself; what the test has
-    # put around it reads the body where there may be none.
-    failed = {name: story for name, (status, story) in found.items() if status == "failed"}
-    assert failed.keys() == {"long-ids", "body-json"}, json.dumps(failed, indent=1)
     assert found["killed-in"][0] == found["two-at-once"][0] == "passed"
     assert found["killed-after"][0] == "not tried"
 

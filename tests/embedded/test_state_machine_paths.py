@@ -153,7 +153,7 @@ class Machines:
             stateMachineArn=machine,
             name=message_id,
             input=json.dumps(
-                {"message_id": message_id, "body": {"message_id": message_id, **body}}
+                {"message_id": message_id, "body": json.dumps({"message_id": message_id, **body})}
             ),
         )["executionArn"]
 
@@ -268,7 +268,7 @@ def test_rejected_message_waits_and_an_operator_resolves_it(
     assert dead_letter["execution_arn"] == arn
     assert dead_letter["message"] == {
         "message_id": message_id,
-        "body": {"message_id": message_id, "practice": 7},
+        "body": json.dumps({"message_id": message_id, "practice": 7}),
     }
 
     operator.decide(dead_letter, {"decision": "retry"})
@@ -299,15 +299,12 @@ def test_numbers_and_characters_reach_the_effect_and_the_dead_letter_as_they_wer
     send(rejected)
 
     dead_letter = operator.dead_letter(rejected_id)
-    assert json.loads(dead_letter["message"]["body_json"]) == json.loads(rejected)
-    assert "\uffff" not in json.dumps(dead_letter, ensure_ascii=False)
+    assert dead_letter["message"]["body"] == rejected
     operator.decide(dead_letter, {"decision": "reject"})
 
     output_of(wait_for_execution(stack, stack.execution_arn(message_id)))
     (appointment,) = appointments(message_id)
-    assert repr(json.loads(appointment["request"]["S"])) == repr(
-        dict(sorted(json.loads(performed).items()))
-    )
+    assert repr(json.loads(appointment["request"]["S"])) == repr(json.loads(performed))
 
 
 def test_message_that_the_operator_rejects_fails_with_the_note(
