@@ -165,3 +165,15 @@ def test_every_link_to_a_file_leads_somewhere(page: Any) -> None:
     links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     files = [link for link in links if "://" not in link]
     assert [link for link in files if not (page.parent / link).exists()] == []
+
+
+def test_a_link_to_a_line_leads_to_what_its_title_says() -> None:
+    text = read("how-it-works.md")
+    links = re.findall(r"\]\(\.\./([^)#]+)#L(\d+) '([^']+)'\)", text)
+    assert len(links) == text.count("#L") > 10
+    for path, number, title in links:
+        assert title in (PROJECT / path).read_text("utf-8").splitlines()[int(number) - 1], path
+
+
+def test_how_it_works_is_read_in_one_sitting() -> None:
+    assert len(read("how-it-works.md").split()) <= 1500
