@@ -246,6 +246,12 @@ class Stack:
         return self.aws.client("lambda")  # type: ignore[no-any-return]
 
     @property
+    def region_and_account(self) -> tuple[str, str]:
+        """Where the stack is, and whose."""
+        region, account = self.outputs["AlarmTopicArn"].split(":")[3:5]
+        return region, account
+
+    @property
     def requests_queue(self) -> str:
         """URL of RequestsQueue."""
         return self.outputs["RequestsQueueUrl"]
@@ -292,12 +298,12 @@ class Stack:
 
     @property
     def effect_function(self) -> str:
-        """What performs effects, by name or ARN."""
+        """What performs effects, by name or ARN; none where a lock's consumer does, the example."""
         return self.outputs["EffectFunctionArn"]
 
     @property
     def state_machine(self) -> str:
-        """ARN of ProcessMessage."""
+        """ARN of ProcessMessage, which only a stack that starts executions has."""
         return self.outputs["ProcessMessageArn"]
 
     @property
@@ -307,7 +313,7 @@ class Stack:
 
     @property
     def appointments_function(self) -> str:
-        """Name of AppointmentsFunction."""
+        """Name of AppointmentsFunction, the example where executions are started."""
         return self.outputs["AppointmentsFunctionName"]
 
     @property

@@ -291,10 +291,12 @@ class _Run:
             retry_for = self.wanted.retry_for
             stepfunctions = self.stack.stepfunctions
             between = (_midnight(days[0]), self.until)
-            pages = executions_between(
-                stepfunctions, self.stack.state_machine, between, retry_for=retry_for
-            )
-            listed = [one for page in pages for one in page]
+            listed = []
+            if self.stack.ledger_table is None:
+                pages = executions_between(
+                    stepfunctions, self.stack.state_machine, between, retry_for=retry_for
+                )
+                listed = [one for page in pages for one in page]
             gone: list[str] = []
             bar = open_files.enter_context(self.progress("Executions", len(listed)))
             for number, told in enumerate(tell(stepfunctions, listed, records, retry_for), 1):

@@ -1,4 +1,4 @@
-"""Where the stack's own files lie: template.yaml, statemachine/, functions/, events/.
+"""Where the stack's own files lie: its templates, statemachine/, functions/, events/.
 
 The wheel carries them in the package (`tool.hatch.build` in pyproject.toml); in a clone they lie
 beside it. Nothing else decides: not the folder that a command runs in, and no variable.
@@ -14,7 +14,7 @@ _PACKED = _PACKAGE / "stack"
 MANIFEST = Path("actonce", "actonce.json")
 """What `actonce init` has put into a folder, from there: this file makes it a project."""
 
-TEMPLATES = ("template.yaml", "records.yaml", "audit.yaml")
+TEMPLATES = ("template.yaml", "locks.yaml", "records.yaml", "audit.yaml")
 
 # pyproject.toml reads it there as well, so that the wheel and the stack are of one version.
 _VERSION = re.compile(r'^  ActOnce: \{Release: \{Version: "([^"]+)"\}\}$', re.M)

@@ -93,7 +93,7 @@ def _within(
 ) -> Iterator[Found]:
     (described,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
     outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
-    if "ProcessMessageArn" in outputs:
+    if "UnstartedQueueUrl" in outputs:
         yield Found(name, path, outputs)
     elif depth < DEEPEST:
         for logical_id, nested in sorted(_nested(cloudformation, name, path).items()):

@@ -207,7 +207,7 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         opened = threads.submit(_seen, not_seen, "open_executions", lambda: _open(stack))
         alarms = threads.submit(_seen, not_seen, "alarms", lambda: _alarms(stack))
         audited = threads.submit(_seen, not_seen, "last_audit", lambda: _audited(stack, own_audit))
-    _, _, _, region, account, *_ = stack.state_machine.split(":")
+    region, account = stack.region_and_account
     return Status(
         stack=stack.called,
         account=account,

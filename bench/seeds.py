@@ -82,7 +82,7 @@ def main(
     """Run every seed twice and print what came of it."""
     with tempfile.TemporaryDirectory(prefix="actonce-seeds-") as folder:
         paths = Paths(Path(folder))
-        parameters = {"Strategy": strategy.value, "QueueType": queue}
+        parameters = strategy.parameters | {"QueueType": queue}
         try:
             runs = [
                 run_seed(paths, messages, seed, parameters, kill=kill)

@@ -210,7 +210,7 @@ def main(
         level=faults.Level.MANY,
         file=None,
         keep=False,
-        parameters=kinds.parameters(known, {"Strategy": strategy.value}, _PACED),
+        parameters=kinds.parameters(known, strategy.parameters, _PACED),
         audit=audited,
         weather=weathers[0],
         quiet_seconds=deadline,

@@ -115,7 +115,7 @@ def main(
             bucket=bucket,
             refill=refill,
         )
-        given = {"Strategy": strategy.value} | (parsed_parameters(parameter) or {})
+        given = strategy.parameters | (parsed_parameters(parameter) or {})
         commit = None if baseline == "none" else baseline or last_tag()
         began = time.monotonic()
         rows = _run(weathers, commit, given, quiet_seconds)

@@ -10,7 +10,7 @@ from tests import template as cloudformation
 from tests.template import as_list, of_type, resolved, statements
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-FILES = ["template.yaml", "records.yaml", "audit.yaml"]
+FILES = ["template.yaml", "locks.yaml", "records.yaml", "audit.yaml"]
 EVERYTHING = {"KeepRecords": "true", "DailyAudit": "true"}
 
 WITH_KEY: dict[str, dict[str, Any]] = {
@@ -48,10 +48,9 @@ def deployed(file: str, key: str, **values: str) -> dict[str, Any]:
     return resolved(cloudformation.load(PROJECT / file), KmsKeyArn=key, **values)
 
 
-@pytest.mark.parametrize("strategy", ["step-functions", "ledger"])
 @pytest.mark.parametrize("file", FILES)
-def test_all_that_is_kept_is_encrypted_with_the_key(file: str, strategy: str) -> None:
-    template = deployed(file, KEY, Strategy=strategy, **EVERYTHING)
+def test_all_that_is_kept_is_encrypted_with_the_key(file: str) -> None:
+    template = deployed(file, KEY, **EVERYTHING)
 
     for resource_type, expected in WITH_KEY.items():
         for name, resource in of_type(template, resource_type).items():
@@ -83,26 +82,23 @@ def names(node: Any) -> set[str]:
 
 USERS = {
     # the roles that reach what is encrypted, and the services through which
-    ("template.yaml", "step-functions"): (
+    "template.yaml": (
         {"StarterRole", "AppointmentsRole", "ProcessMessageRole"},
         {"sqs", "dynamodb"},
     ),
-    ("template.yaml", "ledger"): (
-        {"ConsumerRole", "AppointmentsRole", "ProcessMessageRole"},
-        {"sqs", "dynamodb"},
-    ),
-    ("records.yaml", "step-functions"): ({"RecordsStreamsRole"}, {"s3"}),
-    ("audit.yaml", "step-functions"): (
+    "locks.yaml": ({"ConsumerRole"}, {"sqs", "dynamodb"}),
+    "records.yaml": ({"RecordsStreamsRole"}, {"s3"}),
+    "audit.yaml": (
         {"AuditJobRole", "DeadLettersRole", "AuditStateMachineRole"},
         {"s3", "dynamodb"},
     ),
 }
 
 
-@pytest.mark.parametrize(("file", "strategy"), USERS)
-def test_roles_use_the_key_through_services_only(file: str, strategy: str) -> None:
-    roles, services = USERS[(file, strategy)]
-    policy = deployed(file, KEY, Strategy=strategy)["Resources"]["UseKey"]["Properties"]
+@pytest.mark.parametrize("file", USERS)
+def test_roles_use_the_key_through_services_only(file: str) -> None:
+    roles, services = USERS[file]
+    policy = deployed(file, KEY)["Resources"]["UseKey"]["Properties"]
     (statement,) = statements(policy)
 
     assert {role["Ref"] for role in policy["Roles"]} == roles

@@ -10,7 +10,6 @@ import pytest
 
 from actonce_core.batch import LARGEST_BATCH
 from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, seconds_until_back
-from actonce_core.locking.locks import seconds_for_a_takeover
 from bench.limited import MALLOC
 from tests import template as cloudformation
 from tests.template import TEMPLATE, as_list, of_type, statements
@@ -28,6 +27,15 @@ def template() -> dict[str, Any]:
 def resources(template: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = template["Resources"]
     return found
+
+
+LOCKS = TEMPLATE.with_name("locks.yaml")
+
+
+@pytest.fixture(params=[TEMPLATE, LOCKS], ids=lambda file: file.stem)
+def each(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The template of each way."""
+    return cloudformation.load(request.param)
 
 
 def properties(resources: dict[str, Any], name: str) -> dict[str, Any]:
@@ -70,8 +78,9 @@ def validate(template: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.long
-def test_sam_validate_finds_nothing(tmp_path: Path) -> None:
-    answer = validate(TEMPLATE, tmp_path)
+@pytest.mark.parametrize("file", [TEMPLATE, LOCKS], ids=lambda file: file.stem)
+def test_sam_validate_finds_nothing(file: Path, tmp_path: Path) -> None:
+    answer = validate(file, tmp_path)
 
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
@@ -91,9 +100,9 @@ def test_sam_validate_finds_a_broken_template(tmp_path: Path) -> None:
 
 
 def test_every_queue_is_encrypted_and_keeps_messages_as_long_as_sqs_can(
-    template: dict[str, Any],
+    each: dict[str, Any],
 ) -> None:
-    queues = of_type(template, "AWS::SQS::Queue")
+    queues = of_type(each, "AWS::SQS::Queue")
 
     assert set(queues) == {"RequestsQueue", "UnstartedQueue", "DeadLetterQueue"}
     for queue in queues.values():
@@ -134,7 +143,7 @@ def test_delivery_comes_back_only_after_six_time_outs_of_the_starter(
 def test_no_outage_of_a_day_is_received_away(resources: dict[str, Any]) -> None:
     assert properties(resources, "RequestsQueue")["RedrivePolicy"] == {
         "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
-        "maxReceiveCount": {"Fn::If": ["FeedsWorker", 150, 1000]},
+        "maxReceiveCount": 1000,
     }
 
 
@@ -161,7 +170,7 @@ HOLDS_WHAT_CANNOT_BE_MADE_AGAIN = {
     "file",
     [
         TEMPLATE,
-        *(TEMPLATE.with_name(name) for name in ("records.yaml", "audit.yaml")),
+        *(TEMPLATE.with_name(name) for name in ("locks.yaml", "records.yaml", "audit.yaml")),
         *sorted(TEMPLATE.parent.glob("examples/*/template.yaml")),
     ],
     ids=lambda file: str(file.relative_to(TEMPLATE.parent)),
@@ -178,8 +187,8 @@ def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(f
     assert holding == dict.fromkeys(holding, ("Retain", "Retain"))
 
 
-def test_tables_are_on_demand_and_recoverable(template: dict[str, Any]) -> None:
-    tables = of_type(template, "AWS::DynamoDB::Table")
+def test_tables_are_on_demand_and_recoverable(each: dict[str, Any]) -> None:
+    tables = of_type(each, "AWS::DynamoDB::Table")
 
     assert set(tables) == {"FingerprintsTable", "AppointmentsTable"}
     for table in tables.values():
@@ -303,8 +312,8 @@ def test_malloc_is_told_what_the_memory_was_measured_with(template: dict[str, An
     assert variables.items() >= MALLOC.items()
 
 
-def test_handlers_exist(template: dict[str, Any]) -> None:
-    for function in of_type(template, "AWS::Serverless::Function").values():
+def test_handlers_exist(each: dict[str, Any]) -> None:
+    for function in of_type(each, "AWS::Serverless::Function").values():
         module, _, handler = function["Properties"]["Handler"].partition(".")
         code = (PROJECT / function["Properties"]["CodeUri"] / f"{module}.py").read_text()
         assert f"def {handler}(event" in code
@@ -323,57 +332,6 @@ def test_a_state_machine_is_never_made_again_under_its_name(resources: dict[str,
     assert "Name" not in properties(resources, "ProcessMessage")
 
 
-def test_a_lease_whose_takeover_has_no_time_is_refused(template: dict[str, Any]) -> None:
-    rule = template["Rules"]["LeaseNeedsTime"]
-    (assertion,) = rule["Assertions"]
-    enough, short = assertion["Assert"]["Fn::Or"]
-    time_outs, time_out = enough["Fn::Contains"]
-    margins, margin = short["Fn::Contains"]
-    default = {
-        name: one["Default"] for name, one in template["Parameters"].items() if "Default" in one
-    }
-
-    assert (time_out, margin) == (
-        {"Ref": "StarterTimeoutSeconds"},
-        {"Ref": "StragglerMarginSeconds"},
-    )
-    needed = seconds_for_a_takeover(default["LeaseSeconds"], default["StragglerMarginSeconds"])
-    assert needed <= min(map(int, time_outs))
-    assert str(default["StarterTimeoutSeconds"]) not in time_outs  # so with the margin's default
-    short_needed = seconds_for_a_takeover(default["LeaseSeconds"], max(map(int, margins)))
-    assert short_needed <= default["StarterTimeoutSeconds"]
-
-
-def test_a_lease_before_a_function_of_one_s_own_has_the_time_for_that_too(
-    template: dict[str, Any],
-) -> None:
-    (assertion,) = template["Rules"]["LeaseOfOwnEffectNeedsMoreTime"]["Assertions"]
-    enough, _short = assertion["Assert"]["Fn::Or"]
-    default = {
-        name: one["Default"] for name, one in template["Parameters"].items() if "Default" in one
-    }
-    straggler = default["StragglerMarginSeconds"] + default["EffectTimeoutSeconds"]
-
-    needed = seconds_for_a_takeover(default["LeaseSeconds"], straggler)
-
-    assert enough == {"Fn::Equals": [{"Ref": "StarterTimeoutSeconds"}, "120"]}
-    assert 60 < needed <= 120
-
-
-def test_every_strategy_remembers_in_one_table(
-    template: dict[str, Any], resources: dict[str, Any]
-) -> None:
-    table = {"Fn::If": ["HasMemoryTable", {"Ref": "MemoryTableName"}, {"Ref": "FingerprintsTable"}]}
-    starter = properties(resources, "StarterFunction")["Environment"]["Variables"]
-    consumer = properties(resources, "ConsumerFunction")["Environment"]["Variables"]
-
-    assert starter["FINGERPRINTS_TABLE"] == consumer["LEDGER_TABLE"] == table
-    assert template["Outputs"]["FingerprintsTableName"]["Value"] == table
-    assert template["Outputs"]["LedgerTableName"]["Value"] == table
-    # Another table than before would be an empty memory, whatever it is called.
-    assert "Condition" not in resources["FingerprintsTable"]
-
-
 def test_messages_stay_out_of_the_log_unless_asked_for(
     template: dict[str, Any], resources: dict[str, Any]
 ) -> None:
@@ -386,10 +344,10 @@ def test_messages_stay_out_of_the_log_unless_asked_for(
     }
 
 
-def test_every_log_has_a_retention_and_every_writer_a_log(template: dict[str, Any]) -> None:
-    groups = of_type(template, "AWS::Logs::LogGroup")
-    writers = of_type(template, "AWS::Serverless::Function") | of_type(
-        template, "AWS::Serverless::StateMachine"
+def test_every_log_has_a_retention_and_every_writer_a_log(each: dict[str, Any]) -> None:
+    groups = of_type(each, "AWS::Logs::LogGroup")
+    writers = of_type(each, "AWS::Serverless::Function") | of_type(
+        each, "AWS::Serverless::StateMachine"
     )
 
     for group in groups.values():
@@ -534,8 +492,8 @@ def test_alarms_may_publish_to_the_encrypted_topic(resources: dict[str, Any]) ->
 # --------------------------------------------------------------------------- least privilege
 
 
-def test_no_role_may_do_everything_of_anything(template: dict[str, Any]) -> None:
-    roles = of_type(template, "AWS::IAM::Role")
+def test_no_role_may_do_everything_of_anything(each: dict[str, Any]) -> None:
+    roles = of_type(each, "AWS::IAM::Role")
 
     assert roles
     for role in roles.values():
@@ -625,25 +583,24 @@ def test_starter_can_only_start_executions(resources: dict[str, Any]) -> None:
 
 
 def test_every_function_and_the_state_machine_has_a_role_of_its_own(
-    template: dict[str, Any],
+    each: dict[str, Any],
 ) -> None:
-    users = of_type(template, "AWS::Serverless::Function") | of_type(
-        template, "AWS::Serverless::StateMachine"
+    users = of_type(each, "AWS::Serverless::Function") | of_type(
+        each, "AWS::Serverless::StateMachine"
     )
     roles = [name for user in users.values() for name in references(user["Properties"]["Role"])]
 
-    assert sorted(roles) == sorted(of_type(template, "AWS::IAM::Role"))
+    assert sorted(roles) == sorted(of_type(each, "AWS::IAM::Role"))
 
 
 # --------------------------------------------------------------------------- parameters, outputs
 
 
-def test_every_parameter_is_described_used_and_shown_in_a_group(template: dict[str, Any]) -> None:
-    parameters = template["Parameters"]
-    used = set(
-        references([template[part] for part in ("Conditions", "Globals", "Resources", "Outputs")])
-    )
-    groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+def test_every_parameter_is_described_used_and_shown_in_a_group(each: dict[str, Any]) -> None:
+    parameters = each["Parameters"]
+    parts = ("Conditions", "Globals", "Resources", "Outputs")
+    used = set(references([each[part] for part in parts if part in each]))
+    groups = each["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
     shown = [name for group in groups for name in group["Parameters"]]
 
     assert [
@@ -653,15 +610,13 @@ def test_every_parameter_is_described_used_and_shown_in_a_group(template: dict[s
     assert sorted(shown) == sorted(parameters)
 
 
-def test_every_condition_is_used(template: dict[str, Any]) -> None:
-    used = references([template["Resources"], template["Conditions"], template["Outputs"]])
-    assert template["Conditions"].keys() - set(used) == set()
+def test_every_condition_is_used(each: dict[str, Any]) -> None:
+    used = references([each["Resources"], each["Conditions"], each["Outputs"]])
+    assert each["Conditions"].keys() - set(used) == set()
 
 
-def test_stack_deploys_without_a_word_of_the_user(template: dict[str, Any]) -> None:
-    assert [
-        n for n, parameter in template["Parameters"].items() if "Default" not in parameter
-    ] == []
+def test_stack_deploys_without_a_word_of_the_user(each: dict[str, Any]) -> None:
+    assert [n for n, parameter in each["Parameters"].items() if "Default" not in parameter] == []
 
 
 def test_outputs_that_the_command_line_reads_exist(template: dict[str, Any]) -> None:

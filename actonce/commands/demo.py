@@ -43,11 +43,16 @@ class BadWeather(StrEnum):
 
 
 class Strategy(StrEnum):
-    """The parameter Strategy of template.yaml."""
+    """What stands in front of the effect: template.yaml's way, or one of locks.yaml."""
 
     STEP_FUNCTIONS = "step-functions"
     LEDGER = "ledger"
     LEASE = "lease"
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What has the embedded AWS deploy it."""
+        return {} if self is Strategy.STEP_FUNCTIONS else {"Strategy": self.value}
 
 
 def demo(
@@ -143,8 +148,8 @@ def demo(
     if own is not None:
         own = replace(own, table=effects_table, attributes=Attributes(effects_key, effects_time))
     _check_weather(weather, file, faults, own)
-    if strategy is not Strategy.STEP_FUNCTIONS:
-        parameters = {"Strategy": strategy.value, **(parameters or {})}
+    if strategy.parameters:
+        parameters = strategy.parameters | (parameters or {})
     default_level = Level.NONE if file or weather else Level.SOME
     settings = Settings(
         messages or MESSAGES,

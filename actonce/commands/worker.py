@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from actonce_core.locking.locks import ProcessingLocks
 
 EXAMPLE = "appointments:book_from_environment"
-EXAMPLE_HANDLER = "appointments.handler"
 
 
 class Way(StrEnum):
@@ -87,7 +86,7 @@ def worker(
 ) -> None:
     """Take messages from the queue and act on each once, until SIGTERM or Ctrl-C.
 
-    For a stack with Strategy=ledger or lease and QueueFeeds=worker. Prints one JSON line per
+    For a stack of locks.yaml with QueueFeeds=worker. Prints one JSON line per
     delivery, as the functions log them. Told to stop, it finishes what it works on and gives the
     rest back; killed, it loses nothing: SQS brings back what it had. While the stack is paused
     (`actonce pause`) it takes nothing; it looks about once a minute.
@@ -102,7 +101,7 @@ def worker(
     if stack.ledger_table is None:
         wanted = strategy.value if strategy else "ledger"
         raise WrongUse(
-            f"The stack {stack.called!r} has no ledger: deploy it with Strategy={wanted}."
+            f"The stack {stack.called!r} has no ledger: deploy locks.yaml with Strategy={wanted}."
         )
     values = parameters(stack)
     strategy = _strategy(strategy, values.get("Strategy"), own_queue=queue is not None)
@@ -185,21 +184,13 @@ def _effect(name: str | None, stack: Stack, timeout: float) -> tuple[Effect, flo
     The example's own code acts here, where it can be fenced; a function of a team's own is called,
     by the contract, as ConsumerFunction calls it.
     """
-    if name is None and not _is_of_example(stack):
+    if name is None and not stack.is_example:
         client = stack.aws.fresh("lambda", client_config(timeout))
         called = InvokedEffect(client, stack.effect_function, stack.find_function or "")
         return called, timeout
     if stack.is_example:
         os.environ.setdefault("APPOINTMENTS_TABLE", stack.appointments_table)
     return _loaded(name or EXAMPLE, stack)(), 0.0
-
-
-def _is_of_example(stack: Stack) -> bool:
-    """Whether the stack's effect is the example's code, and not a project's own in its place."""
-    if not stack.is_example:
-        return False
-    told = stack.lambda_.get_function_configuration(FunctionName=stack.appointments_function)
-    return told["Handler"] == EXAMPLE_HANDLER
 
 
 def _loaded(name: str, stack: Stack) -> Callable[[], Any]:

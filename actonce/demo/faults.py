@@ -123,10 +123,11 @@ def deployed(stack: Stack, folder: Path, planned: Plan) -> Iterator[None]:
     (folder / fault_injection.PLAN).write_text(json.dumps(planned))
     wrapped = "faulty_starter" if stack.ledger_table is None else "faulty_consumer"
     functions = [(stack.starter_function, f"{wrapped}.handler")]
-    effect = unpublished(stack.effect_function)
     # Behind a lock the consumer has the faults of the effect; nothing calls it but that one.
-    if stack.ledger_table is None and is_ours(stack, effect):
-        functions.append((effect, "faulty_effect.handler"))
+    if stack.ledger_table is None:
+        effect = unpublished(stack.effect_function)
+        if is_ours(stack, effect):
+            functions.append((effect, "faulty_effect.handler"))
     originals = [_wrap(stack, *function, folder) for function in functions]
     try:
         with calling_latest(stack):

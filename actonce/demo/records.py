@@ -99,7 +99,7 @@ def _rows(stack: Stack, table: str) -> tuple[dict[str, str], set[str]]:
     for page in pages:
         for row in page["Items"]:
             if "status" not in row:
-                continue  # a starter's, of before the strategy was changed
+                continue  # a starter's, of before locks.yaml was deployed over template.yaml
             name = execution_name(row["message_id"]["S"])
             outcome = row.get("outcome", {}).get("S")
             if outcome is None or outcome == Outcome.DEAD_LETTER:

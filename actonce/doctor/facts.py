@@ -155,8 +155,9 @@ class Facts:
         stack: as a person names it.
         version, mine: the stack's, None where it says none, and this command line's.
         parameters: the stack's, by name.
-        state_machine: its ARN.
-        effect, find: the functions that perform and look up; `find` is None where none is named.
+        region, account: where it is, and whose.
+        effect, find: the functions that perform and look up; None where none is named. A lock's
+            consumer performs the example itself.
         starter: what the queue feeds: the starter or the consumer.
         requests, unstarted, dead_letters: the queues.
         feeds: every mapping of the requests queue, whoever made it.
@@ -169,8 +170,9 @@ class Facts:
     version: str | None
     mine: str
     parameters: Mapping[str, str]
-    state_machine: str
-    effect: Function | Gone | Unseen
+    region: str
+    account: str
+    effect: Function | Gone | Unseen | None
     find: Function | Gone | Unseen | None
     starter: Function | Gone | Unseen
     requests: Queue | Gone | Unseen

@@ -90,6 +90,8 @@ def examine(facts: Facts) -> Examined:
 
 def effect_time_out(facts: Facts) -> Said:
     """The effect's function ends within EffectTimeoutSeconds."""
+    if facts.effect is None:
+        return
     function, allowed = seen(facts.effect), facts.number("EffectTimeoutSeconds")
     if isinstance(function, Function) and function.timeout > allowed:
         yield said(
@@ -126,6 +128,8 @@ def _durable(function: Function, allowed: int) -> Said:
 
 def effect_version(facts: Facts) -> Said:
     """The effect's function is a published version, which no deployment changes."""
+    if facts.effect is None:
+        return
     function = seen(facts.effect)
     if isinstance(function, Function) and not function.is_version:
         yield said(
@@ -154,6 +158,8 @@ def consumer_time_out(facts: Facts) -> Said:
 
 def looking_up(facts: Facts) -> Said:
     """Unknown outcomes can be looked up."""
+    if facts.effect is None:
+        return
     if facts.find is None:
         yield said(
             Hazard.NONE,
@@ -173,7 +179,7 @@ def looking_up(facts: Facts) -> Said:
 
 def functions(facts: Facts) -> Said:
     """What is called is there, in this Region."""
-    region = facts.state_machine.split(":")[3]
+    region = facts.region
     for parameter, fact in (("EffectFunctionArn", facts.effect), ("FindFunctionArn", facts.find)):
         arn = facts.parameters.get(parameter, "")
         if fact is None:
@@ -271,14 +277,13 @@ def _seen(fact: Queue | Gone | Unseen) -> Queue | Gone:
 
 def _place(facts: Facts, requests: Queue) -> Said:
     region, account = requests.arn.split(":")[3:5]
-    own_region, own_account = facts.state_machine.split(":")[3:5]
-    if region != own_region:
+    if region != facts.region:
         yield said(
             Hazard.STOPS,
             f"{requests.name} is in the Region {region}, and Lambda takes from queues of "
-            f"{own_region} only. Deploy the stack there.",
+            f"{facts.region} only. Deploy the stack there.",
         )
-    if account != own_account:
+    if account != facts.account:
         yield said(
             Hazard.NONE,
             f"{requests.name} is of the account {account}: its metrics are there, so "

@@ -32,7 +32,8 @@ def look(stack: Stack, now: datetime) -> Facts:
     """
     given = parameters(stack)
     starter = _function(stack, stack.starter_function)
-    effect_arn = stack.outputs.get("EffectFunctionArn", "")
+    effect_arn = stack.outputs.get("EffectFunctionArn")
+    region, account = stack.region_and_account
     requests = _queue(stack, stack.requests_queue)
     unstarted = _queue(stack, stack.unstarted_queue)
     dead_letters = _queue(stack, stack.dead_letter_queue)
@@ -41,8 +42,9 @@ def look(stack: Stack, now: datetime) -> Facts:
         version=stack.version,
         mine=version(),
         parameters=given,
-        state_machine=stack.state_machine,
-        effect=_function(stack, effect_arn) if effect_arn else Unseen("the stack does not name it"),
+        region=region,
+        account=account,
+        effect=_function(stack, effect_arn) if effect_arn else None,
         find=_function(stack, stack.find_function) if stack.find_function else None,
         starter=starter,
         requests=requests,
@@ -149,19 +151,20 @@ def _denied(
     stack: Stack, starter: Any, requests: Any, unstarted: Any, dead_letters: Any
 ) -> Iterator[Denied]:
     """What AWS says that the roles may not do, of what they do for every message."""
-    machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
     arns = {
         name: queue.arn if isinstance(queue, Queue) else ""
         for name, queue in (("r", requests), ("u", unstarted), ("d", dead_letters))
     }
-    effects = sorted(
-        {stack.outputs.get("EffectFunctionArn", ""), stack.outputs.get("FindFunctionArn", "")}
-    )
-    invoked = [("lambda:InvokeFunction", arn) for arn in effects]
-    wanted = {machine["roleArn"]: [*invoked, ("sqs:SendMessage", arns["d"])]}
+    named = (stack.outputs.get(name) for name in ("EffectFunctionArn", "FindFunctionArn"))
+    invoked = [("lambda:InvokeFunction", arn) for arn in sorted(set(filter(None, named)))]
+    wanted = {}
+    if stack.ledger_table is None:
+        machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
+        wanted[machine["roleArn"]] = [*invoked, ("sqs:SendMessage", arns["d"])]
     if isinstance(starter, Function):
         role = stack.lambda_.get_function_configuration(FunctionName=starter.arn)["Role"]
-        _, partition, _, region, account, *_ = stack.state_machine.split(":")
+        partition = starter.arn.split(":")[1]
+        region, account = stack.region_and_account
         memory = f"arn:{partition}:dynamodb:{region}:{account}:table/{stack.fingerprints_table}"
         of_starter = [
             (f"sqs:{action}", arns["r"])
@@ -172,8 +175,7 @@ def _denied(
             of_starter.append(("states:StartExecution", stack.state_machine))
             of_starter.append(("dynamodb:PutItem", memory))
         else:
-            of_starter.append(("dynamodb:UpdateItem", memory))
-            of_starter += [] if stack.is_example else invoked
+            of_starter += [("dynamodb:UpdateItem", memory), *invoked]
         wanted[role] = of_starter
     iam = stack.aws.client("iam")
     for role, calls in wanted.items():

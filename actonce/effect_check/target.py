@@ -75,6 +75,8 @@ def deployed(stack: Stack, folders: list[Path]) -> Code:
     Raises:
         WrongUse: its code is not here.
     """
+    if stack.ledger_table is not None:
+        raise WrongUse("A lock's consumer performs the example itself: name its code.")
     told = stack.lambda_.get_function_configuration(FunctionName=stack.appointments_function)
     module, _, name = told["Handler"].rpartition(".")
     for folder in folders:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -52,7 +53,7 @@ LOCAL_PARAMETERS = {
     "BatchSize": "2",
     "MaximumConcurrency": "2",
     # Short, because a person waits.
-    "StarterTimeoutSeconds": "20",
+    "StarterTimeoutSeconds": "30",
     "EffectTimeoutSeconds": "4",
     "StragglerMarginSeconds": "1",
     "ClockSkewSeconds": "1",
@@ -118,7 +119,7 @@ def up(  # noqa: PLR0913 - what a person may say
         level = faults if faults is not None else state.faults if state else ""
         digest = _digest(paths, {**wanted, "--faults": level} if level else wanted)
         if state is not None and (fresh or not state.deployed):
-            build(paths, say)  # likewise
+            build(paths, say, wanted)  # likewise
             say(
                 "Starting afresh"
                 if state.deployed
@@ -132,7 +133,7 @@ def up(  # noqa: PLR0913 - what a person may say
             stack = _deploy_in_place(paths, replace(state, faults=level), wanted, say)
         else:
             _require_free(port)
-            build(paths, say)  # before a server is started: much of what fails, fails here
+            build(paths, say, wanted)  # before a server is started: much of what fails, fails here
             say("Starting MiniStack")
             state = replace(_start_server(paths, port, wanted), faults=level)
             try:
@@ -154,17 +155,30 @@ def check(paths: Paths, parameters: Mapping[str, str]) -> None:
     _values(paths, parameters)
 
 
-def build(paths: Paths, say: Say) -> None:
+def own_template(paths: Paths, parameters: Mapping[str, str]) -> Path:
+    """The template that is deployed where no project nests one: its way's.
+
+    `Strategy` is a parameter of locks.yaml alone, so who gives it means that one.
+    """
+    return paths.stack / ("locks.yaml" if parameters.get("Strategy") else "template.yaml")
+
+
+def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyType({})) -> None:
     """Run `sam build`, unless what was built is of these sources; needs no server.
+
+    Args:
+        paths: of the embedded AWS.
+        say: told what is being done.
+        parameters: that it will be deployed with; they may say which template that is.
 
     Raises:
         Failed: it did not succeed.
     """
     overrides = {"PythonRuntime": _python_runtime()}
-    digest = _digest(paths, overrides)
+    template = own_template(paths, parameters)
+    digest = _digest(paths, {**overrides, "Strategy": parameters.get("Strategy", "")})
     if paths.built_of.exists() and paths.built_of.read_text() == digest:
         return
-    template = paths.stack / "template.yaml"
     if paths.is_project:
         ready = prepared.prepare(_project(paths), paths.prepared)
         template, overrides = ready.template, ready.overrides
@@ -275,7 +289,7 @@ def _digest(paths: Paths, parameters: Mapping[str, str]) -> str:
     if paths.is_project:
         templates = list(nesting.all_of(_project(paths)))
     else:
-        templates = [nesting.read(paths.stack / "template.yaml")]
+        templates = [nesting.read(own_template(paths, parameters))]
     deployed = sorted({file for one in templates for file in _deployed_by(one, paths.home)})
     here = Path(__file__).parent
     # By their way from the stack, wherever it lies.
@@ -455,7 +469,7 @@ def _deploy_in_place(paths: Paths, state: State, parameters: Mapping[str, str], 
 
     While it is under way, and after a kill, the state says so: no digest is that of what runs.
     """
-    build(paths, say)
+    build(paths, say, parameters)
     # Of one that was killed, it is what ran before that; what lies beside it is half a deployment.
     if not (state.deployed == UNDER_WAY and paths.local_before.exists()):
         shutil.rmtree(paths.local_before, ignore_errors=True)
@@ -493,7 +507,7 @@ _VALUES = "values.json"
 def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
     values, nested = _values(paths, parameters)
     paths.deploy_log.unlink(missing_ok=True)
-    build(paths, say)
+    build(paths, say, parameters)
     local_stack.rewrite(
         paths.build,
         paths.local,
@@ -574,8 +588,10 @@ def _values(paths: Paths, given: Mapping[str, str]) -> tuple[dict[str, str], dic
         WrongUse: one that is given is a parameter of neither, or may not have its value.
     """
     if not paths.is_project:
-        declared.check(given, [nesting.read(paths.stack / "template.yaml")])
-        return {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **given}, {}
+        template = nesting.read(own_template(paths, given))
+        declared.check(given, [template])
+        local = {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **given}
+        return {name: local[name] for name in local.keys() & template.parameters.keys()}, {}
     project = _project(paths)
     inner = prepared.actonce_in(project)
     declared.check(given, [project, *inner])

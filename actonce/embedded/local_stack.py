@@ -179,7 +179,8 @@ class _Rewriting:
         if nesting.is_actonce(yaml.safe_load(nested.read_text())):
             if self.settings.faults:
                 self._inject(name, given.get("EffectFunctionArn"))
-            given.update(self.settings.nested)
+            known_there = nesting.read(nested).parameters
+            given.update({n: v for n, v in self.settings.nested.items() if n in known_there})
         known = {parameter: value_of(value, self.values) for parameter, value in given.items()}
         if given.get(THEIRS) is not None and known[THEIRS] is None:
             self.settings.say(
@@ -213,6 +214,12 @@ class _Rewriting:
     def _hurry(self, resources: dict[str, Any]) -> None:
         """What is ActOnce's alone: its definition's time-outs, and a person who wants to see it."""
         self.template["Parameters"]["StragglerMarginSeconds"]["MinValue"] = 1
+        if "ConsumerFunction" in resources:
+            self._hurry_consumer(resources)
+        else:
+            self._hurry_machine(resources)
+
+    def _hurry_machine(self, resources: dict[str, Any]) -> None:
         machine = resources["ProcessMessage"]["Properties"]
         source = (self.built / machine["DefinitionUri"]).resolve()
         definition = json.loads(source.read_text())
@@ -221,12 +228,13 @@ class _Rewriting:
             definition["States"][name]["Retry"][-1].update(LOCAL_RETRY)
         (self.local / source.name).write_text(json.dumps(definition, indent=2))
         machine["DefinitionUri"] = source.name
-        resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
-            VISIBILITY_TIMEOUT_SECONDS
-            if self.values["Strategy"] == "step-functions"
-            else CONSUMER_VISIBILITY_TIMEOUT_SECONDS
-        )
+        resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = VISIBILITY_TIMEOUT_SECONDS
         resources["StarterFunction"]["Properties"]["Timeout"] = STARTER_TIMEOUT_SECONDS
+
+    def _hurry_consumer(self, resources: dict[str, Any]) -> None:
+        resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
+            CONSUMER_VISIBILITY_TIMEOUT_SECONDS
+        )
         consumer = resources["ConsumerFunction"]["Properties"]
         variables = consumer["Environment"]["Variables"]
         seconds = CONSUMER_TIMEOUT_SECONDS

@@ -35,33 +35,6 @@ _YOURS = """\
 """
 
 
-_CONSUMER_CALLS = """\
-          EFFECT_FUNCTION_ARN: !Ref EffectFunctionArn
-          FIND_FUNCTION_ARN: !Ref FindFunctionArn
-"""
-_CONSUMER_CALLS_YOURS = """\
-          EFFECT_FUNCTION_ARN: !If [IsExample, !Ref AppointmentsFunction.Version, !Ref EffectFunctionArn]
-          FIND_FUNCTION_ARN: !If [IsExample, !Ref AppointmentsFunction.Version, !Ref FindFunctionArn]
-"""  # noqa: E501 - as the template writes it
-_CONSUMER_MAY = """\
-                - Sid: BookAndFind
-                  Effect: Allow
-                  Action: [dynamodb:UpdateItem, dynamodb:PutItem, dynamodb:Query]
-                  Resource: !GetAtt AppointmentsTable.Arn
-"""
-_CONSUMER_MAY_CALL_YOURS = """\
-                - Sid: PerformAndFindYours
-                  Effect: Allow
-                  Action: lambda:InvokeFunction
-                  Resource: !Sub "${AppointmentsFunction.Arn}:*"
-"""
-_OF_CONSUMER = (
-    (_CONSUMER_CALLS, _CONSUMER_CALLS_YOURS),
-    (_CONSUMER_MAY, _CONSUMER_MAY_CALL_YOURS),
-)
-"""Behind a ledger or a lease the consumer acts by the example's own code; by yours it has to."""
-
-
 class Kind(StrEnum):
     """What was made, so that an upgrade knows what belongs to it."""
 
@@ -121,12 +94,7 @@ def with_your_effect(template: str) -> str:
     """
     if template.count(_EXAMPLE) != 1:
         raise ValueError("template.yaml: AppointmentsFunction is not as actonce init knows it")
-    template = template.replace(_EXAMPLE, _YOURS)
-    for of_example, yours in _OF_CONSUMER:
-        if template.count(of_example) != 1:
-            raise ValueError("template.yaml: ConsumerFunction is not as actonce init knows it")
-        template = template.replace(of_example, yours)
-    return template
+    return template.replace(_EXAMPLE, _YOURS)
 
 
 def _stack_files() -> Iterator[tuple[PurePosixPath, bytes]]:

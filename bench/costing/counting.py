@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from actonce.aws import Stack
+from actonce.commands.demo import Strategy
 from actonce.demo import records, requests
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
@@ -61,9 +62,8 @@ def count_all(say: Say) -> list[Count]:
             paths = Paths(Path(folder))
             try:
                 say(f"{strategy}: bringing the embedded AWS up")
-                _, stack = lifecycle.up(
-                    paths, lambda _: None, parameters=_PARAMETERS | {"Strategy": strategy}
-                )
+                way = Strategy(strategy).parameters
+                _, stack = lifecycle.up(paths, lambda _: None, parameters=_PARAMETERS | way)
                 lifecycle.warm(stack)
                 found += _count_way(_deployed_way(strategy, stack), say)
                 if strategy == STRATEGIES[-1]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ONCE = {
     "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-    "Outputs": {"ProcessMessageArn": {"Value": "arn"}},
+    "Outputs": {"UnstartedQueueUrl": {"Value": "url"}},
 }
 OTHER = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
 
@@ -60,7 +60,7 @@ def test_the_nested_stack_is_found_by_the_name_of_the_teams(
     assert (alone.name, alone.path) == ("alone", "alone")
     for named in ("shop", "shop/Once"):
         found = find_one(cloudformation, named)
-        assert (found.path, found.outputs) == ("shop/Once", {"ProcessMessageArn": "arn"})
+        assert (found.path, found.outputs) == ("shop/Once", {"UnstartedQueueUrl": "url"})
         assert "shop-Once-" in found.name
         assert find_one(cloudformation, found.name).name == found.name
     assert find_one(cloudformation, "deep").path == "deep/Deep/In"

@@ -53,16 +53,10 @@ def test_in_front_of_a_function_of_ones_own_that_is_called_and_not_the_example(
     assert isinstance(effect, InvokedEffect)
     assert (effect._effect_function, effect._find_function, takes) == ("arn:1", "arn:2", 15)
 
-    # A project's own handler stands where the example's does, and is called likewise.
-    lambda_ = boto3.client("lambda")
-    aws._clients["lambda"] = lambda_
-    example = {"AppointmentsTableName": "table", "AppointmentsFunctionName": "own"}
-    for handler, calls in (("your_effect.handler", True), ("appointments.handler", False)):
-        with Stubber(lambda_) as answers:
-            answers.add_response("get_function_configuration", {"Handler": handler})
-            effect, takes = worker_command._effect(None, Stack(aws, "shop", outputs | example), 15)
-        assert isinstance(effect, InvokedEffect) is calls
-        assert takes == (15 if calls else 0)
+    example = Stack(aws, "shop", {"LedgerTableName": "rows", "AppointmentsTableName": "table"})
+    effect, takes = worker_command._effect(None, example, 15)
+    assert not isinstance(effect, InvokedEffect)
+    assert takes == 0
 
     # It may be at work for its own time besides, and a ledger has to leave it that.
     monkeypatch.setattr(worker_command, "find_stack", lambda *_, **__: foreign)

@@ -75,7 +75,6 @@ def test_it_is_deployed_only_with_the_records(resources: dict[str, Any]) -> None
     assert main["Conditions"]["AuditsDays"]["Fn::And"][0] == {"Condition": "KeepsRecords"}
     assert [rule["Assert"] for rule in main["Rules"]["AuditNeedsRecords"]["Assertions"]] == [
         {"Fn::Equals": [{"Ref": "KeepRecords"}, "true"]},
-        {"Fn::Equals": [{"Ref": "Strategy"}, "step-functions"]},
     ]
     assert set(nested["Properties"]["Parameters"]) == set(cloudformation.load(AUDIT)["Parameters"])
     assert resources["AuditApplication"]["Properties"]["ReleaseLabel"] == "emr-spark-8.0.0"

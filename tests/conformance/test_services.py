@@ -23,16 +23,16 @@ from actonce_core.locking.locks import seconds_for_a_takeover
 MINUTE = 60_000
 
 
-def _default(parameter: str) -> int:
-    """A parameter's default in template.yaml."""
-    text = (PROJECT / "template.yaml").read_text()
+def _default(parameter: str, template: str = "template.yaml") -> int:
+    """A parameter's default in a template."""
+    text = (PROJECT / template).read_text()
     match = re.search(rf"^  {parameter}:\n(?:    .*\n)*?    Default: \"?(\d+)", text, re.MULTILINE)
     assert match is not None
     return int(match[1])
 
 
 def test_time_outs_are_the_templates() -> None:
-    text = (PROJECT / "template.yaml").read_text()
+    text = (PROJECT / "locks.yaml").read_text()
     seconds = {
         "StarterTimeoutSeconds": stage.CONSUMER_TIMEOUT,
         "EffectTimeoutSeconds": stage.EFFECT_TIMEOUT,
@@ -41,7 +41,9 @@ def test_time_outs_are_the_templates() -> None:
         "LeaseSeconds": stage.LEASE,
     }
 
-    assert {name: _default(name) * 1000 for name in seconds} == seconds
+    assert {name: _default(name, "locks.yaml") * 1000 for name in seconds} == seconds
+    for name in ("EffectTimeoutSeconds", "StragglerMarginSeconds"):
+        assert _default(name) * 1000 == seconds[name]
     assert _default("MaxRounds") == stage.MAX_ROUNDS
     states = stage.process_message()["States"]
     for name in ("PerformEffect", "FindEffect"):

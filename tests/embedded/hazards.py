@@ -152,12 +152,9 @@ class Theatre:
             return consumer.consume
 
     def handler_of_another_strategy(self) -> Callable[[Delivery], End]:
-        """What this stack would run with another strategy, in this process."""
-        locks_are_other = self.stack.ledger_table is None
+        """What locks.yaml, or its other strategy, would run in this stack's place, here."""
         variables = {
-            "STATE_MACHINE_ARN": self.stack.state_machine,
-            "FINGERPRINTS_TABLE": self.stack.fingerprints_table,
-            "STRATEGY": "ledger",
+            "STRATEGY": "lease" if self.stack.outputs["Strategy"] == "ledger" else "ledger",
             "LEDGER_TABLE": self.stack.fingerprints_table,
             "APPOINTMENTS_TABLE": self.stack.appointments_table,
             "DEAD_LETTER_QUEUE_URL": self.stack.dead_letter_queue,
@@ -168,9 +165,7 @@ class Theatre:
             "NAMES_REMEMBERED_DAYS": "25",
         }
         with self._environment(variables):
-            if locks_are_other:
-                return consumer_from_environment().consume
-            return starter_from_environment().start_message
+            return consumer_from_environment().consume
 
     def starter_of_another_state_machine(self) -> Callable[[Delivery], End]:
         """A starter of a copy of the state machine, in this process."""

@@ -39,8 +39,24 @@ def test_what_is_wanted_in_a_values_place_is_told(
 
 
 def test_what_the_template_has_by_default_and_what_is_set_here_is_allowed() -> None:
-    template = nesting.read(PROJECT / "template.yaml")
-    parameters.check(template.parameters | lifecycle.LOCAL_PARAMETERS, [template])
+    given: set[str] = set()
+    for name in ("template.yaml", "locks.yaml"):
+        template = nesting.read(PROJECT / name)
+        here = {n: v for n, v in lifecycle.LOCAL_PARAMETERS.items() if n in template.parameters}
+        parameters.check(template.parameters | here, [template])
+        given |= here.keys()
+    assert given == lifecycle.LOCAL_PARAMETERS.keys()
+
+
+def test_who_names_a_lock_means_its_template() -> None:
+    paths = Paths(Path("home"))
+    assert lifecycle.own_template(paths, {}) == PROJECT / "template.yaml"
+    assert lifecycle.own_template(paths, {"Strategy": "lease"}) == PROJECT / "locks.yaml"
+    lifecycle.check(paths, {"Strategy": "ledger", "ClockSkewSeconds": "0"})
+    with pytest.raises(WrongUse, match=r"template\.yaml has no parameter 'ClockSkewSeconds'"):
+        lifecycle.check(paths, {"ClockSkewSeconds": "0"})
+    with pytest.raises(WrongUse, match=r"locks\.yaml wants one of ledger, lease there"):
+        lifecycle.check(paths, {"Strategy": "step-functions"})
 
 
 def test_a_wrong_parameter_is_told_with_its_name_its_value_and_what_may_stand_there() -> None:

@@ -1,0 +1,180 @@
+"""locks.yaml: the ways without Step Functions. What it has in common, test_template.py tests."""
+
+import re
+from typing import Any
+
+import pytest
+
+from actonce.sources import version, version_of
+from actonce_core.locking.locks import seconds_for_a_takeover
+from bench.limited import MALLOC
+from tests import template as cloudformation
+from tests.template import TEMPLATE, as_list, of_type, resolved, statements
+from tests.test_template import LOCKS, properties, references
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    return cloudformation.load(LOCKS)
+
+
+@pytest.fixture(scope="module")
+def resources(template: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = template["Resources"]
+    return found
+
+
+def defaults(template: dict[str, Any]) -> dict[str, Any]:
+    return {name: one["Default"] for name, one in template["Parameters"].items()}
+
+
+def test_it_is_of_the_version_of_template_yaml() -> None:
+    assert version_of(LOCKS.read_text()) == version()
+
+
+def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it(
+    resources: dict[str, Any],
+) -> None:
+    # Another table than before would be an empty memory, whatever it is called.
+    other = cloudformation.load(TEMPLATE)["Resources"]
+    for name in ("RequestsQueue", "UnstartedQueue", "DeadLetterQueue", "FingerprintsTable"):
+        assert resources[name]["Type"] == other[name]["Type"]
+    for one in (resources, other):
+        assert "Condition" not in one["FingerprintsTable"]
+        keys = ("KeySchema", "AttributeDefinitions", "BillingMode")
+        assert [one["FingerprintsTable"]["Properties"][key] for key in keys] == [
+            resources["FingerprintsTable"]["Properties"][key] for key in keys
+        ]
+
+
+def test_the_other_template_has_nothing_of_it(template: dict[str, Any]) -> None:
+    other = cloudformation.load(TEMPLATE)
+    of_locks = {"Strategy", "QueueFeeds", "ClockSkewSeconds", "LeaseSeconds"}
+    assert of_locks <= template["Parameters"].keys()
+    assert not of_locks & other["Parameters"].keys()
+    assert not {name for name in other["Resources"] if name.startswith("Consumer")}
+    assert not of_type(template, "AWS::Serverless::StateMachine")
+
+
+def test_a_lease_whose_takeover_has_no_time_is_refused(template: dict[str, Any]) -> None:
+    (assertion,) = template["Rules"]["LeaseNeedsTime"]["Assertions"]
+    enough, short = assertion["Assert"]["Fn::Or"]
+    time_outs, time_out = enough["Fn::Contains"]
+    margins, margin = short["Fn::Contains"]
+    default = defaults(template)
+
+    assert (time_out, margin) == (
+        {"Ref": "StarterTimeoutSeconds"},
+        {"Ref": "StragglerMarginSeconds"},
+    )
+    needed = seconds_for_a_takeover(default["LeaseSeconds"], default["StragglerMarginSeconds"])
+    assert needed <= min(map(int, time_outs))
+    assert str(default["StarterTimeoutSeconds"]) not in time_outs  # so with the margin's default
+    short_needed = seconds_for_a_takeover(default["LeaseSeconds"], max(map(int, margins)))
+    assert short_needed <= default["StarterTimeoutSeconds"]
+
+
+def test_a_lease_before_a_function_of_one_s_own_has_the_time_for_that_too(
+    template: dict[str, Any],
+) -> None:
+    (assertion,) = template["Rules"]["LeaseOfOwnEffectNeedsMoreTime"]["Assertions"]
+    enough, _short = assertion["Assert"]["Fn::Or"]
+    default = defaults(template)
+    straggler = default["StragglerMarginSeconds"] + default["EffectTimeoutSeconds"]
+
+    needed = seconds_for_a_takeover(default["LeaseSeconds"], straggler)
+
+    assert enough == {"Fn::Equals": [{"Ref": "StarterTimeoutSeconds"}, "120"]}
+    assert 60 < needed <= 120
+
+
+def test_delivery_comes_back_only_after_six_time_outs_of_the_consumer(
+    template: dict[str, Any], resources: dict[str, Any]
+) -> None:
+    by_time_out = template["Mappings"]["VisibilityTimeout"]["StarterTimeout"]
+    allowed = template["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]
+
+    assert properties(resources, "RequestsQueue")["VisibilityTimeout"] == {
+        "Fn::FindInMap": ["VisibilityTimeout", "StarterTimeout", {"Ref": "StarterTimeoutSeconds"}]
+    }
+    assert properties(resources, "ConsumerFunction")["Timeout"] == {"Ref": "StarterTimeoutSeconds"}
+    assert set(by_time_out) == {str(seconds) for seconds in allowed}
+    for seconds in allowed:
+        assert by_time_out[str(seconds)] >= 6 * seconds
+
+
+def test_no_outage_of_a_day_is_received_away(resources: dict[str, Any]) -> None:
+    assert properties(resources, "RequestsQueue")["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
+        "maxReceiveCount": {"Fn::If": ["FeedsWorker", 150, 1000]},
+    }
+
+
+def test_consumer_gets_the_variables_that_it_reads(resources: dict[str, Any]) -> None:
+    modules = ("consumer.py", "appointments.py")
+    code = "".join((TEMPLATE.parent / "functions" / module).read_text() for module in modules)
+    read = set(re.findall(r"""environ(?:\.get\(|\[)\s*"(\w+)\"""", code))
+    variables = properties(resources, "ConsumerFunction")["Environment"]["Variables"]
+    # shorter on the embedded AWS alone; the example's, whose book need not be bounded
+    unset = {"MAX_RETRIES", "PRACTICES"}
+    powertools = {name for name in variables if name.startswith("POWERTOOLS_")}
+
+    assert variables.items() >= MALLOC.items()
+    assert read - unset == variables.keys() - powertools - MALLOC.keys()
+
+
+def test_a_worker_takes_in_the_consumers_place(template: dict[str, Any]) -> None:
+    for feeds, enabled in (("function", True), ("worker", False)):
+        made = resolved(template, QueueFeeds=feeds)["Resources"]
+        (event,) = properties(made, "ConsumerFunction")["Events"].values()
+        assert event["Properties"]["Enabled"] is enabled
+        assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+@pytest.mark.parametrize("effect", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])
+def test_consumer_reaches_only_its_part(template: dict[str, Any], effect: str) -> None:
+    made = resolved(template, EffectFunctionArn=effect)["Resources"]
+    allowed = list(statements(made["ConsumerRole"]))
+
+    tables = {
+        name
+        for one in allowed
+        if any(action.startswith("dynamodb:") for action in as_list(one["Action"]))
+        for name in references(one["Resource"])
+    }
+    calls = [one for one in allowed if one["Action"] == "lambda:InvokeFunction"]
+    if effect:
+        assert tables == {"FingerprintsTable"}
+        assert [one["Resource"] for one in calls] == [[effect]]
+        assert "AppointmentsTable" not in made
+    else:
+        assert tables == {"FingerprintsTable", "AppointmentsTable"}
+        assert not calls
+
+
+def test_outputs_that_every_command_reads_exist(template: dict[str, Any]) -> None:
+    other = cloudformation.load(TEMPLATE)["Outputs"]
+    own = {"ProcessMessageArn", "AppointmentsFunctionName"}  # of executions, and of their effect
+    of_the_audit = {"RecordsBucketName", "AuditBucketName", "AuditStateMachineArn"}
+    assert other.keys() - own - of_the_audit <= template["Outputs"].keys()
+
+
+ALARMS = {
+    "DeadLettersWaitingAlarm": "DeadLetterQueue",
+    "DeadLettersArrivingAlarm": "DeadLetterQueue",
+    "UnstartedMessagesAlarm": "UnstartedQueue",
+    "UnstartedArrivingAlarm": "UnstartedQueue",
+    "ConsumerErrorsAlarm": "ConsumerFunction",
+    "FailedDeliveriesAlarm": "AWS::StackName",
+    "NothingReceivedAlarm": "RequestsQueue",
+}
+
+
+def test_what_waits_and_what_goes_wrong_tells_the_topic(template: dict[str, Any]) -> None:
+    alarms = of_type(template, "AWS::CloudWatch::Alarm")
+
+    assert alarms.keys() == ALARMS.keys()
+    for name, alarm in alarms.items():
+        assert ALARMS[name] in set(references(alarm["Properties"]))
+        assert alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
+        assert alarm["Properties"]["TreatMissingData"] == "notBreaching"
