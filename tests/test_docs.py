@@ -133,10 +133,11 @@ def test_every_reason_is_explained_and_has_its_remedy() -> None:
 
 
 def test_every_alarm_has_its_row() -> None:
-    alarms = template.of_type(template.load(), "AWS::CloudWatch::Alarm")
-    assert alarms
     text = read("operations.md")
-    assert [name for name in alarms if f"| `{name}` |" not in text] == []
+    for file in ("alarms.yaml", "locks.yaml"):
+        alarms = template.of_type(template.load(PROJECT / file), "AWS::CloudWatch::Alarm")
+        assert alarms
+        assert [name for name in alarms if f"| `{name}` |" not in text] == []
 
 
 def test_every_reason_of_a_dead_letter_has_its_row() -> None:

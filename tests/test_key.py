@@ -10,7 +10,7 @@ from tests import template as cloudformation
 from tests.template import as_list, of_type, resolved, statements
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-FILES = ["template.yaml", "locks.yaml", "records.yaml", "audit.yaml"]
+FILES = ["template.yaml", "alarms.yaml", "locks.yaml", "records.yaml", "audit.yaml"]
 EVERYTHING = {"KeepRecords": "true", "DailyAudit": "true"}
 
 WITH_KEY: dict[str, dict[str, Any]] = {
@@ -127,17 +127,24 @@ def test_whoever_reaches_what_is_encrypted_may_use_the_key(file: str) -> None:
         for action in as_list(statement["Action"])
         if action.split(":")[0] in ("sqs", "dynamodb", "s3")
     }
-    users = {role["Ref"] for role in template["Resources"]["UseKey"]["Properties"]["Roles"]}
+    using = template["Resources"].get("UseKey", {"Properties": {"Roles": []}})
+    users = {role["Ref"] for role in using["Properties"]["Roles"]}
 
     assert users == reaching
 
 
 def test_nested_stacks_get_the_key_and_the_topics() -> None:
-    for key, topic_key in ((KEY, KEY), ("", {"Fn::GetAtt": ["AlarmTopicKey", "Arn"]})):
+    for key in (KEY, ""):
         resources = deployed("template.yaml", key, **EVERYTHING)["Resources"]
-        for stack in ("Records", "Audit"):
+        for stack in ("Alarms", "Records", "Audit"):
             assert resources[stack]["Properties"]["Parameters"]["KmsKeyArn"] == key
+        topic_key = {"Fn::GetAtt": ["Alarms", "Outputs.AlarmTopicKeyArn"]}
         assert resources["Audit"]["Properties"]["Parameters"]["AlarmTopicKeyArn"] == topic_key
+        (own,) = (
+            properties["Properties"]["KmsMasterKeyId"]
+            for properties in of_type(deployed("alarms.yaml", key), "AWS::SNS::Topic").values()
+        )
+        assert own == (key or {"Ref": "AlarmTopicKey"})
 
 
 def test_only_a_keys_arn_is_taken() -> None:

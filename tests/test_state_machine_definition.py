@@ -278,7 +278,8 @@ def test_an_hour_costs_fifteen_transitions_and_hardly_ever_more_than_twenty(
 
 
 def test_patience_stays_far_from_the_most_events_of_a_history(states: dict[str, Any]) -> None:
-    most_rounds = template.load()["Parameters"]["MaxRounds"]["MaxValue"]
+    machine = template.load()["Resources"]["ProcessMessage"]["Properties"]
+    most_rounds = int(machine["DefinitionSubstitutions"]["MaxRounds"])
     # Scheduled, started and failed: of the effect and of its look-up, in every round.
     retries = sum(
         retrier_of(states, name)["MaxAttempts"] for name in ("PerformEffect", "FindEffect")

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from actonce_core.batch import LARGEST_BATCH
-from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, seconds_until_back
 from bench.limited import MALLOC
 from tests import template as cloudformation
 from tests.template import TEMPLATE, as_list, of_type, statements
@@ -126,18 +125,10 @@ def test_no_queue_can_be_reached_without_tls(template: dict[str, Any]) -> None:
 
 
 def test_delivery_comes_back_only_after_six_time_outs_of_the_starter(
-    template: dict[str, Any], resources: dict[str, Any]
+    resources: dict[str, Any],
 ) -> None:
-    by_time_out = template["Mappings"]["VisibilityTimeout"]["StarterTimeout"]
-    allowed = template["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]
-
-    assert properties(resources, "RequestsQueue")["VisibilityTimeout"] == {
-        "Fn::FindInMap": ["VisibilityTimeout", "StarterTimeout", {"Ref": "StarterTimeoutSeconds"}]
-    }
-    assert properties(resources, "StarterFunction")["Timeout"] == {"Ref": "StarterTimeoutSeconds"}
-    assert set(by_time_out) == {str(seconds) for seconds in allowed}
-    for seconds in allowed:
-        assert by_time_out[str(seconds)] >= 6 * seconds
+    time_out = properties(resources, "StarterFunction")["Timeout"]
+    assert properties(resources, "RequestsQueue")["VisibilityTimeout"] == 6 * time_out + 30
 
 
 def test_no_outage_of_a_day_is_received_away(resources: dict[str, Any]) -> None:
@@ -201,24 +192,27 @@ def test_tables_are_on_demand_and_recoverable(each: dict[str, Any]) -> None:
 # --------------------------------------------------------------------------- functions
 
 
-OWN_OR_THEIRS = {
-    "Fn::If": ["OwnsQueue", {"Fn::GetAtt": ["RequestsQueue", "Arn"]}, {"Ref": "RequestsQueueArn"}]
+THEIR_ARN = {
+    "Fn::Sub": "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${RequestsQueueName}"
 }
+OWN_OR_THEIRS = {"Fn::If": ["OwnsQueue", {"Fn::GetAtt": ["RequestsQueue", "Arn"]}, THEIR_ARN]}
 
 
 def test_a_queue_of_the_teams_takes_the_place_of_the_stacks_everywhere(
     template: dict[str, Any],
 ) -> None:
-    theirs = "arn:aws:sqs:us-east-1:123456789012:orders"
-    made = cloudformation.resolved(template, RequestsQueueArn=theirs)["Resources"]
+    made = cloudformation.resolved(template, RequestsQueueName="orders")["Resources"]
     assert "RequestsQueue" not in made
     assert "RequestsQueue" not in set(references(made))
     starter = properties(made, "StarterFunction")
-    assert starter["Events"]["Requests"]["Properties"]["Queue"] == theirs
+    assert starter["Events"]["Requests"]["Properties"]["Queue"] == THEIR_ARN
     (taking,) = (s for s in statements(made["StarterRole"]) if s.get("Sid") == "TakeRequests")
-    assert taking["Resource"] == theirs
-    url = starter["Environment"]["Variables"]["REQUESTS_QUEUE_URL"]["Fn::Sub"]
-    assert url[0] == "https://sqs.${AWS::Region}.${AWS::URLSuffix}/${Account}/${Name}"
+    assert taking["Resource"] == THEIR_ARN
+    assert properties(made, "Alarms")["Parameters"]["RequestsQueueName"] == "orders"
+    assert starter["Environment"]["Variables"]["REQUESTS_QUEUE_URL"] == {
+        "Fn::Sub": "https://sqs.${AWS::Region}.${AWS::URLSuffix}/${AWS::AccountId}/"
+        "${RequestsQueueName}"
+    }
 
 
 def test_starter_takes_batches_answers_for_each_delivery_and_is_bounded(
@@ -229,7 +223,7 @@ def test_starter_takes_batches_answers_for_each_delivery_and_is_bounded(
     assert event["Type"] == "SQS"
     assert event["Properties"]["Queue"] == OWN_OR_THEIRS
     assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert event["Properties"]["BatchSize"] == {"Ref": "BatchSize"}
+    assert event["Properties"]["BatchSize"] == LARGEST_BATCH  # it is handled side by side
     assert event["Properties"]["ScalingConfig"] == {
         "MaximumConcurrency": {"Ref": "MaximumConcurrency"}
     }
@@ -239,10 +233,6 @@ def test_concurrency_may_be_what_aws_allows(template: dict[str, Any]) -> None:
     concurrency = template["Parameters"]["MaximumConcurrency"]
 
     assert (concurrency["MinValue"], concurrency["MaxValue"]) == (2, 1000)
-
-
-def test_largest_batch_is_handled_side_by_side(template: dict[str, Any]) -> None:
-    assert template["Parameters"]["BatchSize"]["MaxValue"] == LARGEST_BATCH
 
 
 def test_margin_for_a_straggler_outlasts_a_cold_start(template: dict[str, Any]) -> None:
@@ -332,16 +322,8 @@ def test_a_state_machine_is_never_made_again_under_its_name(resources: dict[str,
     assert "Name" not in properties(resources, "ProcessMessage")
 
 
-def test_messages_stay_out_of_the_log_unless_asked_for(
-    template: dict[str, Any], resources: dict[str, Any]
-) -> None:
-    logging = properties(resources, "ProcessMessage")["Logging"]
-
-    assert template["Parameters"]["LogExecutionData"]["Default"] == "false"
-    assert logging["IncludeExecutionData"] == {"Fn::If": ["LogsExecutionData", True, False]}
-    assert template["Conditions"]["LogsExecutionData"] == {
-        "Fn::Equals": [{"Ref": "LogExecutionData"}, "true"]
-    }
+def test_messages_stay_out_of_the_log(resources: dict[str, Any]) -> None:
+    assert properties(resources, "ProcessMessage")["Logging"]["IncludeExecutionData"] is False
 
 
 def test_every_log_has_a_retention_and_every_writer_a_log(each: dict[str, Any]) -> None:
@@ -355,138 +337,6 @@ def test_every_log_has_a_retention_and_every_writer_a_log(each: dict[str, Any]) 
     for name, writer in writers.items():
         where = writer["Properties"].get("LoggingConfig") or writer["Properties"]["Logging"]
         assert groups.keys() & set(references(where)), name
-
-
-# --------------------------------------------------------------------------- alarms
-
-ALARMS = [
-    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue"),
-    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueue"),  # for a day
-    ("AWS/SQS", "NumberOfMessagesSent", "DeadLetterQueue"),
-    ("AWS/SQS", "NumberOfMessagesSent", "DeadLetterQueue"),  # many
-    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "UnstartedQueue"),
-    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "UnstartedQueue"),  # for a day
-    ("AWS/SQS", "NumberOfMessagesSent", "UnstartedQueue"),
-    ("AWS/SQS", "ApproximateAgeOfOldestMessage", "RequestsQueue"),
-    ("AWS/States", "ExecutionsFailed", "ProcessMessage"),
-    ("AWS/States", "ExecutionsAborted", "ProcessMessage"),
-    ("AWS/States", "ExecutionsTimedOut", "ProcessMessage"),
-    ("AWS/Lambda", "Errors", "StarterFunction"),
-    ("AWS/Lambda", "Throttles", "StarterFunction"),
-    ("AWS/Lambda", "Errors", "AppointmentsFunction"),
-    ("AWS/Lambda", "Throttles", "AppointmentsFunction"),
-    ("ActOnce", "OldestFailedAge", "AWS::StackName"),
-]
-
-
-@pytest.mark.parametrize(("namespace", "metric", "source"), sorted(set(ALARMS)))
-def test_alarm_is_raised(
-    template: dict[str, Any], namespace: str, metric: str, source: str
-) -> None:
-    found = [
-        alarm["Properties"]
-        for alarm in of_type(template, "AWS::CloudWatch::Alarm").values()
-        if (alarm["Properties"].get("Namespace"), alarm["Properties"].get("MetricName"))
-        == (namespace, metric)
-        and source in references(alarm["Properties"]["Dimensions"])
-    ]
-
-    assert len(found) == ALARMS.count((namespace, metric, source))
-    for alarm in found:
-        assert alarm["ComparisonOperator"] == "GreaterThanThreshold"
-
-
-@pytest.mark.parametrize("queue", ["DeadLetter", "Unstarted"])
-def test_what_waits_for_long_does_not_hide_what_arrives(
-    resources: dict[str, Any], queue: str
-) -> None:
-    letters = "DeadLetters" if queue == "DeadLetter" else queue
-    arriving = properties(resources, f"{letters}ArrivingAlarm")
-    assert f"{queue}Queue" in set(references(arriving["Dimensions"]))
-    assert (arriving["MetricName"], arriving["Statistic"]) == ("NumberOfMessagesSent", "Sum")
-    assert arriving["Period"] * arriving["EvaluationPeriods"] == 60
-    old = properties(resources, f"{letters}OldAlarm")
-    assert old["Period"] * old["EvaluationPeriods"] == 86_400
-    assert old["MetricName"] != "ApproximateAgeOfOldestMessage"
-
-
-def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried(
-    resources: dict[str, Any],
-) -> None:
-    """SQS's own metric of ages leaves out what a standard queue has handed out three times."""
-    alarm = properties(resources, "StarterFailedDeliveriesAlarm")
-    tries_within_the_threshold = 0
-    waited = 0.0
-    while waited <= alarm["Threshold"]:
-        tries_within_the_threshold += 1
-        waited += seconds_until_back(tries_within_the_threshold, chance=1.0)
-
-    assert set(references(alarm["Dimensions"])) == {"AWS::StackName"}
-    assert (alarm["MetricName"], alarm["Statistic"]) == ("OldestFailedAge", "Maximum")
-    # In every window there is a try, also of what waits for its turn besides.
-    assert (alarm["EvaluationPeriods"], alarm["Period"]) == (1, 2 * LONGEST_BACKOFF_SECONDS)
-    assert tries_within_the_threshold > 5, "weather that passes at once tells nobody"
-
-
-def test_no_alarm_looks_back_further_than_cloudwatch_does(template: dict[str, Any]) -> None:
-    for alarm in of_type(template, "AWS::CloudWatch::Alarm").values():
-        wanted = alarm["Properties"]
-        if "Period" not in wanted:  # it has an expression
-            continue
-        seconds = wanted["Period"] * wanted["EvaluationPeriods"]
-        assert seconds <= (604_800 if wanted["Period"] >= 3600 else 86_400)
-        assert wanted.get("DatapointsToAlarm", 1) <= wanted["EvaluationPeriods"]
-
-
-def test_every_alarm_tells_the_topic_and_is_quiet_when_nothing_happens(
-    template: dict[str, Any],
-) -> None:
-    alarms = of_type(template, "AWS::CloudWatch::Alarm")
-
-    assert len(alarms) == len(ALARMS) + 1  # and the one that needs two metrics
-    for alarm in alarms.values():
-        assert alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
-        assert alarm["Properties"]["TreatMissingData"] == "notBreaching"
-        assert alarm["Properties"]["AlarmDescription"]
-
-
-def test_requests_that_wait_while_none_is_taken_raise_an_alarm(resources: dict[str, Any]) -> None:
-    alarm = properties(resources, "NothingReceivedAlarm")
-    of_id = {metric["Id"]: metric for metric in alarm["Metrics"]}
-
-    assert of_id["held"]["Expression"] == "IF(waiting > 0 AND FILL(taken, 0) == 0, 1, 0)"
-    assert [one for one, metric in of_id.items() if metric.get("ReturnData", True)] == ["held"]
-    for name, metric, statistic in (
-        ("waiting", "ApproximateNumberOfMessagesVisible", "Minimum"),
-        ("taken", "NumberOfMessagesReceived", "Sum"),
-    ):
-        found = of_id[name]["MetricStat"]
-        assert (found["Metric"]["MetricName"], found["Stat"]) == (metric, statistic)
-        assert set(references(found["Metric"]["Dimensions"])) == {
-            "OwnsQueue",
-            "RequestsQueue",
-            "RequestsQueueArn",
-        }
-
-
-def test_effects_are_capped_only_where_it_is_asked_for(resources: dict[str, Any]) -> None:
-    assert properties(resources, "AppointmentsFunction")["ReservedConcurrentExecutions"] == {
-        "Fn::If": ["CapsEffects", {"Ref": "EffectConcurrency"}, {"Ref": "AWS::NoValue"}]
-    }
-
-
-def test_alarms_may_publish_to_the_encrypted_topic(resources: dict[str, Any]) -> None:
-    cloudwatch = {"Service": "cloudwatch.amazonaws.com"}
-    topic = properties(resources, "AlarmTopicPolicy")["PolicyDocument"]["Statement"]
-    key = properties(resources, "AlarmTopicKey")["KeyPolicy"]["Statement"]
-
-    assert properties(resources, "AlarmTopic")["KmsMasterKeyId"] == {
-        "Fn::If": ["HoldsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AlarmTopicKey"}]
-    }
-    assert [s["Action"] for s in topic if s["Principal"] == cloudwatch] == ["sns:Publish"]
-    assert [set(s["Action"]) for s in key if s["Principal"] == cloudwatch] == [
-        {"kms:Decrypt", "kms:GenerateDataKey"}
-    ]
 
 
 # --------------------------------------------------------------------------- least privilege
@@ -503,7 +353,7 @@ def test_no_role_may_do_everything_of_anything(each: dict[str, Any]) -> None:
                 assert "*" not in action
 
 
-def test_action_with_a_wildcard_is_only_denied_or_the_key_owners(
+def test_action_with_a_wildcard_is_only_denied(
     resources: dict[str, Any],
 ) -> None:
     allowed = [
@@ -514,7 +364,7 @@ def test_action_with_a_wildcard_is_only_denied_or_the_key_owners(
         if statement["Effect"] == "Allow" and "*" in action
     ]
 
-    assert allowed == [("AlarmTopicKey", "kms:*")]
+    assert allowed == []
 
 
 def test_every_wildcard_says_why(template: dict[str, Any]) -> None:
@@ -544,14 +394,11 @@ def test_every_wildcard_says_why(template: dict[str, Any]) -> None:
             "StarterRole",
             {
                 "RequestsQueue",
-                "RequestsQueueArn",
+                "RequestsQueueName",
                 "FingerprintsTable",
                 "ProcessMessage",
                 "UnstartedQueue",
                 "StarterLogGroup",
-                # what an operator names, where the memory is carried over
-                "MemoryTableName",
-                "FormerStateMachines",
             },
         ),
         ("AppointmentsRole", {"AppointmentsTable", "AppointmentsLogGroup"}),

@@ -155,7 +155,7 @@ class Facts:
         stack: as a person names it.
         version, mine: the stack's, None where it says none, and this command line's.
         parameters: the stack's, by name.
-        region, account: where it is, and whose.
+        region: where it is.
         effect, find: the functions that perform and look up; None where none is named. A lock's
             consumer performs the example itself.
         starter: what the queue feeds: the starter or the consumer.
@@ -171,7 +171,6 @@ class Facts:
     mine: str
     parameters: Mapping[str, str]
     region: str
-    account: str
     effect: Function | Gone | Unseen | None
     find: Function | Gone | Unseen | None
     starter: Function | Gone | Unseen

@@ -242,7 +242,6 @@ def queue(facts: Facts) -> Said:
             "again by deploying the stack that it belongs to.",
         )
         return
-    yield from _place(facts, requests)
     wanted = facts.parameters.get("QueueType", "standard")
     if requests.is_fifo != (wanted == "fifo"):
         kind = "FIFO" if requests.is_fifo else "standard"
@@ -273,22 +272,6 @@ def _seen(fact: Queue | Gone | Unseen) -> Queue | Gone:
     if isinstance(fact, Unseen):
         raise NotSeen(fact.why)
     return fact
-
-
-def _place(facts: Facts, requests: Queue) -> Said:
-    region, account = requests.arn.split(":")[3:5]
-    if region != facts.region:
-        yield said(
-            Hazard.STOPS,
-            f"{requests.name} is in the Region {region}, and Lambda takes from queues of "
-            f"{facts.region} only. Deploy the stack there.",
-        )
-    if account != facts.account:
-        yield said(
-            Hazard.NONE,
-            f"{requests.name} is of the account {account}: its metrics are there, so "
-            "OldestRequestAlarm and NothingReceivedAlarm never speak here. Have such alarms there.",
-        )
 
 
 def redrive(facts: Facts) -> Said:

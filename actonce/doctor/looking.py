@@ -33,7 +33,6 @@ def look(stack: Stack, now: datetime) -> Facts:
     given = parameters(stack)
     starter = _function(stack, stack.starter_function)
     effect_arn = stack.outputs.get("EffectFunctionArn")
-    region, account = stack.region_and_account
     requests = _queue(stack, stack.requests_queue)
     unstarted = _queue(stack, stack.unstarted_queue)
     dead_letters = _queue(stack, stack.dead_letter_queue)
@@ -42,8 +41,7 @@ def look(stack: Stack, now: datetime) -> Facts:
         version=stack.version,
         mine=version(),
         parameters=given,
-        region=region,
-        account=account,
+        region=stack.region_and_account[0],
         effect=_function(stack, effect_arn) if effect_arn else None,
         find=_function(stack, stack.find_function) if stack.find_function else None,
         starter=starter,

@@ -50,10 +50,8 @@ _LAMBDA_RUNTIMES = range(11, 15)  # python3.11 to python3.14, as template.yaml a
 
 LOCAL_PARAMETERS = {
     # Paced for two cores: every concurrent invocation is a process of its own here.
-    "BatchSize": "2",
     "MaximumConcurrency": "2",
     # Short, because a person waits.
-    "StarterTimeoutSeconds": "30",
     "EffectTimeoutSeconds": "4",
     "StragglerMarginSeconds": "1",
     "ClockSkewSeconds": "1",

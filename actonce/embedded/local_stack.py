@@ -2,7 +2,8 @@
 
 `sam build` runs as for AWS. What it built is copied, and in the copy
 - every Python function becomes a custom runtime (see `lambda_runtime`);
-- numbers of the event source mapping are written out, because MiniStack leaves parameters text;
+- numbers of the event source mapping are written out, because MiniStack leaves parameters text,
+  and a batch has two deliveries at most, for two cores;
 - what waits for a provider gives up after 15 s, in both ways;
 - `TimeoutSeconds` that are JSONata are evaluated, because MiniStack takes numbers only;
 - the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery,
@@ -43,6 +44,8 @@ LOCAL_RETRY = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxAttempts": 4}
 """Quarter of a minute, for MiniStack knows no jitter."""
 MAX_RETRIES = 3
 """The same, behind a lock: what comes back from the queue waits some 4, 8 and 16 s."""
+
+BATCH_SIZE = 2
 
 _FUNCTIONS = {"AWS::Serverless::Function": "CodeUri", "AWS::Lambda::Function": "Code"}
 _RUN_HERE = ("python", "nodejs", "provided")
@@ -109,7 +112,7 @@ class _Rewriting:
         resources: dict[str, Any] = self.template["Resources"]
         for name, resource in list(resources.items()):
             properties = resource.get("Properties", {})
-            if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in properties:
+            if _is_refused(resource):
                 del resources[name]
             elif resource["Type"] in _FUNCTIONS:
                 self._function(name, properties, _FUNCTIONS[resource["Type"]])
@@ -171,7 +174,11 @@ class _Rewriting:
         if name == "Audit":
             rewrite_audit(nested, self.local / properties[place], self.settings.bootstrap)
         else:
-            shutil.copy(nested, self.local / properties[place])
+            parts = yaml.safe_load(nested.read_text())
+            resources = parts["Resources"].items()
+            parts["Resources"] = {one: r for one, r in resources if not _is_refused(r)}
+            target = self.local / properties[place]
+            target.write_text(yaml.safe_dump(parts, sort_keys=False))
 
     def _nested_of_theirs(self, name: str, nested: Path, properties: dict[str, Any]) -> None:
         """A stack nested in a team's: ActOnce, with what is given for it, or another of theirs."""
@@ -229,13 +236,16 @@ class _Rewriting:
         (self.local / source.name).write_text(json.dumps(definition, indent=2))
         machine["DefinitionUri"] = source.name
         resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = VISIBILITY_TIMEOUT_SECONDS
-        resources["StarterFunction"]["Properties"]["Timeout"] = STARTER_TIMEOUT_SECONDS
+        starter = resources["StarterFunction"]["Properties"]
+        starter["Timeout"] = STARTER_TIMEOUT_SECONDS
+        starter["Events"]["Requests"]["Properties"]["BatchSize"] = BATCH_SIZE
 
     def _hurry_consumer(self, resources: dict[str, Any]) -> None:
         resources["RequestsQueue"]["Properties"]["VisibilityTimeout"] = (
             CONSUMER_VISIBILITY_TIMEOUT_SECONDS
         )
         consumer = resources["ConsumerFunction"]["Properties"]
+        consumer["Events"]["Requests"]["Properties"]["BatchSize"] = BATCH_SIZE
         variables = consumer["Environment"]["Variables"]
         seconds = CONSUMER_TIMEOUT_SECONDS
         if value_of(variables["EFFECT_FUNCTION_ARN"], self.values) != "":
@@ -251,6 +261,12 @@ def _function_named(effect: Any) -> str:
     if not isinstance(effect, dict):
         return ""
     return str(effect.get("Ref", "")).partition(".")[0] or effect.get("Fn::GetAtt", [""])[0]
+
+
+def _is_refused(resource: Mapping[str, Any]) -> bool:
+    """Whether MiniStack would refuse it: an alarm of more than one metric."""
+    of_alarm = resource["Type"] == "AWS::CloudWatch::Alarm"
+    return of_alarm and "Metrics" in resource.get("Properties", {})
 
 
 def parameter_names(template: Path) -> frozenset[str]:

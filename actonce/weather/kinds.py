@@ -174,12 +174,11 @@ DEMO = {
 """What `actonce demo --weather` shows, by the words it is asked with."""
 
 PARAMETERS: Mapping[str, str] = {
-    "BatchSize": "10",
     "MaximumConcurrency": "4",
     "EffectTimeoutSeconds": "15",
 }
-"""Values of the stack's parameters for bad weather: 40 deliveries at once; the time-out of AWS's
-default, which is shorter on the embedded AWS otherwise."""
+"""Values of the stack's parameters for bad weather: 40 deliveries at once, in batches of ten; the
+time-out of AWS's default, which is shorter on the embedded AWS otherwise."""
 
 
 def parameters(

@@ -58,6 +58,7 @@ def under(stack: Stack, sky: Sky, *, is_patient: bool = True) -> Iterator[None]:
         is_patient: it waits for its provider for longer than the embedded AWS otherwise does.
     """
     with proxy_before(str(stack.aws.endpoint_url), lambda request: meet(sky, request)) as url:
+        _take_whole_batches(stack)
         functions = {stack.starter_function: stack.ledger_table is not None}
         if stack.ledger_table is None:  # else the effect is in the consumer
             functions[stack.appointments_function] = True
@@ -71,6 +72,14 @@ def under(stack: Stack, sky: Sky, *, is_patient: bool = True) -> Iterator[None]:
         finally:
             for original in originals:
                 stack.lambda_.update_function_configuration(**original)
+
+
+def _take_whole_batches(stack: Stack) -> None:
+    """Have ten deliveries come at once, as on AWS; here it is fewer otherwise."""
+    pages = stack.lambda_.get_paginator("list_event_source_mappings")
+    for page in pages.paginate(FunctionName=stack.starter_function):
+        for one in page["EventSourceMappings"]:
+            stack.lambda_.update_event_source_mapping(UUID=one["UUID"], BatchSize=10)
 
 
 @contextmanager

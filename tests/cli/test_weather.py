@@ -152,11 +152,12 @@ def test_a_weather_gets_the_sizes_that_are_asked_for_and_no_others() -> None:
 
 
 def test_a_stack_is_told_only_the_parameters_that_it_has() -> None:
-    assert kinds.parameters(frozenset({"BatchSize"}), {"QueueType": "fifo"}) == {
-        "BatchSize": "10",
+    known = frozenset({"MaximumConcurrency"})
+    assert kinds.parameters(known, {"QueueType": "fifo"}) == {
+        "MaximumConcurrency": "4",
         "QueueType": "fifo",
     }
-    assert kinds.parameters(frozenset({"BatchSize"}), {"BatchSize": "9"}) == {"BatchSize": "9"}
+    assert kinds.parameters(known, {"MaximumConcurrency": "9"}) == {"MaximumConcurrency": "9"}
 
 
 def test_every_weather_meets_something_that_a_stack_calls() -> None:

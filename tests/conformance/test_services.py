@@ -44,7 +44,9 @@ def test_time_outs_are_the_templates() -> None:
     assert {name: _default(name, "locks.yaml") * 1000 for name in seconds} == seconds
     for name in ("EffectTimeoutSeconds", "StragglerMarginSeconds"):
         assert _default(name) * 1000 == seconds[name]
-    assert _default("MaxRounds") == stage.MAX_ROUNDS
+    rounds = str(stage.MAX_ROUNDS)
+    assert f'        MaxRounds: "{rounds}"\n' in (PROJECT / "template.yaml").read_text()
+    assert f'          MAX_ROUNDS: "{rounds}"\n' in text
     states = stage.process_message()["States"]
     for name in ("PerformEffect", "FindEffect"):
         assert states[name]["Retry"][-1]["MaxAttempts"] == MAX_RETRIES

@@ -36,7 +36,6 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def deployed(paths: Paths) -> tuple[State, Stack]:
     parameters = {
-        "BatchSize": "10",
         "EffectTimeoutSeconds": "20",  # and so long is AwaitStraggler to be seen in the browser
     }
     return lifecycle.up(paths, lambda _: None, parameters=parameters)

@@ -9,14 +9,14 @@ import pytest
 
 from actonce import dead_letters, pausing
 from actonce.aws import Stack
-from actonce.embedded import lambda_runtime, lifecycle
+from actonce.embedded import lambda_runtime, lifecycle, local_stack
 from actonce.embedded.paths import Paths
 from actonce.queue_peek import QueueReader
 from actonce.status import status
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 HELD_UP = Path(__file__).with_name("held_up")
-SHORT = {"EffectTimeoutSeconds": "4", "MaxRounds": "1"}
+SHORT = {"EffectTimeoutSeconds": "4"}
 LONG = SHORT | {"EffectTimeoutSeconds": "120"}
 MESSAGE_ID = "overruns"
 
@@ -33,7 +33,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "export PYTHONPATH", f"{more}export PYTHONPATH", 1
         )
 
+    rewrite = local_stack.rewrite
+
+    def with_one_round(built: Path, local: Path, settings: local_stack.Settings) -> Path:
+        template = rewrite(built, local, settings)
+        text = template.read_text()
+        assert "MaxRounds: '3'" in text
+        template.write_text(text.replace("MaxRounds: '3'", "MaxRounds: '1'"))
+        return template
+
     monkeypatch.setattr(lambda_runtime, "bootstrap", with_the_effect_that_overruns)
+    monkeypatch.setattr(local_stack, "rewrite", with_one_round)
     return tmp_path
 
 
@@ -119,10 +129,10 @@ def test_what_is_sent_while_a_stack_is_paused_waits_through_a_deployment(paths: 
         QueueUrl=stack.requests_queue, MessageBody=json.dumps({"message_id": "held"})
     )
 
-    stack = deploy(paths, SHORT | {"MaxRounds": "2"})
+    stack = deploy(paths, SHORT | {"NamesRememberedDays": "20"})
 
     # Nor does one that changes the event source mapping itself: the template does not enable it.
-    stack = deploy(paths, SHORT | {"MaxRounds": "2", "BatchSize": "5"})
+    stack = deploy(paths, SHORT | {"MaximumConcurrency": "3"})
 
     found = status(stack, datetime.now(UTC))
     assert found.pause is not None

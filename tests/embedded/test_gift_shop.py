@@ -181,7 +181,7 @@ def test_a_nested_project_is_edited_and_what_was_sent_before_is_still_known(
         (good.replace(find, ""), {}, {"FindFunctionArn": ""}),
         (edited, {}, {"EffectTimeoutSeconds": "30"}),
         (good, {"AlarmEmail": "shop@example.com"}, {"AlarmEmail": "shop@example.com"}),
-        (good, {"MaxRounds": "2"}, {"MaxRounds": "2"}),
+        (good, {"NamesRememberedDays": "20"}, {"NamesRememberedDays": "20"}),
     ]
     sent = ["edit-0"]
     order(state, order_id="edit-0", amount=1)

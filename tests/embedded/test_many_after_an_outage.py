@@ -16,7 +16,7 @@ from actonce.demo.run import Resting, reader_of, send, wait_for_rest
 from actonce.embedded import lifecycle
 from actonce.embedded.paths import Paths
 from actonce.weather.figures import of_run
-from actonce.weather.kinds import MEASURED, parameters
+from actonce.weather.kinds import MEASURED
 from actonce.weather.sky import Sky, Weather
 from actonce.weather.stack import under
 from tests.actonce_server import ACTONCE
@@ -74,8 +74,7 @@ def test_all_dead_letters_of_an_outage_longer_than_the_patience_are_one_decision
     paths: Paths,
 ) -> None:
     provider_down = MEASURED["provider-down"].resized(down_seconds=OUTAGE).weather
-    values = parameters(frozenset(), {"BatchSize": "10"})
-    state, stack = lifecycle.up(paths, lambda _: None, parameters=values)
+    state, stack = lifecycle.up(paths, lambda _: None, parameters={})
     traffic = requests.generate(MESSAGES, 1)
     sky = Sky()
     with under(stack, sky, is_patient=False):

@@ -85,8 +85,8 @@ def test_the_copy_says_this_pythons_runtime_and_absolute_paths(
     [
         "",
         "\n      Parameters: {PythonRuntime: python3.13}",
-        "\n      Parameters:\n        MaxRounds: 2\n        PythonRuntime: !Ref Runs # ours",
-        "\n      Parameters: {MaxRounds: 2}",
+        "\n      Parameters:\n        QueueType: fifo\n        PythonRuntime: !Ref Runs # ours",
+        "\n      Parameters: {QueueType: fifo}",
     ],
     ids=["none", "said", "referred to", "in one line"],
 )
@@ -97,7 +97,7 @@ def test_actonces_own_functions_have_it_however_it_is_nested(
     made = prepared.prepare(write(shop), tmp_path / "copies")
     given = cloudformation.load(made.template)["Resources"]["Once"]["Properties"]["Parameters"]
     assert given["PythonRuntime"] == HERE
-    assert ("MaxRounds" in given) == ("MaxRounds" in parameters)
+    assert ("QueueType" in given) == ("QueueType" in parameters)
 
 
 def test_actonce_may_be_nested_in_what_is_nested(write: Write, tmp_path: Path) -> None:
