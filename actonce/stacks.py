@@ -5,7 +5,7 @@ the one that CloudFormation makes for what is nested. Of two, `PARENT/LogicalId`
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
 _ARN = re.compile(r"arn:[a-z0-9-]+:cloudformation:[^:\s]+:[0-9]{12}:stack/[^/\s]+/[^/\s]+")
 
+OF_THE_AUDIT = ("RecordsBucketName", "AuditBucketName", "AuditStateMachineArn")
+"""Outputs of the stack that ActOnce is nested in, if it keeps records and audits the days."""
+
 DEEPEST = 5
 """Levels of stacks within stacks that are looked into."""
 
@@ -30,7 +33,7 @@ class Found:
     Attributes:
         name: CloudFormation's: its name, or its ARN where it is nested.
         path: as a person names it: `shop`, or `shop/Once`.
-        outputs: by name.
+        outputs: by name; of the stack that it is nested in as well, if they are `OF_THE_AUDIT`.
     """
 
     name: str
@@ -68,12 +71,14 @@ def find_all(cloudformation: "CloudFormationClient", named: str) -> list[Found]:
             f"--stack-name {named!r}: a stack's name has letters, digits and hyphens, a letter "
             "first, 128 at most; a nested one is PARENT/LogicalId."
         )
+    above: dict[str, str] = {}
     try:
         for logical_id in inside:
+            above = _outputs(cloudformation, root)
             root = _nested(cloudformation, root, named).get(logical_id, "")
             if not root:
                 raise Failed(f"There is no stack {named!r} here: {logical_id!r} is not nested.")
-        found = list(_within(cloudformation, root, named))
+        found = list(_within(cloudformation, root, named, above))
     except ClientError as error:
         if error.response["Error"]["Code"] == "ValidationError":
             raise Failed(
@@ -88,16 +93,26 @@ def find_all(cloudformation: "CloudFormationClient", named: str) -> list[Found]:
     return found
 
 
-def _within(
-    cloudformation: "CloudFormationClient", name: str, path: str, depth: int = 0
-) -> Iterator[Found]:
+def _outputs(cloudformation: "CloudFormationClient", name: str) -> dict[str, str]:
     (described,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
+    return {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
+
+
+def _within(
+    cloudformation: "CloudFormationClient",
+    name: str,
+    path: str,
+    above: Mapping[str, str],
+    depth: int = 0,
+) -> Iterator[Found]:
+    """`above` has the outputs of the stack that this one is nested in."""
+    outputs = _outputs(cloudformation, name)
     if "UnstartedQueueUrl" in outputs:
-        yield Found(name, path, outputs)
+        of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
+        yield Found(name, path, of_the_audit | outputs)
     elif depth < DEEPEST:
         for logical_id, nested in sorted(_nested(cloudformation, name, path).items()):
-            yield from _within(cloudformation, nested, f"{path}/{logical_id}", depth + 1)
+            yield from _within(cloudformation, nested, f"{path}/{logical_id}", outputs, depth + 1)
 
 
 def _nested(cloudformation: "CloudFormationClient", name: str, path: str) -> dict[str, str]:

@@ -2,11 +2,12 @@
 
     python -m bench.three_weeks [--nights 21] [--messages 100] [--seed 1] [--json]
 
-Brings up an embedded AWS of its own with `DailyAudit`, and plays the nights: what `bench.records`
-makes of each day is put into the records' bucket, some of it nights late, some in another day's
-folder, some twice; then the audit's state machine is started as the schedule starts it. Its job
-uses what the nights before have kept, but for the nights of Sundays. Beside it the same records
-are judged from raw, into a folder of its own. Exit status 1 if any night says other than that, in a
+Brings up an embedded AWS of its own with `examples/audited`, and plays the nights: what
+`bench.records` makes of each day is put into the records' bucket, some of it nights late, some in
+another day's folder, some twice; then the audit's state machine is started as the schedule starts
+it. Its job uses what the nights before have kept, but for the nights of Sundays. Beside it the same
+records are judged from raw, into a folder of its own. Exit status 1 if any night says other than
+that, in a
 row or in its summary.
 """
 
@@ -32,7 +33,7 @@ from rich.table import Table
 
 from actonce.aws import Stack
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
+from actonce.embedded.paths import PROJECT, Paths
 from bench.machine import machine
 from bench.records import FIRST_DAY, generate, write_jsonl
 from pipeline.audit.job import audit, requested
@@ -215,11 +216,11 @@ def main(
     played: list[Night] = []
     with tempfile.TemporaryDirectory(prefix="actonce-weeks-") as temporary:
         folder = Path(temporary).resolve()
-        paths = Paths(folder / "embedded")
+        audited = PROJECT / "examples" / "audited"
+        paths = Paths(folder / "embedded", audited, is_project=True)
         arriving = arrivals(messages, nights, seed, folder / "made")
         try:
-            parameters = {"KeepRecords": "true", "DailyAudit": "true"}
-            _, stack = lifecycle.up(paths, _SAY.print, parameters=parameters)
+            _, stack = lifecycle.up(paths, _SAY.print, parameters={})
             _package(paths, stack)
             weeks = Weeks(stack, spark_session("three weeks", brief=True), folder)
             for number, objects in arriving.items():

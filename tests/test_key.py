@@ -11,7 +11,6 @@ from tests.template import as_list, of_type, resolved, statements
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 FILES = ["template.yaml", "alarms.yaml", "locks.yaml", "records.yaml", "audit.yaml"]
-EVERYTHING = {"KeepRecords": "true", "DailyAudit": "true"}
 
 WITH_KEY: dict[str, dict[str, Any]] = {
     # every type that keeps something, and where it says with which key
@@ -50,7 +49,7 @@ def deployed(file: str, key: str, **values: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("file", FILES)
 def test_all_that_is_kept_is_encrypted_with_the_key(file: str) -> None:
-    template = deployed(file, KEY, **EVERYTHING)
+    template = deployed(file, KEY)
 
     for resource_type, expected in WITH_KEY.items():
         for name, resource in of_type(template, resource_type).items():
@@ -63,7 +62,7 @@ def test_all_that_is_kept_is_encrypted_with_the_key(file: str) -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_without_a_key_it_is_as_it_was(file: str) -> None:
-    template = deployed(file, "", **EVERYTHING)
+    template = deployed(file, "")
 
     of_key = {"KmsMasterKeyId", "SSESpecification", "KmsKeyId", "BucketKeyEnabled", "KeyARN"}
     for name, resource in template["Resources"].items():
@@ -111,7 +110,7 @@ def test_roles_use_the_key_through_services_only(file: str) -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_no_role_may_ask_the_key_itself(file: str) -> None:
-    for name, resource in deployed(file, KEY, **EVERYTHING)["Resources"].items():
+    for name, resource in deployed(file, KEY)["Resources"].items():
         for statement in statements(resource):
             if any(action.startswith("kms:") for action in as_list(statement["Action"])):
                 assert "kms:ViaService" in statement["Condition"]["StringEquals"], name
@@ -119,7 +118,7 @@ def test_no_role_may_ask_the_key_itself(file: str) -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_whoever_reaches_what_is_encrypted_may_use_the_key(file: str) -> None:
-    template = deployed(file, KEY, **EVERYTHING)
+    template = deployed(file, KEY)
     reaching = {
         name
         for name, role in of_type(template, "AWS::IAM::Role").items()
@@ -135,11 +134,11 @@ def test_whoever_reaches_what_is_encrypted_may_use_the_key(file: str) -> None:
 
 def test_nested_stacks_get_the_key_and_the_topics() -> None:
     for key in (KEY, ""):
-        resources = deployed("template.yaml", key, **EVERYTHING)["Resources"]
-        for stack in ("Alarms", "Records", "Audit"):
-            assert resources[stack]["Properties"]["Parameters"]["KmsKeyArn"] == key
-        topic_key = {"Fn::GetAtt": ["Alarms", "Outputs.AlarmTopicKeyArn"]}
-        assert resources["Audit"]["Properties"]["Parameters"]["AlarmTopicKeyArn"] == topic_key
+        resources = deployed("template.yaml", key)["Resources"]
+        assert resources["Alarms"]["Properties"]["Parameters"]["KmsKeyArn"] == key
+        audited = deployed("examples/audited/template.yaml", key)["Resources"]
+        for stack in ("Once", "Records", "Audit"):
+            assert audited[stack]["Properties"]["Parameters"]["KmsKeyArn"] == key
         (own,) = (
             properties["Properties"]["KmsMasterKeyId"]
             for properties in of_type(deployed("alarms.yaml", key), "AWS::SNS::Topic").values()

@@ -28,7 +28,6 @@ from actonce.embedded.paths import PROJECT, Paths
 from actonce.embedded.running import State, answers, is_server, running
 from actonce.errors import Failed, WrongUse
 from actonce.history import short_cause
-from actonce.sources import TEMPLATES
 
 __all__ = [
     "LOCAL_PARAMETERS",
@@ -306,7 +305,7 @@ def _deployed_by(template: nesting.Template, home: Path) -> Iterator[Path]:
     folder = template.file.parent
     yield template.file
     if template.is_actonce:
-        yield from (folder / name for name in TEMPLATES)
+        yield from (one.file for one in nesting.nested(template))
         yield from (folder / "statemachine").glob("*.json")
     for code in local_stack.code_places(template):
         place = folder / code

@@ -9,6 +9,7 @@
 import importlib.util
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,11 @@ _NAMED_OTHERWISE: Final = {
 }
 _STAND_IN: Final = Path(__file__).with_name("integrations")
 _LONGEST_SECONDS: Final = 900
+
+
+def is_audit(parsed: Mapping[str, Any]) -> bool:
+    """Whether a built template is the audit's."""
+    return any(one["Type"] == _APPLICATION for one in parsed["Resources"].values())
 
 
 def rewrite_audit(built: Path, local: Path, bootstrap: str) -> None:

@@ -29,7 +29,7 @@ import yaml
 
 from actonce.embedded import nesting
 from actonce.embedded.lambda_runtime import provide_package
-from actonce.embedded.local_audit import rewrite_audit
+from actonce.embedded.local_audit import is_audit, rewrite_audit
 from actonce.embedded.nesting import value_of
 
 _CONSTANT_TIMEOUT = re.compile(r"\{% \$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}")
@@ -166,24 +166,14 @@ class _Rewriting:
         if not isinstance(where, str) or "://" in where:
             return
         nested = (self.built / where).resolve()
-        if not nesting.is_actonce(self.template):
-            self._nested_of_theirs(name, nested, properties)
-            properties[place] = f"{name}/template.yaml"
-            return
-        properties[place] = f"{name}.yaml"
-        if name == "Audit":
+        parsed = yaml.safe_load(nested.read_text())
+        if is_audit(parsed):
+            properties[place] = f"{name}.yaml"
             rewrite_audit(nested, self.local / properties[place], self.settings.bootstrap)
-        else:
-            parts = yaml.safe_load(nested.read_text())
-            resources = parts["Resources"].items()
-            parts["Resources"] = {one: r for one, r in resources if not _is_refused(r)}
-            target = self.local / properties[place]
-            target.write_text(yaml.safe_dump(parts, sort_keys=False))
-
-    def _nested_of_theirs(self, name: str, nested: Path, properties: dict[str, Any]) -> None:
-        """A stack nested in a team's: ActOnce, with what is given for it, or another of theirs."""
+            return
+        properties[place] = f"{name}/template.yaml"
         given = properties.setdefault("Parameters", {})
-        if nesting.is_actonce(yaml.safe_load(nested.read_text())):
+        if nesting.is_actonce(parsed):
             if self.settings.faults:
                 self._inject(name, given.get("EffectFunctionArn"))
             known_there = nesting.read(nested).parameters

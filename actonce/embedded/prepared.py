@@ -126,6 +126,10 @@ def _beside(folder: Path, text: str) -> Path | None:
 
 def _runtimes(template: Template, prepared: Prepared) -> Iterator[tuple[int, int, str]]:
     named = template.parameters
+    if not template.logical_id:  # what it hands on to what is nested in it
+        for node in _scalars(template.root, lambda name: name == "PythonRuntime"):
+            if node.tag == "!Ref" and node.value in named:
+                prepared.overrides[node.value] = _RUNTIME
     for node in _scalars(template.root, lambda name: name == "Runtime"):
         is_parameter = node.tag == "!Ref" and node.value in named
         wanted = named[node.value] if is_parameter else node.value

@@ -67,6 +67,16 @@ def test_the_nested_stack_is_found_by_the_name_of_the_teams(
     assert find_one(cloudformation, "deep/Deep/In").path == "deep/Deep/In"
 
 
+def test_the_audit_s_outputs_are_those_of_the_stack_around_it(
+    cloudformation: "CloudFormationClient",
+) -> None:
+    told = {"AuditBucketName": {"Value": "bucket"}, "OrdersUrl": {"Value": "theirs"}}
+    create(cloudformation, "shop", nesting(Once="once") | {"Outputs": told})
+    for named in ("shop", "shop/Once"):
+        found = find_one(cloudformation, named)
+        assert found.outputs == {"UnstartedQueueUrl": "url", "AuditBucketName": "bucket"}
+
+
 def test_of_two_the_person_has_to_say_which(cloudformation: "CloudFormationClient") -> None:
     create(cloudformation, "shop", nesting(Cards="once", Mail="once"))
     with pytest.raises(WrongUse, match="one of shop/Cards, shop/Mail"):

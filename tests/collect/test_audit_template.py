@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from actonce.embedded.paths import PROJECT
+from actonce.stacks import OF_THE_AUDIT
 from tests import asl, audit_machine
 from tests import template as cloudformation
 from tests.collect.test_records_template import lint
 from tests.template import as_list, of_type, statements
 
 AUDIT = PROJECT / "audit.yaml"
+AUDITED = PROJECT / "examples" / "audited" / "template.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +68,19 @@ def test_results_and_logs_are_forgotten_and_the_code_is_not(resources: dict[str,
     ]
 
 
-def test_it_is_deployed_only_with_the_records(resources: dict[str, Any]) -> None:
-    main = cloudformation.load()
-    nested = main["Resources"]["Audit"]
+def test_it_is_nested_beside_the_records_and_given_all_that_it_wants(
+    resources: dict[str, Any],
+) -> None:
+    outer = cloudformation.load(AUDITED)
+    nested = outer["Resources"]["Audit"]["Properties"]
 
-    assert main["Parameters"]["DailyAudit"]["Default"] == "false"
-    assert nested["Condition"] == "AuditsDays"
-    assert main["Conditions"]["AuditsDays"]["Fn::And"][0] == {"Condition": "KeepsRecords"}
-    assert [rule["Assert"] for rule in main["Rules"]["AuditNeedsRecords"]["Assertions"]] == [
-        {"Fn::Equals": [{"Ref": "KeepRecords"}, "true"]},
-    ]
-    assert set(nested["Properties"]["Parameters"]) == set(cloudformation.load(AUDIT)["Parameters"])
+    assert (AUDITED.parent / nested["TemplateURL"]).resolve() == AUDIT
+    assert set(nested["Parameters"]) == set(cloudformation.load(AUDIT)["Parameters"])
     assert resources["AuditApplication"]["Properties"]["ReleaseLabel"] == "emr-spark-8.0.0"
+    assert set(OF_THE_AUDIT) == outer["Outputs"].keys()
+    # What it is given of ActOnce, ActOnce says.
+    said = set(re.findall(r"Once\.Outputs\.(\w+)", AUDITED.read_text()))
+    assert said <= cloudformation.load()["Outputs"].keys()
 
 
 def test_every_substitution_is_filled_in(resources: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ import pytest
 from actonce.aws import Stack
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import Paths
+from actonce.embedded.paths import PROJECT, Paths
 from tests import java
 from tests.embedded import command_line
 from tests.embedded.waiting import wait_for_execution, wait_until
@@ -38,8 +38,8 @@ JOB_SECONDS = 600.0  # Spark, on a machine that may be busy
 @pytest.fixture(scope="module")
 def audited(paths: Paths) -> tuple[State, Stack]:
     """An embedded AWS of this file's own, with the records kept and the days audited."""
-    parameters = {"KeepRecords": "true", "DailyAudit": "true"}
-    return lifecycle.up(paths, lambda _: None, parameters=parameters)
+    audited = Paths(paths.home, PROJECT / "examples" / "audited", is_project=True)
+    return lifecycle.up(audited, lambda _: None, parameters={})
 
 
 @pytest.fixture(scope="module")
