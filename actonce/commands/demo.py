@@ -219,7 +219,7 @@ def _own(
         return None
     if file is not None:
         return Own(None)
-    sample = body_from(body) if body is not None else sample_body(paths.stack.parent)
+    sample = body_from(body) if body is not None else sample_body(paths.stack)
     if not isinstance(sample, dict):
         raise WrongUse("The body has to be an object, for a message id is put into it: --input.")
     return Own(sample)

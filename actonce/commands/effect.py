@@ -181,9 +181,7 @@ def _caller(
     if find_target is not None:
         raise WrongUse("--find goes with the ARN of a function.")
     if stack is not None:
-        code = targets.deployed(
-            stack, [paths.stack.parent / "functions", paths.stack / "functions"]
-        )
+        code = targets.deployed(stack, [paths.stack / "functions"])
     else:
         code = targets.named(str(target))
     endpoint = None if state is None else state.endpoint_url

@@ -13,7 +13,7 @@ from actonce.project import manifest
 from actonce.project.changes import What
 from actonce.project.folder import Folder
 from actonce.project.placing import Upgrade, beside_of, place, upgrade_of
-from actonce.project.plan import STACK, Kind, plan, stack_name
+from actonce.project.plan import STACK, Kind, has_audit, plan, stack_name
 from actonce.sources import MANIFEST
 
 NESTED = f"""\
@@ -52,13 +52,12 @@ without an account:
 
     actonce up --project .
 
-Or, to deploy it as a stack of its own:
+Or, to deploy it as a stack of its own in front of a function that is deployed already:
 
     sam build --template-file actonce/template.yaml \\
         --parameter-overrides PythonRuntime=python3.{sys.version_info.minor}
-    sam deploy --guided --stack-name actonce --capabilities CAPABILITY_IAM
-
-and to try that here: actonce up"""
+    sam deploy --guided --stack-name actonce --capabilities CAPABILITY_IAM \\
+        --parameter-overrides EffectFunctionArn=ARN FindFunctionArn=ARN"""
 
 _SAID = {
     What.ADD: "new",
@@ -75,6 +74,10 @@ def init(
     new: Annotated[
         bool, typer.Option("--new", help="Make a project in DIR, around an effect to begin with.")
     ] = False,
+    audit: Annotated[
+        bool,
+        typer.Option("--audit", help="With what keeps records in a bucket and audits each day."),
+    ] = False,
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="Bring what is in DIR to this version.")
     ] = False,
@@ -87,10 +90,10 @@ def init(
 ) -> None:
     """Put the stack into a repository of yours, or make a project around it.
 
-    Its templates, its state machines and its functions' code go into DIR/actonce, of the version of
-    this command line; actonce/actonce.json there remembers what they were. An upgrade replaces what
-    you have not changed. What you have changed stays yours: if the new version has changed it as
-    well, that is written beside it, with .new after its name.
+    Its templates, its state machine and its functions' code go into DIR/actonce, of the version of
+    this command line, to be nested in your template; actonce/actonce.json there remembers what they
+    were. An upgrade replaces what you have not changed. What you have changed stays yours: if the
+    new version has changed it as well, that is written beside it, with .new after its name.
 
     Examples:
 
@@ -110,13 +113,13 @@ def init(
         raise WrongUse(f"There is no folder {folder}; actonce init --new makes one.")
     place_of = Folder(folder.resolve())
     if upgrade:
-        _upgrade(place_of, diff=diff, dry_run=dry_run)
+        _upgrade(place_of, audit=audit, diff=diff, dry_run=dry_run)
     else:
-        _init(place_of, folder, Kind.PROJECT if new else Kind.STACK)
+        _init(place_of, folder, Kind.PROJECT if new else Kind.STACK, audit=audit)
 
 
-def _init(folder: Folder, typed: Path, kind: Kind) -> None:
-    wanted = plan(kind, folder.root.name)
+def _init(folder: Folder, typed: Path, kind: Kind, *, audit: bool) -> None:
+    wanted = plan(kind, folder.root.name, audit=audit)
     written = place(folder, wanted)
     where = folder.root if kind is Kind.PROJECT else folder.root / STACK
     console.out.print(f"ActOnce {wanted.version} is in {where}: {len(written)} files written.")
@@ -135,14 +138,15 @@ def _init(folder: Folder, typed: Path, kind: Kind) -> None:
     )
 
 
-def _upgrade(folder: Folder, *, diff: bool, dry_run: bool) -> None:
+def _upgrade(folder: Folder, *, audit: bool, diff: bool, dry_run: bool) -> None:
     there = manifest.read(folder.root)
     if there is None:
         raise Failed(
             f"{folder.root} has no {MANIFEST}, so actonce init has put nothing there; "
             "without --upgrade it does."
         )
-    changes = upgrade_of(folder, there, plan(there.kind, folder.root.name))
+    audit = audit or has_audit(there.files)
+    changes = upgrade_of(folder, there, plan(there.kind, folder.root.name, audit=audit))
     if not dry_run:
         changes.apply()
     _show(changes, diff=diff)

@@ -29,26 +29,23 @@ class Paths:
 
     @classmethod
     def default(cls) -> "Paths":
-        """Of the project that this is run in, made by `actonce init`; else of this package.
+        """Of the project that this is run in, else of this package.
 
-        A folder in which `actonce up --project` was run means that project from then on.
+        A folder is a project in which `actonce init` or `actonce up --project` was run.
 
         `.actonce/` lies in the project, or in the clone. What a wheel brought has no folder to
         write to: there it is the nearest that is above the current folder, or a new one in it. The
         variable `ACTONCE_DIR` names another.
         """
         here = _here()
-        project = project_above(here)
-        named = os.environ.get("ACTONCE_DIR")
-        own = next((one for one in (here, *here.parents) if cls.of_project(one).was_up), None)
-        if own is not None and project in (None, own):
-            return cls.of_project(own)
-        stack = project / "actonce" if project else PROJECT
-        if named:
-            return cls(Path(named).resolve(), stack)
-        if project is None and in_clone():
-            return cls(PROJECT / _HOME, stack)
-        return cls((project or _nearest(here)) / _HOME, stack)
+        project = project_above(here) or next(
+            (one for one in (here, *here.parents) if cls.of_project(one).was_up), None
+        )
+        if project is not None:
+            return cls.of_project(project)
+        if named := os.environ.get("ACTONCE_DIR"):
+            return cls(Path(named).resolve())
+        return cls((PROJECT if in_clone() else _nearest(here)) / _HOME)
 
     @classmethod
     def of_project(cls, folder: Path) -> "Paths":

@@ -34,8 +34,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
 def newer(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on this command line is of version 9.9.9, whose template has another line."""
 
-    def plan(kind: Kind, name: str) -> Plan:
-        made = plan_of(kind, name)
+    def plan(kind: Kind, name: str, *, audit: bool) -> Plan:
+        made = plan_of(kind, name, audit=audit)
         made.managed[TEMPLATE] = b"# of 9.9.9\n" + made.managed[TEMPLATE]
         return Plan(made.kind, "9.9.9", made.managed, made.seeds)
 
@@ -82,19 +82,31 @@ def test_an_upgrade_shows_what_changed(run: Run, request: pytest.FixtureRequest)
     assert run("--upgrade", "shop")[1] == "It is of version 9.9.9 already.\n"
 
 
+def test_the_audit_comes_when_it_is_asked_for_and_stays(
+    run: Run, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    audit = tmp_path / "actonce" / "audit.yaml"
+    run()
+    assert not audit.exists()
+    assert "actonce/audit.yaml: new" in run("--upgrade", "--audit")[1]
+    request.getfixturevalue("newer")
+    assert "audit" not in run("--upgrade")[1]
+    assert audit.is_file()
+
+
 def test_an_upgrade_that_leaves_work_says_so(
     run: Run, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     run()
     template = tmp_path / TEMPLATE
     template.write_text("mine\n")
-    (tmp_path / "actonce" / "audit.yaml").unlink()
+    (tmp_path / "actonce" / "alarms.yaml").unlink()
     request.getfixturevalue("newer")
     status, out, _ = run("--upgrade")
     assert status == 1
     assert "this version's" in out
     assert "template.yaml.new, bring them together" in out
-    assert "actonce/audit.yaml: you removed it" in out
+    assert "actonce/alarms.yaml: you removed it" in out
     assert template.read_text() == "mine\n"
 
 

@@ -1,5 +1,6 @@
 """What this version puts into a folder, and the project that it makes."""
 
+import ast
 import json
 import re
 import subprocess
@@ -11,13 +12,12 @@ import yaml
 
 from actonce.commands import demo as demo_command
 from actonce.embedded import lifecycle, nesting
-from actonce.embedded.local_stack import code_places
 from actonce.embedded.paths import PROJECT, Paths
 from actonce.errors import WrongUse
 from actonce.project.folder import Folder
 from actonce.project.placing import place
-from actonce.project.plan import Kind, plan, stack_name, with_your_effect
-from actonce.sources import MANIFEST, TEMPLATES, project_above
+from actonce.project.plan import Kind, has_audit, plan, stack_name
+from actonce.sources import MANIFEST, project_above
 from tests import template
 
 
@@ -27,44 +27,64 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path / "my shop"
 
 
-def test_the_stack_is_all_that_it_is_deployed_from() -> None:
-    managed = plan(Kind.STACK, "x").managed
-    texts = "".join(managed[PurePosixPath("actonce", name)].decode() for name in TEMPLATES)
+@pytest.mark.parametrize("audit", [False, True])
+def test_the_stack_is_all_that_it_is_deployed_from(*, audit: bool) -> None:
+    managed = plan(Kind.STACK, "x", audit=audit).managed
+    assert has_audit(managed) is audit
+    texts = "".join(text.decode() for path, text in managed.items() if path.suffix == ".yaml")
     named = re.findall(
         r"(?:CodeUri|DefinitionUri|TemplateURL|Code|DefinitionS3Location): (\S+)", texts
     )
-    assert len(named) > 5
+    assert len(named) >= (6 if audit else 4)
     for name in named:
         path = PurePosixPath("actonce", name)
         assert any(one.is_relative_to(path) for one in managed), name
     for path, content in managed.items():
         assert content == (PROJECT / path.relative_to("actonce")).read_bytes()
-    assert not any("demo" in path.parts or "__pycache__" in path.parts for path in managed)
 
 
-def test_a_project_s_stack_differs_in_the_effect_alone(shop: Path) -> None:
-    own = template.load(shop / "actonce" / "template.yaml")
-    ours = template.load()
-    function = own["Resources"]["AppointmentsFunction"]["Properties"]
-    assert (function["CodeUri"], function["Handler"]) == ("../functions/", "your_effect.handler")
-    for name in ("CodeUri", "Handler", "Description"):
-        function[name] = ours["Resources"]["AppointmentsFunction"]["Properties"][name]
-    assert own == ours
+@pytest.mark.parametrize("audit", [False, True])
+def test_it_has_the_code_that_it_runs_and_no_other(*, audit: bool) -> None:
+    managed = plan(Kind.STACK, "x", audit=audit).managed
+    brought = {path for path in managed if path.suffix == ".py"}
+    folder = PurePosixPath("actonce", "functions")
+    run = {folder / "starter.py"} | ({folder / "dead_letters_of_day.py"} if audit else set())
+    while more := {one for path in run for one in imported(managed[path])} - run:
+        assert more <= brought
+        run |= more
+    assert brought == run
 
 
-def test_a_template_without_the_example_is_not_guessed_at() -> None:
-    lacking = "Handler: appointments.handler"
-    whole = (PROJECT / "template.yaml").read_text()
-    assert lacking in whole
-    with pytest.raises(ValueError, match="is not as actonce init knows it"):
-        with_your_effect(whole.replace(lacking, "# not here"))
+def imported(code: bytes) -> set[PurePosixPath]:
+    """What a module imports of `actonce_core`, packages included."""
+    functions = PurePosixPath("actonce", "functions")
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    found: set[PurePosixPath] = set()
+    for name in names:
+        parts = name.split(".")
+        for depth in range(1, len(parts) + 1):
+            for file in (f"{'/'.join(parts[:depth])}.py", f"{'/'.join(parts[:depth])}/__init__.py"):
+                if parts[0] == "actonce_core" and (PROJECT / "functions" / file).is_file():
+                    found.add(functions / file)
+    return found
 
 
-def test_the_effect_has_its_contract_beside_it(shop: Path) -> None:
-    for name in ("__init__.py", "effect.py"):
-        assert (shop / "functions" / "actonce_core" / name).read_bytes() == (
-            PROJECT / "functions" / "actonce_core" / name
-        ).read_bytes()
+def test_a_project_nests_the_stack_as_everybody_s_template_does(shop: Path) -> None:
+    resources = template.load(shop / "template.yaml")["Resources"]
+    once = resources["Once"]["Properties"]
+    assert once["Location"] == "actonce/template.yaml"
+    known = template.load(shop / "actonce" / "template.yaml")["Parameters"]
+    assert once["Parameters"].keys() <= known.keys()
+    (effect,) = template.of_type({"Resources": resources}, "AWS::Serverless::Function").values()
+    assert (shop / effect["Properties"]["CodeUri"] / "your_effect.py").is_file()
+    timeout = effect["Properties"]["Timeout"]
+    assert timeout == once["Parameters"]["EffectTimeoutSeconds"] == {"Ref": "EffectSeconds"}
+    assert [one.logical_id for one in nesting.nested(nesting.read(shop / "template.yaml"))] == [
+        "Once"
+    ]
 
 
 def test_a_project_s_own_tests_pass(shop: Path) -> None:
@@ -85,11 +105,9 @@ def test_whoever_is_in_a_project_means_its_stack(
     monkeypatch.delenv("ACTONCE_DIR", raising=False)
     monkeypatch.chdir(shop / "functions")
     assert project_above(Path.cwd()) == shop
-    assert Paths.default() == Paths(shop / ".actonce", shop / "actonce")
-    template = nesting.read(shop / "actonce" / "template.yaml")
-    assert code_places(template) >= {"functions/", "../functions/"}
+    assert Paths.default() == Paths(shop / ".actonce", shop, is_project=True)
     monkeypatch.setenv("ACTONCE_DIR", str(shop / "elsewhere"))
-    assert Paths.default() == Paths(shop / "elsewhere", shop / "actonce")
+    assert Paths.default() == Paths(shop / "elsewhere", shop, is_project=True)
     (shop / MANIFEST).unlink()
     assert Paths.default().stack == PROJECT
 
@@ -98,16 +116,16 @@ def test_where_a_teams_own_project_was_up_it_is_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ACTONCE_DIR", raising=False)
-    place(Folder(tmp_path), plan(Kind.STACK, "shop"))
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path / "src")
-    assert Paths.default() == Paths(tmp_path / ".actonce", tmp_path / "actonce")
+    assert not Paths.default().is_project
     Paths.of_project(tmp_path).prepared.mkdir(parents=True)
     assert Paths.default() == Paths(tmp_path / ".actonce", tmp_path, is_project=True)
     # Another project within it, made by `actonce init --new`, is itself.
-    place(Folder(tmp_path / "inner"), plan(Kind.PROJECT, "inner"))
-    monkeypatch.chdir(tmp_path / "inner")
-    assert Paths.default() == Paths(tmp_path / "inner" / ".actonce", tmp_path / "inner" / "actonce")
+    inner = tmp_path / "inner"
+    place(Folder(inner), plan(Kind.PROJECT, "inner"))
+    monkeypatch.chdir(inner)
+    assert Paths.default() == Paths(inner / ".actonce", inner, is_project=True)
 
 
 def test_what_a_wheel_brought_keeps_its_things_where_the_person_is(
@@ -181,6 +199,7 @@ def test_the_project_s_name_stands_where_it_is_deployed(shop: Path) -> None:
     assert 'stack_name = "my-shop"' in (shop / "samconfig.toml").read_text()
     assert (shop / "README.md").read_text().startswith("# my-shop\n")
     assert ".actonce/" in (shop / ".gitignore").read_text().splitlines()
-    for name in ("README.md", "samconfig.toml"):
-        assert "{name}" not in (shop / name).read_text()
+    for file in shop.rglob("*.*"):
+        if file.is_file() and not file.is_relative_to(shop / "actonce"):
+            assert not re.search(r"\{(name|python)\}", file.read_text()), file
     assert yaml.safe_load((shop / "events" / "find.json").read_text())["operation"] == "find"

@@ -1,25 +1,28 @@
 """What must not happen twice: put your call where `perform` says so.
 
-As it stands it writes a row into the stack's table, under a new key each time: two calls leave two
-rows that anyone can count. So all of it runs before you have written a line.
+As it stands it writes a row into the table of your template, under a new key each time: two calls
+leave two rows that anyone can count. So all of it runs before you have written a line.
 """
 
 import json
 import os
 import uuid
-from datetime import UTC, datetime
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
-from actonce_core.effect import Rejected, answer
-
 # No retry around what cannot be repeated, and every time-out shorter than the function's.
-_ONE_ATTEMPT = Config(
-    connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}
-)
+_ONE_ATTEMPT = Config(connect_timeout=1, read_timeout=2, retries={"total_max_attempts": 1})
 _MAX_ID_BYTES = 2048  # of a key in DynamoDB
+
+
+class NotPerformed(Exception):
+    """It certainly did not happen, and is tried again. ActOnce knows it by its name."""
+
+
+class Rejected(Exception):
+    """It certainly did not happen and never will; a person decides. Known by its name, too."""
 
 
 class YourEffect:
@@ -29,26 +32,23 @@ class YourEffect:
         self._dynamodb = dynamodb
         self._table_name = table_name
 
-    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+    def perform(self, message_id: str, body: Any) -> dict[str, Any]:
         """Do it, once, and return a small description of what was done.
 
-        Raise `NotPerformed` only if it certainly did not happen (it is tried again), `Rejected`
-        only if it certainly did not and never will (a person decides). Anything else means that
-        nobody knows: it is waited out, looked up by `find`, and then decided.
+        Any error but `NotPerformed` and `Rejected` means that nobody knows whether it happened: it
+        is waited out, looked up by `find`, and then decided.
         """
-        message_id, body = request["message_id"], json.loads(request["body"])
         if not isinstance(body, dict) or not isinstance(body.get("amount"), int):
             raise Rejected("amount must be an integer")
         if len(message_id.encode()) > _MAX_ID_BYTES:
             raise Rejected(f"the message id has more than {_MAX_ID_BYTES} bytes")
         # ---- your call, in place of this one; give it the message id to be found by
-        order = f"appointment-{uuid.uuid4()}"  # the prefix is the table's, for `actonce where`
+        order = f"order-{uuid.uuid4()}"
         self._dynamodb.put_item(
             TableName=self._table_name,
             Item={
                 "message_id": {"S": message_id},
-                "appointment_id": {"S": order},
-                "booked_at": {"S": datetime.now(UTC).isoformat(timespec="milliseconds")},
+                "effect_id": {"S": order},
                 "amount": {"N": str(body["amount"])},
             },
         )
@@ -71,12 +71,22 @@ class YourEffect:
         )["Items"]
         if not found:
             return None
-        return {"order": found[0]["appointment_id"]["S"], "amount": int(found[0]["amount"]["N"])}
+        return {"order": found[0]["effect_id"]["S"], "amount": int(found[0]["amount"]["N"])}
 
 
-_EFFECT = YourEffect(
-    boto3.client("dynamodb", config=_ONE_ATTEMPT), os.environ["APPOINTMENTS_TABLE"]
-)
+def answer(effect: YourEffect, event: dict[str, Any]) -> dict[str, Any]:
+    """What ActOnce asks: `{"operation": "perform" | "find", "message": {...}}`."""
+    operation, message = event["operation"], event["message"]
+    if operation == "find":
+        found = effect.find(message["message_id"])
+        return {"performed": found is not None, "effect": found}
+    if operation != "perform":
+        raise ValueError("operation: expected perform or find")
+    body = json.loads(message["body"])  # the text that was sent, to the letter
+    return {"performed": True, "effect": effect.perform(message["message_id"], body)}
+
+
+_EFFECT = YourEffect(boto3.client("dynamodb", config=_ONE_ATTEMPT), os.environ["EFFECTS_TABLE"])
 
 
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:

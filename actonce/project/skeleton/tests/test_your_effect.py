@@ -17,14 +17,13 @@ from botocore.stub import ANY, Stubber
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "functions"))  # as Lambda does
 os.environ |= {
-    "APPOINTMENTS_TABLE": "effects",
+    "EFFECTS_TABLE": "effects",
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
 }
 
-from actonce_core.effect import OutcomeUnknown, Rejected, answer
-from your_effect import YourEffect
+from your_effect import Rejected, YourEffect, answer
 
 
 def event(name: str) -> dict[str, Any]:
@@ -54,7 +53,7 @@ class TestYourEffect(unittest.TestCase):
 
     def test_whatever_else_goes_wrong_is_an_unknown_outcome(self) -> None:
         self.aws.add_client_error("put_item", "InternalServerError")
-        with self.assertRaises(OutcomeUnknown):
+        with self.assertRaises(ClientError):
             answer(self.effect, event("perform.json"))
 
     def test_it_finds_nothing_where_nothing_was_done(self) -> None:
@@ -63,10 +62,10 @@ class TestYourEffect(unittest.TestCase):
         self.assertEqual(said, {"performed": False, "effect": None})
 
     def test_it_finds_what_it_did(self) -> None:
-        row = {"appointment_id": {"S": "appointment-1"}, "amount": {"N": "20"}}
+        row = {"effect_id": {"S": "order-1"}, "amount": {"N": "20"}}
         self.aws.add_response("query", {"Items": [row]})
         said = answer(self.effect, event("find.json"))
-        self.assertEqual(said["effect"], {"order": "appointment-1", "amount": 20})
+        self.assertEqual(said["effect"], {"order": "order-1", "amount": 20})
 
     def test_that_it_could_not_look_is_not_taken_for_nothing(self) -> None:
         self.aws.add_client_error("query", "InternalServerError")
