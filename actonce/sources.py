@@ -14,8 +14,6 @@ _PACKED = _PACKAGE / "stack"
 MANIFEST = Path("actonce", "actonce.json")
 """What `actonce init` has put into a folder, from there: this file makes it a project."""
 
-TEMPLATES = ("template.yaml", "alarms.yaml", "locks.yaml", "records.yaml", "audit.yaml")
-
 # pyproject.toml reads it there as well, so that the wheel and the stack are of one version.
 _VERSION = re.compile(r'^  ActOnce: \{Release: \{Version: "([^"]+)"\}\}$', re.M)
 

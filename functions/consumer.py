@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def consumer_from_environment() -> Consumer:
-    """Build the consumer from the variables that template.yaml sets.
+    """Build the consumer from the variables that locks.yaml sets.
 
     MAX_RETRIES is none of them: there are fewer on the embedded AWS, where a person waits.
 

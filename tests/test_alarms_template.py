@@ -102,7 +102,7 @@ def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried(
     waited = 0.0
     while waited <= alarm["Threshold"]:
         tries_within_the_threshold += 1
-        waited += seconds_until_back(tries_within_the_threshold, 1.0)
+        waited += seconds_until_back(tries_within_the_threshold, chance=1.0)
 
     assert set(references(alarm["Dimensions"])) == {"ActOnceStackName"}
     assert (alarm["MetricName"], alarm["Statistic"]) == ("OldestFailedAge", "Maximum")

@@ -19,7 +19,8 @@ Parameters = Annotated[
         "--parameter",
         "-p",
         metavar="NAME=VALUE",
-        help="A parameter of template.yaml; may be given more than once.",
+        help="A parameter of template.yaml, or with Strategy=ledger or lease of locks.yaml; may be "
+        "given more than once.",
     ),
 ]
 
