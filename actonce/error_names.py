@@ -13,7 +13,6 @@ WORDS: Mapping[str, str] = {
     "LockLost": "another attempt took it over",
     "OutOfTime": "out of time",
     "StillInProgress": "another attempt is at work",
-    "TimeNotKnown": "its time-out is not known",
     "_CannotFind": "it could not be looked up",
     "_RoundsUsedUp": "rounds used up",
 }
