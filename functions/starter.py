@@ -22,7 +22,7 @@ CLIENT_CONFIG = Config(
     max_pool_connections=LARGEST_BATCH,
     # Throttling, a service's failure and a lost answer pass by themselves, and each call of the
     # starter may be repeated: the row is written once, the execution's name is taken once.
-    retries={"mode": "adaptive", "total_max_attempts": 5},
+    retries={"mode": "adaptive", "total_max_attempts": 4},
 )
 
 
