@@ -320,16 +320,15 @@ def none_seen(message_id: str, held_elsewhere: int) -> str:
 def is_retried_in_vain(stack: Stack, reason: str, cause: str) -> bool:
     """Whether a retry leads back to the same dead letter, because nothing can look it up.
 
-    An execution keeps the definition that it was started with, so its letter tells. A consumer
-    looks up by what the stack names now.
+    The letter tells that nothing was named; a retry looks up by what the stack names now.
 
     Args:
         stack: that has the letter.
         reason, cause: of the letter.
     """
-    may_find = stack.ledger_table is not None and stack.find_function is not None
     said = cause.rpartition(" | FindEffect: ")[2]
-    return reason == "outcome_unknown" and NO_FUNCTION_FINDS in said and not may_find
+    was_unnamed = reason == "outcome_unknown" and NO_FUNCTION_FINDS in said
+    return was_unnamed and stack.find_function is None
 
 
 def decisions_on(stack: Stack, letter: DeadLetter) -> list[Decision]:
@@ -670,12 +669,54 @@ def _send_anew(stack: Stack, body: str, source: dict[str, Any], deduplication_id
     )
 
 
-def _answer(stack: Stack, decision: Decision, note: str) -> dict[str, str]:
-    """The task's output. Who decided is for the record only, so it may be missing."""
-    answer = {"decision": decision, "note": note, "decided_at": timestamp(datetime.now(UTC))}
+def _answer(stack: Stack, decision: Decision, note: str) -> dict[str, Any]:
+    """The task's output. Who decided is for the record only, so it may be missing.
+
+    Raises:
+        Failed: see `_deployed_version`.
+    """
+    answer: dict[str, Any] = {
+        "decision": decision,
+        "note": note,
+        "decided_at": timestamp(datetime.now(UTC)),
+    }
+    if _OUTCOMES[decision] is None:
+        answer["version"] = _deployed_version(stack)
     with contextlib.suppress(ClientError, BotoCoreError, Failed):
         answer["decided_by"] = stack.aws.client("sts").get_caller_identity()["Arn"]
     return answer
+
+
+def _deployed_version(stack: Stack) -> dict[str, Any]:
+    """The effect's function that is deployed now, for an execution to go on with.
+
+    Read anew, since a console may have found its stack hours ago.
+
+    Returns:
+        `perform` and `find`, what to invoke, the latter empty where nothing looks up; `timeout` and
+        `margin` in seconds, which a straggler of that function is awaited for. All of them are of
+        one deployment.
+
+    Raises:
+        Failed: a deployment is under way, or has got stuck. What a stack tells until it has ended
+            is documented nowhere, and a function with another one's time-out may act twice.
+    """
+    answer = stack.aws.client("cloudformation").describe_stacks(StackName=stack.name)
+    (described,) = answer["Stacks"]
+    status = described["StackStatus"]
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
+    if "_COMPLETE" not in status or not outputs:  # also while it only cleans up after itself
+        raise Failed(
+            f"The stack {stack.called!r} is {status}, and the message would be tried again with "
+            "the version that is deployed: say it again when the deployment has ended."
+        )
+    now = Stack(stack.aws, stack.name, outputs)
+    return {
+        "perform": now.effect_function,
+        "find": now.find_function or "",
+        "timeout": int(outputs["EffectTimeoutSeconds"]),
+        "margin": int(outputs["StragglerMarginSeconds"]),
+    }
 
 
 def _looks_when_redriven(stack: Stack, execution: Execution) -> bool:

@@ -593,6 +593,7 @@ def test_failed_look_up_keeps_the_first_error_and_adds_its_own(states: dict[str,
 
     assert after == {
         "rounds": 2,
+        "version": {},
         "failure": {
             "reason": "outcome_unknown",
             "error": "States.Timeout",
@@ -681,6 +682,7 @@ def test_dead_letter_after_no_clear_answer_says_that_the_outcome_is_unknown(
     assert rule["Next"] == "DeadLetter"
     assert asl.evaluate(rule["Output"], input=found) == {
         "rounds": 1,
+        "version": {},
         "failure": {
             "reason": "outcome_unknown",
             "error": "E",
@@ -743,10 +745,136 @@ def test_decision_is_read_from_any_answer(
     assert output == {
         "rounds": 0,
         "redrives": 0,
+        "version": {},
         "failure": waiting["failure"],
         "decision": decision,
         "note": note,
     }
+
+
+# --------------------------------------------------------------------------- another version
+
+VERSION: dict[str, Any] = {
+    "perform": "arn:aws:lambda:us-east-1:123456789012:function:effect:2",
+    "find": "arn:aws:lambda:us-east-1:123456789012:function:looks-up:7",
+    "timeout": 120,
+    "margin": 40,
+}
+WAITING = {"rounds": 3, "failure": {"reason": "rejected", "error": "E", "cause": "C"}}
+
+
+def answered(states: dict[str, Any], answer: Any, **waiting: Any) -> dict[str, Any]:
+    """What DeadLetter leads on with, of an answer."""
+    output: dict[str, Any] = asl.evaluate(
+        states["DeadLetter"]["Output"], input=WAITING | waiting, result=answer, context=CONTEXT
+    )
+    return output
+
+
+def test_version_of_a_decision_is_invoked_and_awaited(states: dict[str, Any]) -> None:
+    decided = answered(states, {"decision": "retry", "version": VERSION})
+    perform, find = states["PerformEffect"], states["FindEffect"]
+
+    def of(field: Any) -> Any:
+        return asl.evaluate(field, input=decided, context=CONTEXT)
+
+    assert of(perform["Arguments"]["FunctionName"]) == VERSION["perform"]
+    assert of(find["Arguments"]["FunctionName"]) == VERSION["find"]
+    assert of(perform["TimeoutSeconds"]) == of(find["TimeoutSeconds"]) == 120 + 5
+    assert of(states["AwaitStraggler"]["Seconds"]) == 120 + 40
+
+
+def test_without_a_version_the_definitions_own_is_invoked_and_awaited(
+    states: dict[str, Any],
+) -> None:
+    own = asl.EXAMPLE_SUBSTITUTIONS["EffectFunctionArn"]
+    for data in (MESSAGE, answered(states, {"decision": "retry"})):
+        assert [
+            asl.evaluate(field, input=data, context=CONTEXT)
+            for field in (
+                states["PerformEffect"]["Arguments"]["FunctionName"],
+                states["FindEffect"]["Arguments"]["FunctionName"],
+                states["PerformEffect"]["TimeoutSeconds"],
+                states["AwaitStraggler"]["Seconds"],
+            )
+        ] == [own, own, 15 + 5, 15 + 30]
+
+
+def test_version_that_names_nothing_to_look_up_leaves_it_to_a_person(
+    states: dict[str, Any],
+) -> None:
+    decided = answered(states, {"decision": "perform", "version": VERSION | {"find": ""}})
+
+    with pytest.raises(JException, match="No function is named to look it up"):
+        asl.evaluate(states["FindEffect"]["Arguments"], input=decided, context=CONTEXT)
+
+
+def test_version_is_carried_through_every_state_until_another_answer(
+    states: dict[str, Any],
+) -> None:
+    data = answered(states, {"decision": "retry", "version": VERSION})
+    answer = {"Payload": {"performed": None}}
+    for error in ("Rejected", "NotPerformed", "States.Timeout"):
+        assert catch_output(states["PerformEffect"], error, data)["version"] == VERSION
+    looked_up = asl.evaluate(
+        states["FindEffect"]["Output"], input=data, result=answer, context=CONTEXT
+    )
+    unclear = asl.evaluate(states["Performed?"]["Choices"][2]["Output"], input=looked_up)
+    not_found = catch_output(states["FindEffect"], "SomethingNew", data)
+
+    assert [one["version"] for one in (looked_up, unclear, not_found)] == [VERSION] * 3
+    # Every way through a Choice keeps its input, or ends.
+    for name in ("Performed?", "Decision"):
+        for rule in states[name]["Choices"]:
+            assert rule["Next"] == "Done" or "version" in rule.get("Output", {"version": 1})
+    assert "Output" not in states["AwaitStraggler"]
+
+    assert answered(states, {"decision": "retry"}, version=VERSION)["version"] == VERSION
+    newer = VERSION | {"perform": "another", "timeout": 15}
+    again = answered(states, {"decision": "retry", "version": newer}, version=VERSION)
+    assert again["version"] == newer
+
+
+WRONG: list[dict[str, Any]] = [
+    {"perform": 1},
+    {"perform": None},
+    {"perform": [VERSION["perform"]]},
+    {"find": None},
+    {"find": {}},
+    {"timeout": "120"},
+    {"timeout": None},
+    {"timeout": [120]},
+    {"timeout": 0},
+    {"timeout": 1.5},
+    {"timeout": 901},
+    {"margin": None},
+    {"margin": "x"},
+    {"margin": -1},
+    {"margin": 1.5},
+    {"margin": 1e9},
+    {"margin": [30]},
+    {"margin": {}},
+]
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        None,
+        "2",
+        7,
+        True,
+        [],
+        {},
+        *(VERSION | wrong for wrong in WRONG),
+        *({key: VERSION[key] for key in VERSION if key != left_out} for left_out in VERSION),
+    ],
+)
+def test_version_that_is_malformed_is_none(states: dict[str, Any], malformed: Any) -> None:
+    answer = {"decision": "retry", "version": malformed}
+
+    assert answered(states, answer)["version"] == {}
+    assert answered(states, answer, version=VERSION)["version"] == VERSION
 
 
 # --------------------------------------------------------------------------- the dead letter

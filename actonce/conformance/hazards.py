@@ -137,6 +137,13 @@ def _tried_again(stage: Stage) -> None:
     decide_behind_locks(stage, None)
 
 
+def _mended_by_a_deployment(stage: Stage) -> None:
+    stage.executions.answers = ("retry", "retry")
+    stage.executions.answered_after = DAY
+    stage.world.at(DAY // 2, "deployment", stage.deploy_function)
+    stage.send("a", more={POISON: True})
+
+
 def _closed(stage: Stage) -> None:
     stage.executions.answers = answers = stage.world.pick(_CLOSED)
     _given_up_and_answered(stage)
@@ -490,6 +497,18 @@ SCENARIOS = (
         _tried_again,
         is_of_effect=True,
         ways=_ANSWERED,
+    ),
+    Scenario(
+        "mended-by-deploying",
+        "mended by a deployment, and tried again",
+        "The effect rejects a message; a version that is mended, with a time-out of 2 "
+        "minutes in the place of 15 s, is deployed, and an operator's answers bring it; an answer "
+        "is lost, an effect hangs, a process crashes, or the execution is aborted; or two of them.",
+        _mended_by_a_deployment,
+        (Hazard.ANSWER_LOST, Hazard.EFFECT_HANGS, Hazard.CRASH, Hazard.ABORTED),
+        2,
+        is_of_effect=True,
+        ways=frozenset({"step-functions"}),
     ),
     Scenario(
         "closed",

@@ -46,8 +46,8 @@ parked is the best that there is. In a group what is asked for besides is the or
 
 What this does not show: steps take no time unless a hazard says so; one thing goes wrong in a run
 ("any two at once": two; `actonce conformance --deep`: one more than the table says); a consumer has
-one message at a time; an operator decides nothing but in "given up and tried again" and "given up
-and closed"; and AWS is what its documentation says it is.
+one message at a time; an operator decides nothing but where a hazard's sentence says so; and AWS is
+what its documentation says it is.
 A walk counts each moment once, however many schedules lead to it, so the numbers of schedules say
 how much was tried, and not how likely anything is.
 

@@ -255,6 +255,7 @@ class Stage:
         )
         self.executions.check = self._check
         self.executions.happened = self.happened
+        self.executions.version = self.version
         self.dynamodb: Any = Client(world, self.tables)
         self.sqs: Any = Client(world, self.kept)
         self.requests: Any = Client(world, self.queue)
@@ -272,6 +273,7 @@ class Stage:
         self.message_id_from, self.content_from = "body:message_id", ""
         self._consumers = self.at_work = 0
         self._function = _Function(EFFECT_TIMEOUT, [EFFECT_TIMEOUT])
+        self._margin = STRAGGLER_MARGIN
         world.stores = [
             self._function,
             self.performed,
@@ -414,6 +416,7 @@ class Stage:
         Executions that start later have its definition.
         """
         self._function.publish(OTHER_EFFECT_TIMEOUT)
+        self._margin = int(OTHER_PARAMETERS["StragglerMarginSeconds"]) * 1000
         self.executions.definition = _other_machine(self._function.last)
 
     def decided(self, decision: str, message: Any) -> None:
@@ -426,6 +429,16 @@ class Stage:
             how = CLOSING.get(decision, "undecided")
             closed = message["message_id"], text, len(performed.effects), how
             performed.closed.append(closed)
+
+    def version(self) -> dict[str, Any]:
+        """What is deployed now, as `actonce dead-letters` brings it with a decision."""
+        last = self._function.last
+        return {
+            "perform": last,
+            "find": last if self.looks_up else "",
+            "timeout": self._function.timeout_of(last) // 1000,
+            "margin": self._margin // 1000,
+        }
 
     def happened(self, message: Any) -> bool:
         """What an operator sees who looks for themselves."""

@@ -33,6 +33,9 @@ TRUTHFULLY = "truthfully"
 """The answer of an operator who has looked for themselves: `perform` where it has not happened, and
 `resolve` where it has."""
 
+Version = Callable[[], dict[str, Any]]
+"""The effect's function that is deployed by now, as an operator's answer brings it."""
+
 Decided = Callable[[str, Any], None]
 """Told what an operator decides of an execution, by the execution's input."""
 
@@ -66,6 +69,7 @@ class StepFunctions:
         invoke: starts the effect's function.
         deploy: publishes a version of that function with another time-out.
         decided: told what an operator decides.
+        version: what an operator's answer brings where the message is to be tried again.
         happened: for an operator who answers truthfully.
         check: told how an execution ended, by its input; raises if that is not what happened.
         queues: where dead letters go.
@@ -82,6 +86,7 @@ class StepFunctions:
     queues: KeptQueues
     deploy: Callable[[], None] = lambda: None
     decided: Decided = lambda _decision, _input: None
+    version: Version = dict
     happened: Happened = lambda _input: False
     check: Callable[[Any, Ended], None] = lambda _input, _ended: None
     names_free_after: int = NAMES_FREE_AFTER
@@ -356,12 +361,20 @@ class _Reached:
             self._service.decided(decision, message)
             self._world.tell("operator", f"answers {decision!r}")
             self._world.observe(decision)
-            return {"decision": decision, "note": "seen to"} if decision else {}
+            return self._answer(decision)
         self._world.wait(lambda: False, timeout, moves_time=bool(answers))
         self._known.waits_for_decision = False
         if answers:  # who redrives it clears away what nobody can answer any more
             self._service.queues.remove(arguments["QueueUrl"], body)
         raise machine.StateFailed("States.Timeout", "")
+
+    def _answer(self, decision: str) -> dict[str, Any]:
+        """As `actonce dead-letters` answers a task; "" says nothing at all."""
+        if decision not in ("retry", "perform"):
+            return {"decision": decision, "note": "seen to"} if decision else {}
+        version = self._service.version()
+        self._world.observe(json.dumps(version))
+        return {"decision": decision, "note": "seen to", "version": version}
 
 
 MOST_IN_A_LETTER = 50_000

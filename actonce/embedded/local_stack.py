@@ -5,7 +5,8 @@
 - numbers of the event source mapping are written out, because MiniStack leaves parameters text,
   and a batch has two deliveries at most, for two cores;
 - what waits for a provider gives up after 15 s, in both ways;
-- `TimeoutSeconds` that are JSONata are evaluated, because MiniStack takes numbers only;
+- `TimeoutSeconds` that are JSONata are evaluated, because MiniStack takes numbers only; for a
+  version that a decision brought it is the definition's: one that runs longer is looked up;
 - the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery,
   and the starter's time-out with it; behind a lock a crash is waited out in the queue, so they are
   shorter still;
@@ -32,7 +33,9 @@ from actonce.embedded.lambda_runtime import provide_package
 from actonce.embedded.local_audit import is_audit, rewrite_audit
 from actonce.embedded.nesting import value_of
 
-_CONSTANT_TIMEOUT = re.compile(r"\{% \$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}")
+_CONSTANT_TIMEOUT = re.compile(
+    r"\{% (?:\$states\.input\.version \? [^:]+ : )?\$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}"
+)
 
 VISIBILITY_TIMEOUT_SECONDS = 18
 STARTER_TIMEOUT_SECONDS = 16

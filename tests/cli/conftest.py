@@ -1,5 +1,6 @@
 import functools
 import itertools
+import json
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -41,6 +42,25 @@ def minute_long_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     minutes = itertools.count(1)
     clock = SimpleNamespace(monotonic=lambda: 60.0 * next(minutes), sleep=lambda _: None)
     monkeypatch.setattr(queue_peek, "time", clock)
+
+
+VERSION_DEPLOYED = {
+    "EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:effect:2",
+    "FindFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:effect:7",
+    "EffectTimeoutSeconds": "120",
+    "StragglerMarginSeconds": "40",
+}
+"""Outputs of the stack that is deployed by now."""
+
+
+def deployed(aws: Aws, outputs: dict[str, str]) -> None:
+    """Make CloudFormation tell of a stack `actonce` with these outputs."""
+    template = {
+        "Resources": {"Other": {"Type": "AWS::SQS::Queue"}},
+        "Outputs": {name: {"Value": value} for name, value in outputs.items()},
+    }
+    cloudformation = aws.client("cloudformation")
+    cloudformation.create_stack(StackName="actonce", TemplateBody=json.dumps(template))
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def test_a_message_that_waits_no_more_is_not_the_beginning_of_one_that_does(
 
 def test_a_message_of_which_nothing_is_there_is_told_apart(moto_stack: Stack) -> None:
     with pytest.raises(NotThere):
-        decide(started(moto_stack), "m-1", "retry")
+        decide(started(moto_stack), "m-1", "resolve")
 
 
 @pytest.mark.usefixtures("minute_long_looks")
@@ -146,7 +146,7 @@ def test_where_another_reader_holds_letters_one_is_not_said_not_to_be_there(
     post(stack, "m-2")
     stack.sqs.receive_message(QueueUrl=stack.dead_letter_queue, VisibilityTimeout=600)
     with pytest.raises(NotThere, match="cannot be told, and it has no execution: another reader"):
-        decide(stack, "m-1", "retry")
+        decide(stack, "m-1", "resolve")
 
 
 # --------------------------------------------------------------------------- unstarted

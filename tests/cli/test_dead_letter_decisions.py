@@ -1,5 +1,6 @@
 """Decisions, with the answers of Step Functions that no emulator gives."""
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from botocore.stub import ANY, Stubber
 from actonce.aws import Stack
 from actonce.dead_letters import End, decide
 from actonce.errors import Failed
-from tests.cli.conftest import STATE_MACHINE
+from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED, deployed
 from tests.cli.received import received
 
 AT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -25,6 +26,7 @@ INPUT = {"message_id": "m-1", "body": {"message_id": "m-1"}}
 def stepfunctions(moto_stack: Stack) -> Iterator[Stubber]:
     client = boto3.client("stepfunctions")
     moto_stack.aws._clients["stepfunctions"] = client
+    deployed(moto_stack.aws, moto_stack.outputs | VERSION_DEPLOYED)
     with Stubber(client) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
@@ -63,6 +65,16 @@ def tokens_left(stack: Stack) -> set[str]:
 
 def accepts(stubber: Stubber, token: str) -> None:
     stubber.add_response("send_task_success", {}, {"taskToken": token, "output": ANY})
+
+
+def outputs_sent(stubber: Stubber) -> list[dict[str, Any]]:
+    """What is answered to tasks from now on."""
+    outputs: list[dict[str, Any]] = []
+    stubber.client.meta.events.register(
+        "provide-client-params.sfn.SendTaskSuccess",
+        lambda params, **_: outputs.append(json.loads(params["output"])),
+    )
+    return outputs
 
 
 def refuses(stubber: Stubber, token: str, code: str) -> None:
@@ -128,11 +140,7 @@ DECIDED = (
 def test_a_decision_goes_to_step_functions_with_who_made_it(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:
-    outputs: list[dict[str, Any]] = []
-    stepfunctions.client.meta.events.register(
-        "provide-client-params.sfn.SendTaskSuccess",
-        lambda params, **_: outputs.append(json.loads(params["output"])),
-    )
+    outputs = outputs_sent(stepfunctions)
     post(moto_stack, "token")
     post(moto_stack, "another's", message_id="m-2")
     accepts(stepfunctions, "token")
@@ -143,6 +151,97 @@ def test_a_decision_goes_to_step_functions_with_who_made_it(
     assert output["decided_by"].startswith("arn:aws:")
     assert datetime.fromisoformat(output["decided_at"]).tzinfo is not None
     assert tokens_left(moto_stack) == {"another's"}
+
+
+VERSION = {
+    "perform": VERSION_DEPLOYED["EffectFunctionArn"],
+    "find": VERSION_DEPLOYED["FindFunctionArn"],
+    "timeout": 120,
+    "margin": 40,
+}
+
+
+@pytest.mark.parametrize(
+    ("decision", "version"),
+    [("retry", VERSION), ("perform", VERSION), ("resolve", None), ("reject", None)],
+)
+def test_a_decision_to_act_carries_the_version_that_is_deployed_now(
+    moto_stack: Stack, stepfunctions: Stubber, decision: Any, version: Any
+) -> None:
+    outputs = outputs_sent(stepfunctions)
+    # Found before the deployment, as by a console that has been open for long.
+    before = dict.fromkeys(VERSION_DEPLOYED, "before")
+    stack = dataclasses.replace(moto_stack, outputs=moto_stack.outputs | before)
+    post(stack, "token")
+    accepts(stepfunctions, "token")
+
+    assert decide(stack, "m-1", decision, "mended").decided
+
+    (output,) = outputs
+    assert output.get("version") == version
+
+
+def test_a_version_without_a_function_that_finds_says_so(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    cloudformation = moto_stack.aws.client("cloudformation")
+    cloudformation.delete_stack(StackName="actonce")
+    named = {name: told for name, told in VERSION_DEPLOYED.items() if name != "FindFunctionArn"}
+    deployed(moto_stack.aws, moto_stack.outputs | named)
+    outputs = outputs_sent(stepfunctions)
+    post(moto_stack, "token")
+    accepts(stepfunctions, "token")
+
+    assert decide(moto_stack, "m-1", "retry").decided
+
+    (output,) = outputs
+    assert output["version"] == VERSION | {"find": ""}
+
+
+@pytest.mark.parametrize(
+    ("status", "outputs", "is_decided"),
+    [
+        ("UPDATE_COMPLETE", VERSION_DEPLOYED, True),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", VERSION_DEPLOYED, True),
+        ("UPDATE_ROLLBACK_COMPLETE", VERSION_DEPLOYED, True),
+        ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", VERSION_DEPLOYED, True),
+        ("UPDATE_IN_PROGRESS", VERSION_DEPLOYED, False),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", {}, False),
+        ("UPDATE_ROLLBACK_FAILED", VERSION_DEPLOYED, False),
+    ],
+)
+def test_nothing_is_tried_again_while_a_deployment_is_under_way(
+    moto_stack: Stack,
+    stepfunctions: Stubber,
+    status: str,
+    outputs: dict[str, str],
+    is_decided: bool,
+) -> None:
+    client = boto3.client("cloudformation")
+    moto_stack.aws._clients["cloudformation"] = client
+    told: Any = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
+    stack = {"StackName": "actonce", "CreationTime": AT, "StackStatus": status, "Outputs": told}
+    post(moto_stack, "token")
+    with Stubber(client) as cloudformation:
+        cloudformation.add_response("describe_stacks", {"Stacks": [stack]})
+        if is_decided:
+            accepts(stepfunctions, "token")
+            assert decide(moto_stack, "m-1", "retry").decided
+        else:
+            with pytest.raises(Failed, match=f"is {status}, and .* when the deployment has ended"):
+                decide(moto_stack, "m-1", "retry")
+            assert tokens_left(moto_stack) == {"token"}
+
+
+def test_what_the_stack_can_look_up_by_now_is_retried(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    outputs = moto_stack.outputs | VERSION_DEPLOYED
+    stack = dataclasses.replace(moto_stack, outputs=outputs)
+    post(stack, "token", **NOT_LOOKED_UP)
+    accepts(stepfunctions, "token")
+
+    assert decide(stack, "m-1", "retry").decided
 
 
 def test_nothing_is_deleted_unless_the_decision_was_accepted(

@@ -19,6 +19,7 @@ from actonce.dead_letters import Decision, End, dead_letter, decide, is_of_last
 from actonce.deciding import Deciding, Shown, counted, look
 from actonce.queue_peek import Queued, QueueReader
 from actonce_core.histories.dead_letters import Stay
+from tests.cli.conftest import VERSION_DEPLOYED, deployed
 from tests.cli.received import received
 from tests.hostile import HOSTILE_SENT
 
@@ -352,6 +353,7 @@ def stepfunctions(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(queue_pass, "WORKERS", 1)  # answers are given in order
     client = boto3.client("stepfunctions")
     moto_stack.aws._clients["stepfunctions"] = client
+    deployed(moto_stack.aws, moto_stack.outputs | VERSION_DEPLOYED)
     with Stubber(client) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
@@ -369,9 +371,14 @@ def test_each_waiting_task_is_answered_and_throttling_passes(
     )
     stepfunctions.add_response("send_task_success", {}, throttled)
     stepfunctions.add_response("send_task_success", {}, {"taskToken": "t-2", "output": ANY})
+    reads: list[Any] = []
+    moto_stack.aws.client("cloudformation").meta.events.register(
+        "before-call.cloudformation.DescribeStacks", lambda **_: reads.append(1)
+    )
     work = decide_on(moto_stack, shown(moto_stack), "retry")
     assert counted(work.decided) == {End.DECIDED: 3}
     assert ids_left(moto_stack) == []
+    assert len(reads) == 1  # what is deployed is read once, not for each letter
 
 
 def test_a_letter_whose_execution_is_gone_fails_alone_and_stays(

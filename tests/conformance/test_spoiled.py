@@ -60,6 +60,11 @@ def _await_nobody(states: dict[str, Any]) -> None:
     states["AwaitStraggler"]["Seconds"] = 1
 
 
+def _await_by_the_definitions_own_time_out(states: dict[str, Any]) -> None:
+    waits = (stage.EFFECT_TIMEOUT + stage.STRAGGLER_MARGIN) // 1000
+    states["AwaitStraggler"]["Seconds"] = waits
+
+
 def _look_nothing_up(states: dict[str, Any]) -> None:
     states["AwaitStraggler"]["Next"] = "PerformEffect"
 
@@ -101,6 +106,7 @@ def _give_up_at_once(states: dict[str, Any]) -> None:
         (_name_no_version, "deployed-between", Kind.TWICE),
         (_name_no_version, "changed-by-hand", Kind.TWICE),
         (_retry_without_a_look, "tried-again", Kind.TWICE),
+        (_await_by_the_definitions_own_time_out, "mended-by-deploying", Kind.TWICE),
     ],
 )
 def test_a_spoiled_state_machine_is_found_out(

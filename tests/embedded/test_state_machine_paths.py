@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from actonce.aws import Stack
-from actonce.dead_letters import is_retried_in_vain
+from actonce.dead_letters import NO_FUNCTION_FINDS, decide, waiting
 from actonce.embedded.paths import Paths
+from actonce.queue_peek import QueueReader
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 if TYPE_CHECKING:
@@ -128,7 +129,9 @@ class Machines:
         )
         for name in ("PerformEffect", "FindEffect"):
             state = states["States"][name]
-            state["Arguments"]["FunctionName"] = effect_arn or self._effect_arn
+            named = state["Arguments"]["FunctionName"]
+            own = f"'{effect_arn or self._effect_arn}'"
+            state["Arguments"]["FunctionName"] = re.sub("'arn:[^']+'", own, named)
             state["TimeoutSeconds"] = EFFECT_TIMEOUT_SECONDS + 5
             state["Retry"][-1]["MaxAttempts"] = RETRIES
         if not looks_up:
@@ -580,7 +583,7 @@ def test_what_nothing_can_look_up_is_performed_on_a_persons_word(
     arn = machines.start(machine, message_id, faults=["before:SomethingNew"])
     dead_letter = operator.dead_letter(message_id)
     assert dead_letter["reason"] == "outcome_unknown"
-    assert is_retried_in_vain(stack, dead_letter["reason"], dead_letter["cause"])
+    assert NO_FUNCTION_FINDS in dead_letter["cause"]
 
     operator.decide(dead_letter, {"decision": "retry"})
     dead_letter = operator.dead_letter(message_id)
@@ -593,6 +596,24 @@ def test_what_nothing_can_look_up_is_performed_on_a_persons_word(
         *("DeadLetter", "Decision", "FindEffect"),
         *("DeadLetter", "Decision", "PerformEffect"),
     ]
+    assert len(appointments(message_id)) == 1
+
+
+def test_a_retry_goes_on_with_the_version_that_is_deployed_now(
+    stack: Stack, machines: Machines, message_id: str, appointments: Appointments
+) -> None:
+    # What the execution's definition names rejects everything; what the stack names does not.
+    arn = machines.start(machines.copy(), message_id, faults=["before:Rejected"] * 9)
+
+    def is_posted() -> bool:
+        with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+            return any(letter.is_named(message_id) for letter in waiting(queue))
+
+    wait_until(is_posted)
+    assert decide(stack, message_id, "retry", "mended").decided
+
+    assert output_of(wait_for_execution(stack, arn))["outcome"] == "performed"
+    assert states_of(stack, arn) == ["PerformEffect", "DeadLetter", "Decision", "PerformEffect"]
     assert len(appointments(message_id)) == 1
 
 
