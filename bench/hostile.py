@@ -76,6 +76,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "fractions": _repeated("1.5"),
     "fractions of 17 digits": _repeated("0.10000000000000001"),
     "exponents": _repeated("1e5"),
+    "exponents near zero": _repeated("3e-308"),
     "names": lambda size: (
         '{"message_id":"m",' + ",".join(f'"{n:x}":0' for n in range(size // 10)) + "}"
     ),
