@@ -21,8 +21,9 @@ CLIENT_CONFIG = Config(
     read_timeout=3,
     max_pool_connections=LARGEST_BATCH,
     # Throttling, a service's failure and a lost answer pass by themselves, and each call of the
-    # starter may be repeated: the row is written once, the execution's name is taken once.
-    retries={"mode": "adaptive", "total_max_attempts": 4},
+    # starter may be repeated: the row is written once, the execution's name is taken once. Four
+    # attempts take 23 s at most, so that a delivery fails before Lambda ends the whole batch.
+    retries={"mode": "standard", "total_max_attempts": 4},
 )
 
 
