@@ -67,6 +67,6 @@ def too_large(execution_input: str) -> str | None:
         return None
     return (
         f"As the input of an execution the message has {size:,} bytes of UTF-8, in which each "
-        f"quote, backslash and line break of its body takes two; an execution takes at most "
+        f"quote, backslash, tab and line break of its body takes two; an execution takes at most "
         f"{MAX_INPUT_BYTES:,}."
     )
