@@ -153,7 +153,9 @@ def test_consumer_reaches_only_its_part(template: dict[str, Any], effect: str) -
 
 def test_outputs_that_every_command_reads_exist(template: dict[str, Any]) -> None:
     other = cloudformation.load(TEMPLATE)["Outputs"]
-    own = {"ProcessMessageArn", "AppointmentsFunctionName"}  # of executions, and of their effect
+    # Of executions, of their effect, and of what a decision brings them.
+    own = {"ProcessMessageArn", "AppointmentsFunctionName"}
+    own |= {"EffectTimeoutSeconds", "StragglerMarginSeconds"}
     assert other.keys() - own - {"AlarmTopicKeyArn"} <= template["Outputs"].keys()
 
 

@@ -107,7 +107,7 @@ def test_a_state_machine_s_dead_letter_has_no_character_that_sqs_rejects(
         state["Arguments"]["MessageBody"],
         input={
             "rounds": 1,
-            "failure": {"reason": "rejected", "error": "Rejected", "cause": _utf_8(cause)},
+            "failure": {"reason": "rejected", "error": _utf_8(cause), "cause": _utf_8(cause)},
         },
         context={
             "Execution": {"Id": "arn", "Name": "n", "Input": json.loads(message.execution_input)},
