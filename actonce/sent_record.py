@@ -80,12 +80,12 @@ class SentRecord:
         return folder / self._name
 
 
-def sent_of(folder: Path, stored_message_id: str) -> list[dict[str, Any]]:
+def sent_of(folder: Path, message_id: str) -> list[dict[str, Any]]:
     """A message's lines of the stream, by time; none where there is no stream.
 
     Args:
         folder: the root of the streams.
-        stored_message_id: as the stream has it.
+        message_id: of the message.
 
     Raises:
         OSError, EOFError: a file of it cannot be read.
@@ -95,7 +95,7 @@ def sent_of(folder: Path, stored_message_id: str) -> list[dict[str, Any]]:
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             for text in lines:
                 line = json.loads(text)
-                if line.get("message_id") == stored_message_id:
+                if line.get("message_id") == message_id:
                     found.append(line)
     return sorted(found, key=lambda line: str(line["at"]))
 

@@ -115,7 +115,7 @@ def imported(code: str, names: tuple[str, ...]) -> str:
 
 def test_list_of_all_commands_waits_for_none_of_them() -> None:
     code = "from actonce import cli\ntry: cli.app(['--help'])\nexcept SystemExit: pass"
-    slow = ("boto3", "botocore", "rich", "urllib3", "actonce.console", "actonce.deployed")
+    slow = ("boto3", "botocore", "rich", "urllib3", "actonce.console")
     assert imported(code, slow + ONLY_SOME_NEED) == ""
 
 
