@@ -128,6 +128,7 @@ NOT_CAUSED = {
     "no-clear-yes": "the tests of each way through the state machine have an effect answer so",
     "not-looked-up": "likewise",
     "told-by-a-person": "likewise: one of them has a person's word perform it",
+    "mended-by-deploying": "likewise: one is tried again by a version deployed since",
     "by-hand": "the tests of the effect's function do",
     "any-and-memory": "nothing is deployed for it; the two are caused one by one",
 }
