@@ -276,7 +276,7 @@ class Scene:
         execution = stack.stepfunctions.start_execution(
             stateMachineArn=copy["stateMachineArn"],
             name=body["message_id"],
-            input=json.dumps({"message_id": body["message_id"], "body": body}),
+            input=json.dumps({"message_id": body["message_id"], "body": json.dumps(body)}),
         )["executionArn"]
 
         def is_at_rest() -> bool:

@@ -42,7 +42,7 @@ def with_other_machine(stack: Stack, kind: str, state: str, field: str, value: A
 
 
 def start(stack: Stack, message_id: str, *, practice: Any) -> None:
-    message = {"message_id": message_id, "body": {"practice": practice}}
+    message = {"message_id": message_id, "body": json.dumps({"practice": practice})}
     stack.stepfunctions.start_execution(
         stateMachineArn=stack.state_machine, name=message_id, input=json.dumps(message)
     )
@@ -68,7 +68,7 @@ def test_dead_letters_are_listed_and_shown_and_stay_in_the_queue(
 
     shown = run_json(state, "dead-letters", "show", dead_letter)
     assert shown["execution_status"] == "RUNNING"
-    assert shown["message"]["body"] == {"message_id": dead_letter, "practice": 7}
+    assert json.loads(shown["message"]["body"]) == {"message_id": dead_letter, "practice": 7}
     for_a_person = run(state, "dead-letters", "show", dead_letter).stdout
     assert "practice must be a string" in for_a_person
     assert "errorMessage" not in for_a_person
@@ -195,7 +195,7 @@ def wait_for_decisions(waits: Stack, prefix: str, number: int) -> list[str]:
     names = [f"{prefix}-{n}" for n in range(number)]
     for name in names:
         failure = {"reason": "not_performed", "error": "NotPerformed", "cause": "closed"}
-        given = {"message_id": name, "body": {}, "failure": failure, "rounds": 0}
+        given = {"message_id": name, "body": "{}", "failure": failure, "rounds": 0}
         waits.stepfunctions.start_execution(
             stateMachineArn=waits.state_machine, name=name, input=json.dumps(given)
         )

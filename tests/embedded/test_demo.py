@@ -104,7 +104,7 @@ def test_every_kind_of_bad_line_is_refused_with_its_reason(paths: Paths, tmp_pat
         '{"message_id": ""}',
         '{"message_id": 1}',
         '{"message_id": "1"}',
-        json.dumps({"message_id": "odd ⛵ <id>" * 300}),
+        json.dumps({"message_id": "odd ⛵ <id>" * 100}),
     ]
     file = tmp_path / "bad.jsonl"
     file.write_text("\n".join(lines) + "\n")
@@ -114,7 +114,7 @@ def test_every_kind_of_bad_line_is_refused_with_its_reason(paths: Paths, tmp_pat
     assert answer["started"] == answer["effects"] == 3
     # Whichever content of "good" comes first is acted on; the deliveries of the other are refused.
     conflicts = answer["refused"].pop("conflict")
-    assert conflicts in {1, 2}
+    assert conflicts in {2, 3}  # 1 and "1" are one id, in two contents
     assert answer["suppressed"] == 3 - conflicts
     assert answer["refused"] == {"no_message_id": 3, "not_json": 2, "too_large": 1}
     assert answer["exactly_once"] is True
