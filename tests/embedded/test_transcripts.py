@@ -57,9 +57,8 @@ ACTS = (
 )
 SEEN_ELSEWHERE = {
     "status --watch": "tests/cli/test_status.py",
-    "dead-letters perform --all --reason outcome_unknown --note 'none of them in the journal; Ann'": (
-        "tests/cli/test_dead_letter_decisions.py"
-    ),
+    "dead-letters perform --all --reason outcome_unknown "
+    "--note 'none of them in the journal; Ann'": "tests/cli/test_dead_letter_decisions.py",
     "down": "tests/embedded/test_readme.py",
     "send -": "tests/embedded/test_readme.py",
     "where request-1": "tests/embedded/test_readme.py",
