@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 NAMES_REMEMBERED = timedelta(days=25)
-STACK = "arn:aws:cloudformation:us-east-1:123456789012:stack/actonce/0a"
 
 _ONE_ATTEMPT = Config(retries={"mode": "standard", "total_max_attempts": 1})
 _ROLE = "arn:aws:iam::123456789012:role/process-message"
