@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.queue_peek import event_form
-from actonce_core.delivery import Delivery, seconds_until_back
+from actonce_core.delivery import EFFECT_BACKOFF_GROWTH, Delivery, seconds_until_back
 from actonce_core.locking.consumer import Consumer
 from actonce_core.records import delivery_record
 from pipeline.sqs_errors import is_busy
@@ -201,7 +201,7 @@ class Worker:
 
 def _seconds_until_back(delivery: Delivery) -> int:
     chance = random.random()  # noqa: S311 - not for secrets
-    return math.ceil(seconds_until_back(delivery.receive_count, chance))
+    return math.ceil(seconds_until_back(delivery.receive_count, chance, EFFECT_BACKOFF_GROWTH))
 
 
 def received(message: Mapping[str, Any]) -> Received:

@@ -12,6 +12,7 @@ import boto3
 from botocore.config import Config
 
 from actonce_core.batch import LARGEST_BATCH, Batch, metrics
+from actonce_core.delivery import EFFECT_BACKOFF_GROWTH
 from actonce_core.invoked_effect import InvokedEffect, client_config
 from actonce_core.locking.consumer import MAX_RETRIES, Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
@@ -107,7 +108,8 @@ def _batch() -> Batch:
     """One per process: its clients and threads serve every invocation."""
     consumer = consumer_from_environment()
     sqs = consumer.unstarted.sqs
-    return Batch(consumer.consume, sqs, os.environ.get("REQUESTS_QUEUE_URL"))
+    url = os.environ.get("REQUESTS_QUEUE_URL")
+    return Batch(consumer.consume, sqs, url, growth=EFFECT_BACKOFF_GROWTH)
 
 
 @metrics.log_metrics

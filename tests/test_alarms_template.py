@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, seconds_until_back
+from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from tests import template as cloudformation
 from tests.template import TEMPLATE, as_list, of_type, statements
 from tests.test_template import properties, references
@@ -102,7 +102,9 @@ def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried(
     waited = 0.0
     while waited <= alarm["Threshold"]:
         tries_within_the_threshold += 1
-        waited += seconds_until_back(tries_within_the_threshold, chance=1.0)
+        waited += seconds_until_back(
+            tries_within_the_threshold, chance=1.0, growth=START_BACKOFF_GROWTH
+        )
 
     assert set(references(alarm["Dimensions"])) == {"ActOnceStackName"}
     assert (alarm["MetricName"], alarm["Statistic"]) == ("OldestFailedAge", "Maximum")

@@ -1,7 +1,12 @@
 """The code under test that ships in `functions/`."""
 
 import appointments
-from actonce_core.delivery import Delivery, seconds_until_back
+from actonce_core.delivery import (
+    EFFECT_BACKOFF_GROWTH,
+    START_BACKOFF_GROWTH,
+    Delivery,
+    seconds_until_back,
+)
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
 from actonce_core.invoked_effect import InvokedEffect
 from actonce_core.locking import locks
@@ -14,6 +19,8 @@ from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
 
 __all__ = [
+    "EFFECT_BACKOFF_GROWTH",
+    "START_BACKOFF_GROWTH",
     "ConflictingContent",
     "Consumer",
     "DeadLetterQueue",

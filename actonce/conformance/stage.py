@@ -25,6 +25,8 @@ from actonce.conformance.invoking import Invoking
 from actonce.conformance.process import Ended, Hazard, Process
 from actonce.conformance.queues import Attributes, KeptQueues, Record, RequestsQueue
 from actonce.conformance.shipped import (
+    EFFECT_BACKOFF_GROWTH,
+    START_BACKOFF_GROWTH,
     Delivery,
     Effect,
     InvokedEffect,
@@ -475,10 +477,13 @@ class Stage:
     def _show_again(self, record: Record) -> None:
         """What `Batch` does with a delivery that failed."""
         delivery = Delivery.from_record(record)
+        growth = EFFECT_BACKOFF_GROWTH if self.deployed.strategy else START_BACKOFF_GROWTH
         entry = {
             "Id": "0",
             "ReceiptHandle": delivery.receipt_handle,
-            "VisibilityTimeout": math.ceil(seconds_until_back(delivery.receive_count, JITTER)),
+            "VisibilityTimeout": math.ceil(
+                seconds_until_back(delivery.receive_count, JITTER, growth)
+            ),
         }
         with contextlib.suppress(ClientError, BotoCoreError):
             self.requests.change_message_visibility_batch(QueueUrl=REQUESTS, Entries=[entry])

@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger, Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce_core.delivery import Delivery, seconds_until_back
+from actonce_core.delivery import START_BACKOFF_GROWTH, Delivery, seconds_until_back
 from actonce_core.message import Refusal
 from actonce_core.records import delivery_record, log_line
 from actonce_core.start import End
@@ -49,6 +49,7 @@ class Batch:
         sqs: a client.
         requests_queue_url: the queue that deliveries come from; None: what failed comes back when
             its visibility timeout is over.
+        growth: of the waits of what fails again, see `seconds_until_back`.
         chance: a number from 0 to 1.
     """
 
@@ -57,11 +58,13 @@ class Batch:
         handle_delivery: Callable[[Delivery], End],
         sqs: "SQSClient | None" = None,
         requests_queue_url: str | None = None,
+        growth: float = START_BACKOFF_GROWTH,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._handle_delivery = handle_delivery
         self._sqs = sqs
         self._requests_queue_url = requests_queue_url
+        self._growth = growth
         self._chance = chance
         self._threads = ThreadPoolExecutor(LARGEST_BATCH, thread_name_prefix="delivery")
 
@@ -112,7 +115,7 @@ class Batch:
                         "Id": str(number),
                         "ReceiptHandle": one.receipt_handle,
                         "VisibilityTimeout": math.ceil(
-                            seconds_until_back(one.receive_count, self._chance())
+                            seconds_until_back(one.receive_count, self._chance(), self._growth)
                         ),
                     }
                     for number, one in enumerate(failed)

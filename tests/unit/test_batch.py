@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from actonce_core import batch
 from actonce_core.batch import Batch
-from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, Delivery, seconds_until_back
+from actonce_core.delivery import (
+    EFFECT_BACKOFF_GROWTH,
+    LONGEST_BACKOFF_SECONDS,
+    START_BACKOFF_GROWTH,
+    Delivery,
+    seconds_until_back,
+)
 from actonce_core.start import End, Start
 from tests.unit.samples import sqs_record
 
@@ -122,7 +128,7 @@ def test_what_failed_comes_back_soon_by_one_call_for_the_batch() -> None:
     whole = Batch(handle, sqs, "url", chance=lambda: 1.0)
     answer = whole.handle({"Records": [_received(0, 1), _received(1, 1), _received(2, 4)]})
     assert [one["itemIdentifier"] for one in answer["batchItemFailures"]] == ["0", "2"]
-    assert sqs.calls == [{"handle-0": 4, "handle-2": 32}]
+    assert sqs.calls == [{"handle-0": 4, "handle-2": 6}]
 
 
 def test_a_batch_without_a_failure_calls_nobody() -> None:
@@ -141,14 +147,29 @@ def test_where_that_fails_too_it_comes_back_by_its_visibility_timeout() -> None:
     assert len(answer["batchItemFailures"]) == 1
 
 
-@given(st.integers(1, 2000), st.floats(0, 1), st.floats(0, 1))
-def test_a_later_receive_never_comes_back_sooner(receives: int, one: float, other: float) -> None:
-    sooner, later = seconds_until_back(receives, one), seconds_until_back(receives + 1, other)
-    assert later >= sooner or later >= LONGEST_BACKOFF_SECONDS / 2
+GROWTHS = st.sampled_from([START_BACKOFF_GROWTH, EFFECT_BACKOFF_GROWTH])
 
 
-@given(st.floats(0, 1))
-def test_it_begins_with_seconds_and_ends_with_a_quarter_of_an_hour(chance: float) -> None:
-    assert 2 <= seconds_until_back(1, chance) <= 4
-    assert 450 <= seconds_until_back(10, chance) <= 900
-    assert sum(seconds_until_back(n, chance) for n in range(1, 1000)) > 5 * 24 * 3600
+@given(st.integers(1, 2000), st.floats(0, 1), GROWTHS)
+def test_a_later_receive_never_comes_back_sooner(
+    receives: int, chance: float, growth: float
+) -> None:
+    sooner, later = (seconds_until_back(n, chance, growth) for n in (receives, receives + 1))
+    assert sooner <= later <= LONGEST_BACKOFF_SECONDS
+
+
+@given(st.integers(5, 60), st.floats(0, 1))
+def test_a_wait_is_a_small_part_of_how_long_the_message_has_waited(
+    receives: int, chance: float
+) -> None:
+    waited = sum(seconds_until_back(n, chance, START_BACKOFF_GROWTH) for n in range(1, receives))
+    assert seconds_until_back(receives, chance, START_BACKOFF_GROWTH) <= 0.1 * waited + 4.001
+
+
+@given(st.floats(0, 1), GROWTHS)
+def test_it_begins_with_seconds_and_ends_with_a_quarter_of_an_hour(
+    chance: float, growth: float
+) -> None:
+    assert 2 < seconds_until_back(1, chance, growth) <= 4
+    assert 600 <= seconds_until_back(60, chance, growth) <= 900
+    assert sum(seconds_until_back(n, chance, growth) for n in range(1, 1000)) > 6 * 24 * 3600
