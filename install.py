@@ -30,7 +30,7 @@ BIN = VENV / "bin"
 LOCKS = {"demo": "requirements.lock", "everything": "requirements-dev.lock"}
 """What each kind of environment installs; the second holds all of the first."""
 
-NEEDED = ("pyproject.toml", "template.yaml", "actonce/cli.py", "functions/starter.py")
+NEEDED = ("pyproject.toml", "template.yaml", "actonce/cli/app.py", "functions/starter.py")
 ROOM_MB = {"demo": 1300, "everything": 2000}
 """What the environment takes, and what is unpacked on the way to it."""
 

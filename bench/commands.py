@@ -25,9 +25,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from actonce.aws import embedded_variables
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
+from actonce.stack.clients import embedded_variables
+from actonce.stack.embedded_folder import Paths
 from bench.machine import machine
 
 _SCRIPTS = Path(sysconfig.get_path("scripts"))

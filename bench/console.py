@@ -28,7 +28,7 @@ from rich.table import Table
 
 from bench.machine import machine
 
-_ACTONCE = [sys.executable, "-m", "actonce.cli"]
+_ACTONCE = [sys.executable, "-m", "actonce.cli.app"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 from bench.costing.counting import count_all
 from bench.costing.counts import Counts, read_counts, write_counts
 from bench.costing.dollars import Prices, dollars_per_million, read_prices, total

@@ -28,10 +28,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
-from actonce.queue_peek import counts
+from actonce.queues.scan import counts
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.stack.embedded_folder import Paths
 from bench.machine import machine
 
 _ACTONCE = str(Path(sysconfig.get_path("scripts")) / "actonce")

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from actonce.aws import Aws, Stack
 from actonce.embedded import lifecycle, local_stack, server
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.errors import Failed, WrongUse
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.terminal.errors import Failed, WrongUse
 from actonce.weather import kinds
 
 
@@ -78,7 +78,7 @@ def deployed(sources: Path, given: Mapping[str, str]) -> Iterator[tuple[lifecycl
         options = [word for item in values.items() for word in ("-p", "=".join(item))]
         try:
             up = subprocess.run(
-                [sys.executable, "-m", "actonce.cli", "up", *options],
+                [sys.executable, "-m", "actonce.cli.app", "up", *options],
                 cwd=sources,  # so that its packages are found first
                 env=os.environ | {"ACTONCE_DIR": str(paths.home)},
                 stdin=subprocess.DEVNULL,

@@ -17,13 +17,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from actonce.aws import Aws, Stack
-from actonce.commands.demo import Strategy
+from actonce.cli.demo import Strategy
 from actonce.demo import faults, records
 from actonce.demo.run import Settings, run
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
-from actonce.errors import Failed
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import Paths
+from actonce.terminal.errors import Failed
 from bench.machine import machine
 
 

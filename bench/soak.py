@@ -25,13 +25,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from actonce.aws import Aws, Stack
-from actonce.commands.demo import Strategy
+from actonce.cli.demo import Strategy
 from actonce.demo import faults, records
 from actonce.demo.run import Result, Settings, run
 from actonce.embedded import lifecycle, local_stack
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.errors import Failed
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.terminal.errors import Failed
 from actonce.weather import kinds
 from actonce.weather.sky import CALM, Sky, Weather
 from bench.machine import machine

@@ -23,12 +23,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from actonce.aws import Stack
 from actonce.demo import records, requests
 from actonce.demo.run import Resting, wait_for_rest
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
-from actonce.sending import Sender
+from actonce.queues.sending import Sender
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
 from bench.machine import machine
 
 

@@ -31,9 +31,9 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from actonce.aws import Stack
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import PROJECT, Paths
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
 from bench.machine import machine
 from bench.records import FIRST_DAY, generate, write_jsonl
 from pipeline.audit.job import audit, requested

@@ -19,10 +19,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from actonce.aws import Stack
-from actonce.commands.demo import Strategy
-from actonce.commands.embedded import parsed_parameters
-from actonce.errors import Failed, WrongUse
+from actonce.cli.demo import Strategy
+from actonce.cli.embedded import parsed_parameters
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed, WrongUse
 from actonce.weather.figures import Figures
 from actonce.weather.kinds import MEASURED, Shown
 from actonce.weather.showing import show

@@ -18,7 +18,7 @@ sys.path.insert(0, str(PROJECT))
 from tests.browser import Browser, Page, chromium  # noqa: E402
 
 PICTURES = PROJECT / "docs" / "pictures"
-ACTONCE = [sys.executable, "-m", "actonce.cli"]
+ACTONCE = [sys.executable, "-m", "actonce.cli.app"]
 DEMO = ["demo", "--faults", "many", "--messages", "150", "--seed", "7", "--no-audit"]
 CONFLICT = (
     '{"message_id": "request-twice", "practice": "harbour", "day": "2026-02-03"}\n'

@@ -121,7 +121,7 @@ def _be_the_command(
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.argv = ["actonce", *arguments]
-    from actonce.cli import main  # noqa: PLC0415 - not before the environment is the command's
+    from actonce.cli.app import main  # noqa: PLC0415 - not before the environment is the command's
 
     main()
     sys.exit()

@@ -7,7 +7,7 @@ from typing import Any
 
 from jsonata import Jsonata
 
-from actonce.embedded import paths
+from actonce.stack import embedded_folder as paths
 
 PROJECT = paths.PROJECT
 PROCESS_MESSAGE = PROJECT / "statemachine" / "process_message.asl.json"

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from actonce.embedded import paths
+from actonce.stack import embedded_folder as paths
 
 TEMPLATE = paths.PROJECT / "template.yaml"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 from bench import adopting
 from bench.adopting import SOURCES, WAYS, Way
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dead_letters_of_day
-from actonce import audit_package
+from actonce.records import audit_package
 from pipeline.audit import job as audit
 from tests import asl, audit_machine
 

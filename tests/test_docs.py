@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
 from actonce_core.message import Reason
 from tests import template

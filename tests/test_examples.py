@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 from tests.gift_card_provider import Provider, running
 
 GIFT_CARDS = PROJECT / "examples" / "gift_cards" / "gift_cards.mjs"

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import install
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)( ;.*?)?( \\)?$", re.M)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 from tests import template as cloudformation
 from tests.template import as_list, of_type, resolved, statements
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actonce.sources import version, version_of
+from actonce.stack.sources import version, version_of
 from actonce_core.locking.locks import seconds_for_a_takeover
 from bench.limited import MALLOC
 from tests import template as cloudformation

@@ -14,7 +14,7 @@ import yaml
 from actonce.embedded import sam_local
 from actonce.embedded.forwarder import reachable_from_containers
 from actonce.embedded.sam_local import Answer
-from actonce.errors import Failed
+from actonce.terminal.errors import Failed
 
 BUILT_TEMPLATE = {
     "Parameters": {"PythonRuntime": {"Type": "String", "Default": "python3.99"}},

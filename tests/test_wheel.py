@@ -17,9 +17,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import install
-from actonce.cli import COMMANDS
-from actonce.embedded.paths import PROJECT
-from actonce.sources import version
+from actonce.cli.app import COMMANDS
+from actonce.stack.embedded_folder import PROJECT
+from actonce.stack.sources import version
 
 pytestmark = [pytest.mark.long, pytest.mark.embedded]
 
@@ -147,7 +147,7 @@ def test_the_wheel_is_of_the_stacks_version_and_holds_what_is_committed(wheel: P
     elsewhere = (".", "actonce/", "bench/", "examples/", "tests/")
     committed = {one for one in listed.stdout.splitlines() if not one.startswith(elsewhere)}
     with zipfile.ZipFile(wheel) as archive:
-        stack = "actonce/stack/"
+        stack = "actonce/stack_files/"
         names = {one.removeprefix(stack) for one in archive.namelist() if one.startswith(stack)}
         assert names == committed
         for name in names:
@@ -161,7 +161,9 @@ def test_without_an_extra_it_is_the_operators_and_producers_command_line(
     listed = installed.succeeds("actonce", "--help")
     assert re.findall(r"^  ([a-z][a-z-]*(?: [a-z]+)?)  ", listed, re.M) == list(COMMANDS)
     for_all = [name for name, one in COMMANDS.items() if one.extra is None]
-    code = f"from actonce import cli; [cli.COMMANDS[name].load(name) for name in {for_all}]"
+    code = (
+        f"from actonce.cli import app as cli; [cli.COMMANDS[name].load(name) for name in {for_all}]"
+    )
     installed.succeeds("python", "-c", code)
     size = sum(one.stat().st_size for one in installed.venv.rglob("*") if one.is_file())
     assert size < 80e6, "boto3 is most of it; something large has come along"
@@ -198,7 +200,7 @@ def test_a_command_without_its_extra_is_one_sentence_with_the_line_to_type(
 
 def test_the_audits_package_is_the_clones(installed: Installed, tmp_path: Path) -> None:
     digests = installed.succeeds("actonce", "audit", "package", "--to", str(tmp_path), "--json")
-    from actonce.audit_package import pack  # noqa: PLC0415
+    from actonce.records.audit_package import pack  # noqa: PLC0415
 
     assert {name: one["sha256"] for name, one in json.loads(digests).items()} == {
         file.name: file.sha256 for file in pack()
@@ -264,10 +266,10 @@ def _comes_to(
 def test_with_the_console_extra_its_pages_are_there(installed: Installed) -> None:
     installed.add("console")
     told = """
-from actonce.cli import COMMANDS
+from actonce.cli.app import COMMANDS
 COMMANDS["console"].load("console")
-from actonce.web_console import app, templating
-from actonce.web_console.views import message
+from actonce.console import app, templating
+from actonce.console.views import message
 print(message._PICTURE.read_text()[:5])
 for folder in (templating._FOLDER, app._STATIC):
     print(*sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()))

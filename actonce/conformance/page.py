@@ -10,7 +10,7 @@ from actonce.conformance.suite import is_published
 from actonce.conformance.trial import Trial, told
 from actonce.conformance.verdict import Kind, Verdict
 from actonce.conformance.ways.known import WAYS
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 
 PAGE = PROJECT / "docs" / "conformance.md"
 

@@ -39,7 +39,7 @@ from actonce.conformance.shipped import (
 from actonce.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
 from actonce.conformance.texts import Written
 from actonce.conformance.world import World
-from actonce.sources import sources
+from actonce.stack.sources import sources
 
 Handler = Callable[[Record], None]
 """What a way makes of a delivery: returns and it is acknowledged, raises and it comes back."""

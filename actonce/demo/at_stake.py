@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from actonce.aws import Stack
+from actonce.stack.clients import Stack
 
 
 @dataclass(frozen=True, slots=True)

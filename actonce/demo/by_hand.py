@@ -3,9 +3,9 @@
 It cannot redrive an execution, so none is aborted here: nobody could let it go on.
 """
 
-from actonce import dead_letters
-from actonce.aws import Stack
 from actonce.demo import records
+from actonce.messages import dead_letters
+from actonce.stack.clients import Stack
 
 NOTE = "the demo's operator"
 

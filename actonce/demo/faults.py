@@ -10,9 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from actonce.aws import Stack
 from actonce.demo.injected import fault_injection
 from actonce.embedded.latest import calling_latest, unpublished
+from actonce.stack.clients import Stack
 
 INJECTED = Path(fault_injection.__file__).parent
 AROUND = "FAULTS_AROUND"  # as in `injected.faulty_effect`, which runs elsewhere

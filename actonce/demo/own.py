@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from actonce.aws import Stack
 from actonce.demo.requests import Traffic, resent
-from actonce.errors import Failed
-from actonce.own_effects import Attributes, EffectsTable
+from actonce.messages.own_effects import Attributes, EffectsTable
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
 from actonce_core.invoked_effect import InvokedEffect
 
 _LOOKS_AT_ONCE = 8

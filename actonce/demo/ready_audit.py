@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from actonce.errors import Failed
+from actonce.terminal.errors import Failed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from actonce.aws import Stack
-from actonce.delivery_log import delivery_lines
 from actonce.demo.own import Own, counted
-from actonce.queue_peek import QueueReader
+from actonce.messages.delivery_log import delivery_lines
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import Stack
 from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.execution import execution_name
 from actonce_core.locking.locks import Outcome

@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from actonce import console
-from actonce.aws import Aws, Stack
 from actonce.demo import by_hand, faults, outcome, ready_audit, records, requests, second_count
 from actonce.demo.at_stake import Demos, at_stake
 from actonce.demo.own import Own
 from actonce.demo.timings import Say
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
-from actonce.embedded.running import State
-from actonce.errors import Failed, Interrupted, WrongUse
-from actonce.fifo_sending import FifoIds, FifoSender
-from actonce.sending import Accepted, End, Line, Sender, read_lines
-from actonce.sent_record import SentRecord
+from actonce.queues.fifo_sending import FifoIds, FifoSender
+from actonce.queues.sending import Accepted, End, Line, Sender, read_lines
+from actonce.queues.sent_record import SentRecord
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import Paths
+from actonce.stack.embedded_running import State
+from actonce.terminal import output as console
+from actonce.terminal.errors import Failed, Interrupted, WrongUse
 from actonce.weather.sky import Sky, Weather
 from actonce.weather.stack import under
 from actonce_core.delivery import Delivery

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from actonce.aws import Stack
-from actonce.collect import STREAMS, Wanted, collect
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import Own
 from actonce.demo.ready_audit import ReadyAudit
 from actonce.demo.timings import Say
-from actonce.errors import Failed
+from actonce.records.collect import STREAMS, Wanted, collect
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def finish(records: Path, outcome: Outcome, audit: ReadyAudit, say: Say) -> Seco
         Failed: the records could not be judged.
     """
     # Here, while the audit is at work: it takes longer to import than most commands take to run.
-    from actonce import report  # noqa: PLC0415
+    from actonce.records import report  # noqa: PLC0415
 
     summary = audit.summary()
     say("Drawing the page")

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from actonce.doctor.facts import Facts, Feed, Function, Gone, NotSeen, Queue, Unseen, seen
-from actonce.versions import misfit
+from actonce.stack.versions import misfit
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY

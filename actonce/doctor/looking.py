@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.aws import Stack
 from actonce.doctor.facts import Alarms, Denied, Facts, Feed, Function, Gone, Queue, Unseen
-from actonce.message_ids import parameters
-from actonce.pausing import find_pause
-from actonce.sources import version
+from actonce.operate.pausing import find_pause
+from actonce.stack.clients import Stack
+from actonce.stack.message_ids import parameters
+from actonce.stack.sources import version
 
 T = TypeVar("T")
 

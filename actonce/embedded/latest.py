@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from actonce.aws import Stack
+from actonce.stack.clients import Stack
 
 _VERSION = re.compile(r"(:function:[^:]+):[0-9]+$")
 

@@ -20,14 +20,14 @@ from types import MappingProxyType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
 from actonce.embedded import lambda_runtime, local_stack, nesting, prepared
 from actonce.embedded import parameters as declared
 from actonce.embedded.latest import looks_up
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.embedded.running import State, answers, is_server, running
-from actonce.errors import Failed, WrongUse
-from actonce.history import short_cause
+from actonce.messages.history import short_cause
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws, Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.stack.embedded_running import State, answers, is_server, running
+from actonce.terminal.errors import Failed, WrongUse
 
 __all__ = [
     "LOCAL_PARAMETERS",

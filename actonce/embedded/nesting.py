@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from actonce.errors import WrongUse
+from actonce.terminal.errors import WrongUse
 
 PLACES = {"AWS::Serverless::Application": "Location", "AWS::CloudFormation::Stack": "TemplateURL"}
 """Where a resource that is a nested stack says where its template lies."""

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from actonce.embedded import nesting
-from actonce.errors import WrongUse
+from actonce.terminal.errors import WrongUse
 
 HERE = {"StragglerMarginSeconds": {"MinValue": 1}}
 """What ActOnce's template allows on the embedded AWS besides: there no cold start takes 10 s."""

@@ -16,7 +16,7 @@ import yaml
 
 from actonce.embedded import nesting
 from actonce.embedded.nesting import PLACES, Template, entries, entry, is_text
-from actonce.errors import WrongUse
+from actonce.terminal.errors import WrongUse
 
 _PATHS = frozenset(
     {

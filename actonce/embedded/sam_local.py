@@ -19,11 +19,11 @@ from typing import Any
 
 import yaml
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.embedded.forwarder import reachable_from_containers
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.embedded.running import State
-from actonce.errors import Failed, WrongUse
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.stack.embedded_running import State
+from actonce.terminal.errors import Failed, WrongUse
 
 Say = Callable[[str], None]
 

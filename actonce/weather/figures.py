@@ -7,10 +7,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from actonce.aws import Stack
-from actonce.delivery_log import log_lines
 from actonce.demo.outcome import Sent, judge
 from actonce.demo.records import Records
+from actonce.messages.delivery_log import log_lines
+from actonce.stack.clients import Stack
 from actonce.weather.sky import LAMBDA, PROVIDER, Sky
 
 _SQS_REQUESTS_OF_A_BATCH = 2

@@ -1,9 +1,9 @@
 """One weather on one stack: messages sent into it, waited for, and counted."""
 
-from actonce.aws import Stack
 from actonce.demo import records, requests
 from actonce.demo.run import WARM_IN_WEATHER, Resting, reader_of, send, wait_for_rest
 from actonce.embedded import lifecycle
+from actonce.stack.clients import Stack
 from actonce.weather.figures import Before, Figures, figures
 from actonce.weather.kinds import Shown
 from actonce.weather.sky import Sky

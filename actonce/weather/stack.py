@@ -13,8 +13,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from actonce.aws import Stack
 from actonce.embedded.latest import calling_latest
+from actonce.stack.clients import Stack
 from actonce.weather.injected import weathered
 from actonce.weather.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
 from actonce.weather.sky import DYNAMODB, LAMBDA, SQS, STEP_FUNCTIONS, Fate, Met, Sky

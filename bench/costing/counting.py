@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from actonce.aws import Stack
-from actonce.commands.demo import Strategy
+from actonce.cli.demo import Strategy
 from actonce.demo import records, requests
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
-from actonce.errors import Failed
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
+from actonce.terminal.errors import Failed
 from bench.costing import capacity
 from bench.costing.counts import BATCH_SIZES, PER_BATCH_SQS_REQUESTS, Count, Traffic
 

@@ -8,8 +8,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from actonce import queue_peek
-from actonce.aws import Aws, Stack
+from actonce.queues import scan as queue_peek
+from actonce.stack.clients import Aws, Stack
 
 STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-message"
 

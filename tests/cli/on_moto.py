@@ -86,7 +86,7 @@ def main() -> None:
     import boto3  # noqa: PLC0415 - the test's own process needs none of these
     from moto import mock_aws  # noqa: PLC0415
 
-    from actonce import cli  # noqa: PLC0415
+    from actonce.cli import app as cli  # noqa: PLC0415
 
     commands, ends = json.loads(sys.argv[1]), Path(sys.argv[2])
     with mock_aws():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from actonce.aws import Stack
+from actonce.stack.clients import Stack
 
 
 def received(stack: Stack, queue_url: str) -> list[Mapping[str, Any]]:

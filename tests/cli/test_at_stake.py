@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from actonce import console
-from actonce.aws import Stack
-from actonce.commands.demo import _ask
+from actonce.cli.demo import _ask
 from actonce.demo.at_stake import AtStake, Demos, at_stake
 from actonce.demo.outcome import judge
 from actonce.demo.records import Records
-from actonce.error_names import in_words
-from actonce.errors import Failed, WrongUse
+from actonce.stack.clients import Stack
+from actonce.terminal import output as console
+from actonce.terminal.error_names import in_words
+from actonce.terminal.errors import Failed, WrongUse
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from actonce import audit_package
-from actonce.embedded.paths import PROJECT
-from actonce.errors import WrongUse
-from actonce.s3_uri import bucket_and_prefix
+from actonce.records import audit_package
+from actonce.stack.embedded_folder import PROJECT
+from actonce.terminal.errors import WrongUse
+from actonce.terminal.s3_uri import bucket_and_prefix
 from tests.actonce_server import run_actonce
 
 SHIPPED_WITH_SPARK = {"pyspark", "py4j"}

@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from actonce import console, dead_letters
-from actonce.aws import Stack
-from actonce.beginnings import only_one
-from actonce.commands import where as where_command
-from actonce.dead_letters import NotThere, decide
-from actonce.errors import Failed, WrongUse
-from actonce.queue_peek import QueueReader
+from actonce.cli import where as where_command
+from actonce.messages import dead_letters
+from actonce.messages.dead_letters import NotThere, decide
+from actonce.messages.id_prefixes import only_one
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import Stack
+from actonce.terminal import output as console
+from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.execution import execution_name
 from tests.cli.received import received
 from tests.cli.test_deciding import TABLE, dead, ledger, post, put_row, row

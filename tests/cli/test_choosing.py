@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce.choosing import Narrowing, age, grouped, read_moment
-from actonce.errors import WrongUse
+from actonce.messages.filters import Narrowing, age, grouped, read_moment
+from actonce.terminal.errors import WrongUse
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 

@@ -19,13 +19,14 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.parsers import ResponseParserError
 from typer.main import get_command
 
-from actonce import cli, extras
-from actonce.aws import Aws, Stack
-from actonce.embedded.paths import PROJECT
-from actonce.errors import WrongUse
-from actonce.sources import version
-from actonce.target import find_stack
-from actonce.whereabouts import Chosen
+from actonce.cli import app as cli
+from actonce.stack import extras
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import PROJECT
+from actonce.stack.endpoint import Chosen
+from actonce.stack.sources import version
+from actonce.stack.target import find_stack
+from actonce.terminal.errors import WrongUse
 from tests import template
 from tests.actonce_server import ACTONCE, run_actonce
 
@@ -115,7 +116,7 @@ def imported(code: str, names: tuple[str, ...]) -> str:
 
 def test_list_of_all_commands_waits_for_none_of_them() -> None:
     code = "from actonce import cli\ntry: cli.app(['--help'])\nexcept SystemExit: pass"
-    slow = ("boto3", "botocore", "rich", "urllib3", "actonce.console")
+    slow = ("boto3", "botocore", "rich", "urllib3", "actonce.terminal.output")
     assert imported(code, slow + ONLY_SOME_NEED) == ""
 
 
@@ -461,7 +462,7 @@ def ends_with(
         def fail(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr("actonce.commands.where.find_stack", fail)
+        monkeypatch.setattr("actonce.cli.where.find_stack", fail)
         return here("where", "m-1")
 
     return run_where
@@ -524,7 +525,7 @@ def test_missing_and_unknown_arguments_are_wrong_use(
 
 def test_it_runs_as_a_module_too(tmp_path: Path) -> None:
     answer = subprocess.run(
-        [sys.executable, "-m", "actonce.cli", "--help"],
+        [sys.executable, "-m", "actonce.cli.app", "--help"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -546,7 +547,7 @@ def test_the_installed_script_is_the_same(tmp_path: Path) -> None:
 def test_the_published_tables_are_written_in_a_clone_only(
     here: Callable[..., subprocess.CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actonce.commands.conformance.in_clone", lambda: False)
+    monkeypatch.setattr("actonce.cli.conformance.in_clone", lambda: False)
     answer = here("conformance", "--write")
     assert answer.returncode == 2
     assert "of a clone, and this is none" in in_one_sentence(answer)

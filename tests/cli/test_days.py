@@ -4,9 +4,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from actonce.commands.audit import audit
-from actonce.days import day_named, span_named
-from actonce.errors import WrongUse
+from actonce.cli.audit import audit
+from actonce.terminal.days import day_named, span_named
+from actonce.terminal.errors import WrongUse
 
 
 def test_a_day_is_named_by_its_date_or_by_where_it_lies() -> None:

@@ -11,9 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from actonce.aws import Stack
-from actonce.dead_letters import End, decide
-from actonce.errors import Failed
+from actonce.messages.dead_letters import End, decide
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
 from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED, deployed
 from tests.cli.received import received
 

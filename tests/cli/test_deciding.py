@@ -12,12 +12,12 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from actonce import queue_pass
-from actonce.aws import Stack
-from actonce.choosing import Narrowing
-from actonce.dead_letters import Decision, End, dead_letter, decide, is_of_last
-from actonce.deciding import Deciding, Shown, counted, look
-from actonce.queue_peek import Queued, QueueReader
+from actonce.messages.dead_letters import Decision, End, dead_letter, decide, is_of_last
+from actonce.messages.filters import Narrowing
+from actonce.operate.deciding import Deciding, Shown, counted, look
+from actonce.queues import bulk_pass as queue_pass
+from actonce.queues.scan import Queued, QueueReader
+from actonce.stack.clients import Stack
 from actonce_core.histories.dead_letters import Stay
 from tests.cli.conftest import VERSION_DEPLOYED, deployed
 from tests.cli.received import received

@@ -10,15 +10,15 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from actonce.aws import Aws, Stack
 from actonce.demo import faults
 from actonce.demo import run as demo
 from actonce.demo.own import Own, counted
 from actonce.demo.second_count import is_by_word
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import Paths
-from actonce.errors import Failed, WrongUse
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import Paths
+from actonce.terminal.errors import Failed, WrongUse
 
 OWN = {"EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:gift-cards"}
 

@@ -7,10 +7,10 @@ from typing import Any
 import boto3
 import pytest
 
-from actonce.aws import Aws, Stack
 from actonce.doctor.facts import Function, Gone
 from actonce.doctor.findings import CHECKS, Hazard, examine
 from actonce.doctor.looking import look
+from actonce.stack.clients import Aws, Stack
 
 ACCOUNT = "us-east-1:123456789012"
 OUTPUTS = {

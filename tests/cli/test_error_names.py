@@ -3,8 +3,8 @@
 import ast
 from pathlib import Path
 
-from actonce.embedded.paths import PROJECT
-from actonce.error_names import WORDS, in_words, name_of
+from actonce.stack.embedded_folder import PROJECT
+from actonce.terminal.error_names import WORDS, in_words, name_of
 
 KNOWN_BY_NAME = {"NotPerformed", "Rejected", "OutcomeUnknown"}
 """Of an effect's contract."""

@@ -10,8 +10,8 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from actonce.fifo_sending import TOO_LATE_FOR_SQS, FifoIds, FifoSender
-from actonce.sending import Accepted, End, NotSent
+from actonce.queues.fifo_sending import TOO_LATE_FOR_SQS, FifoIds, FifoSender
+from actonce.queues.sending import Accepted, End, NotSent
 
 
 @pytest.fixture

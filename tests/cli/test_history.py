@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from actonce import history
+from actonce.messages import history
 from actonce_core.histories.dead_letters import dead_letter_stays
 
 START = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)

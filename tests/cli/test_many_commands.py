@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import typer
 
-from actonce import console
-from actonce.aws import Stack
-from actonce.cli import app
-from actonce.commands import dead_letters as dead_letters_command
-from actonce.commands import many
-from actonce.commands import unstarted as unstarted_command
-from actonce.console import SafeConsole
-from actonce.errors import Failed, Interrupted, WrongUse
+from actonce.cli import dead_letters as dead_letters_command
+from actonce.cli import many
+from actonce.cli import unstarted as unstarted_command
+from actonce.cli.app import app
+from actonce.stack.clients import Stack
+from actonce.terminal import output as console
+from actonce.terminal.errors import Failed, Interrupted, WrongUse
+from actonce.terminal.output import SafeConsole
 from actonce_core.message import MessageReader
 from tests.cli.test_deciding import dead, ids_left, ledger, row
 from tests.cli.test_queue_peek import fill

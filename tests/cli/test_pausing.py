@@ -12,13 +12,13 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from actonce import console
-from actonce.aws import Stack
-from actonce.commands import pausing as pausing_command
-from actonce.commands import status as status_command
-from actonce.console import SafeConsole
-from actonce.pausing import Pause, PauseWatch, feeds, find_pause, pause, resume
-from actonce.status import status
+from actonce.cli import pausing as pausing_command
+from actonce.cli import status as status_command
+from actonce.operate.pausing import Pause, PauseWatch, feeds, find_pause, pause, resume
+from actonce.operate.status import status
+from actonce.stack.clients import Stack
+from actonce.terminal import output as console
+from actonce.terminal.output import SafeConsole
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 BY = "arn:aws:iam::123456789012:user/somebody"

@@ -3,10 +3,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from actonce import queue_pass
-from actonce.aws import Stack
-from actonce.queue_pass import Handled, Pace, QueuePass
-from actonce.queue_peek import Queued
+from actonce.queues import bulk_pass as queue_pass
+from actonce.queues.bulk_pass import Handled, Pace, QueuePass
+from actonce.queues.scan import Queued
+from actonce.stack.clients import Stack
 from tests.cli.received import received
 from tests.cli.test_queue_peek import fill
 

@@ -3,9 +3,9 @@ from typing import Any
 import boto3
 import pytest
 
-from actonce import queue_peek
-from actonce.aws import Stack
-from actonce.queue_peek import Queued, QueueReader, give_back
+from actonce.queues import scan as queue_peek
+from actonce.queues.scan import Queued, QueueReader, give_back
+from actonce.stack.clients import Stack
 from tests.cli.received import received
 
 

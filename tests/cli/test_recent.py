@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from actonce import console, recent
-from actonce.aws import Stack
-from actonce.commands import listing
-from actonce.console import SafeConsole
+from actonce.cli import listing
 from actonce.demo.outcome import Sent, to_look_at
 from actonce.demo.records import Records
-from actonce.errors import WrongUse
-from actonce.message_ids import as_argument
-from actonce.recent import Recent
+from actonce.messages import recent
+from actonce.messages.recent import Recent
+from actonce.stack.clients import Stack
+from actonce.stack.message_ids import as_argument
+from actonce.terminal import output as console
+from actonce.terminal.errors import WrongUse
+from actonce.terminal.output import SafeConsole
 from actonce_core.execution import execution_name
 from tests.cli.test_deciding import TABLE, ledger, post
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from actonce import sent_record
-from actonce.aws import Stack
-from actonce.cli import app
-from actonce.commands import send as send_command
-from actonce.errors import Failed
+from actonce.cli import send as send_command
+from actonce.cli.app import app
+from actonce.queues import sent_record
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
 from actonce_core.message import MessageReader
 from tests.cli.test_deciding import ledger
 

@@ -12,8 +12,7 @@ from botocore.stub import Stubber
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce.aws import Stack
-from actonce.sending import (
+from actonce.queues.sending import (
     MAX_BYTES,
     Accepted,
     End,
@@ -25,6 +24,7 @@ from actonce.sending import (
     read_lines,
     spread_over_lines,
 )
+from actonce.stack.clients import Stack
 from tests.cli.received import received
 
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/requests"

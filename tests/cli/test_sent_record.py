@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from actonce.sending import Accepted, Line
-from actonce.sent_record import SentRecord
+from actonce.queues.sending import Accepted, Line
+from actonce.queues.sent_record import SentRecord
 from actonce_core.message import MessageReader
 
 AT = datetime(2026, 1, 31, 23, 59, 59, 999_000, tzinfo=UTC)
@@ -24,8 +24,8 @@ import itertools, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from actonce_core.message import MessageReader
-from actonce.sending import Accepted, Line
-from actonce.sent_record import SentRecord
+from actonce.queues.sending import Accepted, Line
+from actonce.queues.sent_record import SentRecord
 record = SentRecord(Path(sys.argv[1]), "requests.jsonl", MessageReader())
 at = datetime(2026, 1, 31, tzinfo=UTC)
 for batch in itertools.count():

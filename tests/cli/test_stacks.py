@@ -8,8 +8,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from actonce.errors import Failed, WrongUse
-from actonce.stacks import find_all, find_one
+from actonce.stack.discovery import find_all, find_one
+from actonce.terminal.errors import Failed, WrongUse
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

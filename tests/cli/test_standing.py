@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actonce import unstarted
-from actonce.history import Execution
-from actonce.queue_peek import Queued
-from actonce.standing import DESCRIPTION_CHARACTERS, sentence, sentence_of_conflicts
-from actonce.story import Story
+from actonce.messages import unstarted
+from actonce.messages.history import Execution
+from actonce.messages.story import Story
+from actonce.operate.message_summary import DESCRIPTION_CHARACTERS, sentence, sentence_of_conflicts
+from actonce.queues.scan import Queued
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes

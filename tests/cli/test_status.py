@@ -11,13 +11,14 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from actonce import audit_summary, console
-from actonce.aws import Aws, Stack
-from actonce.commands import status as command
-from actonce.console import SafeConsole
-from actonce.errors import WrongUse
-from actonce.pausing import pause
-from actonce.status import MOST_COUNTED, Depth, Open, status
+from actonce.cli import status as command
+from actonce.operate.pausing import pause
+from actonce.operate.status import MOST_COUNTED, Depth, Open, status
+from actonce.records import audit_summary
+from actonce.stack.clients import Aws, Stack
+from actonce.terminal import output as console
+from actonce.terminal.errors import WrongUse
+from actonce.terminal.output import SafeConsole
 from tests.cli import on_moto
 from tests.cli.test_deciding import post
 from tests.cli.test_pausing import ALARM_TOPIC, BY, NOW, Fed, fed

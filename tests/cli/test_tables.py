@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from rich.cells import cell_len
 
-from actonce.commands.tables import fields_as_lines, rows_as_lines
+from actonce.cli.tables import fields_as_lines, rows_as_lines
 
 WIDTHS = [60, 80, 120, None]
 LONG = "x" * 3000

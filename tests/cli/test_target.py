@@ -10,11 +10,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from actonce.commands.options import of_a_stack
-from actonce.consent import MOST, Consents, consent
-from actonce.errors import Failed
-from actonce.target import find_aws, find_stack
-from actonce.whereabouts import Chosen
+from actonce.cli.options import of_a_stack
+from actonce.stack.consent import MOST, Consents, consent
+from actonce.stack.endpoint import Chosen
+from actonce.stack.target import find_aws, find_stack
+from actonce.terminal.errors import Failed
 from tests.cli import on_moto
 
 ON_AWS = "On AWS: account 123456789012, Region us-east-1, stack actonce"

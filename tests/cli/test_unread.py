@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from actonce.pausing import Pause
-from actonce.sent_record import sent_of
-from actonce.status import Depth
-from actonce.unread import sentences
+from actonce.operate.pausing import Pause
+from actonce.operate.status import Depth
+from actonce.operate.unread import sentences
+from actonce.queues.sent_record import sent_of
 
 EMPTY = Depth(0, 0, 0, None)
 SENT = {"at": "2026-01-31T09:30:00.000Z", "sqs_message_id": "sqs-1", "message_id": "m-1"}

@@ -12,15 +12,17 @@ from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce import clearing as clearing_module
-from actonce import console, queue_pass, unstarted
-from actonce.aws import Stack
-from actonce.choosing import Narrowing
-from actonce.clearing import Cleared, Discarding, Redriving, look
-from actonce.commands import unstarted as unstarted_command
-from actonce.errors import Failed
-from actonce.queue_peek import Queued, QueueReader
-from actonce.unstarted import Unstarted, attributes_to_send
+from actonce.cli import unstarted as unstarted_command
+from actonce.messages import unstarted
+from actonce.messages.filters import Narrowing
+from actonce.messages.unstarted import Unstarted, attributes_to_send
+from actonce.operate import discarding as clearing_module
+from actonce.operate.discarding import Cleared, Discarding, Redriving, look
+from actonce.queues import bulk_pass as queue_pass
+from actonce.queues.scan import Queued, QueueReader
+from actonce.stack.clients import Stack
+from actonce.terminal import output as console
+from actonce.terminal.errors import Failed
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes

@@ -20,14 +20,15 @@ from hypothesis import strategies as st
 from rich.panel import Panel
 from rich.text import Text
 
-from actonce import cli, console
-from actonce.aws import Stack
-from actonce.commands import audit, dead_letters, tables, unstarted, where
-from actonce.commands.send import _Ends
-from actonce.errors import Failed
-from actonce.sending import NotSent
-from actonce.standing import sentence
-from actonce.story import Story
+from actonce.cli import app as cli
+from actonce.cli import audit, dead_letters, tables, unstarted, where
+from actonce.cli.send import _Ends
+from actonce.messages.story import Story
+from actonce.operate.message_summary import sentence
+from actonce.queues.sending import NotSent
+from actonce.stack.clients import Stack
+from actonce.terminal import output as console
+from actonce.terminal.errors import Failed
 from actonce_core.message import MessageReader
 from pipeline.visible import Guarded, json_text, visible
 from tests.hostile import ACT_HIDE_OR_REORDER, HOSTILE, HOSTILE_SENT, forbidden, texts, without_own
@@ -261,7 +262,7 @@ def run_python(code: str, *arguments: str, **variables: str) -> str:
 def test_what_goes_around_the_consoles_is_guarded_too(code: str, locale: str) -> None:
     program = f"""
 import logging, sys, threading, typer, warnings
-from actonce import cli
+from actonce.cli import app as cli
 text = {HOSTILE!a}
 def app(**_):
     {code}
@@ -291,7 +292,7 @@ cli.main()
     ids=lambda arguments: " ".join(arguments).replace(HOSTILE_SENT, "HOSTILE"),
 )
 def test_wrong_use_is_told_in_codes(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    program = "from actonce import cli; cli.main()"
+    program = "from actonce.cli import app as cli; cli.main()"
     got = run_python(program, *arguments, ACTONCE_DIR=str(tmp_path), HOME=str(tmp_path))
 
     assert "Traceback" not in got
@@ -384,7 +385,8 @@ def test_a_bar_on_a_terminal_moves_the_cursor_itself_and_lets_nobody_else() -> N
     # What is printed while a bar is drawn is not read for links and colours either.
     program = f"""
 import sys
-from actonce import cli, console
+from actonce.cli import app as cli
+from actonce.terminal import output as console
 text = {HOSTILE!a} + "\\x1b]8;;http://x\\x1b\\\\a"
 def app(**_):
     with console.progress(text, 2) as bar:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from actonce.commands.demo import BadWeather, demo
+from actonce.cli.demo import BadWeather, demo
 from actonce.demo.faults import Level
 from actonce.demo.outcome import Outcome
 from actonce.demo.run import Result
 from actonce.demo.second_count import SecondCount
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.errors import Failed, WrongUse
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.terminal.errors import Failed, WrongUse
 from actonce.weather import kinds
 from actonce.weather.sky import CALM, Sky
 from bench.deployments import sources_at

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from actonce import samconfig
-from actonce.aws import Aws
-from actonce.errors import Failed, WrongUse
-from actonce.whereabouts import Chosen, Embedded, Place, decide, line, stack_name
+from actonce.stack import samconfig
+from actonce.stack.clients import Aws
+from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, stack_name
+from actonce.terminal.errors import Failed, WrongUse
 
 HERE = "http://127.0.0.1:4566"
 UP = Embedded(Path("/clone/.actonce"), HERE)

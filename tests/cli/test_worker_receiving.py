@@ -6,12 +6,12 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from actonce import worker
-from actonce.aws import Aws, Stack
-from actonce.commands import worker as worker_command
-from actonce.commands.worker import Way
-from actonce.errors import WrongUse
-from actonce.worker import Worker
+from actonce.cli import worker as worker_command
+from actonce.cli.worker import Way
+from actonce.operate import worker
+from actonce.operate.worker import Worker
+from actonce.stack.clients import Aws, Stack
+from actonce.terminal.errors import WrongUse
 from actonce_core.delivery import Delivery
 from actonce_core.invoked_effect import InvokedEffect
 

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from moto import mock_aws
 
-from actonce.aws import Aws
+from actonce.stack.clients import Aws
 
 
 @pytest.fixture

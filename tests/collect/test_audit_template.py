@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded.paths import PROJECT
-from actonce.stacks import OF_THE_AUDIT
+from actonce.stack.discovery import OF_THE_AUDIT
+from actonce.stack.embedded_folder import PROJECT
 from tests import asl, audit_machine
 from tests import template as cloudformation
 from tests.collect.test_records_template import lint

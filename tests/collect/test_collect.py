@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Aws, Stack
-from actonce.collect import Collected, Wanted, collect
-from actonce.day_files import day_folder
-from actonce.errors import WrongUse
+from actonce.records.collect import Collected, Wanted, collect
+from actonce.records.day_files import day_folder
+from actonce.stack.clients import Aws, Stack
+from actonce.terminal.errors import WrongUse
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 TODAY = NOW.date()

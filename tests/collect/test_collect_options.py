@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from actonce.commands.collect import _days, collect
-from actonce.errors import WrongUse
+from actonce.cli.collect import _days, collect
+from actonce.terminal.errors import WrongUse
 
 
 @pytest.mark.parametrize(

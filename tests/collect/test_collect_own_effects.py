@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Aws, Stack
-from actonce.collect import Collected, Wanted, collect
-from actonce.day_files import day_folder
-from actonce.errors import Failed, WrongUse
-from actonce.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
+from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
+from actonce.records.collect import Collected, Wanted, collect
+from actonce.records.day_files import day_folder
+from actonce.stack.clients import Aws, Stack
+from actonce.terminal.errors import Failed, WrongUse
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 TODAY = NOW.date()

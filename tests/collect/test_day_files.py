@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actonce.day_files import DayFiles, day_folder, files_of_others
+from actonce.records.day_files import DayFiles, day_folder, files_of_others
 
 MONDAY, TUESDAY, SUNDAY = date(2026, 11, 16), date(2026, 11, 17), date(2026, 11, 22)
 

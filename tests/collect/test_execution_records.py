@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from actonce.execution_records import records
+from actonce.records.execution_records import records
 from tests.histories import Kind, history_of, posted, started, succeeded
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 from tests import template as cloudformation
 from tests.template import of_type
 

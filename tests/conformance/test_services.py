@@ -15,7 +15,7 @@ from actonce.conformance.process import NotKnownHere
 from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
 from actonce.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
 from actonce.conformance.world import EPOCH, World
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 from actonce_core import invoked_effect
 from actonce_core.locking.consumer import MAX_RETRIES
 from actonce_core.locking.locks import seconds_for_a_takeover

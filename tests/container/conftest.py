@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from actonce.aws import Stack
 from actonce.embedded import lifecycle, sam_local
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import Paths
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
 from tests.embedded.homes import home
 
 ENGINE_REQUIRED = "ACTONCE_REQUIRE_CONTAINERS"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from actonce.aws import Stack
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import PROJECT, Paths
 from actonce.embedded.sam_local import Answer, SamLocal
-from actonce.errors import WrongUse
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.terminal.errors import WrongUse
 from tests.event_cases import DUPLICATES, EVENTS, STARTER_CASES, StarterCase, read_event
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def test_the_command_prints_the_answer_and_fails_when_the_handler_raised(
 ) -> None:
     event = str(EVENTS / "effect_perform_rejected.json")
     run = subprocess.run(
-        [sys.executable, "-m", "actonce.cli", "sam-local", "AppointmentsFunction", event],
+        [sys.executable, "-m", "actonce.cli.app", "sam-local", "AppointmentsFunction", event],
         env=os.environ | {"ACTONCE_DIR": str(paths.home)},
         cwd=PROJECT,
         capture_output=True,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from actonce.effect_check.calls import End, Event, Kill, Raw
+from actonce.adopt.effect_check.calls import End, Event, Kill, Raw
 
 Handler = Callable[[Event], Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actonce.effect_check.calls import End, Event, Kill, Raw, Said, read
-from actonce.effect_check.checks import PREFIX, Checks, Finding, Settings, Status
+from actonce.adopt.effect_check.calls import End, Event, Kill, Raw, Said, read
+from actonce.adopt.effect_check.checks import PREFIX, Checks, Finding, Settings, Status
 from actonce_core.effect import NotPerformed, Rejected, answer
 from tests.effect_check.simulated import Hung, Simulated, World
 

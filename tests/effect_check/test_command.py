@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actonce import cli
+from actonce.cli import app as cli
 
 RIGHT = """
 import json, os, time, uuid
@@ -70,7 +70,7 @@ def check(folder: Path, *arguments: str, status: int | None = None) -> dict[str,
     (folder / "orders").mkdir(exist_ok=True)
     answer = subprocess.run(
         [
-            *(sys.executable, "-m", "actonce.cli", "effect", "check", *arguments),
+            *(sys.executable, "-m", "actonce.cli.app", "effect", "check", *arguments),
             *("--body", '{"amount": 20}', "--env", f"ORDERS={folder / 'orders'}"),
             *("--settle", "0.05", "--margin", "0.05", "--json", "--yes"),
         ],
@@ -151,7 +151,7 @@ def test_what_acts_is_not_begun_unasked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["actonce", "effect", "check", written(tmp_path)])
-    monkeypatch.setattr("actonce.console.can_ask", lambda: False)
+    monkeypatch.setattr("actonce.terminal.output.can_ask", lambda: False)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2

@@ -5,8 +5,8 @@ import os
 import subprocess
 from typing import Any
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
 from actonce.embedded.lifecycle import State
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
 from tests.actonce_server import run_actonce
 
 

@@ -23,8 +23,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce import dead_letters
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.conformance import page
 from actonce.conformance.real import REAL_WAYS
 from actonce.conformance.stage import CLOCK_SKEW
@@ -34,7 +32,9 @@ from actonce.demo.injected import fault_injection
 from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.embedded.latest import unpublished
-from actonce.queue_peek import QueueReader
+from actonce.messages import dead_letters
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce_core.delivery import Delivery
 from actonce_core.effect import NotPerformed, OutcomeUnknown
 from actonce_core.locking.consumer import _CannotFind

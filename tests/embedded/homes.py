@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
+from actonce.stack.embedded_folder import Paths
 
 
 def home(factory: pytest.TempPathFactory, *, built: bool = True) -> Paths:

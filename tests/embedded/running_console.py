@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
 from tests.embedded.running_demo import ACTONCE
 
 

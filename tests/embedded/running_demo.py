@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
-from actonce.embedded.paths import Paths
+from actonce.stack.embedded_folder import Paths
 
 BAD_LINES = (
     '{"message_id": "good", "practice": "main"}',
@@ -21,7 +21,7 @@ BAD_LINES = (
 """One message, its duplicate and its conflict; two that are no JSON, two without an id, one too
 large."""
 
-ACTONCE = [sys.executable, "-m", "actonce.cli"]
+ACTONCE = [sys.executable, "-m", "actonce.cli.app"]
 
 
 def start(paths: Paths, *arguments: str) -> subprocess.Popen[str]:

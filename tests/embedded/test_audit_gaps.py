@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from actonce.aws import Stack
+from actonce.stack.clients import Stack
 from tests.embedded.test_ministack_gaps import open_gap
 from tests.embedded.waiting import wait_for_execution, wait_until
 

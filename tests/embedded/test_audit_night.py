@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Stack
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import PROJECT, Paths
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
 from tests import java
 from tests.embedded import command_line
 from tests.embedded.waiting import wait_for_execution, wait_until

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from tests import audit_machine
 
 DAY = {"day": "2026-11-20"}

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
-from actonce.delivery_log import delivery_lines
 from actonce.embedded.lifecycle import State
+from actonce.messages.delivery_log import delivery_lines
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from pipeline.backfill.send import MAX_BATCH
 from pipeline.backfill.work import ConfirmationCount
 from tests import java

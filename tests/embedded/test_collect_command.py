@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Stack
 from actonce.embedded.lifecycle import State
+from actonce.stack.clients import Stack
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Stack
+from actonce.console.desk import Desk
+from actonce.console.watching import COUNTS_EVERY, STATUS_EVERY
 from actonce.embedded.lifecycle import State
-from actonce.web_console.desk import Desk
-from actonce.web_console.watching import COUNTS_EVERY, STATUS_EVERY
+from actonce.stack.clients import Stack
 from tests.web_console.asking import Client, console_of, read_queues
 
 MOST_OF_AN_HOUR = 1_600

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Stack
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import Paths
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
 from actonce.weather.sky import Sky, Weather
 from actonce.weather.stack import under
 from tests.browser import Browser, Page, browser_or_skip

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import pytest
 
-from actonce import dead_letters
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.embedded.lifecycle import State
-from actonce.errors import Failed
-from actonce.queue_peek import QueueReader
+from actonce.messages import dead_letters
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.terminal.errors import Failed
 from tests.actonce_server import ACTONCE
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until

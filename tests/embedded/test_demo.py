@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Aws, Stack
 from actonce.demo import faults
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
-from actonce.errors import Failed
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import Paths
+from actonce.terminal.errors import Failed
 from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo, start
 from tests.embedded.waiting import wait_until

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from actonce.aws import Aws, Stack
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import Paths
 from actonce_core.delivery import Delivery
 from actonce_core.message import Message, MessageReader
 from tests import java

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actonce.embedded.paths import Paths
+from actonce.stack.embedded_folder import Paths
 from tests.embedded.running_demo import demo
 
 pytestmark = pytest.mark.embedded

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from actonce import dead_letters, pausing
-from actonce.aws import Stack
 from actonce.embedded import lambda_runtime, lifecycle, local_stack
-from actonce.embedded.paths import Paths
-from actonce.queue_peek import QueueReader
-from actonce.status import status
+from actonce.messages import dead_letters
+from actonce.operate import pausing
+from actonce.operate.status import status
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 HELD_UP = Path(__file__).with_name("held_up")

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Aws, Stack
+from actonce.adopt.project.folder import Folder
+from actonce.adopt.project.placing import place
+from actonce.adopt.project.plan import Kind, plan
 from actonce.embedded import lifecycle
 from actonce.embedded.faulty import faulty_effect
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.errors import Failed
-from actonce.project.folder import Folder
-from actonce.project.placing import place
-from actonce.project.plan import Kind, plan
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.terminal.errors import Failed
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Stack
-from actonce.embedded.paths import PROJECT
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import PROJECT
 
 _SOURCE = PROJECT / "actonce" / "embedded" / "integrations" / "integrations.py"
 

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
+from actonce.stack.embedded_folder import Paths
 from tests.embedded.waiting import wait_for_execution
 
 

@@ -18,7 +18,7 @@ from tests.embedded import homes
 
 pytestmark = pytest.mark.embedded
 
-ACTONCE = [sys.executable, "-m", "actonce.cli"]
+ACTONCE = [sys.executable, "-m", "actonce.cli.app"]
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -9,12 +9,12 @@ from collections import Counter
 
 import pytest
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
 from actonce.demo import records, requests
 from actonce.demo.outcome import judge
 from actonce.demo.run import Resting, reader_of, send, wait_for_rest
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import Paths
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.stack.embedded_folder import Paths
 from actonce.weather.figures import of_run
 from actonce.weather.kinds import MEASURED
 from actonce.weather.sky import Sky, Weather

@@ -21,7 +21,7 @@ from botocore.exceptions import ClientError
 from ministack.services import lambda_svc, stepfunctions
 from ministack.services.cloudformation import provisioners
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 if TYPE_CHECKING:

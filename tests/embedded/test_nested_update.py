@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Stack
+from actonce.stack.clients import Stack
 from tests.embedded.waiting import wait_until
 
 pytestmark = pytest.mark.embedded

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Aws, Stack
 from actonce.embedded import lambda_runtime, lifecycle
 from actonce.embedded.latest import unpublished
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.own_effects import Attributes, EffectsTable
+from actonce.messages.own_effects import Attributes, EffectsTable
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 from tests.web_console.asking import console_of
@@ -191,7 +191,7 @@ def patient(deployed: tuple[State, Stack], gift_cards: str) -> Iterator[str]:
 def test_its_contract_is_tried_on_it_where_it_is_deployed(paths: Paths, patient: str) -> None:
     checked = subprocess.run(
         [
-            *(sys.executable, "-m", "actonce.cli", "effect", "check", "--json", "--yes"),
+            *(sys.executable, "-m", "actonce.cli.app", "effect", "check", "--json", "--yes"),
             *(patient, "--find", patient),
             *("--body", '{"amount": 20}', "--rejected", "{}", "--settle", "0.1"),
             *("--timeout", "60"),  # the machine may be busy
@@ -238,7 +238,7 @@ def test_a_demo_in_front_of_it_goes_on_from_what_is_there(paths: Paths, gift_car
     own = [f"-p{name}={gift_cards}" for name in ("EffectFunctionArn", "FindFunctionArn")]
     shown = subprocess.run(
         [
-            *(sys.executable, "-m", "actonce.cli", "demo", "--keep", *own, "--messages", "20"),
+            *(sys.executable, "-m", "actonce.cli.app", "demo", "--keep", *own, "--messages", "20"),
             *("--body", '{"amount": 20}', "--effects-table", "gift-cards", "--no-audit", "--json"),
         ],
         env=in_terminal(paths),
@@ -263,7 +263,7 @@ def test_a_worker_acts_by_it(paths: Paths, gift_cards: str) -> None:
     for _ in range(2):
         send(stack, {"message_id": "by a worker", "amount": 60})
     worker = subprocess.Popen(
-        [sys.executable, "-m", "actonce.cli", "worker", "--strategy", "ledger"],
+        [sys.executable, "-m", "actonce.cli.app", "worker", "--strategy", "ledger"],
         env=in_terminal(paths),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

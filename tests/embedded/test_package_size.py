@@ -3,7 +3,7 @@
 import pytest
 
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import Paths
+from actonce.stack.embedded_folder import Paths
 
 MOST_BYTES = 5_000_000
 """Unpacked, as sam build leaves it; Lambda takes up to 250 MB."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import PROJECT
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws
+from actonce.stack.embedded_folder import PROJECT
 from pipeline.java import find_java
 from tests import template
 from tests.embedded.homes import home

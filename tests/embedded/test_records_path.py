@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Stack
-from actonce.embedded.paths import PROJECT
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import PROJECT
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 NAME = "records-path"

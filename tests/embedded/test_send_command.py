@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from actonce.aws import Stack
 from actonce.embedded.lifecycle import State
+from actonce.stack.clients import Stack
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_until
 

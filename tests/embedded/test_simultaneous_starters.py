@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Aws, Stack
+from actonce.stack.clients import Aws, Stack
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader, Refusal
 from actonce_core.start import Start, Starter

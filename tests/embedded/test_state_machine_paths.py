@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from actonce.aws import Stack
-from actonce.dead_letters import NO_FUNCTION_FINDS, decide, waiting
-from actonce.embedded.paths import Paths
-from actonce.queue_peek import QueueReader
+from actonce.messages.dead_letters import NO_FUNCTION_FINDS, decide, waiting
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 if TYPE_CHECKING:

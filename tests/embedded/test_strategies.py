@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from actonce.aws import Aws, Stack
 from actonce.conformance.verdict import Ends
 from actonce.demo import records
 from actonce.demo.run import Resting, wait_for_rest
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import Paths
-from actonce.queue_peek import QueueReader
-from actonce.unstarted import entries
+from actonce.messages.unstarted import entries
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import Paths
 from actonce_core.message import MessageReader
 from tests.embedded.command_line import run, run_json
 from tests.embedded.hazards import CAUSES, Body, cause_all, disagreement, verdict_of

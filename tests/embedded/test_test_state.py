@@ -12,7 +12,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from actonce.aws import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.type_defs import TestStateOutputTypeDef

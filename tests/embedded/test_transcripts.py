@@ -17,10 +17,10 @@ from typing import NamedTuple
 import pytest
 from rich.cells import cell_len
 
-from actonce.aws import Aws, Stack
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.queue_peek import counts
+from actonce.queues.scan import counts
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.embedded_folder import PROJECT, Paths
 from tests import terminal
 from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo
@@ -87,7 +87,7 @@ class Person:
 
     def types(self, command: str, columns: int) -> Shown:
         ended = terminal.run(
-            [sys.executable, "-m", "actonce.cli", *shlex.split(command)],
+            [sys.executable, "-m", "actonce.cli.app", *shlex.split(command)],
             self._environment,
             self._folder,
             answers=b"y\n",
@@ -105,7 +105,7 @@ class Person:
 
     def asks(self, *command: str) -> dict[str, list[dict[str, object]]]:
         told = subprocess.run(
-            [sys.executable, "-m", "actonce.cli", *command, "--json"],
+            [sys.executable, "-m", "actonce.cli.app", *command, "--json"],
             env=self._environment,
             cwd=self._folder,
             stdin=subprocess.DEVNULL,

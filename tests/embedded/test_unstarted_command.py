@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from actonce import unstarted
-from actonce.aws import Stack
 from actonce.embedded.lifecycle import State
-from actonce.queue_peek import QueueReader
-from actonce.unstarted import Unstarted
+from actonce.messages import unstarted
+from actonce.messages.unstarted import Unstarted
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import Stack
 from actonce_core.message import MessageReader
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until

@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from actonce.aws import Stack
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import Paths
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
 from actonce_core.execution import execution_name
 from tests.actonce_server import run_actonce
 from tests.embedded.command_line import run, run_json

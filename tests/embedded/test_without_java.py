@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from actonce.embedded import lifecycle
-from actonce.embedded.paths import PROJECT, Paths
+from actonce.stack.embedded_folder import PROJECT, Paths
 from tests.embedded.homes import home
 from tests.embedded.running_demo import ACTONCE
 from tests.java import without_java

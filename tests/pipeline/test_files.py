@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from actonce.commands.audit import put_page
+from actonce.cli.audit import put_page
 from bench.records import Records, generate, write_jsonl, write_parquet
 from pipeline.audit.job import Request, audit, message_rows
 from pipeline.audit.layout import list_records

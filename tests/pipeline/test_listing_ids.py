@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from actonce import audit_listing
-from actonce.audit_listing import COUNTED, NUMBERS, condition, message_ids, named
-from actonce.commands.audit import audit as audit_command
-from actonce.errors import Failed, WrongUse
+from actonce.cli.audit import audit as audit_command
+from actonce.records import audit_listing
+from actonce.records.audit_listing import COUNTED, NUMBERS, condition, message_ids, named
+from actonce.terminal.errors import Failed, WrongUse
 from pipeline.audit.job import audit, requested
 from pipeline.audit.verdict_names import VERDICTS
 from tests.pipeline.judge import Record

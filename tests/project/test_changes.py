@@ -2,7 +2,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from actonce.project.changes import Change, What, decide, decide_all, digest
+from actonce.adopt.project.changes import Change, What, decide, decide_all, digest
 
 
 @pytest.mark.parametrize(

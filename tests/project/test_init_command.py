@@ -7,9 +7,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from actonce import cli
-from actonce.project.plan import Kind, Plan
-from actonce.project.plan import plan as plan_of
+from actonce.adopt.project.plan import Kind, Plan
+from actonce.adopt.project.plan import plan as plan_of
+from actonce.cli import app as cli
 
 Run = Callable[..., tuple[int, str, str]]
 TEMPLATE = PurePosixPath("actonce/template.yaml")
@@ -39,7 +39,7 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> None:
         made.managed[TEMPLATE] = b"# of 9.9.9\n" + made.managed[TEMPLATE]
         return Plan(made.kind, "9.9.9", made.managed, made.seeds)
 
-    monkeypatch.setattr("actonce.commands.init.plan", plan)
+    monkeypatch.setattr("actonce.cli.init.plan", plan)
 
 
 def test_a_project_is_made_and_says_what_to_type_next(run: Run, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_cannot_be_done_is_one_sentence(
 
 
 def test_it_does_not_write_into_the_package_itself(run: Run) -> None:
-    clone = Path(cli.__file__).parents[1]
+    clone = Path(cli.__file__).parents[2]
     status, _, err = run(str(clone))
     assert status == 1
     assert "holds something else already" in err

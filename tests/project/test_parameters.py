@@ -8,8 +8,8 @@ import pytest
 
 from actonce.embedded import lifecycle, nesting, parameters
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.errors import Failed, WrongUse
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.terminal.errors import Failed, WrongUse
 
 
 @pytest.mark.parametrize(

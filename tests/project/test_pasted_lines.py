@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from actonce.commands.init import NESTED
-from actonce.embedded.paths import PROJECT
-from actonce.project.folder import Folder
-from actonce.project.placing import place
-from actonce.project.plan import Kind, plan
+from actonce.adopt.project.folder import Folder
+from actonce.adopt.project.placing import place
+from actonce.adopt.project.plan import Kind, plan
+from actonce.cli.init import NESTED
+from actonce.stack.embedded_folder import PROJECT
 
 PYTHON = f"python3.{sys.version_info.minor}"
 README = (PROJECT / "README.md").read_text()

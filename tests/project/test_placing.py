@@ -7,13 +7,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from actonce.errors import Failed, WrongUse
-from actonce.project import manifest
-from actonce.project.changes import What
-from actonce.project.folder import Folder
-from actonce.project.placing import Upgrade, place, upgrade_of
-from actonce.project.plan import Kind, Plan
-from actonce.sources import MANIFEST
+from actonce.adopt.project import manifest
+from actonce.adopt.project.changes import What
+from actonce.adopt.project.folder import Folder
+from actonce.adopt.project.placing import Upgrade, place, upgrade_of
+from actonce.adopt.project.plan import Kind, Plan
+from actonce.stack.sources import MANIFEST
+from actonce.terminal.errors import Failed, WrongUse
 
 FILES = {"actonce/template.yaml": "one\n", "actonce/functions/starter.py": "pass\n"}
 SEEDS = {"functions/your_effect.py": "yours\n"}

@@ -10,14 +10,14 @@ from pathlib import Path, PurePosixPath
 import pytest
 import yaml
 
-from actonce.commands import demo as demo_command
+from actonce.adopt.project.folder import Folder
+from actonce.adopt.project.placing import place
+from actonce.adopt.project.plan import Kind, has_audit, plan, stack_name
+from actonce.cli import demo as demo_command
 from actonce.embedded import lifecycle, nesting
-from actonce.embedded.paths import PROJECT, Paths
-from actonce.errors import WrongUse
-from actonce.project.folder import Folder
-from actonce.project.placing import place
-from actonce.project.plan import Kind, has_audit, plan, stack_name
-from actonce.sources import MANIFEST, project_above
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.stack.sources import MANIFEST, project_above
+from actonce.terminal.errors import WrongUse
 from tests import template
 
 
@@ -131,7 +131,7 @@ def test_where_a_teams_own_project_was_up_it_is_meant(
 def test_what_a_wheel_brought_keeps_its_things_where_the_person_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actonce.embedded.paths.in_clone", lambda: False)
+    monkeypatch.setattr("actonce.stack.embedded_folder.in_clone", lambda: False)
     monkeypatch.delenv("ACTONCE_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     assert Paths.default().home == tmp_path / ".actonce"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actonce.embedded import nesting, prepared
-from actonce.errors import WrongUse
+from actonce.terminal.errors import WrongUse
 from tests import template as cloudformation
 
 HERE = f"python3.{sys.version_info.minor}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from actonce.report import write
+from actonce.records.report import write
 from tests.browser import Browser, browser_or_skip
 from tests.report import summaries
 

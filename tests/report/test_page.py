@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actonce.report import wording, write
-from actonce.report.flow import flow
-from actonce.report.inline_svg import Role
-from actonce.report.page import html
+from actonce.records.report import wording, write
+from actonce.records.report.flow import flow
+from actonce.records.report.inline_svg import Role
+from actonce.records.report.page import html
 from pipeline.audit.verdict_names import VERDICTS
 from pipeline.visible import visible
 from tests.report import summaries

@@ -9,8 +9,8 @@ import pytest
 
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.embedded.paths import Paths
-from actonce.errors import Failed
+from actonce.stack.embedded_folder import Paths
+from actonce.terminal.errors import Failed
 
 RAN = State(1, 4566, {}, "digest of what ran")
 

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from actonce import versions
-from actonce.sources import in_clone, version, version_of
-from actonce.sources import sources as stack
-from actonce.versions import misfit
+from actonce.stack import versions
+from actonce.stack.sources import in_clone, version, version_of
+from actonce.stack.sources import sources as stack
+from actonce.stack.versions import misfit
 from tests import template
 
 
@@ -66,6 +66,6 @@ def test_where_the_package_lies_decides_where_the_stack_is(tmp_path: Path) -> No
     package.mkdir(parents=True)
     assert stack(package) == tmp_path / "site-packages"
     assert in_clone(package)
-    (package / "stack").mkdir()
-    assert stack(package) == package / "stack"
+    (package / "stack_files").mkdir()
+    assert stack(package) == package / "stack_files"
     assert not in_clone(package)

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 from starlette.types import ASGIApp, Message
 
-from actonce.aws import Aws, Stack
-from actonce.web_console import desk as desks
-from actonce.web_console.app import app
-from actonce.web_console.desk import Desk, Place
-from actonce.web_console.templating import renderer
+from actonce.console import desk as desks
+from actonce.console.app import app
+from actonce.console.desk import Desk, Place
+from actonce.console.templating import renderer
+from actonce.stack.clients import Aws, Stack
 
 PORT = 8717
 TOKEN = "a-token-of-this-test"

@@ -8,11 +8,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from actonce import queue_peek
-from actonce.aws import Aws, Stack
-from actonce.web_console import desk as desks
-from actonce.web_console import tasks
-from actonce.web_console.desk import Desk
+from actonce.console import desk as desks
+from actonce.console import tasks
+from actonce.console.desk import Desk
+from actonce.queues import scan as queue_peek
+from actonce.stack.clients import Aws, Stack
 from tests.cli.conftest import STATE_MACHINE, _session, aws_variables
 from tests.cli.test_deciding import TABLE
 from tests.web_console.asking import Client, console_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actonce.aws import Stack
-from actonce.web_console.access import HEADERS, LONGEST_BODY
+from actonce.console.access import HEADERS, LONGEST_BODY
+from actonce.stack.clients import Stack
 from tests.cli.test_deciding import dead, row
 from tests.web_console.asking import HOST, PORT, TOKEN, Client
 from tests.web_console.conftest import Open
@@ -158,7 +158,7 @@ def test_no_template_has_script_or_style_of_its_own() -> None:
 
 
 def templates() -> Iterable[tuple[str, str]]:
-    from actonce.web_console import templating  # noqa: PLC0415
+    from actonce.console import templating  # noqa: PLC0415
 
     found = [(file.name, file.read_text()) for file in templating._FOLDER.iterdir()]
     assert len(found) > 15
@@ -184,7 +184,7 @@ def test_what_reads_only_has_no_way_to_change(ledger: Stack, console: Open) -> N
 def test_what_reads_only_refuses_calls_that_change_whoever_makes_them(
     ledger: Stack, console: Open
 ) -> None:
-    from actonce.web_console.calls import Forbidden  # noqa: PLC0415
+    from actonce.console.calls import Forbidden  # noqa: PLC0415
 
     _, desk = console(ledger, read_only=True)
     stack = desk.stack

@@ -17,8 +17,8 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from actonce.errors import Failed
-from actonce.web_console.server import DEFAULT_PORT, LOOPBACK, listening, open_in_browser
+from actonce.console.server import DEFAULT_PORT, LOOPBACK, listening, open_in_browser
+from actonce.terminal.errors import Failed
 from tests.cli.on_moto import TEMPLATE
 
 DEADLINE = 60
@@ -50,7 +50,7 @@ def started(
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The console's process and the address that it printed."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "actonce.cli", "console", "--no-browser", *arguments],
+        [sys.executable, "-m", "actonce.cli.app", "console", "--no-browser", *arguments],
         cwd=folder,
         env={
             "PATH": "/usr/bin:/bin",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actonce.web_console import difference as module
-from actonce.web_console.difference import Kind, Part, Row, difference
+from actonce.console import difference as module
+from actonce.console.difference import Kind, Part, Row, difference
 from tests.hostile import ACT_HIDE_OR_REORDER, HOSTILE, forbidden, texts
 
 LARGE = 1 << 16

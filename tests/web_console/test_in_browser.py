@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 import uvicorn
 
-from actonce.aws import Stack
-from actonce.dead_letters import decide
-from actonce.web_console.access import TOKEN as TOKEN_NAME
-from actonce.web_console.app import app
-from actonce.web_console.desk import Desk
-from actonce.web_console.server import listening
+from actonce.console.access import TOKEN as TOKEN_NAME
+from actonce.console.app import app
+from actonce.console.desk import Desk
+from actonce.console.server import listening
+from actonce.messages.dead_letters import decide
+from actonce.stack.clients import Stack
 from tests.browser import Browser, Page, browser_or_skip
 from tests.cli.test_deciding import dead, row
 from tests.embedded.waiting import wait_until

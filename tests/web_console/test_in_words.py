@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actonce.history import Execution, Step, steps
-from actonce.story import Story
-from actonce.web_console.durations import duration
-from actonce.web_console.in_words import in_words
+from actonce.console.durations import duration
+from actonce.console.in_words import in_words
+from actonce.messages.history import Execution, Step, steps
+from actonce.messages.story import Story
 from actonce_core.histories.dead_letters import Stay, dead_letter_stays
 from docs import draw_state_machine as drawing
 from tests import histories

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from actonce.history import Step, steps
-from actonce.web_console.machine_picture import machine_picture
+from actonce.console.machine_picture import machine_picture
+from actonce.messages.history import Step, steps
 from docs import draw_state_machine as drawing
 from tests import histories
 from tests.hostile import HOSTILE, forbidden
 
 SVG = drawing.PICTURE.read_text()
 DEFINITION = json.loads(drawing.DEFINITION.read_text())
-CSS = (drawing.PROJECT / "actonce/web_console/static/machine_picture.css").read_text()
+CSS = (drawing.PROJECT / "actonce/console/static/machine_picture.css").read_text()
 
 
 def walked(*states: str, status: str | None = None) -> list[Step]:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from actonce.aws import Stack
-from actonce.errors import Failed
-from actonce.web_console import snapshots as module
-from actonce.web_console.snapshots import KEPT, SMALL, Found, Reader, Standing
+from actonce.console import snapshots as module
+from actonce.console.snapshots import KEPT, SMALL, Found, Reader, Standing
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
 from tests.cli.test_deciding import dead, post
 from tests.web_console.conftest import Open
 

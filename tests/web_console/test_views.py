@@ -17,20 +17,20 @@ import pytest
 from botocore.config import Config
 from botocore.stub import Stubber
 
-from actonce import cli
-from actonce.aws import Aws, Stack
-from actonce.commands.audit import NotAudited
-from actonce.dead_letters import decide
-from actonce.errors import Failed
-from actonce.pausing import Feed, Pause
-from actonce.status import Depth, Status
-from actonce.web_console import rates, snapshots
-from actonce.web_console.audits import Verdict
-from actonce.web_console.desk import Desk
-from actonce.web_console.snapshots import Found, Reader
-from actonce.web_console.stories import FRESH_EVERY
-from actonce.web_console.tasks import Clear
-from actonce.web_console.watching import Seen, Seldom
+from actonce.cli import app as cli
+from actonce.cli.audit import NotAudited
+from actonce.console import rates, snapshots
+from actonce.console.audits import Verdict
+from actonce.console.desk import Desk
+from actonce.console.snapshots import Found, Reader
+from actonce.console.stories import FRESH_EVERY
+from actonce.console.tasks import Clear
+from actonce.console.watching import Seen, Seldom
+from actonce.messages.dead_letters import decide
+from actonce.operate.pausing import Feed, Pause
+from actonce.operate.status import Depth, Status
+from actonce.stack.clients import Aws, Stack
+from actonce.terminal.errors import Failed
 from actonce_core.records import timestamp
 from tests.cli.received import received
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
@@ -645,7 +645,7 @@ def test_the_command_that_is_shown_does_the_same(
     assert shown is not None
     words = shlex.split(html.unescape(shown[1]))
     assert words[:3] == ["actonce", "dead-letters", "resolve"]
-    from actonce.commands import dead_letters as command  # noqa: PLC0415
+    from actonce.cli import dead_letters as command  # noqa: PLC0415
 
     monkeypatch.setattr(command, "find_stack", lambda *_, **__: ledger)
     monkeypatch.setattr("sys.argv", [*words, "--dry-run", "--json"])

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from actonce.errors import Failed
-from actonce.web_console.watching import Seldom
+from actonce.console.watching import Seldom
+from actonce.terminal.errors import Failed
 
 
 class Clock:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from actonce.aws import Stack
-from actonce.errors import Failed
-from actonce.web_console import works as module
-from actonce.web_console.works import Ended, Progress, State, Work, Works
+from actonce.console import works as module
+from actonce.console.works import Ended, Progress, State, Work, Works
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
 from tests.embedded.waiting import wait_until
 from tests.web_console.conftest import Open
 

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 from pipeline.audit.job import audit, requested
 from tests.pipeline.nights import rows_of, said, settled
 from tests.pipeline.streams_on_disk import DAY, performed, write

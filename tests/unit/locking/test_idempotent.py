@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded.paths import PROJECT
+from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import NotPerformed, OutcomeUnknown
 from actonce_core.locking.idempotent import ConflictingContent, idempotent
 from actonce_core.locking.locks import Attempt, LockLost, Outcome, StillInProgress

@@ -1,0 +1,114 @@
+"""One SQS record, as the event source mapping hands it to a function, and when it comes back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+SOURCE_MESSAGE_ID = "source_message_id"
+"""Message attribute that keeps a message's first SQS id when it is handed on or sent back."""
+
+SOURCE_DEDUPLICATION_ID = "source_deduplication_id"
+"""Likewise its producer's deduplication id, on a FIFO queue."""
+
+SOURCE_GROUP_ID = "source_group_id"
+"""Likewise its message group: in UnstartedQueue every message is a group of its own, because only
+ten of one group can be looked at at a time."""
+
+FIRST_BACKOFF_SECONDS = 4.0
+LONGEST_BACKOFF_SECONDS = 900.0
+"""A delivery that failed comes back after between two thirds of it and all of it: after its first
+receive, and after many. `maxReceiveCount` is 1,000, which it reaches after more than six days."""
+
+START_BACKOFF_GROWTH = 1.1
+"""Growing by a tenth, a wait is about a tenth of how long the message has waited already, and so
+much of StartExecution's quota lies idle at most; with doubled waits a quarter did."""
+
+EFFECT_BACKOFF_GROWTH = 2.0
+"""Behind a lock each receive is a call of the provider, and those are few: see `locking`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One SQS record.
+
+    Attributes:
+        sqs_message_id: SQS's id of this message; a re-send has another.
+        body: the message, verbatim.
+        attributes: SQS's own attributes (`SentTimestamp` and `ApproximateFirstReceiveTimestamp`
+            in milliseconds since the epoch, as text).
+        message_attributes: the producer's attributes, in the event's form
+            (`{name: {"dataType": ..., "stringValue": ...}}`).
+        receipt_handle: what SQS knows this delivery by; empty where it does not matter.
+    """
+
+    sqs_message_id: str
+    body: str
+    attributes: Mapping[str, str]
+    message_attributes: Mapping[str, Mapping[str, Any]]
+    receipt_handle: str = ""
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Delivery":
+        """Read one element of an SQS event's `Records`."""
+        return cls(
+            sqs_message_id=record["messageId"],
+            body=record["body"],
+            attributes=record.get("attributes") or {},
+            message_attributes=record.get("messageAttributes") or {},
+            receipt_handle=record.get("receiptHandle", ""),
+        )
+
+    @property
+    def receive_count(self) -> int:
+        """How often SQS has handed this message out, this time included."""
+        return int(self.attributes.get("ApproximateReceiveCount", "1"))
+
+    def time(self, name: str) -> datetime | None:
+        """One of SQS's own attributes that are times (UTC); None where the record has none."""
+        ms = self.attributes.get(name)
+        return None if ms is None else datetime.fromtimestamp(int(ms) / 1000, UTC)
+
+    def age_seconds(self, now: datetime) -> float:
+        """Seconds from when SQS took the message until now; 0 where the clocks disagree."""
+        sent_at = self.time("SentTimestamp")
+        return 0.0 if sent_at is None else max(0.0, (now - sent_at).total_seconds())
+
+    @property
+    def message_group_id(self) -> str | None:
+        """The message group, on a FIFO queue; None on a standard one.
+
+        A standard queue may carry group ids too, for fairness, and promises no order by them.
+        """
+        is_fifo = "SequenceNumber" in self.attributes
+        return self.attributes.get("MessageGroupId") if is_fifo else None
+
+    def text_attribute(self, name: str) -> str | None:
+        """The producer's attribute of type String or Number, or None."""
+        value = self.message_attributes.get(name, {}).get("stringValue")
+        return value if isinstance(value, str) else None
+
+    @property
+    def deduplication_id(self) -> str | None:
+        """The producer's deduplication id, also where the message was sent back; FIFO only."""
+        own = self.attributes.get("MessageDeduplicationId")
+        return own and (self.text_attribute(SOURCE_DEDUPLICATION_ID) or own)
+
+    @property
+    def original_sqs_message_id(self) -> str:
+        """The SQS id that the message had when its producer sent it."""
+        return self.text_attribute(SOURCE_MESSAGE_ID) or self.sqs_message_id
+
+
+def seconds_until_back(receive_count: int, chance: float, growth: float) -> float:
+    """Seconds after which a delivery that failed shall come back; see `FIRST_BACKOFF_SECONDS`.
+
+    The visibility timeout is for a crash and takes minutes; a throttled call passes in seconds.
+
+    Args:
+        receive_count: how often it was received, this time included.
+        chance: a number from 0 to 1, so that what failed together does not come back together.
+        growth: `START_BACKOFF_GROWTH` or `EFFECT_BACKOFF_GROWTH`.
+    """
+    grown = FIRST_BACKOFF_SECONDS * growth ** min(max(receive_count - 1, 0), 100)
+    return min(LONGEST_BACKOFF_SECONDS, grown) * (2 + chance) / 3

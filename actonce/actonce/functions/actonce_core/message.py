@@ -1,0 +1,219 @@
+"""From a delivery to the message in it: its id, its body, and its content's fingerprint."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from jmespath.functions import Functions
+
+from actonce_core import strict_json
+from actonce_core.delivery import Delivery
+from actonce_core.execution import (
+    MAX_INPUT_BYTES,
+    execution_input,
+    execution_name,
+    too_large,
+    unusable_id,
+)
+from actonce_core.strict_json import JsonValue
+
+# What a JMESPath search may raise over a body that it was not written for: a function met a type it
+# does not take (JMESPathError is a ValueError), `contains('text', `1`)`, a sum beyond all doubles.
+_SEARCH_FAILED = (ValueError, TypeError, ArithmeticError, RecursionError)
+
+
+class Reason(StrEnum):
+    """Why a delivery cannot be started, as it stands in UnstartedQueue, logs and metrics."""
+
+    NOT_JSON = "not_json"
+    NO_MESSAGE_ID = "no_message_id"
+    TOO_LARGE = "too_large"
+    CONFLICT = "conflict"
+    TOO_OLD_TO_TELL = "too_old_to_tell"
+    OTHER_MEMORY = "other_memory"
+    """Whether it was acted on is known to a state machine or a lock that this stack does not
+    ask."""
+    NOT_STARTABLE = "not_startable"
+    """Step Functions refused the name or the input that the starter had checked; never seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A reason, and one sentence for the person who finds the message in UnstartedQueue.
+
+    `detail` never quotes the body: it is logged.
+    """
+
+    reason: Reason
+    detail: str
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message that can be started.
+
+    Invariant: deliveries of one message id have one `execution_name`; with the same body they have
+    the same `execution_input`, byte for byte. Nothing here changes from delivery to delivery.
+
+    Attributes:
+        message_id: the producer's id; an integer id in decimal.
+        body: as the producer sent it, to the letter.
+        fingerprint: SHA-256 of the content's canonical JSON, 64 hex digits.
+    """
+
+    message_id: str
+    body: str
+    fingerprint: str
+
+    @property
+    def execution_name(self) -> str:
+        """See `execution.execution_name`."""
+        return execution_name(self.message_id)
+
+    @property
+    def execution_input(self) -> str:
+        """See `execution.execution_input`."""
+        return execution_input(self.message_id, self.body)
+
+
+class MessageReader:
+    """Reads messages as the stack's parameters MessageIdFrom and ContentFrom say.
+
+    Args:
+        message_id_from: `body:<JMESPath>`, `attribute:<name>`, `deduplication-id` or
+            `sqs-message-id`.
+        content_from: JMESPath of what makes two messages with one id the same message; empty for
+            the whole body.
+
+    Raises:
+        ValueError: if either cannot be understood.
+    """
+
+    def __init__(self, message_id_from: str = "body:message_id", content_from: str = "") -> None:
+        self._where, self._find_id = _id_finder(message_id_from)
+        self._id_is_in_body = message_id_from.startswith("body:")
+        self.id_is_deduplication_id = message_id_from == "deduplication-id"
+        self._content = _compile("ContentFrom", content_from) if content_from.strip() else None
+
+    def read(self, delivery: Delivery) -> Message | Refusal:
+        """Read the message, or say why there is none.
+
+        A body that is larger than an execution takes is not parsed: what is left is small enough
+        for no shape of it to end the process.
+        """
+        size = len(delivery.body.encode("utf-8", "surrogatepass"))
+        if size <= MAX_INPUT_BYTES:
+            return self.read_whole(delivery)
+        message_id = None if self._id_is_in_body else _as_message_id(self._find_id(delivery, None))
+        return Refusal(
+            Reason.TOO_LARGE,
+            f"The body was not read: it has {size:,} bytes of UTF-8; an execution takes at most "
+            f"{MAX_INPUT_BYTES:,}.",
+            message_id and message_id,
+        )
+
+    def read_whole(self, delivery: Delivery) -> Message | Refusal:
+        """As `read`, whatever the body costs: for a person who looks at one, never in Lambda."""
+        try:
+            body = strict_json.parse(delivery.body)
+        except strict_json.NotJson as error:
+            return Refusal(Reason.NOT_JSON, f"The body is not strict JSON: {error}.")
+        found = self._find_id(delivery, body)
+        message_id = _as_message_id(found)
+        if message_id is None:
+            return Refusal(
+                Reason.NO_MESSAGE_ID,
+                f"There is no message id at {self._where}: expected a string that is not empty, "
+                f"or an integer, and found {_kind(found)}.",
+            )
+        if wrong := unusable_id(message_id):
+            return Refusal(Reason.NO_MESSAGE_ID, f"The message id at {self._where} {wrong}.")
+        message = Message(message_id, delivery.body, self._fingerprint(body))
+        if beyond := too_large(message.execution_input):
+            return Refusal(Reason.TOO_LARGE, beyond, message.message_id)
+        return message
+
+    def _fingerprint(self, body: JsonValue) -> str:
+        # A body that has no such content is compared whole: stricter, and never by accident equal.
+        content = None if self._content is None else _search(self._content, body)
+        try:
+            written = strict_json.canonical(body if content is None else content)
+        except (TypeError, ValueError):  # an expression made what is no JSON, an infinity maybe
+            written = strict_json.canonical(body)
+        return hashlib.sha256(written.encode("utf-8")).hexdigest()
+
+
+_Finder = Callable[[Delivery, JsonValue], JsonValue]
+
+
+def _id_finder(source: str) -> tuple[str, _Finder]:
+    """Where the id is, in words; and how to find it."""
+    kind, _, argument = source.partition(":")
+    argument = argument.strip()
+    if kind == "body" and argument:
+        expression = _compile("MessageIdFrom", argument)
+        return f"'{argument}' in the body", lambda _, body: _search(expression, body)
+    if kind == "attribute" and argument:
+        return (
+            f"the message attribute '{argument}'",
+            lambda delivery, _: delivery.text_attribute(argument),
+        )
+    if source == "deduplication-id":
+        return "the deduplication id", lambda delivery, _: delivery.deduplication_id
+    if source == "sqs-message-id":
+        return "the SQS message id", lambda delivery, _: delivery.original_sqs_message_id
+    raise ValueError(
+        f"MessageIdFrom {source!r}: expected body:<JMESPath>, attribute:<name>, "
+        "deduplication-id or sqs-message-id"
+    )
+
+
+def _compile(parameter: str, expression: str) -> jmespath.parser.ParsedResult:
+    try:
+        compiled = jmespath.compile(expression)
+    except JMESPathError as error:
+        raise ValueError(f"{parameter}: {expression!r} is not a JMESPath expression") from error
+    # JMESPath itself tells only when it first meets a body, and then every body would look wrong.
+    for name in _functions(compiled.parsed):
+        if name not in Functions.FUNCTION_TABLE:
+            raise ValueError(f"{parameter}: JMESPath has no function {name!r}")
+    return compiled
+
+
+def _functions(node: dict[str, JsonValue]) -> Iterator[str]:
+    if node["type"] == "function_expression":
+        yield node["value"]
+    for child in node["children"]:
+        if isinstance(child, dict):  # a slice has plain numbers for children
+            yield from _functions(child)
+
+
+def _search(expression: jmespath.parser.ParsedResult, body: JsonValue) -> JsonValue:
+    try:
+        return expression.search(body)
+    except _SEARCH_FAILED:
+        return None
+
+
+def _as_message_id(found: JsonValue) -> str | None:
+    if isinstance(found, bool):
+        return None
+    if isinstance(found, int):
+        return str(found)
+    return found if isinstance(found, str) and found else None
+
+
+def _kind(value: JsonValue) -> str:
+    if value is None:
+        return "nothing, or null"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, float):
+        return "a number with a fraction or an exponent"
+    if isinstance(value, str):
+        return "an empty string"
+    return "an array" if isinstance(value, list) else "an object"

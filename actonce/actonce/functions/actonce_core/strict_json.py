@@ -1,0 +1,128 @@
+"""Strict JSON in, canonical JSON out.
+
+Invariant: two texts of one value give the same canonical bytes, and a text that two parsers could
+read differently is not read at all. Integers stay exact, so `1` and `1.0` are two values.
+
+Whoever sends the text chooses its shape; callers bound its size (`message.MAX_BODY_BYTES`), and
+within that no shape costs more than a fraction of a second (`bench/hostile.py`).
+"""
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+JsonValue = Any  # what json.loads returns; a recursive alias buys nothing a handler could use
+
+MAX_DEPTH = 100
+"""Arrays and objects inside one another. Some languages' parsers read no deeper, and where Python's
+own gives up depends on its version."""
+
+_MAX_DIGITS = 309
+"""Of the largest double before its point. `int` takes time that grows with the square of them."""
+
+_SURELY_KEPT = 15
+"""Significant digits that every double keeps (IEEE 754, DBL_DIG)."""
+
+# Possessive: no character is looked at twice.
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_NOT_BRACKETS = re.compile(r"[^][{}]++")
+
+_NO_DOUBLE = "a number is too large for an IEEE 754 double, or has more digits than one keeps"
+
+
+class NotJson(ValueError):
+    """The text is not strict JSON; the message says where and what, and never quotes the text."""
+
+
+def parse(text: str) -> JsonValue:
+    """Parse strict JSON (RFC 8259, and RFC 7493 where that leaves a choice).
+
+    Refused beyond what `json.loads` refuses: `NaN` and the infinities, numbers that no IEEE 754
+    double holds (integers are held by their range, and stay exact), a name that stands twice in one
+    object, lone surrogates, more than `MAX_DEPTH` arrays and objects inside one another. Each of
+    them means different things to different parsers.
+
+    Raises:
+        NotJson: with one readable sentence, which never quotes the text: it is logged.
+    """
+    if _is_too_deep(text):
+        raise NotJson(f"nested deeper than {MAX_DEPTH} levels")
+    try:
+        value = json.loads(
+            text,
+            parse_int=_integer,
+            parse_float=_double,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=_object,
+        )
+        canonical(value).encode("utf-8")
+    except json.JSONDecodeError as error:
+        what = error.msg.removesuffix(" at")  # "Unterminated string starting at"
+        raise NotJson(f"{what} at line {error.lineno}, column {error.colno}") from None
+    except UnicodeEncodeError as error:
+        code = ord(error.object[error.start])
+        raise NotJson(f"a lone surrogate U+{code:04X}, which UTF-8 cannot carry") from None
+    return value
+
+
+def canonical(value: JsonValue) -> str:
+    """Serialize with sorted names, no blanks and no needless escapes.
+
+    One value gives one text, whatever the order of its names was.
+    """
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+
+
+def _is_too_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for bracket in _NOT_BRACKETS.sub("", _STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            return True
+    return False
+
+
+def _object(members: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    value = dict(members)
+    if len(value) != len(members):
+        raise NotJson("a name stands twice in one object")
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > _MAX_DIGITS or float(digits) in (float("inf"), -float("inf")):
+        raise NotJson(_NO_DOUBLE)
+    return int(digits)
+
+
+def _double(number: str) -> float:
+    """Refuse a number whose digits a double does not keep.
+
+    Writers give a double's shortest text, or 17 digits of it, or its exact value; whatever is none
+    of these stands for another value than the nearest double.
+    """
+    value = float(number)
+    if len(number) <= _SURELY_KEPT and "e" not in number and "E" not in number:
+        return value
+    try:
+        given = Decimal(number)
+    except InvalidOperation:  # an exponent that not even a decimal has
+        raise NotJson(_NO_DOUBLE) from None
+    # One after another: what is neither the shortest text nor refused has at least 16 digits, so
+    # short numbers, of which a body has most room for, cost one comparison.
+    if (
+        given == Decimal(repr(value))
+        or given == Decimal(f"{value:.17g}")
+        or given == Decimal(value)
+    ):
+        return value
+    raise NotJson(_NO_DOUBLE)
+
+
+def _refuse_constant(name: str) -> JsonValue:
+    raise NotJson(f"{name} is not JSON")

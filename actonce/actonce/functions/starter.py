@@ -1,0 +1,55 @@
+"""StarterFunction: one SQS batch in, one execution per message out.
+
+Thin on purpose: each record goes to `Starter.start_message`; `Batch` does the rest.
+"""
+
+import functools
+import os
+from datetime import timedelta
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from actonce_core.batch import LARGEST_BATCH, Batch, metrics
+from actonce_core.message import MessageReader
+from actonce_core.start import Starter
+from actonce_core.unstarted import UnstartedQueue
+
+CLIENT_CONFIG = Config(
+    connect_timeout=1,
+    read_timeout=3,
+    max_pool_connections=LARGEST_BATCH,
+    # Throttling, a service's failure and a lost answer pass by themselves, and each call of the
+    # starter may be repeated: the row is written once, the execution's name is taken once. Four
+    # attempts take 23 s at most, so that a delivery fails before Lambda ends the whole batch.
+    retries={"mode": "standard", "total_max_attempts": 4},
+)
+
+
+def starter_from_environment() -> Starter:
+    """Build the starter from the variables that template.yaml sets."""
+    return Starter(
+        reader=MessageReader(os.environ["MESSAGE_ID_FROM"], os.environ["CONTENT_FROM"]),
+        dynamodb=boto3.client("dynamodb", config=CLIENT_CONFIG),
+        table=os.environ["FINGERPRINTS_TABLE"],
+        stepfunctions=boto3.client("stepfunctions", config=CLIENT_CONFIG),
+        state_machine=os.environ["STATE_MACHINE_ARN"],
+        unstarted=UnstartedQueue(
+            boto3.client("sqs", config=CLIENT_CONFIG), os.environ["UNSTARTED_QUEUE_URL"]
+        ),
+        names_remembered=timedelta(days=int(os.environ["NAMES_REMEMBERED_DAYS"])),
+    )
+
+
+@functools.cache
+def _batch() -> Batch:
+    """One per process: its clients and threads serve every invocation."""
+    starter = starter_from_environment()
+    return Batch(starter.start_message, starter.unstarted.sqs, os.environ["REQUESTS_QUEUE_URL"])
+
+
+@metrics.log_metrics
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ARG001 - Lambda's form
+    """Lambda's entry point."""
+    return _batch().handle(event)

@@ -1,0 +1,1 @@
+"""Bringing ActOnce into a team's repository, and checking the team's effect."""

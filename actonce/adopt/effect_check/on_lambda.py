@@ -1,0 +1,85 @@
+"""The effect as a function of the embedded AWS; of an account nobody's function is tried out."""
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from actonce.adopt.effect_check.calls import End, Event, Kill, Raw
+from actonce.stack.embedded_running import State
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
+SHARES = (0.3, 0.7)
+"""Of the time that a call takes, at which its process is killed."""
+
+
+@dataclass(slots=True)
+class OnLambda:
+    """See `calls.Caller`.
+
+    Args:
+        lambda_: a client that repeats nothing.
+        state: of the embedded AWS.
+        effect: the function that performs, by name or ARN.
+        finds: the one that looks up; empty: there is none.
+    """
+
+    lambda_: "LambdaClient"
+    state: State
+    effect: str
+    finds: str
+    _typical: float = 0.0
+
+    @property
+    def kills(self) -> tuple[Kill, ...]:
+        """Its host's crash, in the middle; before and after a call nothing of it runs."""
+        return tuple(Kill("in", share) for share in SHARES)
+
+    def call(self, event: Event, kill: Kill | None = None) -> Raw:
+        """See `calls.Caller`."""
+        if kill is None:
+            raw = self._call(event)
+            if raw.end is End.ANSWERED and event["operation"] == "perform":
+                self._typical = max(self._typical, raw.seconds)
+            return raw
+        timer = threading.Timer(kill.share * self._typical, self.renew)
+        timer.start()
+        try:
+            return self._call(event)
+        finally:
+            timer.join()
+
+    def at_once(self, events: list[Event]) -> list[Raw]:
+        """See `calls.Caller`."""
+        with ThreadPoolExecutor(len(events)) as threads:
+            return list(threads.map(self._call, events))
+
+    def renew(self) -> None:
+        """See `calls.Caller`; all functions' processes are killed."""
+        # Here, because it is of an extra that most targets do not need.
+        from actonce.embedded import lifecycle  # noqa: PLC0415
+
+        lifecycle.kill_functions(self.state)
+
+    def left_running(self) -> int:
+        """Nobody can see into a function's host."""
+        return 0
+
+    def wait(self, seconds: float) -> None:
+        """See `calls.Caller`."""
+        time.sleep(seconds)
+
+    def _call(self, event: Event) -> Raw:
+        function = self.finds if event["operation"] == "find" else self.effect
+        began = time.monotonic()
+        response = self.lambda_.invoke(FunctionName=function, Payload=json.dumps(event))
+        seconds = time.monotonic() - began
+        text = response["Payload"].read()
+        answer = json.loads(text) if text else None
+        if "FunctionError" not in response:
+            return Raw(End.ANSWERED, answer, seconds)
+        return Raw(End.FAILED, answer, seconds)

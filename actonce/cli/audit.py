@@ -1,0 +1,280 @@
+"""`actonce audit`: what happened to each message, by the records that each part wrote."""
+
+import importlib
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from actonce.cli.options import Json, of_aws
+from actonce.records import audit_package
+from actonce.records.audit_listing import COUNTED, NUMBERS, condition, message_ids, named
+from actonce.records.audit_summary import read_summary
+from actonce.stack.endpoint import Chosen
+from actonce.stack.target import find_aws
+from actonce.terminal import output as console
+from actonce.terminal.days import HELP as DAY_HELP
+from actonce.terminal.days import span_named
+from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.s3_uri import bucket_and_prefix
+from pipeline.audit.streams import EffectsBy
+from pipeline.visible import give_up_output
+
+_PAGE = "report.html"
+_MARKS = {0: ("✓", "green"), 3: ("?", "yellow"), 4: ("?", "yellow")}  # beside the sentence
+
+
+class NotAudited(Failed):
+    """The audit did not come to its end, and says nothing of the records."""
+
+    exit_status = 2
+
+
+def audit(
+    records: Annotated[
+        str, typer.Argument(metavar="RECORDS", help="The root of the streams: a folder, or s3://…")
+    ],
+    day: Annotated[str | None, typer.Option(metavar="DAY", help=f"Judge one. {DAY_HELP}")] = None,
+    since: Annotated[
+        str | None, typer.Option("--from", metavar="DAY", help="First day to judge.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="DAY", help="Last day to judge, included.")
+    ] = None,
+    until_before: Annotated[str | None, typer.Option("--to", hidden=True)] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where the results go  [RECORDS/audit]")
+    ] = None,
+    grace: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds that a message without an end is in flight, not lost."),
+    ] = 900.0,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Judge by the records before this moment  [by all; silence is measured against "
+            "when the newest file was written]",
+        ),
+    ] = None,
+    reach: Annotated[
+        int | None,
+        typer.Option(min=0, help="Read records of so many days before the first  [all]"),
+    ] = None,
+    effects_by: Annotated[
+        EffectsBy,
+        typer.Option(
+            help="Who tells the effects. With executions their word is taken, where no stream has "
+            "effects; the sentence says so."
+        ),
+    ] = EffectsBy.EFFECTS,
+    from_raw: Annotated[
+        bool,
+        typer.Option(
+            "--from-raw",
+            help="Read all records again, and judge all messages, whatever was kept of them.",
+        ),
+    ] = False,
+    list_: Annotated[
+        str | None,
+        typer.Option(
+            "--list",
+            metavar="NUMBER",
+            help="Audit nothing: print the ids behind a number of the last audit, one a line: "
+            f"{', '.join(NUMBERS)}.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say of each message whether it was acted on once, again, or lost.
+
+    Writes DIR/messages (Parquet, a row per message), DIR/days, DIR/summary.json and
+    DIR/report.html, and DIR/kept: what each day's files said, so that the next audit reads only
+    files that are new or have changed. Needs Java 17 or 21, or a Spark Connect server in
+    SPARK_REMOTE.
+    actonce audit package makes a package of it for EMR Serverless.
+
+    Exit status: 0, every message is accounted for and none was acted on twice; 1, alarms; 2, wrong
+    use, nothing to audit, or an audit that did not come to its end; 3, no alarm, but something
+    could not be read or judged; 4, neither, but it rests on somebody's word, as the sentence says.
+
+    Examples:
+
+        actonce audit records/
+
+        actonce audit records/ --day 2026-01-31 --out results/
+
+        actonce audit records/ --effects-by executions
+
+        actonce audit records/ --from-raw
+
+        actonce audit records/ --list awaiting
+    """
+    if until_before is not None:
+        raise WrongUse(f"The last day is --until {until_before}: --to says where things are put.")
+    span = span_named(day, since, until, ahead=True)
+    if list_ is not None:
+        _list(list_, out or f"{records.rstrip('/')}/audit", span, json=json)
+        return
+    # Spark takes a second to import, and no other command needs it.
+    job = importlib.import_module("pipeline.audit.job")
+    layout = importlib.import_module("pipeline.audit.layout")
+    session = importlib.import_module("pipeline.session")
+    cannot_audit: type[Exception] = job.CannotAudit
+    try:
+        request = job.requested(
+            records,
+            since=None if span is None else span[0].isoformat(),
+            until=None if span is None else span[1].isoformat(),
+            out=out,
+            as_of=as_of,
+            grace=grace,
+            reach=reach,
+            effects_by=effects_by.value,
+            from_raw=from_raw,
+        )
+        layout.check_is_there(request.records)  # what Spark would say some seconds later
+        console.say("Starting Spark …")
+        with session.ended_together():
+            spark = session.spark_session("actonce-audit", brief=job.is_brief(request))
+            summary: dict[str, Any] = job.audit(spark, request, console.say)
+            page = put_page(spark, summary, request.out)
+            spark.stop()
+    except cannot_audit as error:
+        raise WrongUse(str(error)) from error
+    except Exception as error:
+        # A traceback would end with the status of an alarm.
+        said = str(error).split("\n", 1)[0]
+        raise NotAudited(f"The audit did not come to its end: {said}") from error
+    try:
+        if json:
+            console.print_json(summary)
+        else:
+            _print(summary, page)
+        console.out.file.flush()
+    except OSError as error:
+        give_up_output()
+        raise NotAudited(job.unwritten(request, error)) from error
+    raise typer.Exit(summary["exit_status"])
+
+
+def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bool) -> None:
+    number = named(number)
+    if read_summary(results).get("exit_status") == NotAudited.exit_status:
+        raise Failed(f"The last audit in {results} has not come to its end: run it again.")
+    ids = list(message_ids(results, condition(number), span, console.say))
+    if json:
+        console.print_json({"number": number, "message_ids": ids})
+        return
+    for one in ids:
+        console.out.print(one)
+    messages = console.counted(len(ids), "message", "messages")
+    console.say(f"{messages}: {COUNTED.get(number, number.replace('_', ' '))}")
+
+
+def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
+    """Draw the page and put it beside the results, wherever Spark can write.
+
+    Returns:
+        Where it is.
+    """
+    page = f"{out.rstrip('/')}/{_PAGE}"
+    drawn = importlib.import_module("actonce.records.report").html(summary)
+    results = importlib.import_module("pipeline.audit.results")
+    results.write_text(spark, page, drawn, "text/html; charset=utf-8")
+    return page
+
+
+def _print(summary: dict[str, Any], page: str) -> None:
+    for verdict, count in summary["verdicts"].items():
+        if count:
+            console.out.print(f"{count:>10,}  {verdict.replace('_', ' ')}", markup=False)
+    for alarm in summary["alarms"][:10]:
+        said = alarm["verdict"].replace("_", " ")
+        console.out.print(f"  {said}: {alarm['message_id']}", style="red", markup=False)
+    if summary["alarms_total"] > 10:
+        console.out.print(f"  … and {summary['alarms_total'] - 10:,} more alarms", style="red")
+    for example in summary["quarantine"]["examples"][:10]:
+        place = example["file"] + (f", line {example['line']}" if example["line"] else "")
+        console.out.print(f"  {example['reason']}: {place}", style="red", markup=False)
+    for sentence in summary["cannot_judge"]:
+        console.out.print(sentence, style="yellow", markup=False)
+    if summary["late_days"]:
+        days = ", ".join(summary["late_days"])
+        console.out.print(f"Late records touch {days}: audit these days again.", style="yellow")
+    mark, style = _MARKS.get(summary["exit_status"], ("✗", "red"))
+    console.out.print(f"{mark} {summary['sentence']}", style=style, markup=False)
+    console.out.print(page, style="dim", markup=False)
+
+
+@of_aws()
+def page(
+    results: Annotated[
+        str,
+        typer.Argument(metavar="RESULTS", help="What an audit wrote: a folder, or s3://bucket/…/."),
+    ],
+    to: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to put the page.", dir_okay=False)
+    ] = Path(_PAGE),
+    *,
+    at: Chosen,
+) -> None:
+    """Draw the page of an audit that ran elsewhere, such as the night's on EMR Serverless.
+
+    Reads RESULTS/summary.json, and nothing else: no Spark starts. A folder of records that is named
+    page is audited as ./page.
+
+    Examples:
+
+        actonce audit page s3://bucket/audit/
+
+        actonce audit page records/audit/ --to page.html
+    """
+    summary = read_summary(results, at)
+    try:
+        importlib.import_module("actonce.records.report").write(summary, to)
+    except ValueError as error:
+        raise Failed(f"The page of {results} cannot be drawn: {error}") from error
+    except OSError as error:
+        raise WrongUse(f"{to} cannot be written: {error.strerror}.") from error
+    console.out.print(summary["sentence"], markup=False)
+    console.out.print(str(to), style="dim", markup=False)
+
+
+@of_aws(asks=True)
+def package(
+    to: Annotated[
+        str, typer.Option(metavar="DIR", help="Where to put it: a folder, or s3://bucket/prefix/.")
+    ] = "audit-package",
+    *,
+    at: Chosen,
+    json: Json = False,
+) -> None:
+    """Pack the audit for spark-submit, such as EMR Serverless' (release emr-spark-8.0.0).
+
+    Writes DIR/audit.py, the entry point, and DIR/pipeline.zip for --py-files. The same sources
+    give the same bytes. A folder of records that is named package is audited as ./package.
+
+    Examples:
+
+        actonce audit package --to dist/
+
+        actonce audit package --to s3://bucket/code/
+
+        spark-submit --py-files dist/pipeline.zip dist/audit.py records/
+    """
+    files = audit_package.pack()
+    if "://" in to:
+        bucket, prefix = bucket_and_prefix(to)
+        audit_package.upload(files, find_aws(at, changes=True).client("s3"), bucket, prefix)
+        root = f"s3://{bucket}/{prefix}"
+    else:
+        audit_package.write(files, Path(to))
+        root = f"{Path(to)}/"
+    if json:
+        digests = {file.name: {"uri": root + file.name, "sha256": file.sha256} for file in files}
+        console.print_json(digests)
+        return
+    for file in files:
+        console.out.print(f"{file.sha256}  {root}{file.name}", markup=False)

@@ -1,0 +1,184 @@
+"""`actonce backfill`: a historical archive's messages, each sent once."""
+
+import os
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from actonce.cli.options import Json, of_a_stack
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, Stack
+from actonce.stack.endpoint import Chosen
+from actonce.stack.message_ids import message_reader
+from actonce.stack.target import find_aws, find_stack
+from actonce.terminal import output as console
+from actonce.terminal.errors import Failed, WrongUse
+from actonce_core.delivery import Delivery
+from actonce_core.message import Message
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.backfill.job import Backfill, Summary
+    from pipeline.backfill.send import Queue
+
+_CHECKED_MESSAGES = 100
+
+
+@of_a_stack(asks=True)
+def backfill(
+    archive: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ARCHIVE", help="JSON Lines or CSV, plain or .gz: one file or a folder."
+        ),
+    ],
+    message_id: Annotated[
+        str,
+        typer.Option(
+            metavar="FIELDS", help="Columns or dotted paths whose values, joined by /, are the id."
+        ),
+    ],
+    content: Annotated[
+        str,
+        typer.Option(
+            metavar="FIELDS",
+            help="What makes two rows with one id the same message. Default: all that is sent.",
+        ),
+    ] = "",
+    leave_out: Annotated[
+        str, typer.Option(metavar="FIELDS", help="Fields that are not sent.")
+    ] = "",
+    rate: Annotated[float, typer.Option(min=0.001, help="Messages a second, at most.")] = 100.0,
+    work: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="What makes it go on where it was killed. Default: ARCHIVE.backfill.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Plan and count; send nothing.")
+    ] = False,
+    queue_url: Annotated[
+        str | None, typer.Option(help="Send here instead of to the stack's RequestsQueue.")
+    ] = None,
+    retry_for: Annotated[
+        float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
+    ] = 60.0,
+    *,
+    at: Chosen,
+    json: Json = False,
+) -> None:
+    """Send each distinct message of an archive once; go on where it was killed.
+
+    Duplicates are counted, conflicts (one id, another content) and rows that are no message are
+    listed in DIR with file and line, and the exit status is then 1.
+
+    Examples:
+
+        actonce backfill 2016.csv.gz --message-id 'PatientId,ScheduledDay' --leave-out 'No-show'
+
+        actonce backfill archive/ --message-id order.id --content order --rate 50 --dry-run
+    """
+    # Here, for Spark takes longer to import than all else of the command line.
+    try:
+        from pipeline.backfill import job  # noqa: PLC0415
+        from pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
+        from pipeline.backfill.rows import Selection  # noqa: PLC0415
+        from pipeline.errors import CannotAudit  # noqa: PLC0415
+        from pipeline.session import ended_together, spark_session  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise WrongUse(
+            f"A backfill needs {error.name}, which the demo does not: run make everything, or pip "
+            "install 'actonce[pipeline]'."
+        ) from error
+
+    def session() -> "SparkSession":
+        console.say("Starting Spark, whose tasks read a large archive, and send, side by side")
+        return spark_session("actonce backfill")
+
+    started = time.monotonic()
+    folder = work or archive.absolute().with_name(f"{archive.absolute().name}.backfill")
+    stack = None if dry_run or queue_url else find_stack(at, changes=True)
+    queue = None if dry_run else _queue(stack, queue_url, at)
+    problems: list[str] = []
+    try:
+        selection = Selection.of_options(message_id, content, leave_out)
+        console.say(f"Planning {archive} in {folder}")
+        with ended_together(), job.opened(session, archive, selection, folder) as planned:
+            if stack is not None:
+                _check_ids(stack, planned)
+            if queue is not None:
+                with console.progress("Sending", planned.summary().messages) as bar:
+                    problems = planned.send(queue, rate, bar.update, retry_for=retry_for)
+            summary = planned.summary()
+    except (WrongRequest, CannotAudit) as error:
+        raise WrongUse(str(error)) from error
+    except BackfillFailed as error:
+        raise Failed(str(error)) from error
+    for problem in problems:
+        console.err.print(problem, markup=False)
+    seconds = round(time.monotonic() - started, 3)
+    if json:
+        ends = {"dry_run": dry_run, "work": str(folder), "seconds": seconds}
+        console.print_json(asdict(summary) | ends)
+    else:
+        _print(summary, seconds, dry_run=dry_run)
+    _judge(summary, folder, dry_run=dry_run)
+
+
+def _queue(stack: Stack | None, queue_url: str | None, at: Chosen) -> "Queue":
+    from pipeline.backfill.send import Queue  # noqa: PLC0415 - as above
+
+    aws = find_aws(at, changes=True) if stack is None else stack.aws
+    url = queue_url or (stack.requests_queue if stack else "")
+    if url.endswith(".fifo"):
+        raise WrongUse(f"{url} is a FIFO queue; a backfill sends to standard queues only.")
+    aws.name_to_others(os.environ)  # for Spark's tasks, which send
+    meta = aws.client("sqs").meta
+    embedded = (
+        EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
+        EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+    )
+    return Queue(url, meta.endpoint_url, meta.region_name, embedded if aws.endpoint_url else None)
+
+
+def _check_ids(stack: Stack, planned: "Backfill") -> None:
+    """Let the stack's own rule read the ids: a wrong one would refuse, or conflict, every row."""
+    reader = message_reader(stack)
+    for expected, body in planned.some_messages(_CHECKED_MESSAGES):
+        message = reader.read(Delivery("backfill", body, {}, {}))
+        if not isinstance(message, Message) or message.message_id != expected:
+            raise WrongUse(
+                f"The stack {stack.called!r} would not read the id {expected!r} out of its "
+                "message, in which it is at 'message_id': see the stack's parameter MessageIdFrom."
+            )
+
+
+def _print(summary: "Summary", seconds: float, *, dry_run: bool) -> None:
+    lines = {
+        "rows": summary.rows,
+        "= to be sent" if dry_run else "= sent": summary.not_sent if dry_run else summary.sent,
+        "+ already sent": summary.already_sent,
+        "+ not sent": 0 if dry_run else summary.not_sent,
+        "+ duplicates": summary.duplicates,
+        "+ conflicts": summary.conflicts,
+        "+ quarantined": summary.quarantined,
+    }
+    for name, number in lines.items():
+        console.out.print(f"{name:<15}{number:>15,}")
+    console.out.print(f"in {seconds:.1f} s")
+
+
+def _judge(summary: "Summary", folder: Path, *, dry_run: bool) -> None:
+    wrong = {
+        f"not sent: run it again with the same {folder}": 0 if dry_run else summary.not_sent,
+        f"conflicts, listed in {folder / 'conflicts.jsonl'}": summary.conflicts,
+        f"quarantined, listed in {folder / 'quarantine.jsonl'}": summary.quarantined,
+    }
+    found = [f"{number:,} {what}" for what, number in wrong.items() if number]
+    if found:
+        raise Failed(f"Of {summary.rows:,} rows {'; '.join(found)}.")

@@ -1,0 +1,128 @@
+"""`actonce collect`: the records of a day, for the audit."""
+
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from actonce.cli import tables
+from actonce.cli.effects_options import (
+    EffectsFileName,
+    EffectsId,
+    EffectsKey,
+    EffectsTableName,
+    EffectsTime,
+    own_effects,
+)
+from actonce.cli.options import Json, of_a_stack
+from actonce.messages.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
+from actonce.records.collect import STREAMS, Collected, Wanted
+from actonce.records.collect import collect as collect_streams
+from actonce.stack.endpoint import Chosen
+from actonce.stack.target import find_stack
+from actonce.terminal import output as console
+from actonce.terminal.days import HELP as DAY_HELP
+from actonce.terminal.days import span_named
+from actonce.terminal.errors import Failed, WrongUse
+
+MAX_DAYS = 366
+
+
+@of_a_stack()
+def collect(
+    to: Annotated[
+        Path, typer.Option("--to", metavar="DIR", help="The records' folder: DIR/STREAM/dt=DAY/.")
+    ],
+    day: Annotated[str | None, typer.Option(metavar="DAY", help=DAY_HELP)] = None,
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="DAY", help="The first of several days.")
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--until", metavar="DAY", help="The last of them, included.")
+    ] = None,
+    sent: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder that actonce send --record was given."),
+    ] = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Only this one, of {', '.join(STREAMS)}; may be given several times."),
+    ] = None,
+    retry_for: Annotated[
+        float, typer.Option(min=0, help="Seconds to try again what AWS throttles.")
+    ] = 300.0,
+    effects_table: EffectsTableName = None,
+    effects_file: EffectsFileName = None,
+    effects_key: EffectsKey = DEFAULT_KEY,
+    effects_time: EffectsTime = None,
+    effects_id: EffectsId = DEFAULT_ID,
+    *,
+    at: Chosen,
+    json: Json = False,
+) -> None:
+    """Write a day's records as each part of the stack has them, for actonce audit.
+
+    A day collected again replaces its files. What could not be got is said, and the exit status is
+    1; the rest is there.
+
+    Examples:
+
+        actonce collect --day yesterday --to records/
+
+        actonce collect --from 2026-11-01 --until 2026-11-07 --sent sent/ --to records/ --json
+
+        actonce collect --day yesterday --to records/ --effects-table gift-cards
+    """
+    wanted = Wanted(
+        days=_days(day, first, last),
+        root=to,
+        sent=sent,
+        streams=_streams(stream),
+        retry_for=retry_for,
+    )
+    named = Attributes(effects_key, effects_time, (), effects_id)
+    stack = find_stack(at)
+    source = own_effects(stack, effects_table, effects_file, named)
+    try:
+        collected = collect_streams(stack, replace(wanted, effects=source))
+    except (OSError, EOFError) as error:
+        raise Failed(f"The records cannot be read or written: {error}.") from error
+    if json:
+        console.print_json({"to": str(to)} | collected.as_json())
+    else:
+        _print(collected)
+    if collected.missing:
+        for sentence in collected.missing:
+            console.err.print(f"Missing: {sentence}", markup=False)
+        raise Failed("Not everything could be collected; see above.")
+
+
+def _print(collected: Collected) -> None:
+    streams = list(next(iter(collected.lines.values())))
+    rows = [
+        (day.isoformat(), *("-" if lines[s] is None else f"{lines[s]:,}" for s in streams))
+        for day, lines in collected.lines.items()
+    ]
+    tables.print_rows(("Day", *streams), rows)
+    for sentence in collected.notes:
+        console.out.print(f"Note: {sentence}", markup=False)
+
+
+def _streams(names: list[str] | None) -> frozenset[str]:
+    for name in names or ():
+        if name not in STREAMS:
+            raise WrongUse(f"There is no stream {name!r}; there are {', '.join(STREAMS)}.")
+    return frozenset(names or STREAMS)
+
+
+def _days(day: str | None, first: str | None, last: str | None) -> list[date]:
+    span = span_named(day, first, last)
+    if span is None:
+        raise WrongUse("Name the days: either --day DAY, or --from DAY and --until DAY.")
+    begin, end = span
+    number = (end - begin).days + 1
+    if number > MAX_DAYS:
+        raise WrongUse(f"These are {number} days; collect at most {MAX_DAYS} at a time.")
+    return [begin + timedelta(days=index) for index in range(number)]

@@ -1,0 +1,371 @@
+"""`actonce dead-letters`: messages that wait for a decision."""
+
+from typing import Annotated
+
+import typer
+
+from actonce.cli import many, tables
+from actonce.cli.options import Json, check_id, of_a_stack
+from actonce.messages import dead_letters, history
+from actonce.messages.dead_letters import MEANINGS, REASONS, Decision
+from actonce.operate import deciding
+from actonce.operate.deciding import Decided, Deciding, Shown
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import Stack
+from actonce.stack.endpoint import Chosen
+from actonce.stack.target import find_stack
+from actonce.terminal import output as console
+from actonce.terminal.error_names import in_words
+from actonce.terminal.errors import Failed, WrongUse
+
+app = typer.Typer(
+    help="Look at messages that wait for a decision, and decide.\n\n"
+    "Example:\n\n    actonce dead-letters list",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+MessageId = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="The message's id, or its execution's name, or a beginning."),
+]
+OneOrAll = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="ID", help="The message's id, or its execution's name, or a beginning; or --all."
+    ),
+]
+Note = Annotated[str, typer.Option(help="Why; it stays in the execution's history.")]
+Told = Annotated[
+    str, typer.Option("--note", help="Who says so, and how they know; it stays in the history.")
+]
+Reason = Annotated[
+    str | None, typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(REASONS)}.")
+]
+Error = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only with this error, as list shows it.")
+]
+Match = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Only with TEXT in id, error, cause or message."),
+]
+_KINDS = {"reason": Reason, "error": Error}
+_asked_to_decide = many.asked_how(_KINDS, Match, acts=True, paced=True)
+
+
+@app.command("list")
+@of_a_stack()
+@many.asked_how(_KINDS, Match)
+def list_(*, how: many.Many, at: Chosen) -> None:
+    """List the messages that wait for a decision, the longest waiting first.
+
+    Where there are many it tells how many of which kind; --each lists them all.
+
+    Examples:
+
+        actonce dead-letters list
+
+        actonce dead-letters list --reason not_performed --before 2h --each
+    """
+    many.check_reason(how.narrowing.kind.get("reason"), REASONS)
+    shown = _look(find_stack(at), how)
+    letters = shown.letters
+    if how.json:
+        found = [letter.as_json() for letter in letters]
+        console.print_json(
+            {
+                "dead_letters": found,
+                "groups": many.groups_as_json(letters),
+                "held_elsewhere": shown.held_elsewhere,
+            }
+        )
+    elif not letters and not shown.held_elsewhere:
+        these = "of these " if how.is_narrowed else ""
+        console.out.print(f"No message {these}waits for a decision.")
+    elif not letters:
+        pass  # what another reader holds has been told of
+    elif len(letters) > many.GROUPED_FROM and not how.each:
+        console.out.print(f"{len(letters):,} messages wait for a decision:")
+        many.print_groups(letters)
+    else:
+        rows = [
+            (one.message_id, one.reason, str(one.rounds), one.posted_at, in_words(one.error))
+            for one in letters
+        ]
+        tables.print_rows(("ID", "Reason", "Rounds", "Since", "Error"), rows)
+    if letters and not how.json:
+        console.say("One whole, and how to decide: actonce dead-letters show ID")
+
+
+@app.command()
+@of_a_stack()
+def show(
+    message_id: MessageId,
+    *,
+    at: Chosen,
+    json: Json = False,
+) -> None:
+    """Show one dead letter whole, with its message.
+
+    Example:
+
+        actonce dead-letters show request-4711
+    """
+    check_id(message_id)
+    stack = find_stack(at)
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        letters = dead_letters.waiting(queue)
+    letter = next((one for one in letters if one.is_named(message_id)), None)
+    if letter is None:
+        letter = dead_letters.by_beginning(stack, letters, message_id)
+    if letter is None:
+        raise Failed(
+            f"{dead_letters.none_seen(message_id, queue.held_elsewhere)}; "
+            "actonce where tells its story."
+        )
+    execution = history.find_execution(stack, letter.execution_name)
+    status = execution.status if execution is not None else None
+    message = letter.message
+    if message is None and execution is not None:
+        message = execution.input or None  # too large to be posted with the rest
+    whole = letter.as_json() | {"execution_status": status, "message": message}
+    if json:
+        console.print_json(whole)
+        return
+    fields = {name: value for name, value in whole.items() if name != "message"}
+    told = {"error": in_words(letter.error), "cause": history.short_cause(letter.cause, 1000)}
+    tables.print_fields(fields | told)
+    if message is None:
+        console.out.print("The message was too large to be posted: it is the execution's input.")
+    else:
+        console.print_json_in_lines(message)
+    if letter.reason in MEANINGS:
+        console.say(f"{letter.reason}: {MEANINGS[letter.reason]}.")
+    *others, last = dead_letters.decisions_on(stack, letter)
+    console.say(f"Decide by actonce dead-letters {', '.join(others)} or {last}.")
+
+
+@app.command()
+@of_a_stack()
+@_asked_to_decide
+def retry(
+    *,
+    message_id: OneOrAll = None,
+    how: many.Many,
+    note: Note = "",
+    at: Chosen,
+) -> None:
+    """Have the effect tried again; where the outcome is unknown it is looked up first.
+
+    Where nothing can look it up, that is refused: find out by hand, then perform or resolve.
+
+    If its execution failed because nobody decided in time, it is redriven and the dead letter
+    posted again. An execution that somebody aborted is continued.
+
+    With --all, of all that wait now: it shows them, asks, and decides on these and on none that
+    come later. It may be interrupted, and said again.
+
+    Examples:
+
+        actonce dead-letters retry request-4711
+
+        actonce dead-letters retry --all --reason not_performed --rate 20
+    """
+    _decide(message_id, "retry", note, at, how)
+
+
+@app.command()
+@of_a_stack()
+@_asked_to_decide
+def perform(
+    *,
+    message_id: OneOrAll = None,
+    note: Told,
+    how: many.Many,
+    at: Chosen,
+) -> None:
+    """Say that it did not happen, and have it performed without a look-up.
+
+    For what cannot be looked up, once somebody has seen for themselves, at the provider or in its
+    table, and since the dead letter was posted. If it did happen, it happens twice.
+
+    With --all, of all that wait now: see actonce dead-letters retry --help.
+
+    Examples:
+
+        actonce dead-letters perform request-4711 --note 'no such charge in the journal; Ann'
+
+        actonce dead-letters perform --all --reason outcome_unknown --note 'never sent; Ann'
+    """
+    _decide(message_id, "perform", note, at, how)
+
+
+@app.command()
+@of_a_stack()
+@_asked_to_decide
+def resolve(
+    *,
+    message_id: OneOrAll = None,
+    note: Note,
+    how: many.Many,
+    at: Chosen,
+) -> None:
+    """Declare it done: the effect happened, or was made to happen by hand.
+
+    With --all, of all that wait now: see actonce dead-letters retry --help.
+
+    Examples:
+
+        actonce dead-letters resolve request-4711 --note 'booked by telephone'
+
+        actonce dead-letters resolve --all --match 'practice-7' --note 'booked by telephone'
+    """
+    _decide(message_id, "resolve", note, at, how)
+
+
+@app.command()
+@of_a_stack()
+@_asked_to_decide
+def reject(
+    *,
+    message_id: OneOrAll = None,
+    note: Note,
+    how: many.Many,
+    at: Chosen,
+) -> None:
+    """Declare that it shall not be done; its execution fails.
+
+    With --all, of all that wait now: see actonce dead-letters retry --help.
+
+    Examples:
+
+        actonce dead-letters reject request-4711 --note 'the practice has closed'
+
+        actonce dead-letters reject --all --error Rejected --before 3d --note 'out of time'
+    """
+    _decide(message_id, "reject", note, at, how)
+
+
+def _decide(
+    message_id: str | None,
+    decision: Decision,
+    note: str,
+    at: Chosen,
+    how: many.Many,
+) -> None:
+    note = note.strip()
+    how.check(message_id)
+    many.check_reason(how.narrowing.kind.get("reason"), REASONS)
+    if decision != "retry" and not note:
+        raise WrongUse("An empty note is none: say why, for whoever reads the history.")
+    stack = find_stack(how.allowing(at), changes=not how.every)
+    if message_id is not None:
+        _decide_one(stack, message_id, decision, note, how)
+    else:
+        _decide_many(stack, decision, note, how)
+
+
+def _decide_one(
+    stack: Stack, message_id: str, decision: Decision, note: str, how: many.Many
+) -> None:
+    try:
+        answer = dead_letters.decide(stack, message_id, decision, note)
+    except dead_letters.NotThere:
+        with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+            letters = dead_letters.waiting(queue)
+        letter = dead_letters.by_beginning(stack, letters, message_id)
+        if letter is None:
+            raise
+        many.ask_whether_meant(message_id, letter.message_id, how)
+        message_id = letter.message_id
+        answer = dead_letters.decide(stack, letter.execution_name, decision, note)
+    if how.json:
+        console.print_json(
+            {
+                "message_id": message_id,
+                "decision": decision,
+                "end": answer.end,
+                "decided": answer.decided,
+                "posted_again": answer.posted_again,
+                "continued": answer.continued,
+                "said": answer.said,
+            }
+        )
+    if not answer.happened:
+        raise Failed(f"Nothing was decided. {answer.said}")
+    if not how.json:
+        console.out.print(answer.said, markup=False)
+
+
+def _decide_many(stack: Stack, decision: Decision, note: str, how: many.Many) -> None:
+    shown = _look(stack, how)
+    letters = shown.letters
+    if not how.json:
+        if not letters:
+            many.check_all_seen(how, 0, shown.held_elsewhere)
+            console.out.print("No message waits for this decision.")
+            return
+        those = console.counted(len(letters), "message that waits", "messages that wait")
+        console.out.print(f"To {decision}: {those} for a decision")
+        many.print_groups(letters)
+    if how.dry_run:
+        if how.json:
+            found = [letter.as_json() for letter in letters]
+            console.print_json(_head(decision, shown) | {"dry_run": True, "dead_letters": found})
+            if not letters:
+                many.check_all_seen(how, 0, shown.held_elsewhere)
+        return
+    if decision == "perform":
+        console.say("This is your word that none of them happened: what did happens twice.")
+    many.ask(f"{decision.capitalize()} these {len(letters):,}?", how)
+    work = Deciding(stack, shown, rate=how.rate)
+    with many.acting(f"Deciding: {decision}", len(letters), lambda: work.undecided) as (
+        tell,
+        early,
+    ):
+        work.run(decision, note, tell)
+    decided = work.decided
+    failed = [one for one in decided if not one.happened]
+    if how.json:
+        console.print_json(
+            _head(decision, shown)
+            | {
+                "dry_run": False,
+                "ends": deciding.counted(decided),
+                "undecided": work.undecided,
+                "decided": [one.as_json() for one in decided],
+            }
+        )
+    else:
+        _tell(decided, failed, how)
+    if early:
+        raise early[0]
+    if failed:
+        raise Failed(
+            f"{len(failed):,} of {len(letters):,} were not decided; the dead letters that still "
+            "wait are in the list."
+        )
+    many.check_all_seen(how, len(letters), shown.held_elsewhere)
+
+
+def _tell(decided: list[Decided], failed: list[Decided], how: many.Many) -> None:
+    for one in decided if how.each else failed:
+        (console.out if one.happened else console.err).print(f"{one.letter.message_id}: {one.said}")
+    for end, number in sorted(deciding.counted(decided).items()):
+        console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
+
+
+def _head(decision: Decision, shown: Shown) -> dict[str, object]:
+    return {
+        "decision": decision,
+        "shown": len(shown.letters),
+        "groups": many.groups_as_json(shown.letters),
+        "held_elsewhere": shown.held_elsewhere,
+    }
+
+
+def _look(stack: Stack, how: many.Many) -> Shown:
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        return many.reading(
+            queue, "dead letters", lambda tell: deciding.look(queue, how.narrowing, tell)
+        )

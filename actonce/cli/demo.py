@@ -1,0 +1,377 @@
+"""`actonce demo`: the main job, on the embedded AWS."""
+
+from collections import Counter
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from actonce.adopt.effect_check.target import body_from, sample_body
+from actonce.cli.effects_options import EffectsKey, EffectsTableName, EffectsTime
+from actonce.cli.embedded import Parameters, parsed_parameters
+from actonce.cli.options import Json
+from actonce.demo.faults import Level
+from actonce.demo.outcome import Outcome
+from actonce.demo.own import Own
+from actonce.demo.run import Result, Settings, run
+from actonce.demo.second_count import SecondCount
+from actonce.demo.timings import Timings
+from actonce.embedded.local_stack import parameter_names
+from actonce.messages.own_effects import DEFAULT_KEY, Attributes
+from actonce.stack import extras
+from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.stack.embedded_running import running
+from actonce.terminal import output as console
+from actonce.terminal.error_names import in_words
+from actonce.terminal.errors import Failed, WrongUse
+from actonce.weather import kinds
+from actonce.weather.sky import Sky
+from pipeline.java import NONE_FOUND, use_java
+
+MESSAGES = 200
+_QUIET_IN_WEATHER = 900.0
+
+
+class BadWeather(StrEnum):
+    """The names of `kinds.DEMO`."""
+
+    THROTTLED = "throttled"
+    OUTAGE = "outage"
+    BURST = "burst"
+
+
+class Strategy(StrEnum):
+    """What stands in front of the effect: template.yaml's way, or one of locks.yaml."""
+
+    STEP_FUNCTIONS = "step-functions"
+    LEDGER = "ledger"
+    LEASE = "lease"
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What has the embedded AWS deploy it."""
+        return {} if self is Strategy.STEP_FUNCTIONS else {"Strategy": self.value}
+
+
+def demo(
+    messages: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help="How many requests to make up; default 200."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed makes up the same run.")] = 1,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--input",
+            metavar="FILE",
+            help="Send the lines of this JSON Lines file instead, verbatim.",
+        ),
+    ] = None,
+    faults: Annotated[
+        Level | None,
+        typer.Option(
+            help="How much is interrupted; default some, with --input none. With many an operator "
+            "has every other dead letter tried again.",
+        ),
+    ] = None,
+    weather: Annotated[
+        BadWeather | None,
+        typer.Option(
+            help="Send into bad weather: StartExecution is throttled; Step Functions and the "
+            "provider are down; or more comes at once than the provider takes.",
+        ),
+    ] = None,
+    strategy: Annotated[
+        Strategy, typer.Option(help="What stands in front of the effect; see docs/strategies.md.")
+    ] = Strategy.STEP_FUNCTIONS,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Go on from what is there, instead of afresh.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before what is there is thrown away.")
+    ] = False,
+    audit: Annotated[
+        bool, typer.Option("--audit/--no-audit", help="Have Spark count again, from the records.")
+    ] = True,
+    effects_table: EffectsTableName = None,
+    effects_key: EffectsKey = DEFAULT_KEY,
+    effects_time: EffectsTime = None,
+    body: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="A body that your own effect performs, or @FILE  [events/perform.json]",
+        ),
+    ] = None,
+    parameter: Parameters = None,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="Say at the end where the time went.")
+    ] = False,
+    json_: Json = False,
+) -> None:
+    """Send requests more than once, interrupt some, and show that each was acted on once.
+
+    Brings the embedded AWS up if it is not, sends the messages, waits until all has come to rest,
+    and counts what the queues, tables and execution histories say. Then collects the records of the
+    run and audits them: a second, independent count. Exit status 1 if a message was acted on twice
+    or lost, or if the two counts differ; in bad weather also if a message was exiled to
+    UnstartedQueue, or a person is asked for a decision.
+
+    It starts from empty queues, tables and histories. What earlier demos left there is thrown away;
+    where there is more it says what, and asks.
+
+    In a project of actonce init, and where the stack has a function of your own, it acts by that,
+    and counts its effects in the table that you name, in the stack's own, or by looking each up,
+    which cannot tell one effect from two.
+
+    Examples:
+
+        actonce demo
+
+        actonce demo --faults many --messages 300 --seed 7
+
+        actonce demo --strategy ledger
+
+        actonce demo --weather outage
+
+        actonce demo --timings
+
+        actonce demo --input requests.jsonl --json
+    """
+    if file is not None and not file.is_file() and str(file) != "-":
+        raise WrongUse(f"--input {file}: there is no such file.")
+    paths = Paths.default()
+    parameters = parsed_parameters(parameter)
+    own = _own(paths, parameters, body, file)
+    if own is not None:
+        own = replace(own, table=effects_table, attributes=Attributes(effects_key, effects_time))
+    _check_weather(weather, file, faults, own)
+    if strategy.parameters:
+        parameters = strategy.parameters | (parameters or {})
+    default_level = Level.NONE if file or weather else Level.SOME
+    settings = Settings(
+        messages or MESSAGES,
+        seed,
+        faults or default_level,
+        file,
+        keep,
+        parameters,
+        audit and _can_audit(),
+        own=own,
+        may_discard=lambda sentence: _ask(sentence, yes=yes),
+    )
+    sky = None
+    if weather is not None:
+        settings, sky = _in(kinds.DEMO[weather].resized(messages=messages), settings), Sky()
+    watch = Timings(console.say)
+    result = run(settings, paths, watch.say, sky)
+    phases = watch.done()
+    waited = round(sum(took for _, took in phases), 1)
+    if json_:
+        of_sky = {} if sky is None else {"weather": sky.weather.name, "did_not_pass": sky.refused}
+        console.print_json(result.outcome.as_json() | {"seconds_in_all": waited} | of_sky)
+    else:
+        _show(result, waited, strategy, sky, own, result.example)
+    if result.second is not None:
+        _show_second(result.second)
+    if timings:
+        for text, seconds in [*phases, ("in all", waited)]:
+            console.err.print(f"{seconds:7.1f} s  {text}", style="dim", markup=False)
+    if not _is_good(result, sky):
+        raise typer.Exit(1)
+
+
+def _ask(sentence: str, *, yes: bool) -> None:
+    """Have what no demo has put there thrown away only by who wants it.
+
+    Raises:
+        WrongUse: there is nobody to ask.
+        Failed: the answer was not yes.
+    """
+    if yes:
+        console.say(sentence)
+        return
+    if not console.can_ask():
+        raise WrongUse(
+            f"{sentence} Say --yes for that, --keep to go on from it, or name another folder with "
+            "ACTONCE_DIR."
+        )
+    if not console.ask(f"{sentence} Go on?"):
+        raise Failed("Nothing was done; --keep goes on from what is there.")
+
+
+def _own(
+    paths: Paths, parameters: dict[str, str] | None, body: str | None, file: Path | None
+) -> Own | None:
+    """What is to be known of a team's own effect; None where it is the example's.
+
+    Raises:
+        WrongUse: nobody says what it performs.
+    """
+    state = running(paths)
+    kept = state.parameters if state is not None else {}
+    wanted = kept if parameters is None else parameters
+    if paths.stack == PROJECT and not wanted.get("EffectFunctionArn"):
+        if body is not None:
+            raise WrongUse("--body is for an effect of your own; the example has requests enough.")
+        return None
+    if file is not None:
+        return Own(None)
+    sample = body_from(body) if body is not None else sample_body(paths.stack)
+    if not isinstance(sample, dict):
+        raise WrongUse("The body has to be an object, for a message id is put into it: --input.")
+    return Own(sample)
+
+
+def _check_weather(
+    weather: BadWeather | None, file: Path | None, faults: Level | None, own: Own | None
+) -> None:
+    if weather is None:
+        return
+    if own is not None:
+        raise WrongUse("--weather is made around the example: leave it out for your own.")
+    if file is not None or faults not in {None, Level.NONE}:
+        raise WrongUse(
+            "--weather is shown alone, so that what it asks of people is its own: leave --input "
+            "and --faults out."
+        )
+
+
+def _can_audit() -> bool:
+    """Whether there can be a second count; if not, say why."""
+    extras.require("audit", "actonce demo (without --no-audit)")
+    if not use_java(console.say):
+        console.err.print(
+            f"NOT AUDITED: {NONE_FOUND} What follows is the demo's own count.", style="yellow"
+        )
+        return False
+    return True
+
+
+def _in(shown: kinds.Shown, settings: Settings) -> Settings:
+    """The same settings in bad weather, with the stack's parameters for it."""
+    console.say(shown.weather.says)
+    known = parameter_names(PROJECT / "template.yaml")
+    return replace(
+        settings,
+        messages=shown.messages,
+        parameters=kinds.parameters(known, settings.parameters),
+        weather=shown.weather,
+        quiet_seconds=_QUIET_IN_WEATHER,
+    )
+
+
+def _is_good(result: Result, sky: Sky | None) -> bool:
+    outcome = result.outcome
+    passed = sky is None or not (_exiled(outcome) or outcome.awaiting_decision)
+    agreed = result.second is None or not result.second.differences
+    return outcome.exactly_once and not outcome.out_of_order and passed and agreed
+
+
+def _show_second(second: SecondCount) -> None:
+    if second.differences:
+        text = f"✗ The audit disagrees: {'; '.join(second.differences)}."
+        console.err.print(text, style="bold red", markup=False)
+    else:
+        console.err.print("✓ The audit of the records agrees.", style="bold green")
+    console.err.print(f"  Its page: {second.page}", style="dim", markup=False)
+
+
+def _exiled(outcome: Outcome) -> int:
+    """Messages in UnstartedQueue; what is made up for bad weather is in itself good."""
+    return sum(outcome.refused.values())
+
+
+def _show(
+    result: Result,
+    waited: float,
+    strategy: Strategy,
+    sky: Sky | None,
+    own: Own | None,
+    example: str | None,
+) -> None:
+    outcome, interruptions = result.outcome, result.interruptions
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    table.add_column(style="dim")
+
+    def row(number: int, what: str, meaning: str, alarm: bool = False) -> None:  # noqa: FBT001
+        table.add_row(f"{number:,}", what, meaning, style="bold red" if alarm and number else None)
+
+    refused = sum(outcome.refused.values())
+    reasons = ", ".join(f"{reason} {number}" for reason, number in outcome.refused.items())
+    row(outcome.sent, "sent", "messages that SQS accepted, re-sends included")
+    row(outcome.distinct, "distinct", "message ids among them")
+    row(outcome.deliveries, "deliveries", "by SQS to the starter")
+    if interruptions:
+        row(interruptions.total(), "interruptions", _kinds(interruptions))
+    if sky is not None:
+        row(sky.refused, "refused by the weather", sky.weather.says)
+    table.add_section()
+    one = "execution" if strategy is Strategy.STEP_FUNCTIONS else "row"
+    row(outcome.started, "started", f"{one}s, one per message id")
+    row(outcome.suppressed, "suppressed", f"deliveries whose message had its {one}")
+    row(sum(outcome.came_back.values()), "came back", _came_back(outcome))
+    if sky is None:
+        row(refused, "refused", reasons or "deliveries that cannot be started")
+    else:
+        row(refused, "exiled", reasons or "nothing was wrong with them", alarm=True)
+    table.add_section()
+    if own is None:
+        row(outcome.effects, "effects", "appointments in the practices' books")
+        row(outcome.acted_on_twice, "acted on twice", "messages with two appointments", alarm=True)
+    else:
+        row(outcome.effects, "effects", "of your own")
+        row(outcome.acted_on_twice, "acted on twice", "as far as that can be seen", alarm=True)
+    if outcome.out_of_order is not None:
+        row(outcome.out_of_order, "out of order", "effects too late in their group", alarm=True)
+    if sky is None:
+        row(outcome.awaiting_decision, "awaiting decision", "actonce dead-letters list")
+    else:
+        row(outcome.awaiting_decision, "decisions asked for", "of a person", alarm=True)
+    row(outcome.lost, "lost", "messages that ended nowhere", alarm=True)
+    console.out.print()
+    console.out.print(table)
+    console.out.print()
+    good = outcome.exactly_once and not outcome.out_of_order
+    console.out.print(
+        f"{'✓' if good else '✗'} {outcome.sentence}", style="bold green" if good else "bold red"
+    )
+    if sky is not None:
+        _show_passing(outcome)
+    console.out.print(
+        f"  {outcome.seconds} s from sending to rest, {waited} s in all. The stack is still up: "
+        "actonce down stops it, actonce list shows its messages.",
+        style="dim",
+    )
+    if example is not None:
+        console.out.print(f"  The story of one of them: actonce where {example}", style="dim")
+    console.out.print("  All of it in the browser: actonce console", style="dim")
+
+
+def _show_passing(outcome: Outcome) -> None:
+    exiled, decisions = _exiled(outcome), outcome.awaiting_decision
+    if not exiled and not decisions:
+        text = "✓ The weather passed by itself: nothing was exiled, and nobody is asked to decide."
+        console.out.print(text, style="bold green")
+        return
+    text = (
+        f"✗ The weather did NOT pass by itself: {exiled} exiled, {decisions} decisions asked for."
+    )
+    console.out.print(text, style="bold red")
+
+
+def _came_back(outcome: Outcome) -> str:
+    why = ", ".join(f"{in_words(name)} {number}" for name, number in outcome.came_back.items())
+    return f"to the queue, and delivered again: {why}" if why else "to the queue"
+
+
+def _kinds(interruptions: Counter[str]) -> str:
+    kinds = Counter[str]()
+    for fault, number in interruptions.items():
+        kinds[fault.rpartition(":")[2].removeprefix("delivery ").removeprefix("Lambda.")] += number
+    return ", ".join(f"{kind} {number}" for kind, number in kinds.most_common())

@@ -1,0 +1,63 @@
+"""`actonce doctor`: compare what is deployed with what the stack assumes."""
+
+from datetime import UTC, datetime
+
+import typer
+
+from actonce.cli.options import Json, of_a_stack
+from actonce.doctor.findings import CHECKS, Examined, Hazard, examine
+from actonce.doctor.looking import look
+from actonce.stack.endpoint import Chosen
+from actonce.stack.target import find_stack
+from actonce.terminal import output as console
+
+_TOLD = {
+    Hazard.TWICE: "CAN ACT TWICE",
+    Hazard.LOST: "CAN LOSE",
+    Hazard.STOPS: "STOPS",
+    Hazard.NONE: "advice",
+}
+
+
+@of_a_stack()
+def doctor(*, at: Chosen, json: Json = False) -> None:
+    """Compare what is deployed with what the stack assumes, and say what to do about it.
+
+    Time-outs, queues, concurrency, permissions, alarms, versions. It changes nothing and calls no
+    function. Exit status: 1 if something can act twice, be lost or not go on; 3 if nothing of
+    that was found, but a check could not be made; 0 otherwise.
+
+    Example:
+
+        actonce doctor --stack-name shop
+    """
+    examined = examine(look(find_stack(at, warn=False), datetime.now(UTC)))
+    if json:
+        console.print_json(_as_json(examined))
+    else:
+        _show(examined)
+    if examined.exit_status:
+        raise typer.Exit(examined.exit_status)
+
+
+def _show(examined: Examined) -> None:
+    for finding in examined.findings:
+        console.out.print(f"{_TOLD[finding.hazard]}: {finding.sentence}")
+    for one in examined.not_checked:
+        console.out.print(f"NOT CHECKED ({one.check}): {one.why}.")
+    made = len(CHECKS) - len(examined.not_checked)
+    found = len(examined.findings)
+    told = f"{found} finding{'' if found == 1 else 's'}" if found else "nothing found"
+    console.out.print(f"{examined.stack}: {made} of {len(CHECKS)} checks made, {told}.")
+
+
+def _as_json(examined: Examined) -> dict[str, object]:
+    return {
+        "stack": examined.stack,
+        "findings": [
+            {"check": one.check, "hazard": one.hazard.value, "sentence": one.sentence}
+            for one in examined.findings
+        ],
+        "not_checked": [{"check": one.check, "why": one.why} for one in examined.not_checked],
+        "exit_status": examined.exit_status,
+    }

@@ -1,0 +1,108 @@
+"""`actonce up`, `actonce down`, `actonce env`: the embedded AWS."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from actonce.cli.options import named_values
+from actonce.demo.faults import Level
+from actonce.embedded import lifecycle
+from actonce.stack.clients import Aws, Stack, embedded_variables
+from actonce.stack.embedded_folder import Paths
+from actonce.terminal import output as console
+from actonce.terminal.errors import Failed, WrongUse
+
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter",
+        "-p",
+        metavar="NAME=VALUE",
+        help="A parameter of template.yaml, or with Strategy=ledger or lease of locks.yaml; may be "
+        "given more than once.",
+    ),
+]
+
+
+def up(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="0: that of the last time, or a free one.")
+    ] = 0,
+    parameter: Parameters = None,
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="A SAM project of yours, whose template has ActOnce nested in it."
+        ),
+    ] = None,
+    faults: Annotated[
+        Level | None,
+        typer.Option(help="Around your effect, each once per message; stays until it is changed."),
+    ] = None,
+) -> None:
+    """Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.
+
+    Harmless when it is up: a changed source or parameter is deployed, and nothing else happens.
+    What cannot be deployed leaves what ran; a parameter's name and value are looked at before
+    anything is stopped. It keeps its port. Its data live until `actonce down`.
+
+    With --project the whole of your template is deployed, with your functions. From then on actonce
+    means that project, in its folder and below.
+
+    Examples:
+
+        actonce up
+
+        actonce up --port 4566 --parameter 'ContentFrom={patient: patient, day: day}'
+
+        actonce up --project . --faults some
+    """
+    paths = Paths.default() if project is None else Paths.of_project(project)
+    if faults is not None and not paths.is_project:
+        raise WrongUse("--faults are around an effect of yours, so they belong to --project.")
+    level = None if faults is None else faults.value if faults is not Level.NONE else ""
+    state, _ = lifecycle.up(
+        paths,
+        console.say,
+        port=port,
+        parameters=parsed_parameters(parameter),
+        faults=level,
+    )
+    stacks = Stack.find_all(Aws(state.endpoint_url), lifecycle.STACK_NAME)
+    told = ", ".join(one.called for one in stacks)
+    console.out.print(f"Up at {state.endpoint_url}, stack {told}", markup=False)
+
+
+def down() -> None:
+    """Stop the embedded AWS. What was in it is gone.
+
+    Example:
+
+        actonce down
+    """
+    stopped = lifecycle.down(Paths.default())
+    console.out.print("Stopped." if stopped else "It was not up.")
+
+
+def env() -> None:
+    """Print the variables that point the AWS CLI, SAM and boto3 at the embedded AWS.
+
+    Example:
+
+        eval "$(actonce env)" && aws stepfunctions list-state-machines
+    """
+    state = lifecycle.running(Paths.default())
+    if state is None:
+        raise Failed("The embedded AWS is not up; actonce up brings it up.")
+    for name, value in embedded_variables(state.endpoint_url).items():
+        console.out.print(f"export {name}={value}", markup=False)
+
+
+def parsed_parameters(texts: list[str] | None) -> dict[str, str] | None:
+    """`NAME=VALUE` texts as a dictionary; None stays None.
+
+    Raises:
+        WrongUse: a text has no `=`.
+    """
+    return None if texts is None else named_values("--parameter", texts)

@@ -1,0 +1,139 @@
+"""Options that several commands share."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
+from typing import Annotated, Any, get_args
+
+import typer
+
+from actonce.stack.endpoint import Chosen
+from actonce.terminal.errors import WrongUse
+
+StackName = Annotated[
+    str | None,
+    typer.Option(
+        "--stack-name",
+        metavar="NAME",
+        help="The stack to talk to; or yours, that it is nested in (PARENT/LogicalId, of several)  "
+        "[ACTONCE_STACK_NAME, samconfig.toml's, actonce]",
+    ),
+]
+Where = Annotated[
+    bool | None,
+    typer.Option(
+        "--embedded/--aws",
+        help="The embedded AWS of this folder, or AWS  [the embedded AWS if it is up]",
+    ),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="AWS, with this profile's credentials."),
+]
+Region = Annotated[str | None, typer.Option(metavar="NAME", help="AWS, in this Region.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+All = Annotated[bool, typer.Option("--all", help="All that wait now, as far as not narrowed.")]
+Before = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHEN",
+        help="Only what waited there before: 2026-01-31T09:30 (UTC), or for longer than 90s, 30m, "
+        "2h, 3d.",
+    ),
+]
+Limit = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="No more than N, the longest waiting first.")
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        metavar="N", min=0.001, max=10_000, help="No more than N a second; for what comes after it."
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and end.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Each = Annotated[bool, typer.Option("--each", help="Print a line for each, however many.")]
+
+_WHERE = {"stack_name": StackName, "embedded": Where, "profile": Profile, "region": Region}
+
+
+def gathered(
+    name: str, options: Mapping[str, Any], make: Callable[..., Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options, which it gets as one argument.
+
+    Its help has them at that argument's place. Called from Python without them, they are unsaid.
+
+    Args:
+        name: of the argument.
+        options: annotations by their names; one that may be None is None when unsaid, another
+            False.
+        make: called with all of them by name, it returns the argument.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        added = {option: _option(option, annotation) for option, annotation in options.items()}
+
+        @functools.wraps(command)
+        def run(*named: Any, **given: Any) -> None:
+            said = {option: given.pop(option, one.default) for option, one in added.items()}
+            command(*named, **given, **{name: make(**said)})
+
+        parameters: list[inspect.Parameter] = []
+        for own in inspect.signature(command, eval_str=True).parameters.values():
+            parameters += added.values() if own.name == name else [own]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate
+
+
+def of_a_stack(*, asks: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that say where it works, as its argument `at`, a `Chosen`.
+
+    Args:
+        asks: it changes something, so it has --yes as well.
+    """
+    return gathered("at", _WHERE | ({"yes": Yes} if asks else {}), Chosen)
+
+
+def of_aws(*, asks: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The same for a command that needs no stack."""
+    options = {name: one for name, one in _WHERE.items() if name != "stack_name"}
+    return gathered("at", options | ({"yes": Yes} if asks else {}), Chosen)
+
+
+def _option(name: str, annotation: Any) -> inspect.Parameter:
+    """None where it may be left unsaid, else False."""
+    default = None if NoneType in get_args(get_args(annotation)[0]) else False
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def check_id(text: str) -> str:
+    """An id that was named.
+
+    Raises:
+        WrongUse: it is empty, as a shell's variable that is not set.
+    """
+    if not text:
+        raise WrongUse("An empty id names nothing: is a variable of your shell not set?")
+    return text
+
+
+def named_values(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """An option's `NAME=VALUE` texts as a dictionary.
+
+    Raises:
+        WrongUse: a text has no `=`, or nothing before it.
+    """
+    values = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise WrongUse(f"{option} {text!r}: write NAME=VALUE.")
+        values[name] = value
+    return values

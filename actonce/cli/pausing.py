@@ -1,0 +1,61 @@
+"""`actonce pause`, `actonce resume`."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from actonce.cli.options import of_a_stack
+from actonce.operate import pausing
+from actonce.stack.clients import Stack
+from actonce.stack.endpoint import Chosen
+from actonce.stack.target import find_stack
+from actonce.terminal import output as console
+from actonce_core.records import timestamp
+
+
+@of_a_stack(asks=True)
+def pause(
+    note: Annotated[str, typer.Option(help="Why; others see it.")] = "",
+    *,
+    at: Chosen,
+) -> None:
+    """Take no more messages: they wait in RequestsQueue, for 14 days at most, free of charge.
+
+    What was taken before is finished: open executions go on, and wait for their provider. On AWS it
+    takes up to a minute until nothing more is taken, and with workers likewise. The producer
+    notices nothing.
+
+    Example:
+
+        actonce pause --note "provider down, ticket 4711"
+    """
+    stack = find_stack(at, changes=True)
+    now = datetime.now(UTC)
+    found = pausing.pause(stack, by=_who(stack), note=note, now=now)
+    if note and found.since != timestamp(now):
+        console.say_warning(
+            "It was paused already, and this note was not kept: say actonce resume, and pause it "
+            "again with the note."
+        )
+    console.out.print(f"Paused since {found.told}. actonce resume goes on.")
+
+
+@of_a_stack(asks=True)
+def resume(*, at: Chosen) -> None:
+    """Take messages again.
+
+    Example:
+
+        actonce resume
+    """
+    stack = find_stack(at, changes=True)
+    found = pausing.resume(stack)
+    was = f"It was paused since {found.told}." if found else "It was not paused."
+    console.out.print(f"Messages are taken. {was}")
+
+
+def _who(stack: Stack) -> str:
+    """Who asks, as AWS knows them."""
+    caller = stack.aws.caller()
+    return "somebody" if caller is None else caller.arn

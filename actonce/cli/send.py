@@ -1,0 +1,233 @@
+"""`actonce send`: a file's lines as messages."""
+
+import contextlib
+import io
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from actonce.cli.options import Json, of_a_stack
+from actonce.queues.fifo_sending import FifoIds, FifoSender
+from actonce.queues.sending import Accepted, End, NoAnswer, NotSent, Sender, spread_over_lines
+from actonce.queues.sent_record import SentRecord
+from actonce.stack.clients import Stack
+from actonce.stack.endpoint import Chosen
+from actonce.stack.message_ids import message_reader
+from actonce.stack.target import find_stack
+from actonce.terminal import output as console
+from actonce.terminal.errors import Failed, WrongUse
+
+_COUNTED_BEFORE = 64 * 1024 * 1024  # bytes; counting the lines of a larger file takes too long
+
+
+@of_a_stack(asks=True)
+def send(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines, or - for the input.")],
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the sent stream, for the audit, under DIR/sent/."),
+    ] = None,
+    message_id_from: Annotated[
+        str | None,
+        typer.Option(
+            help="For --record: where a message's id is, in the form of the stack's parameter "
+            "MessageIdFrom, whose value is the default."
+        ),
+    ] = None,
+    retry_for: Annotated[
+        float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
+    ] = 60.0,
+    fifo: Annotated[
+        bool, typer.Option("--fifo", help="The queue is a FIFO queue (QueueType=fifo).")
+    ] = False,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GROUP",
+            help="With --fifo: the message group, body:<JMESPath> or a text for all lines.",
+        ),
+    ] = None,
+    dedup_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="With --fifo: the deduplication id, body:<JMESPath>  [the body's SHA-256]. An id "
+            "without the content in it hides a conflict for five minutes.",
+        ),
+    ] = None,
+    *,
+    at: Chosen,
+    json: Json = False,
+) -> None:
+    """Send each line that is not blank as one message, verbatim.
+
+    A message is a JSON object with its id where the stack's parameter MessageIdFrom says, by
+    default {"message_id": "request-4711", ...}. What is none is sent as well, and refused by the
+    stack: see actonce unstarted list.
+
+    Lines that SQS does not take are named with their number and the reason, the others are sent,
+    and the exit status is 1.
+
+    Examples:
+
+        actonce send requests.jsonl
+
+        zcat requests.jsonl.gz | actonce send - --record audit/ --json
+
+        actonce send requests.jsonl --fifo --group body:practice
+    """
+    ids = _fifo_ids(fifo=fifo, group=group, dedup_id=dedup_id)
+    with _opened(file) as source:
+        stack = find_stack(at, changes=True)
+        sender = _sender(stack, ids, retry_for)
+        stream = None
+        if record is not None:
+            reader = message_reader(stack, message_id_from)
+            try:
+                stream = SentRecord(record, file, reader)
+            except OSError as error:
+                raise WrongUse(f"--record {record}: {error.strerror or error}.") from error
+        started = time.monotonic()
+        with console.progress("Sending", _lines_of(source)) as bar:
+            ends = _Ends(stream, bar)
+            try:
+                sender.send_all(source, ends)
+            except (OSError, NoAnswer) as error:
+                raise Failed(f"{ends.told_early}: {error}.") from error
+            except BaseException:
+                console.err.print(f"{ends.told_early}.")
+                raise
+    seconds = round(time.monotonic() - started, 3)
+    if json:
+        summary = {
+            "lines": ends.sent + ends.failed,
+            "sent": ends.sent,
+            "failed": ends.failed,
+            "seconds": seconds,
+        }
+        console.print_json(summary)
+    else:
+        console.out.print(f"Sent {ends.sent:,} messages in {seconds:.1f} s")
+    if ends.failed:
+        raise Failed(f"{ends.failed} of {ends.sent + ends.failed} lines were not sent; see above.")
+
+
+def _fifo_ids(*, fifo: bool, group: str | None, dedup_id: str | None) -> FifoIds | None:
+    if not fifo:
+        if group is not None or dedup_id is not None:
+            raise WrongUse("--group and --dedup-id are for FIFO queues: add --fifo.")
+        return None
+    if group is None:
+        raise WrongUse("--fifo needs --group: body:<JMESPath>, or a text for all lines.")
+    try:
+        return FifoIds.parsed(group, dedup_id)
+    except ValueError as error:
+        raise WrongUse(f"--group, --dedup-id: {error}.") from error
+
+
+def _sender(stack: Stack, ids: FifoIds | None, retry_for: float) -> Sender:
+    is_fifo = stack.requests_queue.endswith(".fifo")
+    if is_fifo and ids is None:
+        raise WrongUse("RequestsQueue is a FIFO queue: add --fifo and --group.")
+    if ids is None:
+        return Sender(stack.sqs, stack.requests_queue, retry_for=retry_for)
+    if not is_fifo:
+        raise WrongUse("RequestsQueue is a standard queue: leave --fifo out.")
+    return FifoSender(
+        stack.sqs,
+        stack.requests_queue,
+        ids,
+        retry_for=retry_for,
+        warn=lambda text: console.err.print(text, style="yellow"),
+    )
+
+
+class _Ends:
+    """Counts and records how lines ended; told from several threads."""
+
+    def __init__(self, stream: SentRecord | None, bar: console.Bar) -> None:
+        self.sent = 0
+        self.failed = 0
+        self.recorded = 0
+        self._stream = stream
+        self._bar = bar
+        self._lock = threading.Lock()
+
+    def __call__(self, ends: Sequence[End]) -> None:
+        accepted = [end for end in ends if isinstance(end, Accepted)]
+        with self._lock:
+            self.sent += len(accepted)  # SQS has them, whether they can be recorded or not
+            for end in ends:
+                if isinstance(end, NotSent):
+                    self.failed += 1
+                    console.err.print(f"Line {end.number}: {end.reason}", markup=False)
+            self._bar.update(self.sent + self.failed)
+        if self._stream is not None and accepted:
+            self._stream.append(accepted)
+            with self._lock:
+                self.recorded += len(accepted)
+
+    @property
+    def told_early(self) -> str:
+        """What was sent, where not all was."""
+        missing = 0 if self._stream is None else self.sent - self.recorded
+        not_recorded = (
+            f", of which {missing} are not in the record (an audit says that `sent` lacks them)"
+            if missing
+            else ""
+        )
+        return f"Stopped after {self.sent} messages were sent{not_recorded}"
+
+
+@contextlib.contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    if file == "-":
+        _refuse_spread(file, sys.stdin.buffer)
+        yield sys.stdin.buffer
+        return
+    try:
+        source = Path(file).open("rb")  # noqa: SIM115 - closed below; only opening is guarded
+        source.peek()
+    except OSError as error:
+        raise WrongUse(f"{file} cannot be read: {error.strerror}.") from error
+    with source:
+        _refuse_spread(file, source)
+        yield source
+
+
+def _refuse_spread(file: str, source: IO[bytes]) -> None:
+    """Whether there is a message on each line.
+
+    Raises:
+        WrongUse: there is JSON that takes several lines.
+    """
+    head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
+    if spread_over_lines(head, cut_off=len(head) >= io.DEFAULT_BUFFER_SIZE):
+        is_array = head.lstrip().startswith(b"[")
+        each = "'.[]'" if is_array else "."
+        name = "" if file == "-" else f" {shlex.quote(file)}"
+        raise WrongUse(
+            f"{'The input' if file == '-' else file} is JSON that takes several lines, and each "
+            "line would be a message. Put each message on a line of its own: "
+            f"jq -c {each}{name} | actonce send -"
+        )
+
+
+def _lines_of(source: IO[bytes]) -> int | None:
+    """How many messages the file has, if it is quick to tell."""
+    try:
+        size = Path(source.name).stat().st_size if source.seekable() else _COUNTED_BEFORE
+    except (OSError, TypeError):
+        return None
+    if size >= _COUNTED_BEFORE:
+        return None
+    start = source.tell()
+    count = sum(1 for line in source if line.strip())
+    source.seek(start)
+    return count

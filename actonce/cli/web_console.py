@@ -1,0 +1,103 @@
+"""`actonce console`: the page of what waits, what happened, and deciding."""
+
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from actonce.cli.effects_options import (
+    EffectsDescription,
+    EffectsFileName,
+    EffectsId,
+    EffectsKey,
+    EffectsTableName,
+    EffectsTime,
+    own_effects,
+)
+from actonce.cli.options import of_a_stack
+from actonce.console.app import app
+from actonce.console.desk import Place, desk
+from actonce.console.server import open_in_browser, serve
+from actonce.console.templating import renderer
+from actonce.messages.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
+from actonce.records.audit_summary import of_demo
+from actonce.stack.endpoint import Chosen
+from actonce.stack.target import find_stack_and_place
+from actonce.terminal import output as terminal
+
+
+@of_a_stack(asks=True)
+def console(
+    port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=65_535, help="Listen there  [8717, or one that is free]"
+        ),
+    ] = None,
+    *,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Show everything, and refuse whatever changes it.")
+    ] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address, and open nothing.")
+    ] = False,
+    effects_table: EffectsTableName = None,
+    effects_file: EffectsFileName = None,
+    effects_key: EffectsKey = DEFAULT_KEY,
+    effects_time: EffectsTime = None,
+    effects_id: EffectsId = DEFAULT_ID,
+    effects_description: EffectsDescription = None,
+    at: Chosen,
+) -> None:
+    """Show in the browser what waits for a person, what happened to any message, and decide.
+
+    It listens on this machine only, and shows itself to who has the address that it prints, with
+    its token. It reads DeadLetterQueue and UnstartedQueue once for all its pages, and asks AWS for
+    nothing while no page is open. What it does is done with your credentials, and in your name.
+
+    Examples:
+
+        actonce console
+
+        actonce console --stack-name shop --profile production --read-only
+    """
+    stack, told = find_stack_and_place(at, changes=not read_only)
+    named = Attributes(effects_key, effects_time, tuple(effects_description or ()), effects_id)
+    own = own_effects(stack, effects_table, effects_file, named)
+    place = Place(told=told, options=_options(at), discarded=Path.cwd())
+    made = desk(
+        stack,
+        place,
+        renderer(
+            {
+                "place": place,
+                "stack_name": stack.called,
+                "read_only": read_only,
+                "has_rows": stack.ledger_table is not None,
+            }
+        ),
+        own=own,
+        read_only=read_only,
+        audit=of_demo(stack),
+    )
+
+    def ready(address: str) -> None:
+        terminal.out.print(f"The console is at {address}")
+        terminal.say("Keep the address to yourself: its token lets in. Ctrl-C ends it.")
+        if not no_browser:
+            open_in_browser(address, folder)
+
+    with tempfile.TemporaryDirectory(prefix="actonce-console-") as private:
+        folder = Path(private)
+        serve(lambda token, number: app(made, token, number), port, ready)
+
+
+def _options(at: Chosen) -> str:
+    """What a command line needs to work where this does."""
+    told = {"--stack-name": at.stack_name, "--profile": at.profile, "--region": at.region}
+    options = [f" {name} {shlex.quote(value)}" for name, value in told.items() if value]
+    if at.embedded is not None:
+        options.append(" --embedded" if at.embedded else " --aws")
+    return "".join(options)

@@ -1,0 +1,94 @@
+"""Serves the console on this machine's loopback until somebody ends it."""
+
+import secrets
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from actonce.console.access import TOKEN
+from actonce.terminal.errors import Failed
+
+LOOPBACK: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8717
+
+
+def listening(port: int | None) -> socket.socket:
+    """A socket on the loopback.
+
+    Args:
+        port: which; None: the usual one, or where that is taken any that is free.
+
+    Raises:
+        Failed: it is taken.
+    """
+    for wanted in (DEFAULT_PORT, 0) if port is None else (port,):
+        try:
+            return socket.create_server((LOOPBACK, wanted))
+        except OSError as error:
+            refused = error
+    raise Failed(
+        f"Port {port} cannot be listened on ({refused.strerror}): say another with --port."
+    )
+
+
+def serve(
+    make: Callable[[str, int], ASGIApp], port: int | None, ready: Callable[[str], None]
+) -> None:
+    """Serve until Ctrl-C or SIGTERM.
+
+    Args:
+        make: makes the application, of its token and its port.
+        port: see `listening`.
+        ready: is told the address, with its token, once it answers.
+
+    Raises:
+        Failed: see `listening`.
+    """
+    token = secrets.token_urlsafe(32)
+    with listening(port) as listener:
+        number: int = listener.getsockname()[1]
+        server = uvicorn.Server(
+            uvicorn.Config(
+                make(token, number),
+                log_level="critical",  # an access log would keep the token, and ids of messages
+                access_log=False,
+                server_header=False,
+                ws="none",
+                timeout_graceful_shutdown=2,
+            )
+        )
+        address = f"http://{LOOPBACK}:{number}/?{TOKEN}={token}"
+        threading.Thread(target=_tell, args=(server, ready, address), daemon=True).start()
+        server.run(sockets=[listener])
+
+
+def open_in_browser(address: str, folder: Path) -> None:
+    """Open the address in the person's browser.
+
+    By a file that only they can read: a command's arguments can be read by everybody on the
+    machine, and with them the token.
+
+    Args:
+        address: with its token, which has nothing in it that HTML would take for its own.
+        folder: that only they can read; the file stays there.
+    """
+    file = folder / "console.html"
+    file.write_text(
+        f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">'
+        f'<a href="{address}">The console</a>'
+    )
+    file.chmod(0o600)
+    webbrowser.open(file.as_uri())
+
+
+def _tell(server: uvicorn.Server, ready: Callable[[str], None], address: str) -> None:
+    beat = threading.Event()
+    while not server.started:
+        beat.wait(0.02)
+    ready(address)

@@ -1,0 +1,1 @@
+"""What became of a message: its history, its story, and the lists that messages stand in."""

@@ -1,0 +1,83 @@
+"""The `deliveries` stream, as the starter's log group has it."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from actonce.stack.clients import Stack
+
+Line = dict[str, Any]
+
+
+def delivery_lines(
+    stack: Stack,
+    word: str = "deliveries",
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Iterator[Line]:
+    """Lines of the stream that hold a word, oldest first; see `actonce_core.delivery_record`.
+
+    Args:
+        stack: whose starter wrote them.
+        word: a term of a filter pattern.
+        since: when the log got the first line, UTC; None for the beginning.
+        until: when the log got the last line, UTC; None for now.
+
+    Yields:
+        Each line, with `log_event`, its text.
+    """
+    for text in log_lines(stack, word, since=since, until=until):
+        line = _parsed(text)
+        if line.get("stream") == "deliveries":
+            yield line | {"log_event": text}
+
+
+def log_lines(
+    stack: Stack,
+    word: str,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Iterator[str]:
+    """All lines of the starter's log that hold a word; arguments as of `delivery_lines`.
+
+    Lambda's own lines (START, REPORT and the like) and metrics stand between the deliveries.
+    """
+    seen: set[tuple[str, int, str]] = set()
+    start = _milliseconds(since) if since else 0
+    end: dict[str, Any] = {"endTime": _milliseconds(until)} if until else {}
+    while True:
+        pages = stack.logs.get_paginator("filter_log_events").paginate(
+            logGroupName=stack.starter_log_group,
+            filterPattern=f'"{word}"',
+            startTime=start,
+            **end,
+        )
+        news = False
+        for page in pages:
+            for event in page["events"]:
+                key = (event["logStreamName"], event["timestamp"], event["message"])
+                if key in seen:
+                    continue
+                seen.add(key)
+                news = True
+                start = max(start, event["timestamp"])
+                yield event["message"]
+        # AWS gives a token for what did not fit; where there is none (MiniStack), only asking again
+        # from the last time stamp tells that there is no more.
+        if not news:
+            return
+
+
+def _milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
+
+
+def _parsed(message: str) -> Line:
+    try:
+        line = json.loads(message)
+    except ValueError:
+        return {}
+    return line if isinstance(line, dict) else {}

@@ -1,0 +1,134 @@
+"""Choosing many entries of a queue at once, and showing a person what was chosen."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from actonce.terminal.errors import WrongUse
+from actonce_core.records import timestamp
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class Waiting(Protocol):
+    """An entry that waits: its kind, since when it waits, and how a person calls it."""
+
+    @property
+    def kind(self) -> Mapping[str, str]:
+        """What it is grouped by: names and values, the same names for all entries of a queue."""
+
+    @property
+    def since(self) -> datetime:
+        """When SQS took it (UTC)."""
+
+    @property
+    def called(self) -> str:
+        """An id of it."""
+
+
+W = TypeVar("W", bound=Waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Which of all entries are meant.
+
+    Attributes:
+        kind: values that its kind must have.
+        before: SQS took it before that (UTC).
+        match: a text that is in it; see what the texts are where it is read.
+        limit: no more than so many, the longest waiting ones.
+    """
+
+    kind: Mapping[str, str]
+    before: datetime | None = None
+    match: str | None = None
+    limit: int | None = None
+
+    def matches(self, texts: Iterable[str]) -> bool:
+        """Whether one of an entry's texts has what is looked for."""
+        return self.match is None or any(self.match in text for text in texts)
+
+    def of(self, entries: Iterable[W]) -> list[W]:
+        """The entries that are meant, the longest waiting first; `matches` was asked before."""
+        taken = [
+            entry
+            for entry in entries
+            if all(entry.kind[name] == value for name, value in self.kind.items())
+            and (self.before is None or entry.since < self.before)
+        ]
+        return sorted(taken, key=lambda entry: entry.since)[: self.limit]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entries of one kind; `example` is the longest waiting one's id."""
+
+    kind: Mapping[str, str]
+    count: int
+    oldest: datetime
+    newest: datetime
+    example: str
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            **self.kind,
+            "count": self.count,
+            "oldest": timestamp(self.oldest),
+            "newest": timestamp(self.newest),
+            "example": self.example,
+        }
+
+
+def grouped(entries: Iterable[Waiting]) -> list[Group]:
+    """The groups of entries, the largest first."""
+    kinds: dict[tuple[str, ...], list[Waiting]] = {}
+    for entry in entries:
+        kinds.setdefault(tuple(entry.kind.values()), []).append(entry)
+    groups = [_group(members) for members in kinds.values()]
+    return sorted(groups, key=lambda group: (-group.count, tuple(group.kind.values())))
+
+
+def _group(members: Sequence[Waiting]) -> Group:
+    oldest = min(members, key=lambda entry: entry.since)
+    return Group(
+        kind=oldest.kind,
+        count=len(members),
+        oldest=oldest.since,
+        newest=max(entry.since for entry in members),
+        example=oldest.called,
+    )
+
+
+def age(since: datetime, now: datetime) -> str:
+    """How long ago, as a person says it: `40 s`, `12 min`, `5 h`, `3 d`.
+
+    >>> age(datetime(2026, 1, 31, 9, tzinfo=UTC), datetime(2026, 1, 31, 9, 12, 40, tzinfo=UTC))
+    '12 min'
+    """
+    seconds = max(0, int((now - since).total_seconds()))
+    for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds // unit} {name}"
+    return f"{seconds} s"
+
+
+def read_moment(text: str, now: datetime) -> datetime:
+    """A time (ISO 8601; UTC if it names no zone), or an age: `90s`, `30m`, `2h`, `3d`.
+
+    Raises:
+        WrongUse: it is neither.
+    """
+    aged = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
+    try:
+        if aged:
+            return now - timedelta(seconds=int(aged[1]) * _UNITS[aged[2]])
+        at = datetime.fromisoformat(text)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise WrongUse(
+            f"{text!r} is no time: say 2026-01-31T09:30, or how long ago: 90s, 30m, 2h, 3d."
+        ) from None

@@ -1,0 +1,193 @@
+"""What an execution went through, read from its history.
+
+The states' names are those of `statemachine/process_message.asl.json`, which runs one at a time:
+an event belongs to the state that was entered last.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from actonce.stack.clients import Stack
+from actonce_core.execution import execution_name
+from actonce_core.histories.dead_letters import DEAD_LETTER, decision_of
+from actonce_core.histories.events import Event, details, json_object
+from actonce_core.records import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """DescribeExecution's answer, as far as it is wanted here. `status` is AWS's."""
+
+    arn: str
+    name: str
+    status: str
+    started_at: datetime
+    stopped_at: datetime | None
+    error: str | None
+    cause: str | None
+    input: dict[str, Any]
+    output: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines; without the message. `effect` is what the effect said of itself."""
+        return {
+            "arn": self.arn,
+            "name": self.name,
+            "status": self.status,
+            "started_at": timestamp(self.started_at),
+            "stopped_at": timestamp(self.stopped_at) if self.stopped_at else None,
+            "error": self.error,
+            "cause": self.cause,
+            "outcome": self.output.get("outcome"),
+            "effect": self.output.get("effect"),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that happened in an execution.
+
+    Attributes:
+        state: the state it happened in; empty for the execution as a whole.
+        what: `started`, `entered`, `attempt`, `error`, `looked_up`, `decision`, `ended`,
+            `redriven`.
+        detail: `attempt`: number; `error`: error, cause; `looked_up`: performed, as the effect said
+            it; `decision`: decision, note and who made it when; `ended`: status and, as far as
+            there are, outcome, error, cause.
+    """
+
+    at: datetime
+    state: str
+    what: str
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {"at": timestamp(self.at), "state": self.state, "what": self.what, **self.detail}
+
+
+FIND_EFFECT = "FindEffect"
+"""The state that looks the effect up."""
+
+
+def find_execution(stack: Stack, name: str, arn: str | None = None) -> Execution | None:
+    """The execution of that name; None if Step Functions knows none.
+
+    `arn` is its own, where that is known: it may be a former state machine's.
+    """
+    if arn is None and stack.ledger_table is not None:
+        return None
+    try:
+        answer = stack.stepfunctions.describe_execution(
+            executionArn=arn or stack.execution_arn(name)
+        )
+    except ClientError as error:
+        if error.response["Error"]["Code"] in ("ExecutionDoesNotExist", "InvalidArn"):
+            return None
+        raise
+    return Execution(
+        arn=answer["executionArn"],
+        name=name,
+        status=answer["status"],
+        started_at=answer["startDate"].astimezone(UTC),
+        stopped_at=answer["stopDate"].astimezone(UTC) if answer.get("stopDate") else None,
+        error=answer.get("error"),
+        cause=answer.get("cause"),
+        input=json_object(answer.get("input")),
+        output=json_object(answer.get("output")),
+    )
+
+
+def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
+    """The execution of a message id, or of that name: a hashed name is all that AWS shows."""
+    execution = find_execution(stack, execution_name(message_id))
+    if execution is None and message_id.startswith("sha256-"):
+        execution = find_execution(stack, message_id)
+    return execution
+
+
+def is_known(stack: Stack, message_id: str) -> bool:
+    """Whether a message that has this id, or execution, was begun: by an execution, or a row."""
+    if stack.ledger_table is None:
+        return find_execution_of(stack, message_id) is not None
+    answer = stack.dynamodb.get_item(
+        TableName=stack.ledger_table, Key={"message_id": {"S": message_id}}
+    )
+    return "Item" in answer
+
+
+def steps(events: Sequence[Event]) -> list[Step]:
+    """What a person wants to know of a history, in its order."""
+    found: list[Step] = []
+    state, attempts = "", 0
+    answer: dict[str, Any] = {}
+    for event in events:
+        kind, detail = event["type"], details(event)
+        at = event["timestamp"].astimezone(UTC)
+        if kind.startswith("Execution"):
+            # A redrive goes on in the state that failed, without an event that it was entered.
+            attempts = 0
+            found.append(_whole(at, kind, detail))
+        elif kind.endswith("StateEntered"):
+            state, attempts, answer = detail["name"], 0, {}
+            found.append(Step(at, state, "entered"))
+        elif kind in ("TaskScheduled", "LambdaFunctionScheduled"):
+            attempts += 1
+            if attempts > 1:
+                found.append(Step(at, state, "attempt", {"number": attempts}))
+        elif kind == "TaskSucceeded":
+            answer = json_object(detail.get("output"))
+        elif kind.endswith("StateExited"):
+            found += _left(at, state, detail, answer)
+        elif "error" in detail or kind.endswith(("Failed", "TimedOut")):
+            found.append(Step(at, state, "error", _error(detail)))
+    return found
+
+
+def last_state(events: Sequence[Event]) -> str | None:
+    """The state that was entered last; in it a redriven execution goes on."""
+    entered = [details(event)["name"] for event in events if event["type"].endswith("StateEntered")]
+    return entered[-1] if entered else None
+
+
+def short_cause(cause: str | None, length: int = 200) -> str:
+    """A cause in one line: of an exception in Lambda its message, not its stack trace."""
+    text = cause or ""
+    text = str(json_object(text).get("errorMessage") or text)
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def _left(
+    at: datetime, state: str, detail: Mapping[str, Any], answer: dict[str, Any]
+) -> list[Step]:
+    """What a state that was left has brought."""
+    if state == DEAD_LETTER:
+        return [Step(at, state, "decision", decision_of(detail, answer))]
+    output = json_object(detail.get("output")) if state == FIND_EFFECT else {}
+    if "performed" in output:  # without it, it could not be asked
+        return [Step(at, state, "looked_up", {"performed": output["performed"]})]
+    return []
+
+
+def _whole(at: datetime, kind: str, detail: Mapping[str, Any]) -> Step:
+    """What happened to the execution as a whole."""
+    if kind in ("ExecutionStarted", "ExecutionRedriven"):
+        return Step(at, "", kind.removeprefix("Execution").lower())
+    return Step(at, "", "ended", _end(kind, detail))
+
+
+def _end(kind: str, detail: Mapping[str, Any]) -> dict[str, Any]:
+    end: dict[str, Any] = {"status": kind.removeprefix("Execution").upper()}
+    if end["status"] == "TIMEDOUT":
+        end["status"] = "TIMED_OUT"
+    outcome = json_object(detail.get("output")).get("outcome")
+    return end | ({"outcome": outcome} if outcome else {}) | _error(detail)
+
+
+def _error(detail: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: detail[name] for name in ("error", "cause") if detail.get(name)}

@@ -1,0 +1,330 @@
+"""The effects of a team's own, from where the team says: a table of DynamoDB, or JSON Lines.
+
+The stack knows of them only what its executions, or rows, say. So a table or a file is another
+witness: `where` shows its word beside theirs, `collect` makes the `effects` stream of it.
+
+Invariant: nothing but the attributes that were named is read into a record; what else an item holds
+may be personal.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from boto3.dynamodb.types import Binary, TypeDeserializer
+from botocore.exceptions import ClientError
+
+from actonce.terminal.errors import Failed, WrongUse
+from actonce_core.records import timestamp
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+DEFAULT_KEY = "message_id"
+DEFAULT_ID = "effect_id"
+
+_MILLISECONDS_FROM = 10**11  # a number of seconds as large as this is of the year 5138
+_LONGEST_KEY_BYTES = 2048
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
+
+Item = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """Which attributes of an item, or names of a line, tell what.
+
+    Attributes:
+        key: the message's id.
+        time: when the effect happened; None: nothing tells.
+        description: what is shown of it.
+        own_id: of a line: what tells one effect of a message from another.
+    """
+
+    key: str = DEFAULT_KEY
+    time: str | None = None
+    description: tuple[str, ...] = ()
+    own_id: str = DEFAULT_ID
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEffect:
+    """One effect.
+
+    Attributes:
+        message_id: as tables and records of the stack keep it.
+        effect_id: what tells it from another effect of the same message; None: there is one place
+            for a message, and a second effect would not be seen.
+        at: None: nothing tells, or it cannot be read.
+    """
+
+    message_id: str
+    effect_id: str | None
+    at: datetime | None
+    description: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "message_id": self.message_id,
+            "effect_id": self.effect_id,
+            "at": timestamp(self.at) if self.at else None,
+            "description": self.description,
+        }
+
+
+class OwnEffects(Protocol):
+    """Where a team's effects are."""
+
+    @property
+    def place(self) -> str:
+        """What a person calls it."""
+
+    @property
+    def attributes(self) -> Attributes:
+        """What is read of it."""
+
+    def every(self) -> Iterator[OwnEffect | None]:
+        """All of them; None for what is there and names no message.
+
+        Raises:
+            Failed: it cannot be read.
+        """
+
+    def of_message(self, message_id: str) -> list[OwnEffect]:
+        """Those of one message, by the producer's id.
+
+        Raises:
+            Failed: it cannot be asked for one message.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A table's keys: names, and the type of the message's id; `index`: asked by, if not itself."""
+
+    hash_key: str
+    range_key: str | None
+    key_type: str
+    index: str | None
+
+
+class EffectsTable:
+    """A table of DynamoDB.
+
+    Args:
+        dynamodb: a client.
+        name: the table's name, or its ARN.
+        attributes: which of it tell what; `own_id` is not asked for, the table's own key tells.
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", name: str, attributes: Attributes) -> None:
+        self._dynamodb = dynamodb
+        self._name = name
+        self._attributes = attributes
+        self._known: _Shape | None = None
+
+    @property
+    def place(self) -> str:
+        """See `OwnEffects`."""
+        return f"the table {self._name}"
+
+    @property
+    def attributes(self) -> Attributes:
+        """See `OwnEffects`."""
+        return self._attributes
+
+    def every(self) -> Iterator[OwnEffect | None]:
+        """See `OwnEffects`; reads the whole table."""
+        shape = self._shape()
+        pages = self._dynamodb.get_paginator("scan").paginate(
+            TableName=self._name, ConsistentRead=True, **self._projection(shape)
+        )
+        for page in pages:
+            for item in page["Items"]:
+                yield self._effect(item, shape)
+
+    def of_message(self, message_id: str) -> list[OwnEffect]:
+        """See `OwnEffects`; consistently, but by an index where the id is not the table's key."""
+        shape = self._shape()
+        key = self._attributes.key
+        if shape.hash_key != key and shape.index is None:
+            raise Failed(
+                f"{key} is neither the key of {self.place} nor of an index of it, so that one "
+                "message would take reading all of it: actonce collect does."
+            )
+        # Ids that no key of this table can be.
+        if shape.key_type == "N" and not _PLAIN_NUMBER.fullmatch(message_id):
+            return []
+        if not 0 < len(message_id.encode("utf-8", "replace")) <= _LONGEST_KEY_BYTES:
+            return []
+        asked = self._projection(shape)
+        asked["ExpressionAttributeNames"] |= {"#asked": key}
+        how: dict[str, Any] = (
+            {"ConsistentRead": True} if shape.index is None else {"IndexName": shape.index}
+        )
+        try:
+            pages = self._dynamodb.get_paginator("query").paginate(
+                TableName=self._name,
+                KeyConditionExpression="#asked = :asked",
+                ExpressionAttributeValues={":asked": {shape.key_type: message_id}},
+                **how,
+                **asked,
+            )
+            items = [item for page in pages for item in page["Items"]]
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ValidationException":
+                said = error.response["Error"]["Message"]
+                raise Failed(f"{self.place} cannot be asked for one message: {said}") from error
+            raise
+        return [effect for item in items if (effect := self._effect(item, shape)) is not None]
+
+    def _shape(self) -> _Shape:
+        if self._known is None:
+            self._known = self._described()
+        return self._known
+
+    def _described(self) -> _Shape:
+        try:
+            table = self._dynamodb.describe_table(TableName=self._name)["Table"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                raise Failed(f"There is no table {self._name!r} here.") from error
+            raise
+        types = {
+            one["AttributeName"]: str(one["AttributeType"]) for one in table["AttributeDefinitions"]
+        }
+        keys = {str(one["KeyType"]): one["AttributeName"] for one in table["KeySchema"]}
+        key = self._attributes.key
+        index = None
+        for one in table.get("GlobalSecondaryIndexes", []):
+            hashed = [part["AttributeName"] for part in one["KeySchema"]]
+            if hashed[0] == key and keys["HASH"] != key:
+                index = one["IndexName"]
+        if types.get(key) == "B":
+            raise Failed(f"{key} of {self.place} is of bytes, and a message's id is a text.")
+        return _Shape(keys["HASH"], keys.get("RANGE"), types.get(key, "S"), index)
+
+    def _projection(self, shape: _Shape) -> dict[str, Any]:
+        named = self._attributes
+        wanted = [named.key, shape.hash_key, shape.range_key, named.time, *named.description]
+        names = {f"#n{n}": name for n, name in enumerate(dict.fromkeys(filter(None, wanted)))}
+        return {
+            "ProjectionExpression": ", ".join(names),
+            "ExpressionAttributeNames": dict(names),
+        }
+
+    def _effect(self, item: Item, shape: _Shape) -> OwnEffect | None:
+        deserialize = TypeDeserializer().deserialize
+        named = self._attributes
+        values = {name: deserialize(value) for name, value in item.items()}
+        plain = {name: _plain(value) for name, value in values.items()}
+        if isinstance(number := values.get(named.key), Decimal):
+            text = f"{number:f}"  # every digit of it; normalize() would round
+            plain[named.key] = text.rstrip("0").rstrip(".") if "." in text else text
+        parts = [shape.hash_key, shape.range_key]
+        own = [plain[part] for part in parts if part is not None and part != named.key]
+        # A key that is the message's alone has room for one effect of it.
+        effect_id = None if not own else _text(own[0] if len(own) == 1 else own)
+        return _read(plain, named, effect_id)
+
+
+class EffectsFile:
+    """JSON Lines that a team brings, gzip or not.
+
+    Args:
+        file: its path.
+        attributes: which names of a line tell what.
+    """
+
+    def __init__(self, file: Path, attributes: Attributes) -> None:
+        if not file.is_file():
+            raise WrongUse(f"--effects-file {file}: there is no such file.")
+        self._file = file
+        self._attributes = attributes
+
+    @property
+    def place(self) -> str:
+        """See `OwnEffects`."""
+        return str(self._file)
+
+    @property
+    def attributes(self) -> Attributes:
+        """See `OwnEffects`."""
+        return self._attributes
+
+    def every(self) -> Iterator[OwnEffect | None]:
+        """See `OwnEffects`."""
+        named = self._attributes
+        for number, line in enumerate(self._lines(), 1):
+            if not line.strip():
+                continue
+            try:
+                read = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise Failed(f"{self.place}, line {number}, is no JSON: {error}.") from error
+            if not isinstance(read, dict):
+                raise Failed(f"{self.place}, line {number}, is no object: {{…}} on each line.")
+            own = read.get(named.own_id)
+            yield _read(read, named, None if own is None else _text(own))
+
+    def of_message(self, message_id: str) -> list[OwnEffect]:
+        """See `OwnEffects`; reads the whole file."""
+        stored = message_id
+        return [one for one in self.every() if one is not None and one.message_id == stored]
+
+    def _lines(self) -> Iterator[bytes]:
+        with self._file.open("rb") as opened:
+            is_gzip = opened.read(2) == b"\x1f\x8b"
+        try:
+            with gzip.open(self._file) if is_gzip else self._file.open("rb") as source:
+                yield from source
+        except (OSError, EOFError) as error:
+            raise Failed(f"{self.place} cannot be read: {error}.") from error
+
+
+def _read(plain: Item, named: Attributes, effect_id: str | None) -> OwnEffect | None:
+    key = plain.get(named.key)
+    if isinstance(key, bool) or not isinstance(key, str | int | float) or key == "":
+        return None
+    at = None if named.time is None else moment(plain.get(named.time))
+    description = {name: plain[name] for name in named.description if name in plain}
+    return OwnEffect(_text(key), effect_id, at, description)
+
+
+def moment(told: Any) -> datetime | None:
+    """A time as teams write it: ISO 8601 with its zone, or seconds or milliseconds since 1970."""
+    try:
+        if isinstance(told, str):
+            read = datetime.fromisoformat(told)
+            return read.astimezone(UTC) if read.tzinfo else None
+        if isinstance(told, bool) or not isinstance(told, int | float):
+            return None
+        seconds = told / 1000 if abs(told) >= _MILLISECONDS_FROM else told
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    """Out of DynamoDB's types: what JSON has."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | set | frozenset):
+        found = [_plain(one) for one in value]
+        return found if isinstance(value, list) else sorted(found, key=str)
+    if isinstance(value, Binary):
+        return bytes(value.value).hex()  # type: ignore[attr-defined] # the stubs leave it out
+    return value

@@ -1,0 +1,392 @@
+"""The story of one message: everything that each part of the stack recorded of it."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from boto3.dynamodb.types import TypeDeserializer
+
+from actonce.messages import history, unstarted
+from actonce.messages.delivery_log import delivery_lines
+from actonce.messages.history import Execution, Step
+from actonce.messages.own_effects import OwnEffects
+from actonce.messages.unstarted import Unstarted
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import Stack
+from actonce.stack.message_ids import message_reader
+from actonce.terminal.error_names import in_words
+from actonce_core.execution import execution_name
+from actonce_core.histories.dead_letters import Stay, dead_letter_stays
+from actonce_core.histories.reading import read_events
+from actonce_core.records import timestamp
+
+Record = dict[str, Any]
+
+_LOGGED = (
+    "at",
+    "end",
+    "reason",
+    "detail",
+    "error",
+    "fingerprint",
+    "sqs_message_id",
+    "receive_count",
+    "sent_at",
+    "first_received_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A line of the story: when (UTC), where, what happened, and more of it."""
+
+    at: datetime
+    where: str
+    what: str
+    more: str = ""
+
+    def as_json(self) -> Record:
+        """For machines."""
+        return {
+            "at": timestamp(self.at),
+            "where": self.where,
+            "what": self.what,
+            "more": self.more,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What was found. Every record comes from where its part of the stack keeps it.
+
+    Attributes:
+        deliveries: lines of the starter's log.
+        conflicts: likewise, of deliveries that brought the same id with another content.
+        fingerprint: the row, `fingerprint` and `first_seen`.
+        row: of the ledger, where a ledger or a lease stands in the state machine's place.
+        effects: items of the Appointments table, without the request; of a team's own effects what
+            it names of them (`OwnEffect.as_json`), and none where it does not say where they are:
+            then the execution or the row tells.
+        unstarted: what lies in UnstartedQueue now, as far as it could be read.
+        unstarted_held_elsewhere: how many messages of UnstartedQueue another reader held, so that
+            they could not be read; None: the queue was not read for this story.
+        own_place: where a team's own effects were looked for; None: nowhere.
+    """
+
+    message_id: str
+    execution_name: str
+    deliveries: list[Record]
+    fingerprint: Record | None
+    row: Record | None
+    execution: Execution | None
+    steps: list[Step]
+    dead_letters: list[Stay]
+    effects: list[Record]
+    unstarted: list[Unstarted]
+    own_place: str | None = None
+    conflicts: list[Record] = field(default_factory=list)
+    unstarted_held_elsewhere: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any part of the stack has a record of the message."""
+        parts = (
+            self.deliveries,
+            self.conflicts,
+            self.fingerprint,
+            self.row,
+            self.execution,
+            self.effects,
+        )
+        return any(parts) or bool(self.unstarted)
+
+    def as_json(self) -> Record:
+        """One object for machines."""
+        execution = None
+        if self.execution is not None:
+            execution = self.execution.as_json() | {"steps": [s.as_json() for s in self.steps]}
+        return {
+            "message_id": self.message_id,
+            "execution_name": self.execution_name,
+            "deliveries": self.deliveries,
+            "conflicts": self.conflicts,
+            "fingerprint": self.fingerprint,
+            "row": self.row,
+            "execution": execution,
+            "dead_letters": [stay.as_json() for stay in self.dead_letters],
+            "effects": self.effects,
+            "effects_place": self.own_place,
+            "unstarted": [entry.as_json() for entry in self.unstarted],
+            "unstarted_held_elsewhere": self.unstarted_held_elsewhere,
+            "timeline": [moment.as_json() for moment in self.timeline()],
+        }
+
+    def timeline(self) -> list[Moment]:
+        """All of it in order of time. Each time is by the clock of the part that recorded it."""
+        moments = [moment for part in self._parts() for moment in part]
+        return sorted(moments, key=lambda moment: moment.at)
+
+    def _parts(self) -> Iterator[Iterator[Moment]]:
+        # Where two times are the same, this order tells the story.
+        yield self._fingerprint_moments()
+        yield (_delivery_moment(line) for line in (*self.deliveries, *self.conflicts))
+        yield (Moment(e.since, "UnstartedQueue", "waits", e.reason) for e in self.unstarted)
+        yield (_step_moment(step) for step in self.steps if _is_told(step))
+        yield (_effect_moment(effect) for effect in self.effects if "booked_at" in effect)
+        yield (
+            _own_effect_moment(effect, self.own_place)
+            for effect in self.effects
+            if self.own_place is not None and effect.get("at")
+        )
+        yield self._row_moments()
+
+    def _fingerprint_moments(self) -> Iterator[Moment]:
+        if self.fingerprint is not None:
+            at = datetime.fromisoformat(self.fingerprint["first_seen"])
+            yield Moment(at, "Fingerprints", "first seen", self.fingerprint["fingerprint"][:12])
+
+    def _row_moments(self) -> Iterator[Moment]:
+        if self.row is not None:
+            at = datetime.fromisoformat(self.row["updated"])
+            outcome = f" ({self.row['outcome']})" if "outcome" in self.row else ""
+            attempts = f"{self.row['consumption_count']} attempts"
+            more = ", ".join(filter(None, [attempts, self.row.get("note")]))
+            yield Moment(at, "Ledger", f"{self.row['status']}{outcome}", more)
+
+
+def read_story(
+    stack: Stack,
+    message_id: str,
+    own: OwnEffects | None = None,
+    *,
+    log: bool = True,
+    entries: Callable[[], Iterable[Unstarted]] | None = None,
+) -> Story:
+    """Read a message's story, all its parts side by side.
+
+    Args:
+        stack: that has it.
+        message_id: the producer's id, or the name of its execution.
+        own: where a team's own effects are; None: the Appointments table, if there is one.
+        log: whether the starter's log is read, for its deliveries.
+        entries: what lies in UnstartedQueue, where that is known; None: the queue is read.
+
+    Raises:
+        Failed: `own` cannot be asked.
+    """
+    execution = history.find_execution_of(stack, message_id)
+    if execution is not None:
+        message_id = str(execution.input.get("message_id", message_id))
+    with ThreadPoolExecutor(6, thread_name_prefix="story") as threads:
+        deliveries = threads.submit(_deliveries, stack, message_id) if log else None
+        known = threads.submit(_known, stack, message_id)
+        effects = (
+            threads.submit(_effects, stack, message_id)
+            if own is None
+            else threads.submit(_own_effects, own, message_id)
+        )
+        waiting = threads.submit(_unstarted, stack, message_id, entries)
+        events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
+        lying, held_elsewhere = waiting.result()
+        story = Story(
+            message_id=message_id,
+            execution_name=execution_name(message_id),
+            deliveries=[],
+            fingerprint=_fingerprint(known.result()),
+            row=_row(known.result()),
+            execution=execution,
+            steps=history.steps(events),
+            dead_letters=dead_letter_stays(events),
+            effects=effects.result(),
+            unstarted=lying,
+            own_place=None if own is None else own.place,
+            unstarted_held_elsewhere=held_elsewhere,
+        )
+        return story if deliveries is None else _with_lines(story, deliveries.result())
+
+
+def with_log(stack: Stack, story: Story) -> Story:
+    """The same, with what the starter's log has of it now."""
+    return _with_lines(story, _deliveries(stack, story.message_id))
+
+
+def with_execution(stack: Stack, story: Story) -> Story:
+    """The same, with how its execution is now; nothing else is asked again.
+
+    A message that had none may have one by now.
+    """
+    name = story.execution_name if story.execution is None else story.execution.name
+    execution = history.find_execution(stack, name)
+    events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
+    return replace(
+        story,
+        execution=execution,
+        steps=history.steps(events),
+        dead_letters=dead_letter_stays(events),
+    )
+
+
+def _with_lines(story: Story, lines: Iterable[Record]) -> Story:
+    told = list(lines)
+    return replace(
+        story,
+        deliveries=[line for line in told if not _is_conflict(line)],
+        conflicts=[line for line in told if _is_conflict(line)],
+    )
+
+
+def _deliveries(stack: Stack, message_id: str) -> list[Record]:
+    """The message's lines of the `deliveries` stream.
+
+    Most have its execution's name, which needs no quoting whatever its id is. A message that is too
+    large has none yet, and a delivery that failed has not even its id.
+    """
+    name, stored = execution_name(message_id), message_id
+    with ThreadPoolExecutor(3, thread_name_prefix="logs") as threads:
+        named, too_large, failed = threads.map(
+            lambda word: list(delivery_lines(stack, word)), (name, "too_large", "failed")
+        )
+    own = {
+        line["log_event"]: line
+        for line in [*named, *too_large]
+        if line.get("execution_name") == name or line.get("message_id") == stored
+    }
+    sqs_ids = {line.get("sqs_message_id") for line in own.values()}
+    own |= {
+        line["log_event"]: line
+        for line in failed
+        if line.get("end") == "failed" and line.get("sqs_message_id") in sqs_ids
+    }
+    lines = sorted(own.values(), key=lambda line: str(line["at"]))
+    return [{key: line[key] for key in _LOGGED if line.get(key) is not None} for line in lines]
+
+
+def _is_conflict(line: Record) -> bool:
+    return line.get("end") == "refused" and line.get("reason") == "conflict"
+
+
+def _known(stack: Stack, message_id: str) -> Record | None:
+    """The id's row in the Fingerprints table, whoever wrote it."""
+    row = stack.dynamodb.get_item(
+        TableName=stack.fingerprints_table,
+        Key={"message_id": {"S": message_id}},
+        ConsistentRead=True,
+    ).get("Item")
+    return None if row is None else _plain(row)
+
+
+def _fingerprint(row: Record | None) -> Record | None:
+    """What a starter wrote."""
+    if row is None or "status" in row:
+        return None
+    return {name: row[name] for name in ("fingerprint", "first_seen", "memory") if name in row}
+
+
+def _row(row: Record | None) -> Record | None:
+    """What a ledger or a lease wrote."""
+    return row if row is not None and "status" in row else None
+
+
+def _effects(stack: Stack, message_id: str) -> list[Record]:
+    if not stack.is_example:
+        return []
+    pages = stack.dynamodb.get_paginator("query").paginate(
+        TableName=stack.appointments_table,
+        KeyConditionExpression="message_id = :id AND begins_with(appointment_id, :appointment)",
+        ExpressionAttributeValues={
+            ":id": {"S": message_id},
+            ":appointment": {"S": "appointment-"},
+        },
+        ConsistentRead=True,
+    )
+    effects = [_plain(item) for page in pages for item in page["Items"]]
+    return sorted(effects, key=lambda effect: str(effect.get("booked_at")))
+
+
+def _own_effects(own: OwnEffects, message_id: str) -> list[Record]:
+    effects = [effect.as_json() for effect in own.of_message(message_id)]
+    return sorted(effects, key=lambda effect: str(effect["at"]))
+
+
+def _plain(item: Mapping[str, Any]) -> Record:
+    """An item without DynamoDB's types, and without the request, which may be personal."""
+    deserialize: Callable[[Any], Any] = TypeDeserializer().deserialize
+    values = {name: deserialize(value) for name, value in item.items() if name != "request"}
+    return {
+        name: int(value) if isinstance(value, Decimal) else value for name, value in values.items()
+    }
+
+
+def _unstarted(
+    stack: Stack, message_id: str, known: Callable[[], Iterable[Unstarted]] | None
+) -> tuple[list[Unstarted], int | None]:
+    """The message's entries, and how many could not be read; see `Story`."""
+    if known is not None:
+        return [entry for entry in known() if entry.is_named(message_id)], None
+    reader = message_reader(stack)
+    with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
+        found = [e for e in unstarted.entries(queue, reader) if e.is_named(message_id)]
+        return found, queue.held_elsewhere
+
+
+def _delivery_moment(line: Record) -> Moment:
+    told = line | ({"error": in_words(line["error"])} if line.get("error") else {})
+    more = [str(told[key]) for key in ("reason", "error", "detail") if told.get(key)]
+    if line.get("receive_count", 1) != 1:
+        more.append(f"received {line['receive_count']} times")
+    return Moment(
+        datetime.fromisoformat(line["at"]), "StarterFunction", str(line["end"]), ", ".join(more)
+    )
+
+
+def _is_told(step: Step) -> bool:
+    # What the choices chose is told by what comes next.
+    return not (step.what == "entered" and step.state in ("Performed?", "Decision"))
+
+
+_LOOKED_UP = {
+    True: ("found", "it had happened"),
+    False: ("found nothing", "it had not happened"),
+}
+_NO_ANSWER = ("no clear answer", "whether it had happened")
+
+
+def _step_moment(step: Step) -> Moment:
+    detail = step.detail
+    if step.what == "attempt":
+        return Moment(step.at, step.state, f"attempt {detail['number']}")
+    if step.what == "error":
+        return Moment(step.at, step.state, in_words(detail.get("error", "failed")), _cause(detail))
+    if step.what == "looked_up":
+        return Moment(step.at, step.state, *_LOOKED_UP.get(detail["performed"], _NO_ANSWER))
+    if step.what == "decision":
+        by = f"by {detail['decided_by']}" if "decided_by" in detail else ""
+        more = ", ".join(filter(None, [detail["note"], by]))
+        return Moment(step.at, step.state, f"decided: {detail['decision']}", more)
+    if step.what == "ended":
+        more = detail.get("outcome") or " ".join(
+            filter(None, [detail.get("error"), _cause(detail)])
+        )
+        return Moment(step.at, "execution", detail["status"], more)
+    return Moment(step.at, step.state or "execution", step.what)
+
+
+def _cause(detail: Record) -> str:
+    return history.short_cause(detail.get("cause"))
+
+
+def _effect_moment(effect: Record) -> Moment:
+    # The example's practice and slot; what another effect has written there has neither.
+    known = [f"{name} {effect[name]}" for name in ("practice", "slot") if name in effect]
+    more = ", ".join([*known, effect["appointment_id"]])
+    return Moment(datetime.fromisoformat(effect["booked_at"]), "Appointments", "booked", more)
+
+
+def _own_effect_moment(effect: Record, place: str | None) -> Moment:
+    more = json.dumps(effect["description"], ensure_ascii=False) if effect["description"] else ""
+    told = ", ".join(filter(None, [effect["effect_id"], more]))
+    return Moment(datetime.fromisoformat(effect["at"]), str(place), "acted on", told)

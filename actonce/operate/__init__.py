@@ -1,0 +1,1 @@
+"""What an operator does: decide, discard, pause, work, and see how the stack and a message are."""

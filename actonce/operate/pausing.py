@@ -1,0 +1,199 @@
+"""Pausing a stack: messages wait in RequestsQueue, where waiting is free.
+
+The event source mapping is disabled; and two tags on RequestsQueue say so, since when, by whom and
+why, to workers on hosts and to whoever asks.
+
+Invariant: the tags are written first and removed last. Interrupted in between, or with somebody
+enabling the mapping, by hand or by a deployment, the stack says that it is paused while it is not,
+which `actonce status` tells, and pausing or resuming it mends. The other way round, nothing is
+taken and nobody said pause, it can be for the moment in which one pauses and another resumes: who
+pauses looks at the tags again once the mapping is disabled, and `actonce status` tells it.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from actonce.stack.clients import Stack
+from actonce.stack.message_ids import parameters
+from actonce_core.records import timestamp
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_SINCE = "actonce-paused-since"
+_BY = "actonce-paused-by"
+_NOTE = "actonce-paused-note"
+
+LONGEST_TAG = 256
+"""Characters of a tag's value. Source: "Amazon SQS cost allocation tags"."""
+
+LOOK_EVERY_SECONDS = 60.0
+
+_ON = ("Enabled", "Enabling")
+_OFF = ("Disabled", "Disabling")
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """That a stack is paused: since when (ISO 8601, UTC), by whom, and why (may be empty)."""
+
+    since: str
+    by: str
+    note: str
+
+    @property
+    def told(self) -> str:
+        """For a person."""
+        return f"{self.since} by {self.by}" + (f": {self.note}" if self.note else "")
+
+    def as_json(self) -> dict[str, str]:
+        """For machines."""
+        return {"since": self.since, "by": self.by, "note": self.note}
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """An event source mapping of RequestsQueue: what it feeds, and AWS's word for its state."""
+
+    uuid: str
+    function: str
+    state: str
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it takes messages, or is about to."""
+        return self.state in _ON
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether it takes none, or is about to."""
+        return self.state in _OFF
+
+
+def find_pause(sqs: "SQSClient", queue_url: str) -> Pause | None:
+    """What the queue's tags say; None: nobody paused it."""
+    tags = sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})
+    if _SINCE not in tags:
+        return None
+    return Pause(tags[_SINCE], tags.get(_BY, ""), tags.get(_NOTE, ""))
+
+
+def feeds(stack: Stack) -> list[Feed]:
+    """What RequestsQueue feeds in this stack."""
+    queue = stack.sqs.get_queue_attributes(
+        QueueUrl=stack.requests_queue, AttributeNames=["QueueArn"]
+    )["Attributes"]["QueueArn"]
+    pages = stack.lambda_.get_paginator("list_event_source_mappings").paginate(
+        FunctionName=stack.starter_function, EventSourceArn=queue
+    )
+    return [
+        Feed(one["UUID"], stack.starter_function, one["State"])
+        for page in pages
+        for one in page["EventSourceMappings"]
+    ]
+
+
+def workers_feed(stack: Stack) -> bool:
+    """Whether workers on hosts are to take its messages (the parameter QueueFeeds), no function."""
+    return parameters(stack).get("QueueFeeds", "function") == "worker"
+
+
+def pause(stack: Stack, *, by: str, note: str, now: datetime) -> Pause:
+    """Pause the stack; once more, it stays paused as it was.
+
+    Args:
+        stack: whose queue is to keep its messages.
+        by: who does it.
+        note: why; may be empty.
+        now: the time.
+
+    Raises:
+        ClientError: it may be paused in part; pause it again.
+    """
+    while True:
+        found = find_pause(stack.sqs, stack.requests_queue)
+        if found is None:
+            new = Pause(timestamp(now), _as_tag(by), _as_tag(note))
+            tags = {_SINCE: new.since, _BY: new.by, _NOTE: new.note}
+            stack.sqs.tag_queue(QueueUrl=stack.requests_queue, Tags=tags)
+        _enable(stack, enabled=False)
+        # Somebody who resumed it meanwhile removed the tags last.
+        after = find_pause(stack.sqs, stack.requests_queue)
+        if after is not None:
+            return after
+
+
+def resume(stack: Stack) -> Pause | None:
+    """Let the stack take messages again; where workers feed on the queue, only those.
+
+    Returns:
+        How it was paused; None: it was not.
+
+    Raises:
+        ClientError: it may be paused still; resume it again.
+    """
+    found = find_pause(stack.sqs, stack.requests_queue)
+    if not workers_feed(stack):
+        _enable(stack, enabled=True)
+    if found is not None:
+        stack.sqs.untag_queue(QueueUrl=stack.requests_queue, TagKeys=[_SINCE, _BY, _NOTE])
+    return found
+
+
+def _enable(stack: Stack, *, enabled: bool) -> None:
+    wanted = _ON if enabled else _OFF
+    for one in feeds(stack):
+        if one.state not in wanted:
+            stack.lambda_.update_event_source_mapping(UUID=one.uuid, Enabled=enabled)
+
+
+def _as_tag(text: str) -> str:
+    """What SQS takes as a tag's value."""
+    return re.sub(r"[^A-Za-z0-9 _.:/=+@-]", "-", text)[:LONGEST_TAG]
+
+
+@dataclass(slots=True)
+class PauseWatch:
+    """Tells a worker whether its queue is paused; it looks about once a minute.
+
+    Where it cannot look, what it saw last holds; before that, not paused.
+
+    Attributes:
+        sqs: a client.
+        queue_url: of the queue that is tagged.
+        monotonic: seconds.
+        tell: told, once for each change, what it saw.
+    """
+
+    sqs: "SQSClient"
+    queue_url: str
+    monotonic: Callable[[], float] = time.monotonic
+    tell: Callable[[Pause | None], None] = lambda _pause: None
+    _seen: Pause | None = None
+    _look_at: float | None = None
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def is_paused(self) -> bool:
+        """Whether to leave the messages in the queue."""
+        with self._lock:
+            now = self.monotonic()
+            if self._look_at is None or now >= self._look_at:
+                self._look_at = now + LOOK_EVERY_SECONDS
+                self._look()
+            return self._seen is not None
+
+    def _look(self) -> None:
+        try:
+            found = find_pause(self.sqs, self.queue_url)
+        except (ClientError, BotoCoreError):
+            return
+        if found != self._seen:
+            self._seen = found
+            self.tell(found)

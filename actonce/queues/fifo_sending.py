@@ -1,0 +1,160 @@
+"""Sending to a FIFO queue: the order of each message group is kept."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING
+
+from actonce.queues.sending import (
+    MAX_BATCH,
+    MAX_BYTES,
+    Fifo,
+    Line,
+    NotSent,
+    Report,
+    Sender,
+    read_lines,
+)
+from actonce_core.delivery import Delivery
+from actonce_core.execution import execution_name
+from actonce_core.message import MessageReader, Refusal
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+DEDUPLICATED_FOR_SECONDS = 300
+"""After that SQS takes the same deduplication id for a new message (SQS: "Exactly-once processing
+in Amazon SQS")."""
+
+TOO_LATE_FOR_SQS = (
+    "SQS has not answered for more than five minutes. What it took before, without a word, will be "
+    "in the queue twice: SQS no longer deduplicates it. The execution's name, or the ledger's row, "
+    "still does."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FifoIds:
+    """Where a line's group and deduplication id are, in the form of MessageIdFrom.
+
+    Attributes:
+        group: `body:<JMESPath>`, or a text that is every line's group.
+        deduplication_id: likewise.
+    """
+
+    group: Callable[[str], str | NotSent]
+    deduplication_id: Callable[[str], str | NotSent]
+
+    @classmethod
+    def parsed(cls, group: str, deduplication_id: str | None) -> "FifoIds":
+        """Read them from a command line; without a deduplication id it is the body's SHA-256.
+
+        Raises:
+            ValueError: the JMESPath cannot be understood.
+        """
+        found = _sha256 if deduplication_id is None else _finder(deduplication_id)
+        return cls(_finder(group), found)
+
+    def put_on(self, line: Line) -> Line | NotSent:
+        """The line with its ids, in a form that SQS takes; or why it has none.
+
+        Source: MessageGroupId and MessageDeduplicationId, SendMessage (128 characters, letters,
+        digits and punctuation). Two ids never get one form, see `execution_name`.
+        """
+        group = self.group(line.body)
+        if isinstance(group, NotSent):
+            return replace(group, number=line.number)
+        found = self.deduplication_id(line.body)
+        if isinstance(found, NotSent):
+            return replace(found, number=line.number)
+        ids = (execution_name(group), execution_name(found))
+        return replace(line, fifo=Fifo(MessageGroupId=ids[0], MessageDeduplicationId=ids[1]))
+
+
+def _sha256(body: str) -> str:
+    """What SQS takes, too, where the queue deduplicates by content."""
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def _finder(where: str) -> Callable[[str], str | NotSent]:
+    if not where.startswith("body:"):
+        return lambda _: where
+    reader = MessageReader(where)
+
+    def find(body: str) -> str | NotSent:
+        message = reader.read(Delivery("", body, {}, {}))
+        if isinstance(message, Refusal):
+            return NotSent(0, message.detail)
+        return message.message_id
+
+    return find
+
+
+class FifoSender(Sender):
+    """Sends one batch after another, with at most one message of each group in a batch.
+
+    Invariant: no message is sent before SQS took the one before it in its group; of a group whose
+    message was given up nothing more is sent. Repeated, a message has the same deduplication id.
+
+    Args:
+        sqs: a client.
+        queue_url: of a FIFO queue.
+        ids: where group and deduplication id are.
+        retry_for: as for `Sender`.
+        warn: told once, when SQS no longer deduplicates what is repeated.
+    """
+
+    def __init__(
+        self,
+        sqs: "SQSClient",
+        queue_url: str,
+        ids: FifoIds,
+        *,
+        retry_for: float = 60.0,
+        warn: Callable[[str], None],
+    ) -> None:
+        super().__init__(sqs, queue_url, retry_for=retry_for)
+        self._ids = ids
+        self._warn = warn
+        self._warned = False
+        self._given_up: set[str] = set()
+
+    def send_all(self, source: IO[bytes], report: Report) -> None:
+        """As `Sender.send_all`, in the order of the lines."""
+        for batch in self._batches(source, report):
+            groups = {line.number: line.fifo["MessageGroupId"] for line in batch}
+
+            def watched(ends: Sequence[object], groups: dict[int, str] = groups) -> None:
+                self._given_up |= {groups[end.number] for end in ends if isinstance(end, NotSent)}
+                report(ends)  # type: ignore[arg-type]
+
+            self.send(batch, watched)
+
+    def before_retry(self, seconds: float) -> None:
+        """Say it when what is sent again is no longer deduplicated by SQS."""
+        if seconds > DEDUPLICATED_FOR_SECONDS and not self._warned:
+            self._warned = True
+            self._warn(TOO_LATE_FOR_SQS)
+
+    def _batches(self, source: IO[bytes], report: Report) -> Iterator[list[Line]]:
+        batch: list[Line] = []
+        groups: set[str] = set()
+        size = 0
+        for read in read_lines(source):
+            line = self._ids.put_on(read) if isinstance(read, Line) else read
+            if isinstance(line, NotSent):
+                report([line])
+                continue
+            group = line.fifo["MessageGroupId"]
+            is_full = len(batch) == MAX_BATCH or size + line.size > MAX_BYTES
+            if batch and (group in groups or is_full):
+                yield batch
+                batch, groups, size = [], set(), 0
+            if group in self._given_up:
+                report([NotSent(line.number, "A message before it in its group was not sent.")])
+                continue
+            batch.append(line)
+            groups.add(group)
+            size += line.size
+        if batch:
+            yield batch

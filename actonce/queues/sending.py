@@ -1,0 +1,306 @@
+"""Sending the lines of a file to RequestsQueue, each as one message, verbatim."""
+
+import json
+import math
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING, Any, TypedDict
+
+from botocore import exceptions as botocore_exceptions
+from botocore.exceptions import ClientError
+
+from actonce.terminal.errors import Failed
+from pipeline.sqs_errors import error_code, is_busy, is_refused
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+MAX_BYTES = 1024 * 1024
+"""Largest message, and largest sum of a batch's messages, in bytes of UTF-8 (SQS: "Quotas")."""
+
+MAX_BATCH = 10
+"""Most messages of a batch (SQS: SendMessageBatch)."""
+
+BATCHES_IN_FLIGHT = 8
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST_READ = MAX_BYTES + len(_BYTE_ORDER_MARK) + len(b"\r\n")
+
+_NOT_TAKEN_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_NO_ANSWER = (botocore_exceptions.ConnectionError, botocore_exceptions.HTTPClientError)
+_ONE_OF_THE_MESSAGES = frozenset(
+    {"BatchRequestTooLong", "InvalidMessageContents", "InvalidParameterValue"}
+)
+
+
+class Fifo(TypedDict, total=False):
+    """What SendMessage needs besides on a FIFO queue."""
+
+    MessageGroupId: str
+    MessageDeduplicationId: str
+
+
+def for_fifo(queue_url: str, group: str | None, deduplication_id: str) -> Fifo:
+    """What a message needs besides on this queue; nothing on a standard one."""
+    if not queue_url.endswith(".fifo"):
+        return {}
+    return {"MessageGroupId": group or "none", "MessageDeduplicationId": deduplication_id}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message to send: its line's number (from 1), its text, its size in bytes of UTF-8."""
+
+    number: int
+    body: str
+    size: int
+    fifo: Fifo = field(default_factory=Fifo)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A message that SQS took; `at` is when its answer came (UTC)."""
+
+    line: Line
+    sqs_message_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """A line that was not sent, and why in one sentence."""
+
+    number: int
+    reason: str
+
+
+End = Accepted | NotSent
+Report = Callable[[Sequence[End]], None]
+"""Told of lines that came to their end. Called from several threads, one call per batch."""
+
+
+def read_lines(source: IO[bytes]) -> Iterator[Line | NotSent]:
+    """Read the messages out of a stream; holds one line at a time, and never more than 1 MiB of it.
+
+    A line is what ends with a line feed, or a carriage return and a line feed; that end, and a byte
+    order mark before the first line, are the file's and not the message's. Blank lines are none.
+    """
+    number = 0
+    while raw := source.readline(_LONGEST_READ):
+        number += 1
+        size = len(raw)
+        if size == _LONGEST_READ and not raw.endswith(b"\n"):
+            while rest := source.readline(MAX_BYTES):
+                size += len(rest)
+                if rest.endswith(b"\n"):
+                    break
+            yield _too_long(number, size)
+            continue
+        text = raw.removesuffix(b"\n").removesuffix(b"\r")
+        if number == 1:
+            text = text.removeprefix(_BYTE_ORDER_MARK)
+        if text.strip():
+            yield _checked(number, text)
+
+
+def spread_over_lines(head: bytes, *, cut_off: bool) -> bool:
+    """Whether a file holds JSON that takes several lines, and so is not one message per line.
+
+    Lines that are no JSON are messages, too, so it is said only of what can be nothing else.
+
+    Args:
+        head: the file's beginning.
+        cut_off: there is more of it.
+    """
+    text = head.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace").lstrip()
+    first = text.partition("\n")[0].rstrip()
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return cut_off and first in ("{", "[")
+    return "\n" in text[:end]
+
+
+def _checked(number: int, text: bytes) -> Line | NotSent:
+    if len(text) > MAX_BYTES:
+        return _too_long(number, len(text))
+    try:
+        body = text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return NotSent(number, f"It is not UTF-8: byte {error.start + 1} cannot be read.")
+    bad = _NOT_TAKEN_BY_SQS.search(body)
+    if bad:
+        return NotSent(
+            number,
+            f"SQS does not take the character U+{ord(bad[0]):04X}, number {bad.start() + 1} of it.",
+        )
+    return Line(number, body, len(text))
+
+
+def _too_long(number: int, size: int) -> NotSent:
+    return NotSent(number, f"It has {size:,} bytes; SQS takes at most {MAX_BYTES:,}.")
+
+
+def batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Put lines together, in their order, as SQS takes them: 10 at most, 1 MiB in total."""
+    batch: list[Line] = []
+    size = 0
+    for line in lines:
+        if batch and (len(batch) == MAX_BATCH or size + line.size > MAX_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
+        size += line.size
+    if batch:
+        yield batch
+
+
+class NoAnswer(Failed):
+    """SQS, or the way to it, is gone: what is left has nowhere to go."""
+
+
+class Sender:
+    """Sends batches; what SQS was too busy for is sent again with back-off and full jitter.
+
+    A message may be in the queue twice if SQS took it and its answer was lost. That is what the
+    execution's name is for.
+
+    Args:
+        retry_for: seconds after which what a batch could not send is given up.
+    """
+
+    def __init__(self, sqs: "SQSClient", queue_url: str, *, retry_for: float = 60.0) -> None:
+        self._sqs = sqs
+        self._queue_url = queue_url
+        self._retry_for = retry_for
+        self._stop = threading.Event()
+        self._answered_at = -math.inf
+
+    def send_all(self, source: IO[bytes], report: Report) -> None:
+        """Send every line of the stream, several batches side by side, in no particular order.
+
+        Raises:
+            ClientError: nothing can be sent (no such queue, not allowed).
+            NoAnswer: nobody answers any more. What was accepted until then has been reported.
+        """
+
+        def sendable() -> Iterator[Line]:
+            for line in read_lines(source):
+                if isinstance(line, Line):
+                    yield line
+                else:
+                    report([line])
+
+        pending: set[Future[None]] = set()
+        with ThreadPoolExecutor(BATCHES_IN_FLIGHT, thread_name_prefix="send") as threads:
+            try:
+                for batch in batches(sendable()):
+                    if len(pending) == BATCHES_IN_FLIGHT:
+                        pending = _settle(pending)
+                    pending.add(threads.submit(self.send, batch, report))
+                while pending:
+                    pending = _settle(pending)
+            except BaseException:
+                self._stop.set()
+                raise
+
+    def send(self, batch: Sequence[Line], report: Report) -> None:
+        """Send one batch until each of its messages came to its end.
+
+        Raises:
+            NoAnswer: SQS answered nobody in all that time, so the next batch will fare no better.
+        """
+        began = time.monotonic()
+        give_up_at = began + self._retry_for
+        rest, attempt = list(batch), 0
+        while True:
+            ends, again = self._try(rest)
+            if ends:
+                report(ends)
+            if not again:
+                return
+            pause = _pause(attempt)
+            attempt += 1
+            if time.monotonic() + pause > give_up_at or self._stop.wait(pause):
+                report(
+                    [
+                        NotSent(line.number, f"Given up after {attempt} attempt(s): {reason}")
+                        for line, reason in again
+                    ]
+                )
+                if self._answered_at < began and not self._stop.is_set():
+                    raise NoAnswer(f"SQS has not answered for {self._retry_for:g} s: {again[0][1]}")
+                return
+            rest = [line for line, _ in again]
+            self.before_retry(time.monotonic() - began)
+
+    def before_retry(self, seconds: float) -> None:
+        """Told that a batch is sent again, so long after it was sent first."""
+
+    def _try(self, lines: Sequence[Line]) -> tuple[list[End], list[tuple[Line, str]]]:
+        """One attempt: what came to its end, and what is to be tried again, with the reason."""
+        entries: list[Any] = [
+            {"Id": str(index), "MessageBody": line.body, **line.fifo}
+            for index, line in enumerate(lines)
+        ]
+        try:
+            answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+        except _NO_ANSWER as error:
+            return [], [(line, str(error)) for line in lines]
+        except ClientError as error:
+            self._answered_at = time.monotonic()
+            return self._try_less(lines, error)
+        self._answered_at = time.monotonic()
+        at = datetime.now(UTC)
+        left = dict(enumerate(lines))
+        ends: list[End] = []
+        again: list[tuple[Line, str]] = []
+        for success in answer.get("Successful", []):
+            line = left.pop(int(success["Id"]))
+            ends.append(Accepted(line, success["MessageId"], at))
+        for failure in answer.get("Failed", []):
+            line = left.pop(int(failure["Id"]))
+            reason = f"{failure['Code']}: {failure.get('Message', '')}".removesuffix(": ")
+            if is_refused(failure):
+                ends.append(NotSent(line.number, reason))
+            else:
+                again.append((line, reason))
+        again += [(line, "SQS did not answer for it.") for line in left.values()]
+        return ends, again
+
+    def _try_less(
+        self, lines: Sequence[Line], error: ClientError
+    ) -> tuple[list[End], list[tuple[Line, str]]]:
+        """After the whole request was refused."""
+        if is_busy(error):
+            return [], [(line, str(error)) for line in lines]
+        if error_code(error) not in _ONE_OF_THE_MESSAGES:
+            raise error
+        if len(lines) == 1:
+            return [NotSent(lines[0].number, str(error))], []
+        # One message must not keep its neighbours from being sent.
+        middle = len(lines) // 2
+        first_ends, first_again = self._try(lines[:middle])
+        second_ends, second_again = self._try(lines[middle:])
+        return first_ends + second_ends, first_again + second_again
+
+
+def _settle(pending: set[Future[None]]) -> set[Future[None]]:
+    """Wait for at least one; raise what it raised."""
+    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+    for future in done:
+        future.result()
+    return pending
+
+
+def _pause(attempt: int) -> float:
+    return random.uniform(0, min(5.0, 0.2 * 2**attempt))  # noqa: S311 - jitter keeps no secret

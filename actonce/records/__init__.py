@@ -1,0 +1,1 @@
+"""The audit's records brought together, and its results read; its page."""

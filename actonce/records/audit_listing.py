@@ -1,0 +1,120 @@
+"""The ids behind a number of an audit's page, out of the messages that it wrote."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from actonce.terminal.errors import Failed, WrongUse
+from pipeline.audit.verdict_names import VERDICTS
+
+COUNTED = {
+    "suppressed": "with deliveries that were suppressed",
+    "failed": "with deliveries that were given back",
+    "unsent": "that came and that nobody told to have sent",
+    "unjudged": "that could not be judged",
+}
+"""Other numbers of the page, and what their messages are."""
+
+NUMBERS = (*VERDICTS, *COUNTED)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Which messages: those whose column has the value, or, if that is None, one above nought."""
+
+    column: str
+    value: str | bool | None
+
+
+def named(text: str) -> str:
+    """The number that is meant: `awaiting` is `awaiting_decision`, and so is `awaiting decision`.
+
+    Raises:
+        WrongUse: it is none, or the beginning of several.
+    """
+    wanted = text.strip().lower().replace(" ", "_").replace("-", "_")
+    found = [one for one in NUMBERS if one == wanted] or [
+        one for one in NUMBERS if wanted and one.startswith(wanted)
+    ]
+    if len(found) != 1:
+        raise WrongUse(f"--list {text!r}: say one of {', '.join(found or NUMBERS)}.")
+    return found[0]
+
+
+def condition(number: str) -> Condition:
+    """The messages behind one of `NUMBERS`."""
+    if number in VERDICTS:
+        return Condition("verdict", number)
+    if number == "unjudged":
+        return Condition("judged", value=False)
+    if number == "unsent":
+        return Condition("unsent", value=True)
+    return Condition(number, None)
+
+
+def message_ids(
+    results: str, which: Condition, days: tuple[date, date] | None, say: Say
+) -> Iterator[str]:
+    """The ids, a day after the other.
+
+    Args:
+        results: a folder that an audit wrote.
+        which: are wanted.
+        days: of whose messages; None: all that it judged.
+        say: told that Spark starts, where there is nothing else here that reads them.
+
+    Raises:
+        WrongUse: there are no messages of an audit.
+        Failed: they cannot be read.
+    """
+    if "://" in results:
+        raise WrongUse(f"{results} is not read from here: copy its messages/ into a folder first.")
+    folder = Path(results) / "messages"
+    if not folder.is_dir():
+        raise WrongUse(
+            f"{results} holds no messages/: name the folder that an audit wrote (--out)."
+        )
+    read = _by_arrow if find_spec("pyarrow") is not None else _by_spark
+    try:
+        for day in sorted(folder.glob("day=*")):
+            name = date.fromisoformat(day.name.removeprefix("day="))
+            if days is None or days[0] <= name <= days[1]:
+                yield from sorted(read(day, which, say))
+    except (WrongUse, Failed):
+        raise
+    except Exception as error:
+        told = (str(error).splitlines() or [type(error).__name__])[0]
+        raise Failed(f"{folder} cannot be read ({told}): run the audit again.") from error
+
+
+def _by_arrow(folder: Path, which: Condition, say: Say) -> Iterator[str]:  # noqa: ARG001 - as below
+    import pyarrow.dataset as ds  # noqa: PLC0415 - not everybody has it
+
+    column = ds.field(which.column)
+    wanted = column > 0 if which.value is None else column == which.value
+    files = [str(file) for file in sorted(folder.glob("*.parquet"))]
+    if not files:
+        return
+    for batch in ds.dataset(files).to_batches(columns=["message_id"], filter=wanted):
+        yield from (one for one in batch.column(0).to_pylist() if one is not None)
+
+
+def _by_spark(folder: Path, which: Condition, say: Say) -> Iterator[str]:
+    from pipeline.session import ended_together, spark_session  # noqa: PLC0415 - it takes a second
+
+    if not any(folder.glob("*.parquet")):
+        return
+    say("Starting Spark, for pyarrow, which reads these at once, is not installed")
+    with ended_together():
+        spark = spark_session("actonce-audit", brief=True)
+        table = spark.read.parquet(str(folder.absolute()))
+        column: Any = table[which.column]
+        wanted = column > 0 if which.value is None else column == which.value
+        for row in table.where(wanted).select("message_id").toLocalIterator():
+            if row[0] is not None:
+                yield row[0]

@@ -1,0 +1,100 @@
+"""Numbers, times and the design's words, as a person reads them."""
+
+import math
+from datetime import timedelta
+
+from actonce.records.report.inline_svg import Role
+
+VERDICTS = {
+    "performed_once": ("performed once", Role.GOOD),
+    "resolved": ("resolved", Role.GOOD),
+    "rejected": ("rejected", Role.WAITING),
+    "refused": ("refused", Role.WAITING),
+    "awaiting_decision": ("awaiting decision", Role.WAITING),
+    "in_flight": ("in flight", Role.WAITING),
+    "conflict": ("conflict", Role.ALARM),
+    "contradiction": ("contradiction", Role.ALARM),
+    "performed_again": ("performed again", Role.ALARM),
+    "lost": ("lost", Role.ALARM),
+}
+"""Each verdict in words, and its colour; in the order of the pictures."""
+
+MEANINGS = {
+    "performed_once": "one effect, as it should be",
+    "resolved": "a person settled it by hand",
+    "rejected": "a person decided that it is not to be done",
+    "refused": "could not be started; it is in UnstartedQueue with its reason",
+    "awaiting_decision": "a dead letter that waits for a person",
+    "in_flight": "not finished yet",
+    "conflict": "the same id came with another content",
+    "contradiction": "its records cannot all be true",
+    "performed_again": "more than one effect",
+    "lost": "it ended nowhere",
+}
+
+BAD_WEATHER = {
+    "not_performed": ("not performed", "the provider refused, provably, past the patience"),
+    "throttled": ("throttled", "Lambda let too few of the effects through, past the patience"),
+    "outcome_unknown": ("outcome unknown", "it could not be looked up, past the patience"),
+}
+EITHER = {
+    "rounds_used_up": (
+        "rounds used up",
+        "no clear answer, round after round: lost ones or crashes",
+    ),
+    "other": ("another reason", "this version does not know it"),
+}
+BAD_MESSAGES = {
+    "rejected": ("rejected", "the effect said that it never will"),
+}
+"""Why a person was asked, as the audit names it: in words, and what had happened."""
+
+MARKS = {Role.GOOD: "✓", Role.WAITING: "•", Role.ALARM: "✗"}
+"""Said beside every colour, for whoever does not see it."""
+
+
+def number(value: int | None) -> str:
+    """Thousands apart; a dash for what nobody recorded."""
+    return "–" if value is None else f"{value:,}"
+
+
+def share(value: float | None) -> str:
+    """Per cent, never rounded up to all nor down to none."""
+    if value is None or math.isnan(value):
+        return "–"
+    if 0 < value < 0.001:
+        return "< 0.1 %"
+    return f"{math.floor(round(value * 1000, 6)) / 10:g} %"
+
+
+def duration(milliseconds: float | None) -> str:
+    """The two largest units that say it."""
+    if milliseconds is None:
+        return "–"
+    if milliseconds < 1000:
+        return f"{int(milliseconds)} ms"
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{math.floor(seconds * 10) / 10:g} s"
+    for size, unit, next_size, next_unit in (
+        (86_400, "d", 3600, "h"),
+        (3600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
+        if seconds >= size:
+            whole, rest = int(seconds // size), int(seconds % size // next_size)
+            return f"{whole} {unit} {rest} {next_unit}" if rest else f"{whole} {unit}"
+    raise AssertionError(milliseconds)
+
+
+def since(elapsed: timedelta) -> str:
+    """How long after the first event of a timeline."""
+    milliseconds = elapsed / timedelta(milliseconds=1)
+    return f"{'−' if milliseconds < 0 else '+'}{duration(abs(milliseconds))}"
+
+
+def shortened(text: str, length: int = 96) -> str:
+    """The beginning and the end of a text too long for one line."""
+    if len(text) <= length:
+        return text
+    return f"{text[: length - 17]}…{text[-16:]}"

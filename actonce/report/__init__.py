@@ -1,5 +1,0 @@
-"""The audit's page: `report.html`, one file that opens offline."""
-
-from actonce.report.page import html, write
-
-__all__ = ["html", "write"]

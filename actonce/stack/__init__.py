@@ -1,0 +1,1 @@
+"""Which account, Region and stack a command works on: found, named, checked; its clients."""

@@ -1,0 +1,50 @@
+"""What is not installed with every `actonce`, and what to type to have it."""
+
+from importlib.util import find_spec
+
+from actonce.stack.sources import in_clone, sources
+from actonce.terminal.errors import WrongUse
+
+MODULES = {
+    # pip: sam build installs the functions' requirements by the pip of this environment.
+    "embedded": (
+        "awslambdaric",
+        "ministack",
+        "packaging",
+        "pip",
+        "samcli",
+        "samtranslator",
+        "yaml",
+    ),
+    "console": ("jinja2", "starlette", "uvicorn"),
+    "audit": ("jinja2", "matplotlib", "pyspark"),
+    # A backfill can do without what Spark wants in Python only for some archives.
+    "pipeline": ("pyspark",),
+}
+"""By the extras of pyproject.toml: the modules without which a command of theirs cannot begin."""
+
+
+def require(extra: str, wanted_by: str) -> None:
+    """Go on only where an extra is installed.
+
+    Args:
+        extra: a key of `MODULES`.
+        wanted_by: who needs it, as the person typed it.
+
+    Raises:
+        WrongUse: it is not, or not whole; says what to type.
+    """
+    missing = [name for name in MODULES[extra] if find_spec(name) is None]
+    if missing:
+        raise WrongUse(told(extra, wanted_by, missing[0]))
+
+
+def told(extra: str, wanted_by: str, missing: str) -> str:
+    """The sentence for who has not installed an extra."""
+    return f"{wanted_by} needs {missing}, which is not installed: {install(extra)}"
+
+
+def install(extra: str) -> str:
+    """The command that installs an extra: from a clone, because no package index has ActOnce."""
+    clone = sources() if in_clone() else "path/to/your/clone/of/actonce"
+    return f"pip install '{clone}[{extra}]'"

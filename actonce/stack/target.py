@@ -1,0 +1,122 @@
+"""Which stack a command talks to, and where; a person is told in one line, and asked if need be."""
+
+import os
+from pathlib import Path
+
+from actonce.stack import samconfig
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.consent import Consents, consent
+from actonce.stack.embedded_folder import Paths
+from actonce.stack.embedded_running import read_state, running
+from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, stack_name
+from actonce.stack.sources import version
+from actonce.stack.versions import misfit
+from actonce.terminal import output as console
+from actonce.terminal.errors import Failed, WrongUse
+
+_NOT_CHOSEN = Chosen()
+
+
+def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
+    """AWS, or the embedded AWS: see `whereabouts.decide`. The person is told which.
+
+    Args:
+        chosen: what the person said.
+        changes: whether something is changed there; on AWS the person is asked then, once in a
+            terminal's session.
+
+    Raises:
+        Failed: it cannot be reached, or the person said no.
+        WrongUse: somebody has to be asked, and there is nobody.
+    """
+    place = _place(chosen)
+    aws = _aws(place)
+    _tell(aws, place, None, asks=changes and not chosen.yes)
+    return aws
+
+
+def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False, warn: bool = True) -> Stack:
+    """The stack that is meant, where `find_aws` looks; or the one that is nested in it.
+
+    Args:
+        chosen: what the person said.
+        changes: see `find_aws`.
+        warn: whether the person is told if its version does not fit.
+
+    Raises:
+        Failed: there is no such stack, or see `find_aws`.
+        WrongUse: see there.
+    """
+    return find_stack_and_place(chosen, changes=changes, warn=warn)[0]
+
+
+def find_stack_and_place(
+    chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False, warn: bool = True
+) -> tuple[Stack, str]:
+    """As `find_stack`, and the line in which the person was told where it works."""
+    place = _place(chosen)
+    name = stack_name(chosen, place, os.environ, lambda: samconfig.stack_name(_here()))
+    aws = _aws(place)
+    told_place = _tell(aws, place, name, asks=changes and not chosen.yes)
+    stack = Stack.find(aws, name)
+    told = misfit(stack.called, stack.version, version()) if warn else None
+    if told is not None:
+        console.say_warning(told)
+    return stack, told_place
+
+
+def _place(chosen: Chosen) -> Place:
+    paths = Paths.default()
+    embedded = None
+    if chosen.embedded is not False and read_state(paths) is not None:
+        state = running(paths)
+        embedded = Embedded(paths.home, state.endpoint_url if state is not None else None)
+    return decide(chosen, os.environ, embedded)
+
+
+def _aws(place: Place) -> Aws:
+    # Another endpoint is one of the usual variables, which boto3 reads by itself.
+    return Aws(place.endpoint_url if place.is_embedded else None, place.profile, place.region)
+
+
+def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> str:
+    """Say where it works, and return that; ask, where something is to be changed on AWS."""
+    if not place.is_aws:
+        told = line(place, name, None, None)
+        console.say(told)
+        return told
+    region = aws.region_name  # without one nothing is found: so said first
+    caller = aws.caller()
+    account = caller.account if caller is not None else None
+    told = line(place, name, account, region)
+    console.say(told)
+    if asks:
+        _ask(told, account, region, name)
+    return told
+
+
+def _ask(told: str, account: str | None, region: str, name: str | None) -> None:
+    key = consent(account, region, name or "") if account is not None else None
+    consents = Consents.of_user(os.environ)
+    if key is not None and consents.has(key):
+        return
+    seen = "" if console.err.is_terminal else f"{told}. "
+    answer = console.ask_at_terminal(
+        f"{seen}This changes something there. Go on? It is asked once in this terminal."
+    )
+    if answer is None:
+        raise WrongUse(
+            f"{told}: this changes something there, and nobody can be asked here. Say --yes; or "
+            "--embedded for the embedded AWS."
+        )
+    if not answer:
+        raise Failed("Nothing was done.")
+    if key is not None:
+        consents.remember(key)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # it was removed under the shell
+        return Path("/")

@@ -1,0 +1,53 @@
+"""Days as a person names them: `--day`, or `--from` and `--until`, in every command."""
+
+from datetime import UTC, date, datetime, timedelta
+
+from actonce.terminal.errors import WrongUse
+
+HELP = "A UTC day: YYYY-MM-DD, today or yesterday."
+_RELATIVE = {"today": 0, "yesterday": 1}
+
+
+def day_named(text: str, *, ahead: bool = False) -> date:
+    """A UTC day.
+
+    Args:
+        text: as a person says it.
+        ahead: it may be one that has not begun: somebody's clock may have been wrong.
+
+    Raises:
+        WrongUse: it is none, or has not begun.
+    """
+    today = datetime.now(UTC).date()
+    if text in _RELATIVE:
+        return today - timedelta(days=_RELATIVE[text])
+    try:
+        found = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
+    except ValueError as error:
+        raise WrongUse(
+            f"{text!r} is no day; write it as 2026-11-21, today or yesterday."
+        ) from error
+    if found > today and not ahead:
+        raise WrongUse(f"{found} has not begun (UTC); there are no records of it.")
+    return found
+
+
+def span_named(
+    day: str | None, first: str | None, last: str | None, *, ahead: bool = False
+) -> tuple[date, date] | None:
+    """The first and the last of the days; None where none is named. See `day_named`.
+
+    Raises:
+        WrongUse: they are named by halves, or twice, or the wrong way round.
+    """
+    if day is first is last is None:
+        return None
+    if day is not None and first is None and last is None:
+        only = day_named(day, ahead=ahead)
+        return only, only
+    if day is not None or first is None or last is None:
+        raise WrongUse("Name the days: either --day DAY, or --from DAY and --until DAY.")
+    begin, end = (day_named(one, ahead=ahead) for one in (first, last))
+    if end < begin:
+        raise WrongUse(f"--until {last} is before --from {first}: exchange them.")
+    return begin, end
