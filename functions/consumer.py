@@ -95,9 +95,9 @@ def _locks(dynamodb: "DynamoDBClient") -> tuple["ProcessingLocks", float]:
         needed = seconds_for_a_takeover(seconds, straggler)
         if needed > timeout:
             raise ValueError(
-                f"A takeover needs {needed:g} s (LeaseSeconds one and a half times, "
-                "StragglerMarginSeconds, and with EffectFunctionArn EffectTimeoutSeconds), and the "
-                f"consumer has {timeout:g} s: lower one of them, or raise StarterTimeoutSeconds."
+                f"A takeover needs {needed:g} s (one and a half leases, StragglerMarginSeconds, "
+                "and with EffectFunctionArn EffectTimeoutSeconds), and the consumer has "
+                f"{timeout:g} s: lower one of them, or raise StarterTimeoutSeconds."
             )
         return Lease(dynamodb, table, straggler_seconds=straggler), seconds
     raise ValueError(f"STRATEGY is {strategy!r}, expected 'ledger' or 'lease'")

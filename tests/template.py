@@ -1,6 +1,6 @@
 """Reads the templates, with CloudFormation's short tags in their long form."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,28 +73,15 @@ def resolved(template: dict[str, Any], **parameters: str) -> dict[str, Any]:
     What is not created is gone; `Fn::If` and references to parameters are their values; all else,
     such as references to resources, stays.
     """
-    values = {
-        name: parameters.get(name, str(parameter.get("Default", "")))
-        for name, parameter in template["Parameters"].items()
-    }
+    values = _values(template, parameters)
     conditions = template.get("Conditions", {})
-
-    def holds(node: Any) -> bool:
-        ((function, operands),) = node.items()
-        if function == "Condition":
-            return holds(conditions[operands])
-        if function == "Fn::Equals":
-            return bool(value(operands[0]) == value(operands[1]))
-        if function == "Fn::Not":
-            return not holds(operands[0])
-        assert function in ("Fn::And", "Fn::Or")
-        return (all if function == "Fn::And" else any)(holds(one) for one in operands)
 
     def value(node: Any) -> Any:
         if isinstance(node, dict):
             if "Fn::If" in node:
                 name, then, otherwise = node["Fn::If"]
-                return value(then if holds(conditions[name]) else otherwise)
+                chosen = then if _holds(conditions[name], values, conditions) else otherwise
+                return value(chosen)
             if node.keys() == {"Ref"} and node["Ref"] in values:
                 return values[node["Ref"]]
             found = {name: value(inner) for name, inner in node.items()}
@@ -106,6 +93,47 @@ def resolved(template: dict[str, Any], **parameters: str) -> dict[str, Any]:
     created = {
         name: value(resource)
         for name, resource in template["Resources"].items()
-        if "Condition" not in resource or holds({"Condition": resource["Condition"]})
+        if "Condition" not in resource
+        or _holds(conditions[resource["Condition"]], values, conditions)
     }
     return template | {"Resources": created}
+
+
+def refusals(template: dict[str, Any], **parameters: str) -> list[str]:
+    """Names of the rules by which CloudFormation would refuse these parameters."""
+    values = _values(template, parameters)
+    return [
+        name
+        for name, rule in template["Rules"].items()
+        if _holds(rule["RuleCondition"], values)
+        and not all(_holds(one["Assert"], values) for one in rule["Assertions"])
+    ]
+
+
+def _values(template: dict[str, Any], parameters: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: parameters.get(name, str(parameter.get("Default", "")))
+        for name, parameter in template["Parameters"].items()
+    }
+
+
+def _holds(node: Any, values: Mapping[str, str], conditions: Mapping[str, Any] = {}) -> bool:
+    """Whether a condition holds, or an assertion: AWS compares parameters as texts."""
+
+    def text(operand: Any) -> Any:
+        return values[operand["Ref"]] if isinstance(operand, dict) else operand
+
+    ((function, operands),) = node.items()
+    if function == "Condition":
+        return _holds(conditions[operands], values, conditions)
+    if function == "Fn::Equals":
+        return bool(text(operands[0]) == text(operands[1]))
+    if function == "Fn::Contains":
+        return text(operands[1]) in operands[0]
+    if function == "Fn::Not":
+        return not _holds(operands[0], values, conditions)
+    assert function in ("Fn::And", "Fn::Or")
+    assert 2 <= len(operands) <= 10  # as many as CloudFormation takes
+    return (all if function == "Fn::And" else any)(
+        _holds(one, values, conditions) for one in operands
+    )

@@ -1,12 +1,14 @@
 """locks.yaml: the ways without Step Functions. What it has in common, test_template.py tests."""
 
+import itertools
 import re
 from typing import Any
 
+import boto3
 import pytest
 
+import consumer
 from actonce.stack.sources import version, version_of
-from actonce_core.locking.locks import seconds_for_a_takeover
 from bench.limited import MALLOC
 from tests import template as cloudformation
 from tests.template import TEMPLATE, as_list, of_type, resolved, statements
@@ -49,43 +51,53 @@ def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it(
 
 def test_the_other_template_has_nothing_of_it(template: dict[str, Any]) -> None:
     other = cloudformation.load(TEMPLATE)
-    of_locks = {"Strategy", "QueueFeeds", "ClockSkewSeconds", "LeaseSeconds"}
+    of_locks = {"Strategy", "QueueFeeds", "ClockSkewSeconds"}
     assert of_locks <= template["Parameters"].keys()
     assert not of_locks & other["Parameters"].keys()
     assert not {name for name in other["Resources"] if name.startswith("Consumer")}
     assert not of_type(template, "AWS::Serverless::StateMachine")
 
 
-def test_a_lease_whose_takeover_has_no_time_is_refused(template: dict[str, Any]) -> None:
-    (assertion,) = template["Rules"]["LeaseNeedsTime"]["Assertions"]
-    enough, short = assertion["Assert"]["Fn::Or"]
-    time_outs, time_out = enough["Fn::Contains"]
-    margins, margin = short["Fn::Contains"]
-    default = defaults(template)
-
-    assert (time_out, margin) == (
-        {"Ref": "StarterTimeoutSeconds"},
-        {"Ref": "StragglerMarginSeconds"},
-    )
-    needed = seconds_for_a_takeover(default["LeaseSeconds"], default["StragglerMarginSeconds"])
-    assert needed <= min(map(int, time_outs))
-    assert str(default["StarterTimeoutSeconds"]) not in time_outs  # so with the margin's default
-    short_needed = seconds_for_a_takeover(default["LeaseSeconds"], max(map(int, margins)))
-    assert short_needed <= default["StarterTimeoutSeconds"]
-
-
-def test_a_lease_before_a_function_of_one_s_own_has_the_time_for_that_too(
-    template: dict[str, Any],
+@pytest.mark.parametrize("own", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])
+@pytest.mark.parametrize("strategy", ["ledger", "lease"])
+def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_else(
+    template: dict[str, Any], monkeypatch: pytest.MonkeyPatch, strategy: str, own: str
 ) -> None:
-    (assertion,) = template["Rules"]["LeaseOfOwnEffectNeedsMoreTime"]["Assertions"]
-    enough, _short = assertion["Assert"]["Fn::Or"]
-    default = defaults(template)
-    straggler = default["StragglerMarginSeconds"] + default["EffectTimeoutSeconds"]
-
-    needed = seconds_for_a_takeover(default["LeaseSeconds"], straggler)
-
-    assert enough == {"Fn::Equals": [{"Ref": "StarterTimeoutSeconds"}, "120"]}
-    assert 60 < needed <= 120
+    parameters = template["Parameters"]
+    variables = properties(template["Resources"], "ConsumerFunction")["Environment"]["Variables"]
+    environment = {name: value for name, value in variables.items() if isinstance(value, str)}
+    monkeypatch.setattr("os.environ", environment)
+    effect = parameters["EffectTimeoutSeconds"]
+    dynamodb = boto3.client("dynamodb", region_name="us-east-1")
+    accepted = 0
+    for time_out, margin, takes in itertools.product(
+        parameters["StarterTimeoutSeconds"]["AllowedValues"],
+        parameters["StragglerMarginSeconds"]["AllowedValues"],
+        range(effect["MinValue"], effect["MaxValue"] + 1) if own else [effect["Default"]],
+    ):
+        given = {
+            "Strategy": strategy,
+            "EffectFunctionArn": own,
+            "StarterTimeoutSeconds": str(time_out),
+            "StragglerMarginSeconds": str(margin),
+            "EffectTimeoutSeconds": str(takes),
+        }
+        filled = defaults(template) | given
+        environment |= {
+            name: str(filled.get(value["Ref"], ""))
+            for name, value in variables.items()
+            if isinstance(value, dict) and "Ref" in value
+        }
+        try:
+            consumer._locks(dynamodb)
+        except ValueError:
+            starts = False
+        else:
+            starts = True
+        accepted += starts
+        assert (cloudformation.refusals(template, **given) == []) is starts, given
+        assert not cloudformation.refusals(template, **given, QueueFeeds="worker")
+    assert accepted
 
 
 def test_delivery_comes_back_only_after_six_time_outs_of_the_consumer(

@@ -467,7 +467,7 @@ def test_stack_deploys_without_a_word_of_the_user(each: dict[str, Any]) -> None:
 
 
 def test_outputs_that_the_command_line_reads_exist(template: dict[str, Any]) -> None:
-    code = (PROJECT / "actonce" / "aws.py").read_text()
+    code = (PROJECT / "actonce" / "stack" / "clients.py").read_text()
     read = set(re.findall(r"""outputs\["(\w+)"\]""", code))
 
     assert read

@@ -54,7 +54,6 @@ LOCAL_PARAMETERS = {
     "EffectTimeoutSeconds": "4",
     "StragglerMarginSeconds": "1",
     "ClockSkewSeconds": "1",
-    "LeaseSeconds": "4",
 }
 _WARM_STARTERS = 3
 WARM_EFFECTS = 7

@@ -9,7 +9,7 @@
   version that a decision brought it is the definition's: one that runs longer is looked up;
 - the queue's visibility timeout is short, so that a person does not wait minutes for a redelivery,
   and the starter's time-out with it; behind a lock a crash is waited out in the queue, so they are
-  shorter still;
+  shorter still, and so is a lease;
 - the margin for a straggler may be short, for a cold start takes no 10 s here;
 - alarms of more than one metric are left out, because MiniStack refuses them;
 - the audit's nested stack is rewritten by `local_audit`.
@@ -32,6 +32,7 @@ from actonce.embedded import nesting
 from actonce.embedded.lambda_runtime import provide_package
 from actonce.embedded.local_audit import is_audit, rewrite_audit
 from actonce.embedded.nesting import value_of
+from actonce.embedded.parameters import HERE
 
 _CONSTANT_TIMEOUT = re.compile(
     r"\{% (?:\$states\.input\.version \? [^:]+ : )?\$number\('\$\{(\w+)\}'\)(?: \+ (\d+))? %\}"
@@ -42,6 +43,7 @@ STARTER_TIMEOUT_SECONDS = 16
 """The starter tries again for as long as it has; its deliveries must not come back before."""
 CONSUMER_VISIBILITY_TIMEOUT_SECONDS = 5
 CONSUMER_TIMEOUT_SECONDS = 8
+LEASE_SECONDS = 4
 
 LOCAL_RETRY = {"IntervalSeconds": 1, "BackoffRate": 2, "MaxAttempts": 4}
 """Quarter of a minute, for MiniStack knows no jitter."""
@@ -213,7 +215,8 @@ class _Rewriting:
 
     def _hurry(self, resources: dict[str, Any]) -> None:
         """What is ActOnce's alone: its definition's time-outs, and a person who wants to see it."""
-        self.template["Parameters"]["StragglerMarginSeconds"]["MinValue"] = 1
+        for name, allowed in HERE.items():
+            self.template["Parameters"][name] |= allowed
         if "ConsumerFunction" in resources:
             self._hurry_consumer(resources)
         else:
@@ -246,6 +249,9 @@ class _Rewriting:
             seconds += int(self.values[THEIRS])
         consumer["Timeout"] = seconds
         variables["FUNCTION_TIMEOUT_SECONDS"] = str(seconds)
+        variables["LEASE_SECONDS"] = str(LEASE_SECONDS)
+        for rule in ("LeaseNeedsTime", "LeaseOfOwnEffectNeedsMoreTime"):
+            del self.template["Rules"][rule]  # they count with AWS's times
         variables["MAX_RETRIES"] = str(MAX_RETRIES)
 
 

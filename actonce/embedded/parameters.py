@@ -9,7 +9,7 @@ import yaml
 from actonce.embedded import nesting
 from actonce.terminal.errors import WrongUse
 
-HERE = {"StragglerMarginSeconds": {"MinValue": 1}}
+HERE = {"StragglerMarginSeconds": {"MinValue": 1, "AllowedValues": []}}
 """What ActOnce's template allows on the embedded AWS besides: there no cold start takes 10 s."""
 
 

@@ -19,7 +19,7 @@ from actonce_core.delivery import (
 from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.records import timestamp
-from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attributes
+from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attributes, was_refused
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -30,7 +30,6 @@ RECEIVED_TOO_OFTEN = "received_too_often"
 REASONS = (*(str(reason) for reason in Reason), RECEIVED_TOO_OFTEN)
 
 MAX_ATTRIBUTES = 10
-_SET_BY_THE_STARTER = frozenset({"reason", "detail", SOURCE_MESSAGE_ID, "receive_count"})
 
 Attributes = dict[str, Any]
 """Message attributes by name."""
@@ -170,7 +169,7 @@ def _handed_on(queued: Queued) -> tuple[Attributes, int] | None:
 
     A producer may set attributes of these names itself, to whatever it likes.
     """
-    if not queued.message_attributes.keys() >= _SET_BY_THE_STARTER:
+    if not was_refused(queued.message_attributes.keys(), queued.text_attribute("reason")):
         return None
     try:
         own = json.loads(queued.text_attribute(SOURCE_ATTRIBUTES) or "{}")

@@ -46,7 +46,7 @@ _NOTES = """\
   takes four units; powertools has no fence. The ways differ in what they promise, not only in
   price.
 - **lease** writes the row once more for each heartbeat: here the effect ended before the first, a
-  quarter of `LeaseSeconds` after it began.
+  quarter of a lease after it began.
 - A message that fails, is retried, or is waited for costs more. So do a duplicate of a message *in
   progress* behind a lock (it comes back until the first attempt has ended), and tables that hold
   items above 1 KB.

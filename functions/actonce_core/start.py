@@ -58,7 +58,11 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_stepfunctions import SFNClient
 
-_CANNOT_BE_STARTED = frozenset({"InvalidName", "InvalidExecutionInput"})
+# Final for a message. ValidationException is so too: of a name or an input that is too long. An
+# operator's mistake it would be only with an ARN that is too long or a Distributed Map's, which
+# !Ref never gives; any other wrong ARN is InvalidArn or StateMachineDoesNotExist.
+# Source: StartExecution, API reference.
+_CANNOT_BE_STARTED = frozenset({"InvalidName", "InvalidExecutionInput", "ValidationException"})
 
 
 class Start(StrEnum):

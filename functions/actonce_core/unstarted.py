@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from actonce_core.delivery import (
@@ -11,7 +12,7 @@ from actonce_core.delivery import (
     SOURCE_MESSAGE_ID,
     Delivery,
 )
-from actonce_core.message import Refusal
+from actonce_core.message import Reason, Refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -25,7 +26,16 @@ SOURCE_ATTRIBUTES = "source_attributes"
 refusal needs up to seven of them."""
 
 _SENT_BACK_WITH = frozenset({SOURCE_MESSAGE_ID, SOURCE_DEDUPLICATION_ID})
-_OF_A_REFUSAL = frozenset({"reason", "detail", SOURCE_MESSAGE_ID, "receive_count"})
+_OF_EVERY_REFUSAL = frozenset({"reason", "detail", SOURCE_MESSAGE_ID, "receive_count"})
+_OF_A_REFUSAL = _OF_EVERY_REFUSAL | {SOURCE_GROUP_ID, SOURCE_DEDUPLICATION_ID, SOURCE_ATTRIBUTES}
+
+
+def was_refused(names: AbstractSet[str], reason: str | None) -> bool:
+    """Whether message attributes are a refusal's: its names, no others, and a reason of ours.
+
+    A producer may use some of these names too; with any other name, or reason, they are its own.
+    """
+    return _OF_EVERY_REFUSAL <= names <= _OF_A_REFUSAL and reason in list(Reason)
 
 
 def unstarted_attributes(delivery: Delivery, refusal: Refusal) -> dict[str, Any]:
@@ -57,7 +67,7 @@ def _source_attributes(delivery: Delivery) -> str | None:
     A message that was moved back from UnstartedQueue as it was, with the attributes of its last
     refusal, keeps the text that it has: packed again it would grow with every round.
     """
-    if delivery.message_attributes.keys() >= _OF_A_REFUSAL:
+    if was_refused(delivery.message_attributes.keys(), delivery.text_attribute("reason")):
         return delivery.text_attribute(SOURCE_ATTRIBUTES)
     own = {
         name: {

@@ -115,14 +115,14 @@ def imported(code: str, names: tuple[str, ...]) -> str:
 
 
 def test_list_of_all_commands_waits_for_none_of_them() -> None:
-    code = "from actonce import cli\ntry: cli.app(['--help'])\nexcept SystemExit: pass"
+    code = "from actonce.cli import app as cli\ntry: cli.app(['--help'])\nexcept SystemExit: pass"
     slow = ("boto3", "botocore", "rich", "urllib3", "actonce.terminal.output")
     assert imported(code, slow + ONLY_SOME_NEED) == ""
 
 
 def test_no_command_waits_for_what_only_some_need() -> None:
     names = ("send", "where", "dead-letters", "unstarted", "worker", "collect", "init")
-    code = f"from actonce import cli\nfor name in {names}: cli.COMMANDS[name].load(name)"
+    code = f"from actonce.cli import app as cli\nfor name in {names}: cli.COMMANDS[name].load(name)"
     assert imported(code, ONLY_SOME_NEED) == ""
 
 
@@ -217,7 +217,7 @@ def test_to_list_the_commands_for_a_shell_none_of_them_is_loaded() -> None:
     code = (
         "import os\nos.environ.update(_ACTONCE_COMPLETE='complete_bash',"
         " COMP_WORDS='actonce ', COMP_CWORD='1')\n"
-        "from actonce import cli\ntry: cli.main()\nexcept SystemExit: pass"
+        "from actonce.cli import app as cli\ntry: cli.main()\nexcept SystemExit: pass"
     )
     assert imported(code, ("boto3", "botocore", *ONLY_SOME_NEED)) == ""
 

@@ -118,9 +118,18 @@ def test_a_producers_own_reason_is_not_taken_for_the_starters() -> None:
     assert read(queued("{}", own)).reason == "received_too_often"
 
 
+def test_a_message_that_sqs_moved_keeps_attributes_of_every_name_of_a_refusal() -> None:
+    own = dict(handed_on("{}", {}).message_attributes)
+    own["tenant"] = {"DataType": "String", "StringValue": "a"}
+    entry = read(queued("{}", own))
+    assert entry.reason == "received_too_often"
+    assert attributes_to_send(entry) == own
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("reason", "flu"),
         ("source_attributes", "{"),
         ("source_attributes", "[]"),
         ("source_attributes", '{"a": 7}'),

@@ -38,7 +38,6 @@ def test_time_outs_are_the_templates() -> None:
         "EffectTimeoutSeconds": stage.EFFECT_TIMEOUT,
         "StragglerMarginSeconds": stage.STRAGGLER_MARGIN,
         "ClockSkewSeconds": stage.CLOCK_SKEW,
-        "LeaseSeconds": stage.LEASE,
     }
 
     assert {name: _default(name, "locks.yaml") * 1000 for name in seconds} == seconds
@@ -47,6 +46,7 @@ def test_time_outs_are_the_templates() -> None:
     rounds = str(stage.MAX_ROUNDS)
     assert f'        MaxRounds: "{rounds}"\n' in (PROJECT / "template.yaml").read_text()
     assert f'          MAX_ROUNDS: "{rounds}"\n' in text
+    assert f'          LEASE_SECONDS: "{stage.LEASE // 1000}"  ' in text
     states = stage.process_message()["States"]
     for name in ("PerformEffect", "FindEffect"):
         assert states[name]["Retry"][-1]["MaxAttempts"] == MAX_RETRIES

@@ -173,9 +173,10 @@ def print_of(request: Any) -> str:
     return message.fingerprint
 
 
-def test_an_input_that_step_functions_refuses_is_handed_on(aws: MotoAws) -> None:
+@pytest.mark.parametrize("code", ["InvalidName", "InvalidExecutionInput", "ValidationException"])
+def test_a_message_that_step_functions_never_takes_is_handed_on(aws: MotoAws, code: str) -> None:
     with Stubber(aws.stepfunctions) as stubber:
-        stubber.add_client_error("start_execution", "InvalidExecutionInput")
+        stubber.add_client_error("start_execution", code)
         end = aws.starter().start_message(delivery(REQUEST))
     assert isinstance(end.outcome, Refusal)
     assert end.outcome.reason is Reason.NOT_STARTABLE
@@ -334,7 +335,7 @@ def wait_for_the_next_millisecond() -> None:
         "StateMachineDeleting",
         "AccessDeniedException",
         "InternalServerError",
-        "ValidationException",
+        "InvalidArn",
     ],
 )
 def test_any_other_answer_is_raised(aws: MotoAws, code: str) -> None:

@@ -91,6 +91,25 @@ def test_refused_again_and_again_a_message_s_attributes_do_not_grow(
     assert unstarted_attributes(moved_back, REFUSAL) == first
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"reason": text_attribute("not_json"), "tenant": text_attribute("a")},
+        {"reason": text_attribute("flu")},
+    ],
+)
+def test_a_producer_s_attributes_of_a_refusal_s_names_are_kept(
+    own: dict[str, dict[str, Any]],
+) -> None:
+    own |= {"detail": text_attribute("none"), "receive_count": text_attribute("1")}
+    reserved = {"source_message_id": text_attribute("sqs-1")}
+    attributes = unstarted_attributes(delivery("{}", message_attributes=own | reserved), REFUSAL)
+    kept = json.loads(attributes["source_attributes"]["StringValue"])
+    assert {name: value["stringValue"] for name, value in kept.items()} == {
+        name: value["stringValue"] for name, value in own.items()
+    }
+
+
 def test_a_queue_that_is_not_there_is_raised(aws: MotoAws) -> None:
     aws.sqs.delete_queue(QueueUrl=aws.unstarted_queue)
     with pytest.raises(ClientError):
