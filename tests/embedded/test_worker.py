@@ -151,7 +151,7 @@ class Zombie(NamedTuple):
 ZOMBIES = (
     Zombie("ledger-worker-fenced", "ledger", "SlowFenced", Kind.SURVIVED),
     Zombie("lease-worker-fenced", "lease", "SlowFenced", Kind.SURVIVED),
-    # What no lock can prevent, and docs/strategies say so.
+    # What no lock can prevent, and docs/strategies.md says so.
     Zombie("ledger-worker", "ledger", "Slow", Kind.TWICE),
     Zombie("lease-worker", "lease", "Slow", Kind.TWICE),
 )

@@ -152,7 +152,7 @@ def test_a_failure_releases_no_lock_but_its_own(way: str, aws: MotoAws) -> None:
 
 
 def test_the_example_of_the_page_books_once(aws: MotoAws) -> None:
-    page = (PROJECT / "docs" / "strategies" / "idempotent-handler.md").read_text()
+    page = (PROJECT / "docs" / "strategies.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     reserved: list[Any] = []
 
@@ -165,6 +165,6 @@ def test_the_example_of_the_page_books_once(aws: MotoAws) -> None:
         "look_up": lambda _: None,
         "reserve": reserve,
     }
-    exec(compile(code, "idempotent-handler.md", "exec"), names)
+    exec(compile(code, "strategies.md", "exec"), names)
     assert [names["book"]({"id": "m"}) for _ in range(2)] == [{"appointment": 1}] * 2
     assert reserved == [{"id": "m"}]
