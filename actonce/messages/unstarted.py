@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from actonce.messages.id_prefixes import only_one
 from actonce.queues.scan import Queued, QueueReader, event_form
-from actonce.queues.sending import MAX_BYTES, for_fifo
+from actonce.queues.sending import for_fifo
 from actonce_core.delivery import (
     SOURCE_DEDUPLICATION_ID,
     SOURCE_GROUP_ID,
@@ -20,6 +20,7 @@ from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.records import timestamp
 from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attributes, was_refused
+from pipeline.sqs import MAX_BYTES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

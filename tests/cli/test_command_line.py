@@ -93,7 +93,6 @@ ONLY_SOME_NEED = (
     "aws_lambda_powertools",
     "awslambdaric",
     "jinja2",
-    "matplotlib",
     "ministack",
     "numpy",
     "packaging",

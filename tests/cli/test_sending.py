@@ -13,18 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce.queues.sending import (
-    MAX_BYTES,
     Accepted,
     End,
     Line,
     NoAnswer,
     NotSent,
     Sender,
-    batches,
     read_lines,
     spread_over_lines,
 )
 from actonce.stack.clients import Stack
+from pipeline.sqs import MAX_BYTES, batches
 from tests.cli.received import received
 
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/requests"
