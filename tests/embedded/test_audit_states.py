@@ -1,7 +1,7 @@
 """Each state of the audit on its own, by TestState with mocked answers.
 
-As in test_test_state.py nothing rests on what MiniStack leaves out: a mocked answer does not go
-through a state's JSONata, which tests/test_audit_definition.py evaluates.
+Nothing rests on what MiniStack leaves out: a mocked answer does not go through a state's JSONata,
+which tests/test_audit_definition.py evaluates.
 """
 
 import json
