@@ -64,7 +64,7 @@ def take_unstarted(stack: Stack, number: int) -> "list[MessageTypeDef]":
     return messages
 
 
-# One of each form that an event has; tests/test_events.py gives the handler all of them.
+# One of each form that an event has; tests/unit/test_events.py gives the handler all of them.
 IN_CONTAINERS = ("one_message", "mixed_batch", "odd_ids", "fifo_groups", "too_large")
 QUICK = IN_CONTAINERS[:2]
 

@@ -55,13 +55,6 @@ def test_a_delivery_without_a_message_is_recorded_without_one(reason: Reason) ->
     }
 
 
-def test_a_message_too_large_is_recorded_with_its_id() -> None:
-    end = End(Refusal(Reason.TOO_LARGE, "A sentence.", "order 17"), None)
-    record = delivery_record(delivery("{}"), end, NOW)
-    assert record["message_id"] == "order 17"
-    assert "fingerprint" not in record
-
-
 @pytest.mark.parametrize(
     ("error", "name"),
     [
