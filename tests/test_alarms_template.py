@@ -6,8 +6,7 @@ import pytest
 
 from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from tests import template as cloudformation
-from tests.template import TEMPLATE, as_list, of_type, statements
-from tests.test_template import properties, references
+from tests.template import TEMPLATE, as_list, of_type, properties, references, statements
 
 ALARMS_FILE = TEMPLATE.with_name("alarms.yaml")
 
