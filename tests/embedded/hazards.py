@@ -12,8 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import count
@@ -32,13 +31,12 @@ from actonce.demo.injected import fault_injection
 from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.embedded.latest import unpublished
-from actonce.messages import dead_letters
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce_core.delivery import Delivery
 from actonce_core.effect import NotPerformed, OutcomeUnknown
 from actonce_core.locking.consumer import _CannotFind
-from actonce_core.locking.locks import Host, LockLost, StillInProgress
+from actonce_core.locking.locks import LockLost, StillInProgress
 from actonce_core.start import End
 from appointments import book_key
 from consumer import consumer_from_environment
@@ -122,13 +120,10 @@ class Theatre:
             if not self.is_met(message_id, operation)
         ]
 
-    def handler_here(
-        self, *, ahead: timedelta = timedelta(), endpoint_url: str | None = None
-    ) -> Callable[[Delivery], End]:
+    def handler_here(self, *, endpoint_url: str | None = None) -> Callable[[Delivery], End]:
         """What the deployed function runs, on a host of its own: in this process.
 
         Args:
-            ahead: how far its wall clock is ahead.
             endpoint_url: where it finds AWS.
         """
         variables = self._function["Environment"]["Variables"] | EMBEDDED_CREDENTIALS
@@ -139,17 +134,12 @@ class Theatre:
             "CLOCK_SKEW_SECONDS": str(CLOCK_SKEW // 1000),
         }
 
-        def clock() -> datetime:
-            return datetime.now(UTC) + ahead
-
         with self._lock, pytest.MonkeyPatch.context() as environment:
             for name, value in variables.items():
                 environment.setenv(name, value)
             if self.stack.ledger_table is None:
-                return replace(starter_from_environment(), clock=clock).start_message
-            consumer = consumer_from_environment()
-            consumer.locks.host = Host(clock=clock)
-            return consumer.consume
+                return starter_from_environment().start_message
+            return consumer_from_environment().consume
 
     def handler_of_another_strategy(self) -> Callable[[Delivery], End]:
         """What locks.yaml, or its other strategy, would run in this stack's place, here."""
@@ -342,13 +332,6 @@ def _resend_5_minutes(scene: Scene) -> None:
     scene.send(body)
 
 
-def _handled_before(ago: timedelta) -> Callable[[Scene], None]:
-    def cause(scene: Scene) -> None:
-        scene.consume_here(scene.message("a"), scene.theatre.handler_here(ahead=-ago))
-
-    return cause
-
-
 def _crash(scene: Scene) -> None:
     scene.send(scene.message("before-batch", delivery=["before:killed"]))
     scene.send(scene.message("after-batch", delivery=["after:killed"]))
@@ -388,22 +371,6 @@ def _zombie(scene: Scene) -> None:
     scene.consume_here(wakes, second)
 
 
-def _clock_ahead(scene: Scene) -> None:
-    second = scene.theatre.handler_here(ahead=timedelta(minutes=5))
-    body = scene.message("a", perform=["before:stood-still-2"])
-    scene.send(body)
-    scene.wait_until_met(body, "perform")
-    scene.consume_here(body, second)
-
-
-def _clock_behind(scene: Scene) -> None:
-    second = scene.theatre.handler_here(ahead=-timedelta(minutes=5))
-    body = scene.message("a", perform=["before:killed"])
-    scene.send(body)
-    scene.wait_until_met(body, "perform")
-    scene.consume_here(body, second)
-
-
 def _conflict(scene: Scene) -> None:
     scene.request(scene.message("at-once", content="one"))
     scene.request(scene.message("at-once", content="other"))
@@ -435,49 +402,6 @@ def _poison(scene: Scene) -> None:
     scene.request(scene.message("rejected") | {"practice": 7})
 
 
-def _given_up(scene: Scene) -> None:
-    scene.request(scene.message("rejected") | {"practice": 7})
-    scene.send(scene.message("crash", delivery=["after:killed"]) | {"practice": 7})
-
-
-def _tried_again(scene: Scene) -> None:
-    stack = scene.theatre.stack
-    if stack.ledger_table is not None:
-        return  # what is decided behind a lock is sent again, as new
-    body = scene.message("a", perform=["before:Rejected"])
-    scene.send(body)
-    wait_until(lambda: body["message_id"] in records.waiting(stack), LONGEST_SECONDS)
-    dead_letters.decide(stack, body["message_id"], "retry")
-    scene.wait_until_acted_on(body)
-
-
-def _closed(scene: Scene) -> None:
-    body = scene.message("a") | {"practice": 7}
-    scene.send(body)
-    scene.send(body)
-
-
-def _unclear(scene: Scene) -> None:
-    if scene.theatre.stack.ledger_table is not None:
-        return  # behind a lock the effect is no function of its own
-
-    def expect_another_yes(definition: str) -> str:
-        return definition.replace("Payload.performed = true", "Payload.performed = 'yes'", 1)
-
-    body = scene.message("a")
-    scene.sent.append((body["message_id"], body))
-    scene.run_on_copy(body, expect_another_yes)
-
-
-def _cold_start(scene: Scene) -> None:
-    if scene.theatre.stack.ledger_table is None:
-        scene.send(scene.message("a", perform=["before:killed"]))
-
-
-def _long_effect(scene: Scene) -> None:
-    scene.send(scene.message("a", perform=["before:stood-still-2"]), times=2)
-
-
 def _late_takeover(scene: Scene) -> None:
     body = scene.message("a", perform=["before:killed"])
     scene.send(body)
@@ -488,20 +412,6 @@ def _late_takeover(scene: Scene) -> None:
         scene.consume_here(body, handle)
 
 
-def _late_answer(scene: Scene) -> None:
-    with lossy_proxy(str(scene.theatre.stack.aws.endpoint_url)) as proxy:
-        handle = scene.theatre.handler_here(endpoint_url=proxy.url)
-        for number in (1, 2):
-            proxy.disturbance = Disturbance("late", number, 1)
-            body = scene.message(str(number))
-            scene.send(body)
-            scene.consume_here(body, handle)
-
-
-def _provider_down(scene: Scene) -> None:
-    scene.send(scene.message("a", perform=["before:NotPerformed"] * 2))
-
-
 def _provider_gone(scene: Scene) -> None:
     stack = scene.theatre.stack
     stack.dynamodb.put_item(
@@ -509,14 +419,6 @@ def _provider_gone(scene: Scene) -> None:
         Item=book_key(scene.prefix) | {"closed": {"BOOL": True}},
     )
     scene.request(scene.message("a"))
-
-
-def _find_down(scene: Scene) -> None:
-    scene.send(
-        scene.message(
-            "a", perform=["after:Lambda.Unknown"], find=["before:Lambda.ServiceException"] * 2
-        )
-    )
 
 
 def _group_order(scene: Scene) -> None:
@@ -566,46 +468,25 @@ def _another_memory(scene: Scene) -> None:
         scene.request(body)
 
 
-def _any_two(scene: Scene) -> None:
-    scene.send(scene.message("crash", delivery=["after:killed"], perform=["after:Lambda.Unknown"]))
-    stands_still = f"before:stood-still-{VISIBILITY_SECONDS + 1}"
-    scene.send(scene.message("zombie", delivery=[stands_still], perform=["after:killed"]))
-
-
 CAUSES: dict[str, Callable[[Scene], None]] = {
     "twice-at-once": _twice_at_once,
     "again-later": _again_later,
     "resend-5-minutes": _resend_5_minutes,
-    "resend-later": _handled_before(timedelta(hours=2)),
-    "resend-91-days": _handled_before(timedelta(days=91)),
-    "short-history": _handled_before(timedelta(days=26)),
     "crash": _crash,
     "crash-after-effect": _crash_after_effect,
     "effect-unheard": _effect_unheard,
     "effect-late": _effect_late,
     "margin": _margin,
     "zombie": _zombie,
-    "clock-ahead": _clock_ahead,
-    "clock-behind": _clock_behind,
     "conflict": _conflict,
     "services-fail": _services_fail,
     "poison": _poison,
-    "given-up": _given_up,
-    "tried-again": _tried_again,
-    "closed": _closed,
-    "unclear": _unclear,
-    "cold-start": _cold_start,
-    "long-effect": _long_effect,
     "late-takeover": _late_takeover,
-    "late-answer": _late_answer,
-    "provider-down": _provider_down,
     "provider-gone": _provider_gone,
-    "find-down": _find_down,
     "group-order": _group_order,
     "deployed-between": _deployed_between,
     "aborted-redriven": _aborted_redriven,
     "another-memory": _another_memory,
-    "any-two": _any_two,
 }
 """By the names of the scenarios."""
 
