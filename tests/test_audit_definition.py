@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import dead_letters_of_day
 from actonce.records import audit_package
 from pipeline.audit import job as audit
-from tests import asl, audit_machine
+from tests.support import asl, audit_machine
 
 DAY = {"day": "2026-11-20"}
 EXECUTION = {"Execution": {"Name": "audit-2026-11-20"}}

@@ -13,7 +13,8 @@ from jsonata import Jsonata
 from jsonata.jexception import JException
 
 from actonce_core.execution import MAX_INPUT_BYTES
-from tests import asl, template
+from tests import template
+from tests.support import asl
 
 PROVES_NOT_PERFORMED = {"NotPerformed", "Lambda.TooManyRequestsException"}
 # Every kind of unknown outcome that AWS documents for a Lambda task, and one nobody has thought of.

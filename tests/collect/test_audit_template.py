@@ -6,9 +6,9 @@ import pytest
 
 from actonce.stack.discovery import OF_THE_AUDIT
 from actonce.stack.embedded_folder import PROJECT
-from tests import asl, audit_machine
 from tests import template as cloudformation
 from tests.collect.test_records_template import lint
+from tests.support import asl, audit_machine
 from tests.template import as_list, of_type, statements
 
 AUDIT = PROJECT / "audit.yaml"

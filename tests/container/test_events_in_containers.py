@@ -15,7 +15,7 @@ from actonce.embedded.sam_local import Answer, SamLocal
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import WrongUse
-from tests.event_cases import DUPLICATES, EVENTS, STARTER_CASES, StarterCase, read_event
+from tests.support.event_cases import DUPLICATES, EVENTS, STARTER_CASES, StarterCase, read_event
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef

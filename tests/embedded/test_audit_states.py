@@ -12,7 +12,7 @@ import pytest
 from botocore.config import Config
 
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
-from tests import audit_machine
+from tests.support import audit_machine
 
 DAY = {"day": "2026-11-20"}
 ROLE = "arn:aws:iam::000000000000:role/audit"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from moto import mock_aws
 
-from tests.unit.moto_aws import MotoAws
+from tests.support.moto_aws import MotoAws
 
 # moto's plain Step Functions leaves every execution running, whatever the definition says.
 _ENDS_AT_ONCE = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}

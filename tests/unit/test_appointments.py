@@ -7,7 +7,7 @@ from botocore.stub import Stubber
 
 from actonce_core.effect import NotPerformed, OutcomeUnknown, Rejected, answer
 from appointments import AppointmentBook, book_key
-from tests.unit.moto_aws import MotoAws
+from tests.support.moto_aws import MotoAws
 
 
 def request(message_id: str = "m-1", body: Any = None) -> dict[str, Any]:

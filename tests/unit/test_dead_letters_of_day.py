@@ -20,7 +20,7 @@ from dead_letters_of_day import (
     TooManyExecutions,
     UnreadableRecords,
 )
-from tests.histories import START, Kind, answered, history_of, posted, started
+from tests.support.histories import START, Kind, answered, history_of, posted, started
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

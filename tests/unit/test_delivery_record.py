@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from actonce_core.message import Message, MessageReader, Reason, Refusal
 from actonce_core.records import delivery_record
 from actonce_core.start import End, Start
-from tests.unit.moto_aws import NOW
-from tests.unit.samples import delivery
+from tests.support.deliveries import delivery
+from tests.support.moto_aws import NOW
 
 MESSAGE = Message("order 17", '{"secret":1}', "a" * 64)
 OF_EVERY_DELIVERY: dict[str, Any] = {

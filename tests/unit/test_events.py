@@ -12,7 +12,7 @@ import appointments
 import starter
 from actonce_core import batch
 from actonce_core.effect import NotPerformed, Rejected
-from tests.event_cases import (
+from tests.support.event_cases import (
     DUPLICATES,
     EFFECT_EVENTS,
     EVENTS,
@@ -20,7 +20,7 @@ from tests.event_cases import (
     StarterCase,
     read_event,
 )
-from tests.unit.moto_aws import MotoAws
+from tests.support.moto_aws import MotoAws
 
 STARTER_EVENTS = [case.event for case in STARTER_CASES] + DUPLICATES
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, example, given
 
 from actonce_core.execution import execution_name, unusable_id
-from tests.unit.samples import message_ids
+from tests.support.deliveries import message_ids
 
 SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 HASH_OF_A = "sha256-" + hashlib.sha256(b"a b").hexdigest()

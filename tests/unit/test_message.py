@@ -8,7 +8,7 @@ from hypothesis import given
 from actonce_core import strict_json
 from actonce_core.execution import MAX_INPUT_BYTES, execution_input
 from actonce_core.message import Message, MessageReader, Reason, Refusal
-from tests.unit.samples import delivery, message_ids, text_attribute
+from tests.support.deliveries import delivery, message_ids, text_attribute
 
 
 def read(body: Any, reader: MessageReader | None = None, **of_delivery: Any) -> Message:

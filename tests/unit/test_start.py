@@ -13,9 +13,9 @@ from moto import mock_aws
 from actonce_core.locking.locks import Attempt, OtherMemory
 from actonce_core.message import Message, MessageReader, Reason, Refusal
 from actonce_core.start import Row, Start, refusal_of
-from tests.unit.locking.machine import Machine
-from tests.unit.moto_aws import NOW, MotoAws
-from tests.unit.samples import delivery
+from tests.support.deliveries import delivery
+from tests.support.lock_machine import Machine
+from tests.support.moto_aws import NOW, MotoAws
 
 REQUEST = {"message_id": "m-1", "practice": "main"}
 TOO_LARGE = {"message_id": "m-1", "text": "x" * 262_144}

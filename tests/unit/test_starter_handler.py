@@ -16,8 +16,8 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import sqs_record
+from tests.support.deliveries import sqs_record
+from tests.support.moto_aws import MotoAws
 
 Handle = Callable[..., dict[str, Any]]
 

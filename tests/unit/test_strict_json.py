@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce_core.strict_json import MAX_DEPTH, NotJson, canonical, parse
-from tests.unit.samples import json_values, texts
+from tests.support.deliveries import json_values, texts
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from actonce_core.locking.dead_letters import MAX_SQS_BYTES, DeadLetterQueue, de
 from actonce_core.locking.locks import Attempt
 from actonce_core.message import Message, MessageReader, Refusal
 from actonce_core.unstarted import unstarted_attributes
-from tests import asl
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import delivery, json_values, text_attribute
+from tests.support import asl
+from tests.support.deliveries import delivery, json_values, text_attribute
+from tests.support.moto_aws import MotoAws
 
 # "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF": SendMessage, SQS API.
 TAKEN_BY_SQS = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")

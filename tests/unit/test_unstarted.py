@@ -6,8 +6,8 @@ import pytest
 from actonce_core.delivery import Delivery
 from actonce_core.message import Reason, Refusal
 from actonce_core.unstarted import LARGEST_MESSAGE, UnstartedQueue, unstarted_attributes
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import delivery, text_attribute
+from tests.support.deliveries import delivery, text_attribute
+from tests.support.moto_aws import MotoAws
 
 REFUSAL = Refusal(Reason.CONFLICT, "Another content (fingerprint aaaaaaaaaaaa…).", "m-1")
 

@@ -15,9 +15,9 @@ from actonce_core.message import MessageReader
 from actonce_core.start import End, Start
 from actonce_core.unstarted import UnstartedQueue
 from appointments import AppointmentBook, book_key
-from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import delivery
+from tests.support.deliveries import delivery
+from tests.support.lock_machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
+from tests.support.moto_aws import MotoAws
 
 ways = pytest.mark.parametrize("way", ["ledger", "lease"])
 MAX_ROUNDS = 3

@@ -11,9 +11,9 @@ import pytest
 
 from actonce_core import batch
 from appointments import AppointmentBook
-from tests.event_cases import STARTER_CASES, StarterCase, read_event
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import sqs_record
+from tests.support.deliveries import sqs_record
+from tests.support.event_cases import STARTER_CASES, StarterCase, read_event
+from tests.support.moto_aws import MotoAws
 
 CASES = [case for case in STARTER_CASES if case.fingerprint_row is None]
 

@@ -9,8 +9,8 @@ from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import NotPerformed, OutcomeUnknown
 from actonce_core.locking.idempotent import ConflictingContent, idempotent
 from actonce_core.locking.locks import Outcome, StillInProgress
-from tests.unit.locking.machine import LOCK_TIMEOUT, SKEW, Machine
-from tests.unit.moto_aws import MotoAws
+from tests.support.lock_machine import LOCK_TIMEOUT, SKEW, Machine
+from tests.support.moto_aws import MotoAws
 
 ways = pytest.mark.parametrize("way", ["ledger", "lease"])
 MESSAGE = {"id": "m", "amount": 1}
