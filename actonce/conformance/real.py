@@ -78,15 +78,6 @@ CAUSED = {
     "provider-gone": "The practice's book stays closed for longer than it is retried, which is "
     "seconds here. What is not real: nothing else goes wrong.",
     "group-order": "Two messages of one group; the effect of the first does not happen at first.",
-    "deployed-between": "An execution names a version that ends after a second, while what is "
-    "deployed by now has four; its effect stands still for three. And by `sam deploy`, up and down "
-    "again, in a test of its own.",
-    "aborted-redriven": "An execution is stopped while its effect stands still. What is not real: "
-    "nothing can be redriven here, so a copy of the state machine that takes itself for redriven "
-    "goes on with the execution's input.",
-    "another-memory": "A consumer of another strategy handles it, and with Step Functions a "
-    "starter of another state machine handles a second one; then they are sent. What is not real: "
-    "nothing is deployed for it.",
 }
 """How each hazard is caused, and what of it is not real."""
 
@@ -106,13 +97,16 @@ NOT_CAUSED = {
     "provider-down": "effect-unheard has an effect that proves that it did not happen",
     "find-down": "the state machine's definition is evaluated with a look-up that fails",
     "any-two": "the two are caused one by one",
+    "deployed-between": "a test of its own deploys a longer time-out and a shorter one again",
+    "aborted-redriven": "the tests of each kind of end have a copy that takes itself for redriven",
+    "another-memory": "what a row says of its memory is plain data to the tests of the starter",
     "unheard": "heartbeats fail one by one in the tests of the lease",
     "late-straggler": "late-takeover and margin, in one run",
     "find-away": "the definition is evaluated with a look-up that fails",
     "long-zombie": "it is the zombie again, with an effect that takes as long as a lease",
     "slow-look-up": "a look-up that is slow differs only in when it answers",
     "texts": "the tests of the reader, and those of hostile bodies, put them through a starter",
-    "changed-by-hand": "deployed-between has what is deployed by now with a longer time-out",
+    "changed-by-hand": "the test of deployments has what is deployed by now with a longer time-out",
     "no-clear-yes": "the tests of each kind of end have an effect answer so",
     "not-looked-up": "likewise",
     "told-by-a-person": "likewise: one of them has a person's word perform it",

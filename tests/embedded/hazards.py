@@ -30,7 +30,6 @@ from actonce.demo import faults, records
 from actonce.demo.injected import fault_injection
 from actonce.demo.run import depth
 from actonce.embedded import lifecycle
-from actonce.embedded.latest import unpublished
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce_core.delivery import Delivery
@@ -85,11 +84,8 @@ _BEHIND_LOCKS = Times(stand_still=6.5, straggle=9)
 class Theatre:
     """A deployed stack, its faults and the queue that feeds it."""
 
-    def __init__(
-        self, stack: Stack, faults_folder: Path, queue_url: str, short_version: str
-    ) -> None:
+    def __init__(self, stack: Stack, faults_folder: Path, queue_url: str) -> None:
         self.stack = stack
-        self.short_version = short_version
         self.queue_url = queue_url
         self.run = f"real-{uuid.uuid4().hex[:8]}"
         self.times = _BEHIND_EXECUTIONS if stack.ledger_table is None else _BEHIND_LOCKS
@@ -140,45 +136,6 @@ class Theatre:
             if self.stack.ledger_table is None:
                 return starter_from_environment().start_message
             return consumer_from_environment().consume
-
-    def handler_of_another_strategy(self) -> Callable[[Delivery], End]:
-        """What locks.yaml, or its other strategy, would run in this stack's place, here."""
-        variables = {
-            "STRATEGY": "lease" if self.stack.outputs["Strategy"] == "ledger" else "ledger",
-            "LEDGER_TABLE": self.stack.fingerprints_table,
-            "APPOINTMENTS_TABLE": self.stack.appointments_table,
-            "DEAD_LETTER_QUEUE_URL": self.stack.dead_letter_queue,
-            "STRAGGLER_MARGIN_SECONDS": "1",
-            "CLOCK_SKEW_SECONDS": "1",
-            "FUNCTION_TIMEOUT_SECONDS": "20",
-            "MAX_ROUNDS": "3",
-            "NAMES_REMEMBERED_DAYS": "25",
-        }
-        with self._environment(variables):
-            return consumer_from_environment().consume
-
-    def starter_of_another_state_machine(self) -> Callable[[Delivery], End]:
-        """A starter of a copy of the state machine, in this process."""
-        states = self.stack.stepfunctions
-        own = states.describe_state_machine(stateMachineArn=self.stack.state_machine)
-        made = states.create_state_machine(
-            name=f"{self.run}-copy", definition=own["definition"], roleArn=own["roleArn"]
-        )
-        with self._environment({"STATE_MACHINE_ARN": made["stateMachineArn"]}):
-            return starter_from_environment().start_message
-
-    @contextmanager
-    def _environment(self, variables: Mapping[str, str]) -> Iterator[None]:
-        """The deployed function's environment, and what differs from it."""
-        deployed = self._function["Environment"]["Variables"] | EMBEDDED_CREDENTIALS
-        deployed |= {
-            "AWS_ENDPOINT_URL": str(self.stack.aws.endpoint_url),
-            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-        }
-        with self._lock, pytest.MonkeyPatch.context() as environment:
-            for name, value in (deployed | variables).items():
-                environment.setenv(name, value)
-            yield
 
     def invoke(self, record: Mapping[str, Any]) -> bool:
         """Call the deployed function with one delivery; whether it may be acknowledged."""
@@ -253,33 +210,6 @@ class Scene:
         with suppress(*GIVEN_BACK):
             handle(Delivery(uuid.uuid4().hex, json.dumps(body), {}, {}))
         self.send(body)
-
-    def run_on_copy(self, body: Body, change: Callable[[str], str]) -> None:
-        """Run its execution on a copy of the state machine, to its end or to its dead letter."""
-        stack = self.theatre.stack
-        deployed = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
-        changed = change(deployed["definition"])
-        assert changed != deployed["definition"]
-        copy = stack.stepfunctions.create_state_machine(
-            name=f"{self.prefix}-copy", definition=changed, roleArn=deployed["roleArn"]
-        )
-        execution = stack.stepfunctions.start_execution(
-            stateMachineArn=copy["stateMachineArn"],
-            name=body["message_id"],
-            input=json.dumps({"message_id": body["message_id"], "body": json.dumps(body)}),
-        )["executionArn"]
-
-        def is_at_rest() -> bool:
-            answer = stack.stepfunctions.describe_execution(executionArn=execution)
-            history = stack.stepfunctions.get_execution_history(executionArn=execution)
-            entered = [
-                one["stateEnteredEventDetails"]["name"]
-                for one in history["events"]
-                if "stateEnteredEventDetails" in one
-            ]
-            return answer["status"] != "RUNNING" or entered[-1:] == ["DeadLetter"]
-
-        wait_until(is_at_rest, LONGEST_SECONDS)
 
     def wait_until_acted_on(self, body: Body) -> None:
         """Wait for its effect."""
@@ -422,50 +352,8 @@ def _provider_gone(scene: Scene) -> None:
 
 
 def _group_order(scene: Scene) -> None:
-    scene.request(scene.message("a", perform=["before:NotPerformed"] * 3))
+    scene.request(scene.message("a", perform=["before:NotPerformed"] * 2))
     scene.request(scene.message("b"))
-
-
-def _deployed_between(scene: Scene) -> None:
-    if scene.theatre.stack.ledger_table is not None:
-        return  # behind a lock there is no execution that a deployment could part from its function
-
-    def name_the_short_version(definition: str) -> str:
-        machine = json.loads(definition)
-        perform = machine["States"]["PerformEffect"]
-        perform["Arguments"]["FunctionName"] = scene.theatre.short_version
-        perform["TimeoutSeconds"] = 1
-        machine["States"]["AwaitStraggler"]["Seconds"] = 1
-        return json.dumps(machine)
-
-    body = scene.message("a", perform=["before:stood-still-3"])
-    scene.sent.append((body["message_id"], body))
-    scene.run_on_copy(body, name_the_short_version)
-
-
-def _aborted_redriven(scene: Scene) -> None:
-    stack = scene.theatre.stack
-    if stack.ledger_table is not None:
-        return
-    body = scene.message("a", perform=["before:stood-still-3"])
-    scene.send(body)
-    scene.wait_until_met(body, "perform")
-    stack.stepfunctions.stop_execution(executionArn=stack.execution_arn(body["message_id"]))
-    count = "$states.context.Execution.RedriveCount"
-    scene.run_on_copy(body, lambda text: text.replace(count, "1"))
-
-
-def _another_memory(scene: Scene) -> None:
-    theatre = scene.theatre
-    handlers = {"strategy": theatre.handler_of_another_strategy()}
-    if theatre.stack.ledger_table is None:
-        handlers["state-machine"] = theatre.starter_of_another_state_machine()
-    for name, handle in handlers.items():
-        body = scene.message(name)
-        with suppress(*GIVEN_BACK):
-            handle(Delivery(uuid.uuid4().hex, json.dumps(body), {}, {}))
-        scene.wait_until_acted_on(body)
-        scene.request(body)
 
 
 CAUSES: dict[str, Callable[[Scene], None]] = {
@@ -484,9 +372,6 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "late-takeover": _late_takeover,
     "provider-gone": _provider_gone,
     "group-order": _group_order,
-    "deployed-between": _deployed_between,
-    "aborted-redriven": _aborted_redriven,
-    "another-memory": _another_memory,
 }
 """By the names of the scenarios."""
 
@@ -495,9 +380,8 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
     """Cause every hazard, wait until all has come to rest, and say how each ended."""
     nothing_yet: faults.Plan = {"nobody": {}}
     with faults.deployed(stack, faults_folder, nothing_yet), _feeding_queue(stack) as queue_url:
-        short_version = _publish_short_version(stack) if stack.ledger_table is None else ""
         lifecycle.warm(stack)
-        theatre = Theatre(stack, faults_folder, queue_url, short_version)
+        theatre = Theatre(stack, faults_folder, queue_url)
         scenes = [Scene(theatre, hazard) for hazard in CAUSES]
         # Made here: `handler_here` changes the environment that a client is made from.
         for service in ("dynamodb", "lambda", "sqs"):
@@ -508,16 +392,6 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
         assert theatre.unmet() == []
     found = ends_by_practice(stack, {scene.prefix: scene.sent for scene in scenes})
     return {scene.hazard: found[scene.prefix] for scene in scenes}
-
-
-def _publish_short_version(stack: Stack) -> str:
-    """The ARN of a version of the effect, as it is deployed now, with a second for each call."""
-    function = unpublished(stack.effect_function)
-    long = stack.lambda_.get_function_configuration(FunctionName=function)["Timeout"]
-    stack.lambda_.update_function_configuration(FunctionName=function, Timeout=1)
-    published = stack.lambda_.publish_version(FunctionName=function)
-    stack.lambda_.update_function_configuration(FunctionName=function, Timeout=long)
-    return published["FunctionArn"]
 
 
 def ends_by_practice(stack: Stack, sent: Mapping[str, Sequence[Sent]]) -> dict[str, Ends]:

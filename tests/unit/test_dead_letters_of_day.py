@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -31,8 +31,6 @@ STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-mess
 KEY = "dead_letters/dt=2026-01-31/collected.jsonl.gz"
 WAITS = [started(), posted()]
 FAILED: Kind = ("ExecutionFailed", {"error": "RejectedByOperator"})
-
-Executions = Mapping[str, list[dict[str, Any]]]
 
 
 def listed(
