@@ -67,6 +67,42 @@ def test_whatever_fails_before_the_outcome_is_published_is_published(
         assert catcher["Next"] == goes_on.get(name, "PublishOutcome"), name
 
 
+@pytest.mark.parametrize(
+    ("name", "state_input", "following"),
+    [
+        ("Day?", DAY, "RecordDeadLetters"),
+        ("Day?", {"scheduled": "2026-11-21T03:00:00Z"}, "StartDay"),
+        ("ExportDone?", DAY | {"status": "COMPLETED"}, "ForgetSummary"),
+        ("ExportDone?", DAY | {"status": "IN_PROGRESS"}, "AwaitExport"),
+        ("ExportDone?", DAY | {"status": "FAILED"}, "PublishOutcome"),
+    ],
+)
+def test_what_follows_a_choice(
+    states: dict[str, Any], name: str, state_input: dict[str, Any], following: str
+) -> None:
+    assert asl.choose(states[name], state_input) == following
+
+
+def test_a_schedule_that_fires_twice_is_suppressed_by_the_executions_name(
+    states: dict[str, Any],
+) -> None:
+    (catcher,) = states["StartDay"]["Catch"]
+
+    assert catcher["ErrorEquals"] == ["StepFunctions.ExecutionAlreadyExistsException"]
+    assert states[catcher["Next"]]["Type"] == "Succeed"
+
+
+def test_what_is_not_good_or_cannot_be_published_fails_the_execution(
+    states: dict[str, Any],
+) -> None:
+    assert {name for name, state in states.items() if state["Type"] == "Fail"} == {
+        "Alarms",
+        "NotAudited",
+        "NotWhole",
+    }
+    assert "Catch" not in states["PublishOutcome"]
+
+
 # --------------------------------------------------------------------------- the day
 
 
@@ -370,12 +406,7 @@ def test_the_outcome_is_told_and_is_the_executions_own(
     assert len(arguments["Subject"]) < 100  # SNS
     assert arguments["Message"] == "One sentence.\n\nactonce audit page s3://audit/audit/"
     assert output == outcome | {"outcome": "audited"}
-    ways = [
-        choice["Next"]
-        for choice in states["Good?"]["Choices"]
-        if asl.evaluate(choice["Condition"], input=output)
-    ]
-    assert (ways or [states["Good?"]["Default"]]) == [following]
+    assert asl.choose(states["Good?"], output) == following
 
 
 def test_alarms_of_the_job_lead_to_its_summary(states: dict[str, Any]) -> None:

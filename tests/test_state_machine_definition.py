@@ -425,7 +425,7 @@ def test_a_persons_word_is_good_for_one_try_and_not_for_a_redrive_after_it(
     )
     payload = states["PerformEffect"]["Arguments"]["Payload"]
 
-    assert choose(states["Decision"], decided) == "PerformEffect"
+    assert asl.choose(states["Decision"], decided) == "PerformEffect"
     assert asl.evaluate(payload, input=decided, context=in_redrive(2))["operation"] == "perform"
     with pytest.raises(JException, match="looked up first"):
         asl.evaluate(payload, input=decided, context=in_redrive(3))
@@ -540,13 +540,6 @@ def test_without_a_function_to_look_up_a_person_decides(states: dict[str, Any]) 
 FAILURE = {"reason": "rejected", "error": "E", "cause": "C"}
 
 
-def choose(choice: dict[str, Any], state_input: dict[str, Any]) -> str:
-    for rule in choice["Choices"]:
-        if asl.evaluate(rule["Condition"], input=state_input):
-            return str(rule["Next"])
-    return str(choice["Default"])
-
-
 def output_on(choice: dict[str, Any], state_input: dict[str, Any]) -> Any:
     """What the first rule that holds leads on with."""
     (rule, *_) = (
@@ -572,7 +565,7 @@ def test_what_follows_the_look_up(
 ) -> None:
     state_input = {"performed": performed, "rounds": rounds, "effect": None}
 
-    assert choose(states["Performed?"], state_input) == following
+    assert asl.choose(states["Performed?"], state_input) == following
 
 
 @pytest.mark.parametrize("performed", [None, "false"])
@@ -585,7 +578,7 @@ def test_dead_letter_after_no_clear_answer_says_that_the_outcome_is_unknown(
         "failure": {"reason": "rounds_used_up", "error": "E", "cause": "c" * 5000},
     }
 
-    assert choose(states["Performed?"], found) == "DeadLetter"
+    assert asl.choose(states["Performed?"], found) == "DeadLetter"
     output = output_on(states["Performed?"], found)
     assert output["failure"]["cause"].startswith("c" * 4096 + " | FindEffect: ")
     assert len(output["failure"]["cause"]) < 4200
@@ -622,7 +615,7 @@ def test_what_follows_a_decision(
 ) -> None:
     state_input = {"decision": decision, "failure": {"reason": reason}, "note": ""}
 
-    assert choose(states["Decision"], state_input) == following
+    assert asl.choose(states["Decision"], state_input) == following
 
 
 @pytest.mark.parametrize(
@@ -836,7 +829,7 @@ def test_look_up_need_not_describe_what_it_says(states: dict[str, Any], performe
         context=CONTEXT,
     )
     assert (found["performed"], found["effect"]) == (performed, None)
-    assert choose(states["Performed?"], found) == ("Done" if performed else "PerformEffect")
+    assert asl.choose(states["Performed?"], found) == ("Done" if performed else "PerformEffect")
 
 
 @pytest.mark.parametrize("note", ["no such patient", {"a": 1}])

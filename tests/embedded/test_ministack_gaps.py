@@ -278,7 +278,7 @@ def test_test_state_looks_at_catch_before_retry(
         stateConfiguration={"retrierRetryCount": 0},
     )
 
-    with open_gap("TestState answers RETRIABLE first; test_audit_states.py can test retries"):
+    with open_gap("TestState answers RETRIABLE first; test_test_state.py can test retries"):
         assert answer["status"] == "CAUGHT_ERROR"
 
 
@@ -292,7 +292,7 @@ def test_test_state_does_not_evaluate_the_output_of_a_mocked_answer(
         mock={"result": json.dumps({"from": "the mock"})},
     )
 
-    with open_gap("TestState evaluates Output; test_audit_states.py can test outputs"):
+    with open_gap("TestState evaluates Output; test_test_state.py can test outputs"):
         assert json.loads(answer["output"]) == {"from": "the mock"}
 
 

@@ -154,3 +154,11 @@ def lint(definition: Definition) -> list[str]:
         },
     }
     return [f"{match.rule.id}: {match.message}" for match in lint_all(json.dumps(wrapped))]
+
+
+def choose(choice: Mapping[str, Any], state_input: Mapping[str, Any]) -> str:
+    """The name of the state that a Choice leads to."""
+    for rule in choice["Choices"]:
+        if evaluate(rule["Condition"], input=state_input):
+            return str(rule["Next"])
+    return str(choice["Default"])
