@@ -86,9 +86,11 @@ def test_what_follows_a_choice(
 def test_a_schedule_that_fires_twice_is_suppressed_by_the_executions_name(
     states: dict[str, Any],
 ) -> None:
+    never_again, _ = states["StartDay"]["Retry"]
     (catcher,) = states["StartDay"]["Catch"]
 
     assert catcher["ErrorEquals"] == ["StepFunctions.ExecutionAlreadyExistsException"]
+    assert never_again == {"ErrorEquals": catcher["ErrorEquals"], "MaxAttempts": 0}
     assert states[catcher["Next"]]["Type"] == "Succeed"
 
 
