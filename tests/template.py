@@ -1,9 +1,6 @@
 """Reads the templates, with CloudFormation's short tags in their long form."""
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,20 +38,6 @@ def load(file: Path = TEMPLATE) -> dict[str, Any]:
     """The whole template."""
     parsed: dict[str, Any] = yaml.load(file.read_text(), Loader=_Loader)
     return parsed
-
-
-def lint(file: Path) -> str:
-    """What cfn-lint says of a template that SAM has no part in; empty: nothing."""
-    cfn_lint = Path(sys.executable).parent / "cfn-lint"
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
-    answer = subprocess.run(
-        [str(cfn_lint), "--regions", "us-east-1", "--", str(file)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return answer.stdout + answer.stderr if answer.returncode else ""
 
 
 def as_list(value: Any) -> list[Any]:
