@@ -15,7 +15,7 @@ from actonce.embedded.sam_local import Answer, SamLocal
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import WrongUse
-from tests.event_cases import DUPLICATES, EVENTS, STARTER_CASES, StarterCase, read_event
+from tests.support.event_cases import DUPLICATES, EVENTS, STARTER_CASES, StarterCase, read_event
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
@@ -64,7 +64,7 @@ def take_unstarted(stack: Stack, number: int) -> "list[MessageTypeDef]":
     return messages
 
 
-# One of each form that an event has; tests/test_events.py gives the handler all of them.
+# One of each form that an event has; tests/unit/test_events.py gives the handler all of them.
 IN_CONTAINERS = ("one_message", "mixed_batch", "odd_ids", "fifo_groups", "too_large")
 QUICK = IN_CONTAINERS[:2]
 

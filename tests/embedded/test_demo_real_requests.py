@@ -12,8 +12,8 @@ from actonce.stack.embedded_folder import Paths
 from actonce_core.delivery import Delivery
 from actonce_core.message import Message, MessageReader
 from tests import java
-from tests.embedded import appointments
 from tests.embedded.running_demo import demo, start
+from tests.support import appointments
 
 pytestmark = pytest.mark.embedded
 

@@ -30,43 +30,19 @@ def test_no_way_of_this_project_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "hazard", "verdict", "told"),
+    ("way", "hazard", "verdict", "is_found"),
     [
-        ("step-functions", "crash", Verdict(Kind.SURVIVED), ""),
-        (
-            "step-functions",
-            "crash",
-            Verdict(Kind.TWICE),
-            (
-                "step-functions against crash: really twice; the walk of step-functions found only "
-                "survived."
-            ),
-        ),
-        (
-            "ledger",
-            "conflict",
-            Verdict(Kind.SURVIVED),
-            (
-                "ledger against conflict: really survived; the walk of ledger-fenced found only "
-                "parked."
-            ),
-        ),
-        ("ledger", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), ""),
-        (
-            "lease",
-            "group-order",
-            Verdict(Kind.SURVIVED, is_out_of_order=True),
-            (
-                "lease against group-order: really survived, out of order; the walk of "
-                "lease-fenced-fifo found only survived."
-            ),
-        ),
+        ("step-functions", "crash", Verdict(Kind.SURVIVED), True),
+        ("step-functions", "crash", Verdict(Kind.TWICE), False),
+        ("ledger", "conflict", Verdict(Kind.SURVIVED), False),
+        ("ledger", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), True),
+        ("lease", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), False),
     ],
 )
 def test_what_the_walk_did_not_find_is_a_disagreement(
-    way: str, hazard: str, verdict: Verdict, told: str
+    way: str, hazard: str, verdict: Verdict, is_found: bool
 ) -> None:
-    assert disagreement(way, hazard, verdict) == told
+    assert (disagreement(way, hazard, verdict) == "") is is_found
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from pipeline.backfill.plan import ENDS, PlanFiles
 from pipeline.backfill.rows import Selection
 from pipeline.session import spark_session
 from tests import java
-from tests.embedded import appointments as real
+from tests.support import appointments as real
 
 pytestmark = java.needed
 

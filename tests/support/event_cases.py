@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-EVENTS = Path(__file__).resolve().parents[1] / "events"
+EVENTS = Path(__file__).resolve().parents[2] / "events"
 
 
 def read_event(name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 
-from tests import asl
+from tests.support import asl
 
 AUDIT = asl.PROJECT / "statemachine" / "audit.asl.json"
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from actonce_core.locking.locks import Host, Lease, Ledger, ProcessingLocks
-from tests.unit.moto_aws import MotoAws
+from tests.support.moto_aws import MotoAws
 
 BEGIN = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 LOCK_TIMEOUT = 60.0
