@@ -26,9 +26,9 @@ import typer
 from rich.console import Console
 
 from actonce.cli.demo import Strategy
-from actonce.demo import faults, records
+from actonce.demo import records
 from actonce.demo.run import Result, Settings, run
-from actonce.embedded import lifecycle, local_stack
+from actonce.embedded import faults, lifecycle, local_stack
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed

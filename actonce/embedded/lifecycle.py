@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.embedded import lambda_runtime, local_stack, nesting, prepared
+from actonce.embedded import faults, lambda_runtime, local_stack, nesting, prepared
 from actonce.embedded import parameters as declared
 from actonce.embedded.latest import looks_up
 from actonce.messages.history import short_cause
@@ -187,7 +187,7 @@ def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyTy
     if not paths.is_project:  # whose copies say absolute paths
         arguments += ["--base-dir", str(paths.stack)]
     arguments += _overriding(overrides)
-    _sam(arguments, paths)
+    _sam(arguments, paths, paths.deploy_log)
     paths.built_of.write_text(digest)
 
 
@@ -481,14 +481,9 @@ def _deploy_in_place(paths: Paths, state: State, parameters: Mapping[str, str], 
         say("It failed; going back to the stack that ran")
         shutil.rmtree(paths.local, ignore_errors=True)
         paths.local_before.rename(paths.local)
-        before = paths.deploy_log.read_bytes() if paths.deploy_log.exists() else b""
-        try:
-            _sam_deploy(paths, state, json.loads((paths.local / _VALUES).read_text()))
-        finally:
-            # What failed is what a person looks for, at the end of it.
-            gone_back = paths.deploy_log.read_bytes()[len(before) :]
-            paths.deploy_log.write_bytes(before)
-            paths.deploy_log.with_suffix(".back.log").write_bytes(gone_back)
+        # What failed is what a person looks for, at the end of the log.
+        log = paths.deploy_log.with_suffix(".back.log")
+        _sam_deploy(paths, state, json.loads((paths.local / _VALUES).read_text()), log)
         _write(paths, state)
         raise
 
@@ -520,7 +515,7 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
     with contextlib.suppress(ClientError):
         aws.client("s3").create_bucket(Bucket=_ARTIFACTS_BUCKET)
     say("sam deploy")
-    _sam_deploy(paths, state, values)
+    _sam_deploy(paths, state, values, paths.deploy_log)
     stacks = Stack.find_all(aws, STACK_NAME)
     say("Starting the functions")
     for stack in stacks:
@@ -529,18 +524,17 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
     return stacks[0]
 
 
-def _faults(paths: Paths, level: str) -> dict[str, str]:
-    """The variables of a function that faults are put around."""
+def _faults(paths: Paths, level: str) -> Path | None:
+    """The folder with the plan of the faults around a project's effect; None: there are none."""
     if not level:
-        return {}
-    return {
-        "EXTRA_PYTHONPATH": str(Path(__file__).with_name("faulty")),
-        "FAULTY_LEVEL": level,
-        "FAULTY_DIR": str(paths.faults / "met"),
-    }
+        return None
+    folder = paths.faults.with_name("faults-drawn")  # a demo throws its own away
+    folder.mkdir(exist_ok=True)
+    faults.write_plan(folder, faults.drawn(faults.Level(level)))
+    return folder
 
 
-def _sam_deploy(paths: Paths, state: State, values: Mapping[str, str]) -> None:
+def _sam_deploy(paths: Paths, state: State, values: Mapping[str, str], log: Path) -> None:
     template = paths.local / "template.yaml"
     deploy = ["deploy", "--template-file", str(template), "--stack-name", STACK_NAME]
     deploy += ["--config-file", str(PROJECT / "samconfig.toml")]
@@ -549,7 +543,7 @@ def _sam_deploy(paths: Paths, state: State, values: Mapping[str, str]) -> None:
     deploy += ["--no-confirm-changeset", "--no-fail-on-empty-changeset", "--no-progressbar"]
     deploy += _overriding(values)
     try:
-        _sam(deploy, paths, AWS_ENDPOINT_URL=state.endpoint_url)
+        _sam(deploy, paths, log, AWS_ENDPOINT_URL=state.endpoint_url)
     except Failed as error:
         why = _why(Aws(state.endpoint_url))
         raise Failed(f"{why} {error}" if why else str(error)) from error
@@ -613,7 +607,7 @@ def _quoted(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _sam(arguments: list[str], paths: Paths, **variables: str) -> None:
+def _sam(arguments: list[str], paths: Paths, log: Path, **variables: str) -> None:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("AWS_")
     } | EMBEDDED_CREDENTIALS
@@ -625,9 +619,9 @@ def _sam(arguments: list[str], paths: Paths, **variables: str) -> None:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         **variables,
     }
-    with paths.deploy_log.open("a") as log:
-        log.write(f"\n$ sam {' '.join(arguments)}\n")
-        log.flush()
+    with log.open("a") as opened:
+        opened.write(f"\n$ sam {' '.join(arguments)}\n")
+        opened.flush()
         answer = subprocess.run(
             [sys.executable, "-m", "samcli", *arguments],
             env=environment,
@@ -635,13 +629,13 @@ def _sam(arguments: list[str], paths: Paths, **variables: str) -> None:
             # every other build.
             cwd=paths.home,
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=opened,
             stderr=subprocess.STDOUT,
             check=False,
         )
     if answer.returncode != 0:
-        last = paths.deploy_log.read_text().strip().splitlines()[-1]
-        raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {paths.deploy_log}.")
+        last = log.read_text().strip().splitlines()[-1]
+        raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {log}.")
 
 
 def warm(stack: Stack, effects: int = WARM_EFFECTS, say: Say = lambda _: None) -> None:

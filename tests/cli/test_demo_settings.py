@@ -10,11 +10,11 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from actonce.demo import faults
+from actonce.cli import demo as command
 from actonce.demo import run as demo
 from actonce.demo.own import Own, counted
 from actonce.demo.second_count import is_by_word
-from actonce.embedded import lifecycle
+from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
@@ -116,3 +116,8 @@ def test_parameters_that_cannot_be_are_told_before_anybody_is_asked(
     )
     with pytest.raises(WrongUse, match="no parameter 'Bogus'"):
         demo.run(settings, Paths(tmp_path), lambda _: None)
+
+
+def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="there is no such file"):
+        command.demo(file=tmp_path / "nowhere.jsonl")

@@ -27,10 +27,10 @@ from actonce.conformance import page
 from actonce.conformance.real import REAL_WAYS
 from actonce.conformance.stage import CLOCK_SKEW
 from actonce.conformance.verdict import Ends, Verdict, judge, one_form
-from actonce.demo import faults, records
-from actonce.demo.injected import fault_injection
+from actonce.demo import records
 from actonce.demo.run import depth
-from actonce.embedded import lifecycle
+from actonce.embedded import faults, lifecycle
+from actonce.embedded.injected import fault_injection
 from actonce.embedded.latest import unpublished
 from actonce.messages import dead_letters
 from actonce.queues.scan import QueueReader
@@ -103,10 +103,7 @@ class Theatre:
         """Have calls for this message meet these faults, by operation."""
         with self._lock:
             self._planned[message_id] = {name: list(one) for name, one in planned.items() if one}
-            file = self._folder / fault_injection.PLAN
-            new = file.with_suffix(".new")
-            new.write_text(json.dumps(self._planned))
-            new.replace(file)  # whole, for the functions read it all the time
+            faults.write_plan(self._folder, {"messages": self._planned})
 
     def is_met(self, message_id: str, operation: str) -> bool:
         """Whether the first fault of that operation has come."""

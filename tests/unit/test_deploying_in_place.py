@@ -41,8 +41,7 @@ def deploys(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], list[A
             put(paths, "half")
             raise error
 
-        def sam_deploy(paths: Paths, _: State, values: dict[str, str]) -> None:
-            paths.deploy_log.write_bytes(b"")
+        def sam_deploy(_: Paths, __: State, values: dict[str, str], ___: Path) -> None:
             went_back.append(values)
 
         monkeypatch.setattr(lifecycle, "build", lambda *_: None)
