@@ -1,6 +1,5 @@
 """`actonce init` as a person runs it."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
@@ -114,18 +113,3 @@ def test_what_cannot_be_done_is_one_sentence(
     assert (ended, out) == (status, "")
     assert said in err
     assert len(err.splitlines()) == 1
-
-
-def test_it_does_not_write_into_the_package_itself(run: Run) -> None:
-    clone = Path(cli.__file__).parents[2]
-    status, _, err = run(str(clone))
-    assert status == 1
-    assert "holds something else already" in err
-    changed = subprocess.run(
-        ["git", "status", "--porcelain", "actonce/actonce.json"],
-        cwd=clone,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert changed.stdout == ""

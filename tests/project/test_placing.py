@@ -107,6 +107,14 @@ def test_a_project_is_made_in_a_new_folder_only_but_git_may_be_there(tmp_path: P
     place(Folder(tmp_path), plan())
 
 
+@pytest.mark.parametrize("kind", Kind)
+def test_nothing_is_put_into_the_package_itself(kind: Kind) -> None:
+    folder = Path(manifest.__file__).parent / "elsewhere"
+    with pytest.raises(Failed, match="ActOnce itself"):
+        place(Folder(folder), plan(kind=kind))
+    assert not folder.exists()
+
+
 def test_the_stack_goes_into_a_repository_and_leaves_the_rest_alone(tmp_path: Path) -> None:
     (tmp_path / "template.yaml").write_text("theirs\n")
     place(Folder(tmp_path), plan(kind=Kind.STACK))

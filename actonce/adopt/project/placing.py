@@ -6,8 +6,9 @@ written whole or not at all, and the manifest, which says what was put there, co
 """
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
+import actonce
 from actonce.adopt.project import manifest
 from actonce.adopt.project.changes import Changes, decide, digest
 from actonce.adopt.project.folder import Folder
@@ -18,6 +19,7 @@ from actonce.stack.versions import numbers
 from actonce.terminal.errors import Failed, WrongUse
 
 _MANIFEST = PurePosixPath(MANIFEST)
+_PACKAGE = Path(actonce.__file__).parent
 
 
 def place(folder: Folder, wanted: Plan) -> list[PurePosixPath]:
@@ -31,6 +33,8 @@ def place(folder: Folder, wanted: Plan) -> list[PurePosixPath]:
     Raises:
         Failed: something else is there, or it cannot be written. Nothing of it is changed.
     """
+    if folder.root.is_relative_to(_PACKAGE):
+        raise Failed(f"{folder.root} is of ActOnce itself: name a folder of your own.")
     there = manifest.read(folder.root)
     if there is not None:
         raise Failed(
