@@ -16,7 +16,7 @@ from pathlib import Path
 from actonce.demo import outcome, records, requests, second_count
 from actonce.demo.own import Own
 from actonce.demo.second_count import Say
-from actonce.embedded import faults, lifecycle
+from actonce.embedded import faults, functions, lifecycle
 from actonce.messages import dead_letters
 from actonce.queues.fifo_sending import FifoIds, FifoSender
 from actonce.queues.sending import Accepted, End, Line, Sender, read_lines
@@ -139,7 +139,7 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
         with faults.deployed(stack, paths.faults, planned), _under(stack, sky):
             say("Warming the functions")
-            lifecycle.warm(stack, lifecycle.WARM_EFFECTS if sky is None else WARM_IN_WEATHER)
+            functions.warm(stack, functions.WARM_EFFECTS if sky is None else WARM_IN_WEATHER)
             say("Sending, and waiting for rest")
             started = time.monotonic()
             if sky is not None and settings.weather is not None:

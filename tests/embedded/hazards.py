@@ -29,7 +29,7 @@ from actonce.conformance.stage import CLOCK_SKEW
 from actonce.conformance.verdict import Ends, Verdict, judge, one_form
 from actonce.demo import records
 from actonce.demo.run import depth
-from actonce.embedded import faults, lifecycle
+from actonce.embedded import faults, functions
 from actonce.embedded.injected import fault_injection
 from actonce.embedded.latest import unpublished
 from actonce.messages import dead_letters
@@ -612,7 +612,7 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
     nothing_yet: faults.Plan = {"nobody": {}}
     with faults.deployed(stack, faults_folder, nothing_yet), _feeding_queue(stack) as queue_url:
         short_version = _publish_short_version(stack) if stack.ledger_table is None else ""
-        lifecycle.warm(stack)
+        functions.warm(stack)
         theatre = Theatre(stack, faults_folder, queue_url, short_version)
         scenes = [Scene(theatre, hazard) for hazard in CAUSES]
         # Made here: `handler_here` changes the environment that a client is made from.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded import faults, lifecycle
+from actonce.embedded import faults, functions, lifecycle
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
@@ -42,7 +42,7 @@ def test_many_faults_and_a_kill_of_all_functions_change_nothing(paths: Paths) ->
         if _executions(paths) > 30:
             state = lifecycle.running(paths)
             assert state is not None
-            killed = lifecycle.kill_functions(state)
+            killed = functions.kill(state)
         time.sleep(0.2)
     assert killed > 2
     out, err = process.communicate(timeout=400)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded import lifecycle, nesting, parameters
+from actonce.embedded import lifecycle, nesting, parameters, serving
 from actonce.embedded.lifecycle import State
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed, WrongUse
@@ -99,19 +99,24 @@ def _runs(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError
 
     monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, {}, "deployed"))
-    for name in ("_stop", "_start_server", "_deploy", "_deploy_in_place"):
-        monkeypatch.setattr(lifecycle, name, touched)
+    for module, name in (
+        (serving, "stop"),
+        (serving, "start"),
+        (lifecycle, "_deploy"),
+        (lifecycle, "_deploy_in_place"),
+    ):
+        monkeypatch.setattr(module, name, touched)
 
 
 def test_the_port_of_the_last_time_is_taken_again_unless_it_is_taken(tmp_path: Path) -> None:
     paths = Paths(tmp_path)
-    assert lifecycle._port_of_last_time(paths) == 0
+    assert serving.port_of_last_time(paths) == 0
     paths.port.write_text("no number")
-    assert lifecycle._port_of_last_time(paths) == 0
+    assert serving.port_of_last_time(paths) == 0
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         port = int(other.getsockname()[1])
         paths.port.write_text(str(port))
         other.listen()
-        assert lifecycle._port_of_last_time(paths) == 0
-    assert lifecycle._port_of_last_time(paths) == port
+        assert serving.port_of_last_time(paths) == 0
+    assert serving.port_of_last_time(paths) == port

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded import lifecycle
+from actonce.embedded import lifecycle, sam
 from actonce.embedded.lifecycle import State
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
@@ -41,12 +41,12 @@ def deploys(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], list[A
             put(paths, "half")
             raise error
 
-        def sam_deploy(_: Paths, __: State, values: dict[str, str], ___: Path) -> None:
+        def sam_deploy(_: Paths, __: str, values: dict[str, str], ___: Path) -> None:
             went_back.append(values)
 
         monkeypatch.setattr(lifecycle, "build", lambda *_: None)
         monkeypatch.setattr(lifecycle, "_deploy", deploy)
-        monkeypatch.setattr(lifecycle, "_sam_deploy", sam_deploy)
+        monkeypatch.setattr(sam, "deploy", sam_deploy)
         return went_back
 
     return ends
