@@ -1,5 +1,6 @@
 """What the demo refuses before it touches a stack, and how it counts a team's own effects."""
 
+import fcntl
 import io
 import json
 from collections import Counter
@@ -121,3 +122,17 @@ def test_parameters_that_cannot_be_are_told_before_anybody_is_asked(
 def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="there is no such file"):
         command.demo(file=tmp_path / "nowhere.jsonl")
+
+
+def test_a_second_demo_in_one_folder_touches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def touched(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(lifecycle, "running", touched)
+    settings = demo.Settings(1, 1, faults.Level.NONE, None, keep=False, parameters=None)
+    with (tmp_path / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(WrongUse, match="Another demo runs"):
+            demo.run(settings, Paths(tmp_path), lambda _: None)

@@ -1,6 +1,5 @@
 """`actonce demo`, run as a person runs it."""
 
-import fcntl
 import json
 import shutil
 import signal
@@ -92,17 +91,6 @@ def test_every_kind_of_bad_line_is_refused_with_its_reason(paths: Paths, tmp_pat
     assert answer["suppressed"] == 3 - conflicts
     assert answer["refused"] == {"no_message_id": 3, "not_json": 2, "too_large": 1}
     assert answer["exactly_once"] is True
-
-
-def test_a_second_demo_in_one_folder_is_told_and_disturbs_nothing(paths: Paths) -> None:
-    before = lifecycle.running(paths)
-    with (paths.home / "demo.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        process = start(paths, "--messages", "1")
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert f"Another demo runs in {paths.home}" in err
-    assert lifecycle.running(paths) == before
 
 
 def test_ctrl_c_leaves_nothing_running_that_the_demo_started(
