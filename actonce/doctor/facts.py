@@ -44,6 +44,16 @@ def seen(fact: T | Unseen) -> T:
     return fact
 
 
+def there(fact: T | Gone | Unseen) -> T | None:
+    """A fact that could be read; None where nothing is there.
+
+    Raises:
+        NotSeen: it could not.
+    """
+    found = seen(fact)
+    return None if isinstance(found, Gone) else found
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function as it is deployed now.
