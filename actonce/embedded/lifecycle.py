@@ -5,7 +5,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -67,8 +66,8 @@ def up(  # noqa: PLR0913 - what a person may say
 ) -> tuple[State, Stack]:
     """Bring the embedded AWS up, and the stack as the sources are now; harmless if it is.
 
-    Where a stack runs and another cannot be deployed in its place, the one that ran runs on, with
-    its data.
+    Where a stack runs and another cannot be deployed in its place, CloudFormation goes back to the
+    one that ran, with its data.
 
     Args:
         paths: where it keeps its things.
@@ -116,7 +115,7 @@ def up(  # noqa: PLR0913 - what a person may say
         if state is not None and state.deployed == digest:
             return state, Stack.find_all(Aws(state.endpoint_url), STACK_NAME)[0]
         if state is not None:
-            stack = _deploy_in_place(paths, replace(state, faults=level), wanted, say)
+            stack = _deploy_in_place(paths, state, wanted, level, say)
         else:
             serving.require_free(port)
             build(paths, say, wanted)  # before a server is started: much of what fails, fails here
@@ -177,7 +176,7 @@ def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyTy
     if not paths.is_project:  # whose copies say absolute paths
         arguments += ["--base-dir", str(paths.stack)]
     arguments += sam.overriding(overrides)
-    sam.run(arguments, paths, paths.deploy_log)
+    sam.run(arguments, paths)
     paths.built_of.write_text(digest)
 
 
@@ -271,39 +270,21 @@ def _deployed_by(template: nesting.Template, home: Path) -> Iterator[Path]:
                 yield one
 
 
-def _deploy_in_place(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
-    """Deploy over what runs. Where that fails, what ran is deployed again: it keeps its data.
-
-    While it is under way, and after a kill, the state says so: no digest is that of what runs.
-    """
-    build(paths, say, parameters)
-    # Of one that was killed, it is what ran before that; what lies beside it is half a deployment.
-    if not (state.deployed == UNDER_WAY and paths.local_before.exists()):
-        shutil.rmtree(paths.local_before, ignore_errors=True)
-        if paths.local.exists():
-            paths.local.rename(paths.local_before)
-    shutil.rmtree(paths.local, ignore_errors=True)
-    serving.write(paths, replace(state, deployed=UNDER_WAY))
-    try:
-        return _deploy(paths, state, parameters, say)
-    except (Exception, KeyboardInterrupt):
-        if not paths.local_before.exists():
-            raise
-        say("It failed; going back to the stack that ran")
-        shutil.rmtree(paths.local, ignore_errors=True)
-        paths.local_before.rename(paths.local)
-        # What failed is what a person looks for, at the end of the log.
-        log = paths.deploy_log.with_suffix(".back.log")
-        sam.deploy(paths, state.endpoint_url, json.loads((paths.local / _VALUES).read_text()), log)
-        serving.write(paths, state)
-        raise
-
-
 UNDER_WAY = "under way"
 """Instead of the digest of what is deployed, while that is being replaced."""
 
-_VALUES = "values.json"
-"""Beside the rewritten template: what its parameters were."""
+
+def _deploy_in_place(
+    paths: Paths, state: State, parameters: Mapping[str, str], level: str, say: Say
+) -> Stack:
+    """Deploy over what runs; where that fails, CloudFormation goes back to it, with its data.
+
+    Invariant: while it is under way, and after it failed or was killed, the state says so, with the
+    parameters and faults of what ran: the next `up` deploys again, whatever it finds.
+    """
+    build(paths, say, parameters)
+    serving.write(paths, replace(state, deployed=UNDER_WAY))
+    return _deploy(paths, replace(state, faults=level), parameters, say)
 
 
 def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
@@ -321,12 +302,11 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
             say,
         ),
     )
-    (paths.local / _VALUES).write_text(json.dumps(values))
     aws = Aws(state.endpoint_url)
     with contextlib.suppress(ClientError):
         aws.client("s3").create_bucket(Bucket=sam.ARTIFACTS_BUCKET)
     say("sam deploy")
-    sam.deploy(paths, state.endpoint_url, values, paths.deploy_log)
+    sam.deploy(paths, state.endpoint_url, values)
     stacks = Stack.find_all(aws, STACK_NAME)
     say("Starting the functions")
     for stack in stacks:

@@ -16,14 +16,13 @@ STACK_NAME = "actonce"
 ARTIFACTS_BUCKET = "actonce-artifacts"
 
 
-def deploy(paths: Paths, endpoint_url: str, values: Mapping[str, str], log: Path) -> None:
+def deploy(paths: Paths, endpoint_url: str, values: Mapping[str, str]) -> None:
     """Deploy the rewritten template, whole or not at all.
 
     Args:
         paths: of the embedded AWS, with the template in `local`.
         endpoint_url: of the embedded AWS.
         values: of the template's parameters.
-        log: that sam's output is added to.
 
     Raises:
         Failed: with what CloudFormation says of it.
@@ -36,19 +35,18 @@ def deploy(paths: Paths, endpoint_url: str, values: Mapping[str, str], log: Path
     deploy += ["--no-confirm-changeset", "--no-fail-on-empty-changeset", "--no-progressbar"]
     deploy += overriding(values)
     try:
-        run(deploy, paths, log, AWS_ENDPOINT_URL=endpoint_url)
+        run(deploy, paths, AWS_ENDPOINT_URL=endpoint_url)
     except Failed as error:
         why = _why(Aws(endpoint_url))
         raise Failed(f"{why} {error}" if why else str(error)) from error
 
 
-def run(arguments: list[str], paths: Paths, log: Path, **variables: str) -> None:
+def run(arguments: list[str], paths: Paths, **variables: str) -> None:
     """Run a command of sam.
 
     Args:
         arguments: after `sam`.
-        paths: of the embedded AWS.
-        log: that its output is added to.
+        paths: of the embedded AWS; its output is added to `deploy_log`.
         variables: of its environment, besides.
 
     Raises:
@@ -65,7 +63,7 @@ def run(arguments: list[str], paths: Paths, log: Path, **variables: str) -> None
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         **variables,
     }
-    with log.open("a") as opened:
+    with paths.deploy_log.open("a") as opened:
         opened.write(f"\n$ sam {' '.join(arguments)}\n")
         opened.flush()
         answer = subprocess.run(
@@ -80,8 +78,8 @@ def run(arguments: list[str], paths: Paths, log: Path, **variables: str) -> None
             check=False,
         )
     if answer.returncode != 0:
-        last = log.read_text().strip().splitlines()[-1]
-        raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {log}.")
+        last = paths.deploy_log.read_text().strip().splitlines()[-1]
+        raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {paths.deploy_log}.")
 
 
 def overriding(values: Mapping[str, str]) -> list[str]:
