@@ -50,8 +50,7 @@ def there(fact: T | Gone | Unseen) -> T | None:
     Raises:
         NotSeen: it could not.
     """
-    found = seen(fact)
-    return None if isinstance(found, Gone) else found
+    return None if isinstance(fact, Gone) else seen(fact)
 
 
 @dataclass(frozen=True, slots=True)

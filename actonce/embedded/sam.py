@@ -52,23 +52,12 @@ def run(arguments: list[str], paths: Paths, **variables: str) -> None:
     Raises:
         Failed: it did not succeed.
     """
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("AWS_")
-    } | EMBEDDED_CREDENTIALS
-    environment |= {
-        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-        "SAM_CLI_TELEMETRY": "0",
-        "SAM_CLI_POLL_DELAY": "0.2",  # seconds; 5 are for an AWS that many people ask
-        # sam looks for the interpreter that the runtime is named after.
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-        **variables,
-    }
     with paths.deploy_log.open("a") as opened:
         opened.write(f"\n$ sam {' '.join(arguments)}\n")
         opened.flush()
         answer = subprocess.run(
             [sys.executable, "-m", "samcli", *arguments],
-            env=environment,
+            env=environment(**variables),
             # sam keeps dependencies below the folder that it runs in, and there removes those of
             # every other build.
             cwd=paths.home,
@@ -80,6 +69,21 @@ def run(arguments: list[str], paths: Paths, **variables: str) -> None:
     if answer.returncode != 0:
         last = paths.deploy_log.read_text().strip().splitlines()[-1]
         raise Failed(f"sam {arguments[0]} failed ({last}); all it said is in {paths.deploy_log}.")
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """What sam runs in: nothing of the user's that is of AWS, least of all credentials."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return {
+        **kept,
+        **EMBEDDED_CREDENTIALS,
+        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+        "SAM_CLI_TELEMETRY": "0",
+        "SAM_CLI_POLL_DELAY": "0.2",  # seconds; 5 are for an AWS that many people ask
+        # sam looks for the interpreter that the runtime is named after.
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        **variables,
+    }
 
 
 def overriding(values: Mapping[str, str]) -> list[str]:
