@@ -13,8 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: for-demo  ## Send requests twice, interrupt some, and show that each was acted on once (TIMINGS=1: and where the time goes)
-	@$(BIN)/actonce demo $(if $(TIMINGS),--timings)
+demo: for-demo  ## Send requests twice, interrupt some, and show that each was acted on once
+	@$(BIN)/actonce demo
 
 test: everything  ## Run the tests, but for the long ones
 	@$(BIN)/pytest

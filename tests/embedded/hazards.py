@@ -26,10 +26,10 @@ from actonce.conformance import page
 from actonce.conformance.real import REAL_WAYS
 from actonce.conformance.stage import CLOCK_SKEW
 from actonce.conformance.verdict import Ends, Verdict, judge, one_form
-from actonce.demo import faults, records
-from actonce.demo.injected import fault_injection
+from actonce.demo import records
 from actonce.demo.run import depth
-from actonce.embedded import lifecycle
+from actonce.embedded import faults, functions
+from actonce.embedded.injected import fault_injection
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce_core.delivery import Delivery
@@ -97,10 +97,7 @@ class Theatre:
         """Have calls for this message meet these faults, by operation."""
         with self._lock:
             self._planned[message_id] = {name: list(one) for name, one in planned.items() if one}
-            file = self._folder / fault_injection.PLAN
-            new = file.with_suffix(".new")
-            new.write_text(json.dumps(self._planned))
-            new.replace(file)  # whole, for the functions read it all the time
+            faults.write_plan(self._folder, {"messages": self._planned})
 
     def is_met(self, message_id: str, operation: str) -> bool:
         """Whether the first fault of that operation has come."""
@@ -380,7 +377,7 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
     """Cause every hazard, wait until all has come to rest, and say how each ended."""
     nothing_yet: faults.Plan = {"nobody": {}}
     with faults.deployed(stack, faults_folder, nothing_yet), _feeding_queue(stack) as queue_url:
-        lifecycle.warm(stack)
+        functions.warm(stack)
         theatre = Theatre(stack, faults_folder, queue_url)
         scenes = [Scene(theatre, hazard) for hazard in CAUSES]
         # Made here: `handler_here` changes the environment that a client is made from.

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import fault_injection as inject
-from interruption import interrupt
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
@@ -28,18 +27,15 @@ def around(handle: Handler, event: dict[str, Any], context: Any) -> dict[str, An
     return {"batchItemFailures": answer["batchItemFailures"] + again}
 
 
-def _interrupt(moment: str, faults: Iterable[str | None], context: Any) -> None:
+def _interrupt(moment: str, faults: Iterable[str], context: Any) -> None:
     for fault in faults:
-        if fault is not None and fault.startswith(f"{moment}:"):
-            interrupt(fault.removeprefix(f"{moment}:"), context)
+        if fault.startswith(f"{moment}:"):
+            inject.interrupt(fault.removeprefix(f"{moment}:"), context)
 
 
-def _fault(record: dict[str, Any]) -> str | None:
+def _fault(record: dict[str, Any]) -> str:
     try:
         message_id = json.loads(record["body"])["message_id"]
     except (ValueError, TypeError, KeyError):
-        return None
-    if not isinstance(message_id, str):
-        return None
-    fault: str | None = inject.next_fault(message_id, "delivery")
-    return fault
+        return ""
+    return inject.next_fault(message_id, "delivery") if isinstance(message_id, str) else ""

@@ -9,7 +9,6 @@ import fault_injection as inject
 import faulty_starter
 from actonce_core.batch import Batch, metrics
 from actonce_core.effect import Effect, FencedEffect
-from interruption import interrupt
 
 _context: Any = None
 
@@ -24,22 +23,22 @@ class FaultyEffect:
         """Interrupted before or after it, or not interrupted at all."""
         _, after = self._interrupt_before(request["message_id"], "perform")
         done = self._effect.perform(request)
-        interrupt(after, _context)
+        inject.interrupt(after, _context)
         return done
 
     def find(self, message_id: str) -> dict[str, Any] | None:
         """Interrupted before or after it, or not at all."""
         _, after = self._interrupt_before(message_id, "find")
         found = self._effect.find(message_id)
-        interrupt(after, _context)
+        inject.interrupt(after, _context)
         return found
 
     @staticmethod
     def _interrupt_before(message_id: str, operation: str) -> tuple[str, str]:
         """Interrupt if the fault comes before; else how late it comes, and what comes after."""
-        moment, _, name = (inject.next_fault(message_id, operation) or "").partition(":")
+        moment, _, name = inject.next_fault(message_id, operation).partition(":")
         if moment == "before":
-            interrupt(name, _context)
+            inject.interrupt(name, _context)
         return name if moment == "late" else "", name if moment == "after" else ""
 
 
@@ -57,7 +56,7 @@ class FaultyFencedEffect(FaultyEffect):
             inject.leave_to_a_straggler(float(late), request, fence)
             inject.outlast(_context)
         done = self._fenced.perform_fenced(request, fence)
-        interrupt(after, _context)
+        inject.interrupt(after, _context)
         return done
 
 

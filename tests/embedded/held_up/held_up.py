@@ -1,4 +1,4 @@
-"""The example's effect, held up right before its write until a file appears."""
+"""The example's effect, held up right before its write, in a function or in a worker."""
 
 import os
 import time
@@ -6,17 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import appointments
+from actonce_core.effect import answer
 
-_BEGUN, _GO_ON = Path(os.environ["BEGUN"]), Path(os.environ["GO_ON"])
+_FOLDER = Path(os.environ["HELD_UP"])
+"""A file there says by its process's number that an attempt has begun; `go-on` lets them go on."""
 
 
 def _hold_up() -> None:
-    _BEGUN.touch()
-    while not _GO_ON.exists():
+    (_FOLDER / f"begun-{os.getpid()}").touch()
+    while not (_FOLDER / "go-on").exists():
         time.sleep(0.01)
 
 
-class Slow:
+class HeldUp:
     """Not fenced: what it does, it does whoever holds the message by then."""
 
     def __init__(self) -> None:
@@ -32,10 +34,15 @@ class Slow:
         return self.book.find(message_id)
 
 
-class SlowFenced(Slow):
+class HeldUpFenced(HeldUp):
     """Fenced: it is performed only while its attempt holds the message."""
 
     def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
         """Held up, then performed if the fence holds."""
         _hold_up()
         return self.book.perform_fenced(request, fence)
+
+
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """Lambda's entry point."""
+    return answer(HeldUp(), event)
