@@ -27,13 +27,11 @@ app = typer.Typer(
 
 MessageId = Annotated[
     str,
-    typer.Argument(metavar="ID", help="The message's id, or its execution's name, or a beginning."),
+    typer.Argument(metavar="ID", help="The message's id, or its execution's name."),
 ]
 OneOrAll = Annotated[
     str | None,
-    typer.Argument(
-        metavar="ID", help="The message's id, or its execution's name, or a beginning; or --all."
-    ),
+    typer.Argument(metavar="ID", help="The message's id, or its execution's name; or --all."),
 ]
 Note = Annotated[str, typer.Option(help="Why; it stays in the execution's history.")]
 Told = Annotated[
@@ -116,8 +114,6 @@ def show(
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         letters = dead_letters.waiting(queue)
     letter = next((one for one in letters if one.is_named(message_id)), None)
-    if letter is None:
-        letter = dead_letters.by_beginning(stack, letters, message_id)
     if letter is None:
         raise Failed(
             f"{dead_letters.none_seen(message_id, queue.held_elsewhere)}; "
@@ -268,17 +264,7 @@ def _decide(
 def _decide_one(
     stack: Stack, message_id: str, decision: Decision, note: str, how: many.Many
 ) -> None:
-    try:
-        answer = dead_letters.decide(stack, message_id, decision, note)
-    except dead_letters.NotThere:
-        with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-            letters = dead_letters.waiting(queue)
-        letter = dead_letters.by_beginning(stack, letters, message_id)
-        if letter is None:
-            raise
-        many.ask_whether_meant(message_id, letter.message_id, how)
-        message_id = letter.message_id
-        answer = dead_letters.decide(stack, letter.execution_name, decision, note)
+    answer = dead_letters.decide(stack, message_id, decision, note)
     if how.json:
         console.print_json(
             {

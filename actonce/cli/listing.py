@@ -51,7 +51,7 @@ def list_(
 ) -> None:
     """List recent messages, the newest first: those that have an execution, or a row.
 
-    The ID is one that every command takes, or a beginning of it. What could not be started is in
+    The ID is one that every command takes. What could not be started is in
     actonce unstarted list.
 
     Examples:

@@ -222,23 +222,6 @@ def ask(question: str, many: Many) -> None:
         raise Failed("Nothing was done.")
 
 
-def ask_whether_meant(beginning: str, whole: str, many: Many) -> None:
-    """Ask whether an id of which only the beginning was named is meant.
-
-    `--yes` is no answer to that: a script's id that is not there is not the beginning of another.
-
-    Raises:
-        WrongUse: nobody can be asked, or is to be.
-        Failed: the answer was not yes.
-    """
-    if many.yes or many.json or not console.can_ask():
-        raise WrongUse(
-            f"{beginning!r} is only the beginning of {_short(whole)!r}: name it whole. At a "
-            "terminal, and without --yes and --json, you are asked whether that is meant."
-        )
-    ask(f"{beginning} is the beginning of {_short(whole)}. Is that meant?", many)
-
-
 @contextmanager
 def acting(
     text: str, total: int, left: Callable[[], int]

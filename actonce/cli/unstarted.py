@@ -35,7 +35,7 @@ app = typer.Typer(
 
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="ID", help="SQS message ids or message ids, or beginnings; or --all."),
+    typer.Argument(metavar="ID", help="SQS message ids or message ids; or --all."),
 ]
 Note = Annotated[str, typer.Option(help="Why; it is kept with each of them.")]
 Match = Annotated[
@@ -92,9 +92,7 @@ def list_(*, how: many.Many, at: Chosen) -> None:
 @app.command()
 @of_a_stack()
 def show(
-    message_id: Annotated[
-        str, typer.Argument(metavar="ID", help="SQS message id or message id, or a beginning.")
-    ],
+    message_id: Annotated[str, typer.Argument(metavar="ID", help="SQS message id or message id.")],
     *,
     at: Chosen,
     json: Json = False,
@@ -112,9 +110,6 @@ def show(
     with _queue(stack) as queue:
         entries = unstarted.entries(queue, message_reader(stack))
     found = [entry for entry in entries if entry.is_named(message_id)]
-    if not found:
-        whole = unstarted.by_beginning(entries, message_id)
-        found = [entry for entry in entries if whole is not None and entry.is_named(whole)]
     if not found and queue.held_elsewhere:
         told = cannot_be_told(f"{message_id!r} lies", queue.held_elsewhere)
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
@@ -256,13 +251,8 @@ def _choose(
     shown = _look(stack, reader, how)
     entries = shown.entries
     if ids:
-        whole = {name: _whole(stack, name, entries, how) for name in ids}
-        chosen = [
-            entry for entry in entries if any(entry.is_named(name) for name in whole.values())
-        ]
-        missing = [
-            name for name, meant in whole.items() if not any(e.is_named(meant) for e in chosen)
-        ]
+        chosen = [entry for entry in entries if any(map(entry.is_named, ids))]
+        missing = [name for name in dict.fromkeys(ids) if not any(e.is_named(name) for e in chosen)]
         return _ToClear(chosen, missing, shown.held_elsewhere)
     if not how.json:
         if not entries:
@@ -289,17 +279,6 @@ def _choose(
         return None
     many.ask(f"{len(entries):,} to be {word}?", how)
     return _ToClear(entries, [], shown.held_elsewhere)
-
-
-def _whole(stack: Stack, name: str, entries: Sequence[Unstarted], how: many.Many) -> str:
-    """The id that is meant by what was named: itself, or the only one that begins so."""
-    if any(entry.is_named(name) for entry in entries):
-        return name
-    found = unstarted.by_beginning(entries, name)
-    if found is None or history.is_known(stack, name):
-        return name
-    many.ask_whether_meant(name, found, how)
-    return found
 
 
 def _clear(

@@ -12,7 +12,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
 from actonce.messages.history import Execution
-from actonce.messages.id_prefixes import only_one
 from actonce.messages.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.queues.sending import for_fifo
@@ -280,26 +279,6 @@ def is_of_last(letter: DeadLetter, stays: Sequence[Stay]) -> bool:
         return True
     before = stays[-2]
     return letter.posted_at > timestamp(before.answered_at or before.posted_at)
-
-
-def by_beginning(stack: Stack, letters: Iterable[DeadLetter], beginning: str) -> DeadLetter | None:
-    """The only letter whose message id, or execution's name, begins so; None: there is none.
-
-    None, too, where a message has just this id: it is meant, and waits for no decision.
-
-    Args:
-        stack: that has them.
-        letters: one of each message.
-        beginning: what was typed.
-
-    Raises:
-        WrongUse: several begin so.
-    """
-    named = {letter.execution_name: letter for letter in letters}
-    names = {name: name for name in named}
-    names |= {letter.message_id: letter.execution_name for letter in named.values()}
-    found = only_one(beginning, names)
-    return None if found is None or history.is_known(stack, beginning) else named[found]
 
 
 def none_seen(message_id: str, held_elsewhere: int) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from actonce.messages.id_prefixes import only_one
 from actonce.queues.scan import Queued, QueueReader, event_form
 from actonce.queues.sending import MAX_BYTES, for_fifo
 from actonce_core.delivery import (
@@ -189,16 +188,6 @@ def entries(queue: QueueReader, reader: MessageReader) -> list[Unstarted]:
     """Everything in UnstartedQueue, oldest first."""
     found = [unstarted(queued, reader) for queued in queue.messages()]
     return sorted(found, key=lambda entry: entry.since)
-
-
-def by_beginning(found: Iterable[Unstarted], beginning: str) -> str | None:
-    """The only message id, or SQS message id, that begins so; None: there is none.
-
-    Raises:
-        WrongUse: several begin so.
-    """
-    ids = {name for one in found for name in (one.sqs_message_id, one.message_id) if name}
-    return only_one(beginning, {name: name for name in ids})
 
 
 def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str | None:

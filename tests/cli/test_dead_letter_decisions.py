@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from actonce.messages.dead_letters import End, decide
+from actonce.messages.dead_letters import End, NotThere, decide
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED, deployed
@@ -431,6 +431,17 @@ def test_a_message_that_nobody_knows_is_a_failure(
 ) -> None:
     stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
     with pytest.raises(Failed, match="no dead letter and no execution"):
+        decide(moto_stack, "m-1", "resolve")
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+def test_where_another_reader_holds_letters_one_is_not_said_not_to_be_there(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    post(moto_stack, "token", message_id="m-2")
+    moto_stack.sqs.receive_message(QueueUrl=moto_stack.dead_letter_queue, VisibilityTimeout=600)
+    stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
+    with pytest.raises(NotThere, match="cannot be told, and it has no execution"):
         decide(moto_stack, "m-1", "resolve")
 
 

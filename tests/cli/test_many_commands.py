@@ -270,6 +270,20 @@ def test_one_that_another_reader_may_hold_is_not_said_to_be_nowhere(
     assert (told["missing"], told["held_elsewhere"]) == ([entry], 1)
 
 
+def test_an_id_is_named_whole(ledger: Stack, run: Run) -> None:
+    dead(ledger, "request-10")
+    fill(ledger, 1)
+    for command, where in (
+        (("dead-letters", "show"), "There is no dead letter of 'request-1' in the queue"),
+        (("dead-letters", "retry", "--yes"), "There is no dead letter of 'request-1' in the queue"),
+        (("unstarted", "show"), "There is no 'request-1' in UnstartedQueue"),
+        (("unstarted", "redrive"), "Not in UnstartedQueue: request-1"),
+    ):
+        status, out, err = run(*command, "request-1")
+        assert (status, where in err) == (1, True), (out, err)
+    assert ids_left(ledger) == ["request-10"]
+
+
 def test_each_is_told_if_asked_for(ledger: Stack, run: Run) -> None:
     dead(ledger, "m-1")
     out = run("dead-letters", "retry", "--all", "--yes", "--each")[1]

@@ -24,6 +24,7 @@ from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
 from actonce_core.delivery import Delivery
+from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes
 from tests.cli.received import received
@@ -174,8 +175,9 @@ def test_an_entry_is_found_by_its_message_id_and_by_both_sqs_ids() -> None:
     long_id = "x" * 2000
     entry = read(handed_on(json.dumps({"message_id": long_id}), {}))
     assert entry.message_id == long_id
-    assert all(entry.is_named(name) for name in (long_id, "entry-id", "first-id"))
-    assert not entry.is_named("x")
+    ids = (long_id, execution_name(long_id), "entry-id", "first-id", "sqs:first-id")
+    assert all(entry.is_named(name) for name in ids)
+    assert not any(entry.is_named(name) for name in ("x", "entry", "sqs:entry-id"))
 
 
 TEN = {f"a{n}": {"dataType": "String", "stringValue": "v"} for n in range(10)}
