@@ -73,6 +73,11 @@ class Unstarted:
         return self.sqs_message_id
 
     @property
+    def ids(self) -> Mapping[str, str | None]:
+        """What it is named by, for machines."""
+        return {"sqs_message_id": self.sqs_message_id, "message_id": self.message_id}
+
+    @property
     def is_conflict(self) -> bool:
         """Whether its message id was first seen with another content."""
         return self.reason == Reason.CONFLICT

@@ -184,8 +184,12 @@ class QueueReader:
     ) -> None:
         self._give_back()
 
-    def messages(self) -> Iterator[Queued]:
-        """Every message once. At its end all of them are held, until the block ends."""
+    def messages(self, tell: Callable[[int], None] = lambda _: None) -> Iterator[Queued]:
+        """Every message once. At its end all of them are held, until the block ends.
+
+        Args:
+            tell: is told now and then how many have been read.
+        """
         self.expected, self.held_elsewhere = counts(self._sqs, self._queue_url)
         # What others hold counts too: a dead reader held it for as long as this whole queue asks.
         hold = hold_for(self.expected + self.held_elsewhere)
@@ -198,6 +202,8 @@ class QueueReader:
             for message in self._round(hold, everywhere=everywhere):
                 if message.sqs_message_id not in seen:
                     seen.add(message.sqs_message_id)
+                    if len(seen) % 100 == 0:
+                        tell(len(seen))
                     yield message
             # What reading takes is nobody's fault; what others hold is waited for from here on.
             deadline = deadline or time.monotonic() + patience

@@ -64,7 +64,9 @@ def test_an_id_without_end_pads_no_terminal(monkeypatch: pytest.MonkeyPatch) -> 
     assert sum(line.count("x") for line in lines) == 3000 + DETAIL.count("x")
 
 
-def test_no_rows_are_their_headers_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    console.out.file = None
+def test_no_rows_are_their_headers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.StringIO()
+    monkeypatch.setattr(console, "out", SafeConsole())
+    console.out.file = file
     tables.print_rows(("ID", "Detail"), [])
-    assert capsys.readouterr().out == "ID  Detail\n"
+    assert file.getvalue() == "ID  Detail\n"

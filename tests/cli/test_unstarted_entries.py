@@ -17,7 +17,8 @@ from actonce.messages import unstarted
 from actonce.messages.filters import Narrowing
 from actonce.messages.unstarted import Unstarted, attributes_to_send
 from actonce.operate import discarding as clearing_module
-from actonce.operate.discarding import Cleared, Discarding, Redriving, look
+from actonce.operate.bulk import Ended
+from actonce.operate.discarding import Discarding, Redriving, look
 from actonce.queues import bulk_pass as queue_pass
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
@@ -246,14 +247,14 @@ def clearing(stack: Stack, requests_queue: str = "") -> Redriving:
     to = dataclasses.replace(stack, outputs=outputs)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         shown = look(queue, MessageReader(), Narrowing({}))
-    return Redriving(to, MessageReader(), shown.entries, wait_for_others=0)
+    return Redriving(to, MessageReader(), shown, wait_for_others=0)
 
 
-def redrive_all(stack: Stack, requests_queue: str = "") -> list[Cleared]:
+def redrive_all(stack: Stack, requests_queue: str = "") -> list[Ended[Unstarted]]:
     """What could not be sent back."""
     redriving = clearing(stack, requests_queue)
     redriving.run()
-    return [one for one in redriving.cleared if one.why]
+    return [one for one in redriving.ended if not one.happened]
 
 
 def test_what_is_redriven_leaves_one_queue_for_the_other_verbatim(moto_stack: Stack) -> None:
@@ -297,7 +298,7 @@ def test_what_cannot_be_sent_stays_where_it_is(moto_stack: Stack) -> None:
     entry_id = hand_on(moto_stack, "{}")
     (failure,) = redrive_all(moto_stack, moto_stack.requests_queue + "-gone")
     assert failure.entry.sqs_message_id == entry_id
-    assert "exist" in (failure.why or "")
+    assert "exist" in failure.said
     assert [entry.sqs_message_id for entry in entries(moto_stack)] == [entry_id]
 
 
@@ -322,7 +323,7 @@ def test_what_comes_after_the_look_is_left_alone(moto_stack: Stack) -> None:
     redriving = clearing(moto_stack)
     later = hand_on(moto_stack, '{"message_id": "m-2"}')
     redriving.run()
-    assert [one.why for one in redriving.cleared] == [None]
+    assert [one.happened for one in redriving.ended] == [True]
     assert [entry.sqs_message_id for entry in entries(moto_stack)] == [later]
 
 
@@ -331,8 +332,8 @@ def test_what_somebody_else_took_meanwhile_is_said(moto_stack: Stack) -> None:
     redriving = clearing(moto_stack)
     moto_stack.sqs.purge_queue(QueueUrl=moto_stack.unstarted_queue)
     redriving.run()
-    (one,) = redriving.cleared
-    assert "somebody else took it" in (one.why or "")
+    (one,) = redriving.ended
+    assert "It is gone from the queue" in one.said
 
 
 def test_what_is_throttled_is_sent_a_little_later(moto_stack: Stack) -> None:
@@ -347,7 +348,7 @@ def test_what_is_throttled_is_sent_a_little_later(moto_stack: Stack) -> None:
     redriving = clearing(moto_stack)
     moto_stack.sqs.meta.events.register("before-call.sqs.SendMessage", throttle)
     redriving.run()
-    assert [one.why for one in redriving.cleared] == [None]
+    assert [one.happened for one in redriving.ended] == [True]
     assert len(received(moto_stack, moto_stack.requests_queue)) == 1
 
 
@@ -392,7 +393,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
     redriving.run()
     sent = fifo.sqs.receive_message(QueueUrl=to["QueueUrl"], MaxNumberOfMessages=10)["Messages"]
     assert [message["Body"] for message in sent] == ["0"]
-    assert [one.why is None for one in redriving.cleared] == [True, False, False, False]
+    assert [one.happened for one in redriving.ended] == [True, False, False, False]
 
 
 # ------------------------------------------------------------------- for good
@@ -401,7 +402,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
 def discarding(stack: Stack, file: Path) -> Discarding:
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         shown = look(queue, MessageReader(), Narrowing({}))
-    return Discarding(stack, MessageReader(), shown.entries, file, note="a test", wait_for_others=0)
+    return Discarding(stack, MessageReader(), shown, file, note="a test", wait_for_others=0)
 
 
 def test_what_is_discarded_stands_in_the_file_whole(moto_stack: Stack, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_resolved_message_ends_and_a_second_decision_changes_nothing(
     state: State, stack: Stack, dead_letter: str
 ) -> None:
     answer = run_json(state, "dead-letters", "resolve", dead_letter, "--note", "by hand")
-    assert (answer["decided"], answer["decision"]) == (True, "resolve")
+    assert (answer["end"], answer["decision"]) == ("decided", "resolve")
     assert listed(stack, dead_letter) == []
     ended = wait_for_execution(stack, stack.execution_arn(dead_letter))
     assert ended["status"] == "SUCCEEDED"
@@ -128,10 +128,10 @@ def test_a_retry_that_fails_again_posts_a_new_dead_letter(
     state: State, stack: Stack, dead_letter: str
 ) -> None:
     (first,) = listed(stack, dead_letter)
-    assert run_json(state, "dead-letters", "retry", dead_letter)["decided"]
+    assert run_json(state, "dead-letters", "retry", dead_letter)["end"] == "decided"
     (second,) = wait_until(lambda: listed(stack, dead_letter))
     assert second.task_token != first.task_token
-    assert run_json(state, "dead-letters", "reject", dead_letter, "--note", "x")["decided"]
+    assert run_json(state, "dead-letters", "reject", dead_letter, "--note", "x")["end"] == "decided"
     wait_for_execution(stack, stack.execution_arn(dead_letter))
 
 
@@ -147,7 +147,7 @@ def test_an_entry_left_behind_is_removed_by_the_next_decision(
     assert listed(stack, dead_letter) != []
 
     answer = run_json(state, "dead-letters", "resolve", dead_letter, "--note", "x")
-    assert not answer["decided"]
+    assert answer["end"] == "already_decided"
     assert listed(stack, dead_letter) == []
 
 
@@ -230,7 +230,7 @@ def test_many_are_shown_grouped_then_decided_with_one_command(
 
     reject = ("dead-letters", "reject", "--all", *narrowed, "--note", "closed for good", "--yes")
     some = run_json(state, *reject, "--limit", "15")
-    assert (some["ends"], some["undecided"]) == ({"decided": 15}, 0)
+    assert (some["counts"], some["left"]) == ({"decided": 15}, 0)
     rest = run(state, *reject)
     assert rest.returncode == 0, rest.stderr
     assert "To reject: 45 messages" in rest.stdout

@@ -38,7 +38,6 @@ LOOKS = (
     "list",
     "where MESSAGE_ID",
     "status",
-    "status --reasons",
     "dead-letters list",
     "dead-letters show ID",
     "unstarted list",
@@ -56,7 +55,6 @@ ACTS = (
     "unstarted discard ID --note 'a test of ours'",
 )
 SEEN_ELSEWHERE = {
-    "status --watch": "tests/cli/test_status.py",
     "dead-letters perform --all --reason outcome_unknown "
     "--note 'none of them in the journal; Ann'": "tests/cli/test_dead_letter_decisions.py",
     "down": "tests/embedded/test_readme.py",

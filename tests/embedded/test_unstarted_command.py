@@ -61,7 +61,7 @@ def test_a_redriven_conflict_comes_back_with_what_it_had(
     (first,) = wait_until(lambda: listed(stack, message_id))
 
     answer = run_json(state, "unstarted", "redrive", message_id)
-    assert (answer["redriven"], answer["failed"], answer["missing"]) == (1, [], [])
+    assert (answer["counts"], answer["missing"]) == ({"sent_back": 1}, [])
 
     def came_back() -> list[Unstarted]:
         return [e for e in listed(stack, message_id) if e.sqs_message_id != first.sqs_message_id]
@@ -87,7 +87,7 @@ def test_a_redriven_message_that_can_be_started_now_is(
     assert run(state, *redrive).returncode == 2  # nobody can be asked
     answer = run(state, *redrive, "--match", message_id, "--yes")
     assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.startswith("To be redriven: 1 delivery\n")
+    assert answer.stdout.startswith("To redrive: 1 delivery ")
     assert answer.stdout.endswith("Sent back: 1\n")
     ended = wait_for_execution(stack, stack.execution_arn(message_id))
     assert ended["status"] == "SUCCEEDED"
@@ -102,7 +102,7 @@ def test_what_is_not_there_is_named_and_the_others_are_redriven(
     answer = run(state, "unstarted", "redrive", message_id, "no-such-id", "--json")
     assert answer.returncode == 1
     told = json.loads(answer.stdout)
-    assert (told["redriven"], told["failed"], told["missing"]) == (1, [], ["no-such-id"])
+    assert (told["counts"], told["missing"]) == ({"sent_back": 1}, ["no-such-id"])
     assert "Not in UnstartedQueue: no-such-id" in answer.stderr
     assert wait_for_execution(stack, stack.execution_arn(message_id))["status"] == "SUCCEEDED"
     assert run(state, "unstarted", "show", "no-such-id").returncode == 1
@@ -119,7 +119,7 @@ def test_what_is_discarded_is_kept_in_a_file(
     discard = ("unstarted", "discard", "--all", "--match", message_id, "--to", str(file))
     assert run(state, *discard, "--note", " ", "--yes").returncode == 2
     answer = run_json(state, *discard, "--note", "a test of ours", "--yes")
-    assert (answer["discarded"], answer["file"]) == (3, str(file))
+    assert (answer["counts"], answer["file"]) == ({"discarded": 3}, str(file))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert sorted(line["body"] for line in lines) == [f"{{{message_id} {n}" for n in range(3)]
     assert {line["note"] for line in lines} == {"a test of ours"}
