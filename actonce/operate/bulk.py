@@ -86,6 +86,8 @@ class Bulk(ABC, Generic[E]):
         wait_for_others: see `QueuePass`.
     """
 
+    _gone = "It is gone from the queue: somebody else has seen to it; look again."
+
     def __init__(
         self,
         stack: Stack,
@@ -138,7 +140,7 @@ class Bulk(ABC, Generic[E]):
         where = (
             "Another reader holds it: look again, and say the same again."
             if self._pass.held_elsewhere
-            else "It is gone from the queue: somebody else has seen to it; look again."
+            else self._gone
         )
         for name in self._entries.keys() - self._ends.keys():
             self._end(name, FAILED, where, happened=False)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from botocore.exceptions import ClientError
 
 from actonce.messages.dead_letters import (
+    ANOTHER_SINCE,
     DeadLetter,
     Decider,
     Decision,
@@ -64,6 +65,10 @@ class Deciding(Bulk[DeadLetter]):
         decision: for all of them.
         note: why.
     """
+
+    _gone = (
+        f"It is gone from the queue: somebody has decided on it, or {ANOTHER_SINCE}: look again."
+    )
 
     def __init__(  # noqa: PLR0913 - what is decided, and how fast
         self,
