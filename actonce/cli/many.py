@@ -78,51 +78,21 @@ class Kind(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """How a command acts on many; see the options of the same names."""
+    """How a command acts on many; see the options of the same names.
+
+    Attributes:
+        narrowing: which of all entries are meant.
+        is_narrowed: something was said that is for many only.
+    """
 
     narrowing: Narrowing
-    is_narrowed: bool
-    every: bool
-    rate: float | None
-    dry_run: bool
-    yes: bool
-    each: bool
-    json: bool
-
-    @classmethod
-    def asked_for(
-        cls,
-        kind: Mapping[str, str | None],
-        *,
-        before: str | None,
-        match: str | None,
-        limit: int | None,
-        every: bool = False,
-        rate: float | None = None,
-        dry_run: bool = False,
-        yes: bool = False,
-        each: bool = False,
-        json: bool = False,
-    ) -> "Many":
-        """Read the options.
-
-        Raises:
-            WrongUse: `before` is no time.
-        """
-        narrowed = {name: value for name, value in kind.items() if value is not None}
-        if "error" in narrowed:
-            narrowed["error"] = name_of(narrowed["error"])  # as the list shows it, or as it is
-        at = read_moment(before, datetime.now(UTC)) if before else None
-        return cls(
-            narrowing=Narrowing(narrowed, at, match, limit),
-            is_narrowed=bool(narrowed or before or match is not None or limit or rate or dry_run),
-            every=every,
-            rate=rate,
-            dry_run=dry_run,
-            yes=yes,
-            each=each,
-            json=json,
-        )
+    is_narrowed: bool = False
+    every: bool = False
+    rate: float | None = None
+    dry_run: bool = False
+    yes: bool = False
+    each: bool = False
+    json: bool = False
 
     def allowing(self, at: Chosen) -> Chosen:
         """Where it acts, with --yes if that was said.
@@ -174,9 +144,15 @@ def asked_how(
         options |= {"dry_run": DryRun, "yes": Yes}
     options |= {"each": Each, "json": Json}
 
-    def asked_for(**said: Any) -> Many:
-        kind = {name: said.pop(name) for name in kinds}
-        return Many.asked_for(kind, **said)
+    def asked_for(before: str | None, limit: int | None, match: str | None, **said: Any) -> Many:
+        told = {name: said.pop(name) for name in kinds}
+        kind = {name: value for name, value in told.items() if value is not None}
+        if "error" in kind:
+            kind["error"] = name_of(kind["error"])  # as the list shows it, or as it is
+        at = read_moment(before, datetime.now(UTC)) if before else None
+        narrowed = (before, limit, match, said.get("rate"), said.get("dry_run") or None)
+        is_narrowed = bool(kind) or any(one is not None for one in narrowed)
+        return Many(Narrowing(kind, at, match, limit), is_narrowed, **said)
 
     return gathered("how", options, asked_for)
 

@@ -10,8 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from botocore.exceptions import ClientError
 
 from actonce.messages.filters import Waiting
-from actonce.queues.bulk_pass import Handled, Pace, QueuePass
-from actonce.queues.rate_limiter import is_forbidden, through_throttling
+from actonce.queues.bulk_pass import Handled, QueuePass
+from actonce.queues.rate_limiter import RateLimiter, is_forbidden, through_throttling
 from actonce.queues.scan import Queued
 from actonce.stack.clients import Stack
 
@@ -106,7 +106,7 @@ class Bulk(ABC, Generic[E]):
             rate=rate,
             wait_for_others=wait_for_others,
         )
-        self._pace = Pace(rate, self._pass.stopping)
+        self._rate_limiter = RateLimiter(rate, self._pass.stopping)
         self._lock = threading.Lock()
         self._ends: dict[str, Ended[E]] = {}
 

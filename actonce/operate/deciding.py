@@ -104,7 +104,7 @@ class Deciding(Bulk[DeadLetter]):
             if letter.entry not in self._entries:
                 yield Handled(queued, goes=self._older(letter))
                 continue
-            if not self._pace.wait():
+            if not self._rate_limiter.wait():
                 return
             yield Handled(queued, goes=self._decide(letter))
 

@@ -84,7 +84,7 @@ class Redriving(Bulk[Unstarted]):
             group = entry.message_group_id
             if group in stuck:
                 why: str | None = "One before it in its message group could not be sent back."
-            elif not self._pace.wait():
+            elif not self._rate_limiter.wait():
                 return
             else:
                 why = self._send(entry)

@@ -16,7 +16,7 @@ from actonce.messages.dead_letters import DeadLetter, Decision, End, dead_letter
 from actonce.messages.filters import Narrowing
 from actonce.operate.bulk import Listing, counted
 from actonce.operate.deciding import Deciding, look
-from actonce.queues import bulk_pass as queue_pass
+from actonce.queues import scan
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.histories.dead_letters import Stay
@@ -354,7 +354,7 @@ def test_what_is_no_letter_is_left_alone(ledger: Stack) -> None:
 
 @pytest.fixture
 def stepfunctions(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(queue_pass, "WORKERS", 1)  # answers are given in order
+    monkeypatch.setattr(scan, "READERS", 1)  # answers are given in order
     client = boto3.client("stepfunctions")
     moto_stack.aws._clients["stepfunctions"] = client
     deployed(moto_stack.aws, moto_stack.outputs | VERSION_DEPLOYED)

@@ -16,6 +16,7 @@ from actonce.cli import dead_letters as dead_letters_command
 from actonce.cli import many
 from actonce.cli import unstarted as unstarted_command
 from actonce.cli.app import app
+from actonce.messages.filters import Narrowing
 from actonce.queues.bulk_pass import QueuePass
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
@@ -336,8 +337,7 @@ def test_what_cannot_be_asked_for_is_wrong_use_before_anything_is_read(line: str
 
 
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    everything: dict[str, Any] = {"before": None, "match": None, "limit": None, "every": True}
-    how = many.Many.asked_for({}, **everything)
+    how = many.Many(Narrowing({}), every=True)
     with pytest.raises(WrongUse, match="Nobody can be asked"):
         how.check(None)
     leader, follower = pty.openpty()

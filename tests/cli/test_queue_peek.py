@@ -152,7 +152,7 @@ def test_only_where_there_are_many_servers_is_an_empty_queue_asked_for_long(
 ) -> None:
     polls: list[bool] = []
 
-    def receive(*_: object, long_poll: bool) -> list[Queued]:
+    def receive(*_: object, long_poll: bool, **__: object) -> list[Queued]:
         polls.append(long_poll)
         return []
 

@@ -19,7 +19,7 @@ from actonce.messages.unstarted import Unstarted, attributes_to_send
 from actonce.operate import discarding as clearing_module
 from actonce.operate.bulk import Ended
 from actonce.operate.discarding import Discarding, Redriving, look
-from actonce.queues import bulk_pass as queue_pass
+from actonce.queues import scan
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
@@ -371,7 +371,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # SQS gives a message group to one receive at a time; moto does not in several threads.
-    monkeypatch.setattr(queue_pass, "WORKERS", 1)
+    monkeypatch.setattr(scan, "READERS", 1)
     url = moto_stack.sqs.create_queue(QueueName="u.fifo", Attributes={"FifoQueue": "true"})
     to = moto_stack.sqs.create_queue(QueueName="r.fifo", Attributes={"FifoQueue": "true"})
     outputs = {"UnstartedQueueUrl": url["QueueUrl"], "RequestsQueueUrl": to["QueueUrl"]}
