@@ -201,10 +201,8 @@ def test_a_version_without_a_function_that_finds_says_so(
 @pytest.mark.parametrize(
     ("status", "outputs", "is_decided"),
     [
-        ("UPDATE_COMPLETE", VERSION_DEPLOYED, True),
         ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", VERSION_DEPLOYED, True),
         ("UPDATE_ROLLBACK_COMPLETE", VERSION_DEPLOYED, True),
-        ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", VERSION_DEPLOYED, True),
         ("UPDATE_IN_PROGRESS", VERSION_DEPLOYED, False),
         ("UPDATE_ROLLBACK_IN_PROGRESS", {}, False),
         ("UPDATE_ROLLBACK_FAILED", VERSION_DEPLOYED, False),
@@ -231,17 +229,6 @@ def test_nothing_is_tried_again_while_a_deployment_is_under_way(
             with pytest.raises(Failed, match=f"is {status}, and .* when the deployment has ended"):
                 decide(moto_stack, "m-1", "retry")
             assert tokens_left(moto_stack) == {"token"}
-
-
-def test_what_the_stack_can_look_up_by_now_is_retried(
-    moto_stack: Stack, stepfunctions: Stubber
-) -> None:
-    outputs = moto_stack.outputs | VERSION_DEPLOYED
-    stack = dataclasses.replace(moto_stack, outputs=outputs)
-    post(stack, "token", **NOT_LOOKED_UP)
-    accepts(stepfunctions, "token")
-
-    assert decide(stack, "m-1", "retry").decided
 
 
 def test_nothing_is_deleted_unless_the_decision_was_accepted(
@@ -276,26 +263,16 @@ def test_an_entry_that_cannot_be_answered_does_not_hide_one_that_can(
 
 
 @pytest.mark.parametrize("code", ["TaskDoesNotExist", "TaskTimedOut", "InvalidToken"])
+@pytest.mark.parametrize(("again", "end"), [("reject", End.NOT_DECIDED), ("resolve", End.ALREADY)])
 def test_a_second_decision_changes_nothing_and_says_so(
-    moto_stack: Stack, stepfunctions: Stubber, code: str
+    moto_stack: Stack, stepfunctions: Stubber, code: str, again: Any, end: End
 ) -> None:
     post(moto_stack, "token")
     refuses(stepfunctions, "token", code)
     execution(stepfunctions, "SUCCEEDED")
     history(stepfunctions, *DECIDED)
-    answer = decide(moto_stack, "m-1", "reject")
-    assert not answer.end.happened
-    assert "the last decision was resolve" in answer.said
-    assert tokens_left(moto_stack) == set()
-
-
-def test_the_same_decision_again_is_no_failure(moto_stack: Stack, stepfunctions: Stubber) -> None:
-    post(moto_stack, "token")
-    refuses(stepfunctions, "token", "TaskTimedOut")
-    execution(stepfunctions, "SUCCEEDED")
-    history(stepfunctions, *DECIDED)
-    answer = decide(moto_stack, "m-1", "resolve")
-    assert answer.end is End.ALREADY
+    answer = decide(moto_stack, "m-1", again)
+    assert answer.end is end
     assert "the last decision was resolve. Its execution ended SUCCEEDED" in answer.said
     assert tokens_left(moto_stack) == set()
 
@@ -373,24 +350,6 @@ def test_another_decision_on_what_nobody_answered_says_what_to_do(
     assert tokens_left(moto_stack) == {"token"}  # it stays to be seen
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("ExecutionNotRedrivable", "cannot redrive it any more: not redrivable"),
-        ("InvalidAction", "this endpoint cannot redrive"),
-        ("UnknownOperationException", "this endpoint cannot redrive"),
-    ],
-)
-def test_an_execution_that_cannot_be_redriven_is_a_failure(
-    moto_stack: Stack, stepfunctions: Stubber, code: str, said: str
-) -> None:
-    execution(stepfunctions, "FAILED", "States.Timeout")
-    history(stepfunctions, *TIMED_OUT)
-    stepfunctions.add_client_error("redrive_execution", code, "not redrivable")
-    with pytest.raises(Failed, match=said):
-        decide(moto_stack, "m-1", "retry")
-
-
 def test_a_dead_letter_that_is_gone_from_the_queue_is_answered_by_its_history(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:
@@ -457,13 +416,16 @@ def test_an_entry_whose_execution_is_gone_stays_to_be_seen(
     assert tokens_left(moto_stack) == {"token"}
 
 
-def test_what_cannot_be_redriven_keeps_its_entry(moto_stack: Stack, stepfunctions: Stubber) -> None:
+@pytest.mark.parametrize("code", ["ExecutionNotRedrivable", "InvalidAction"])
+def test_what_cannot_be_redriven_is_a_failure_and_keeps_its_entry(
+    moto_stack: Stack, stepfunctions: Stubber, code: str
+) -> None:
     post(moto_stack, "token")
     refuses(stepfunctions, "token", "TaskTimedOut")
     execution(stepfunctions, "FAILED", "States.Timeout")
     history(stepfunctions, *TIMED_OUT)
-    stepfunctions.add_client_error("redrive_execution", "ExecutionNotRedrivable", "too old")
-    with pytest.raises(Failed, match="cannot redrive it any more"):
+    stepfunctions.add_client_error("redrive_execution", code, "too old")
+    with pytest.raises(Failed, match="cannot redrive"):
         decide(moto_stack, "m-1", "retry")
     assert tokens_left(moto_stack) == {"token"}
 
@@ -476,16 +438,16 @@ def interrupted_in(stubber: Stubber, state: str, status: str = "ABORTED") -> Non
 
 
 @pytest.mark.parametrize("status", ["ABORTED", "FAILED"])
-def test_a_retry_of_what_was_aborted_in_the_effect_continues_it(
-    moto_stack: Stack, stepfunctions: Stubber, status: str
+@pytest.mark.parametrize("state", ["PerformEffect", "AwaitStraggler", "FindEffect", "Decision"])
+def test_a_retry_of_what_ended_undecided_goes_on_from_there(
+    moto_stack: Stack, stepfunctions: Stubber, state: str, status: str
 ) -> None:
-    interrupted_in(stepfunctions, "PerformEffect", status)
+    interrupted_in(stepfunctions, state, status)
     stepfunctions.add_response("redrive_execution", {"redriveDate": AT}, {"executionArn": ARN})
 
     answer = decide(moto_stack, "m-1", "retry")
 
-    assert answer.end is End.CONTINUED
-    assert f"ended {status} in PerformEffect" in answer.said
+    assert (answer.end, f"ended {status} in {state}" in answer.said) == (End.CONTINUED, True)
 
 
 @pytest.mark.parametrize("decision", ["perform", "resolve", "reject"])
@@ -510,13 +472,3 @@ def test_what_an_operator_has_rejected_is_not_continued(
     answer = decide(moto_stack, "m-1", "retry")
 
     assert answer.end is End.NOT_DECIDED
-
-
-def test_what_was_aborted_too_long_ago_is_a_failure(
-    moto_stack: Stack, stepfunctions: Stubber
-) -> None:
-    interrupted_in(stepfunctions, "FindEffect")
-    stepfunctions.add_client_error("redrive_execution", "ExecutionNotRedrivable", "too old")
-
-    with pytest.raises(Failed, match="cannot redrive it any more: too old"):
-        decide(moto_stack, "m-1", "retry")

@@ -310,32 +310,6 @@ def test_ctrl_c_is_130_and_tells_what_was_done(
     assert "0 of 3 were seen to, the other 3 wait as before" in err
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "unstarted redrive --all",  # nobody can be asked
-        "unstarted discard some-id --note ",
-        "unstarted discard --all --note x",
-        "dead-letters retry",
-        "dead-letters retry --all",
-        "dead-letters retry --all --json",
-        "dead-letters retry --all m-1 --yes",
-        "dead-letters retry --all --yes --reason refused",
-        "dead-letters retry m-1 --reason rejected",
-        "dead-letters retry m-1 --rate 5",
-        "dead-letters retry m-1 --dry-run",
-        "dead-letters perform m-1 --note ",
-        "dead-letters resolve m-1 --note ",
-        "dead-letters reject --all --yes --note ",
-        "dead-letters list --reason refused",
-        "dead-letters list --before yesterday",
-    ],
-)
-def test_what_cannot_be_asked_for_is_wrong_use_before_anything_is_read(line: str) -> None:
-    with pytest.raises(WrongUse):
-        app(line.split(" "), standalone_mode=False)
-
-
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     how = many.Many(Narrowing({}), every=True)
     with pytest.raises(WrongUse, match="Nobody can be asked"):

@@ -210,7 +210,13 @@ def test_the_demo_names_the_message_with_most_to_tell() -> None:
 
 @pytest.mark.parametrize(
     ("message_id", "argument"),
-    [("a b", "'a b'"), ("-x", "-- -x"), ("\x1b[2J", "sha256-1"), ("m-1", "m-1")],
+    [
+        ("a; b", "'a; b'"),
+        ("it's", "'it'\"'\"'s'"),
+        ("-x", "-- -x"),
+        ("\x1b[2J", "sha256-1"),
+        ("m-1", "m-1"),
+    ],
 )
 def test_an_id_is_told_as_it_is_typed(message_id: str, argument: str) -> None:
     assert as_argument(message_id, "sha256-1") == argument

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from actonce.cli import status as command
+from actonce.operate.pausing import Feed, Pause
 from actonce.operate.status import MOST_COUNTED, Depth, Open, status
 from actonce.records import audit_summary
 from actonce.stack.clients import Aws, Stack
@@ -21,6 +22,7 @@ from tests.cli.test_pausing import ALARM_TOPIC, NOW, Fed, fed
 
 __all__ = ["fed"]
 
+PAUSED = Pause("2026-01-31T09:30:00.000Z", "somebody", "")
 EMPTY = {"waiting": 0, "in_flight": 0, "delayed": 0, "oldest_seconds": None}
 
 
@@ -272,3 +274,35 @@ def test_a_person_is_told_where_it_is_what_is_wrong_and_where_to_look(
     assert any(line.startswith("Alarms DeadLettersWaitingAlarm (for ") for line in told)
     assert "Last audit none at hand: actonce collect, actonce audit" in told
     assert told[-1] == "dead letters 1 0 0 actonce dead-letters list"
+
+
+@pytest.mark.parametrize(
+    ("paused", "enabled", "warned"),
+    [
+        (None, True, ""),
+        (None, False, "nobody said pause"),
+        (PAUSED, False, ""),
+        (PAUSED, True, "taken all the same"),
+    ],
+)
+def test_a_person_is_warned_where_what_is_said_and_what_is_taken_differ(
+    fed: Fed,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    paused: Pause | None,
+    enabled: bool,
+    warned: str,
+) -> None:
+    feed = Feed("uuid", "starter", "Enabled" if enabled else "Disabled")
+    found = replace(status(state_machine(fed("function")), NOW), pause=paused, feeds=(feed,))
+    monkeypatch.setattr(command, "find_stack", lambda *_, **__: None)
+    monkeypatch.setattr(command, "of_demo", lambda _: None)
+    monkeypatch.setattr(command, "status_of", lambda *_: found)
+    monkeypatch.setattr(console, "out", SafeConsole())
+    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
+
+    command.status()
+
+    told = " ".join(capsys.readouterr().err.split())
+    assert warned in told
+    assert bool(told) is bool(warned)
