@@ -292,6 +292,13 @@ def test_one_that_another_reader_may_hold_is_not_said_to_be_nowhere(
     assert (told["missing"], told["held_elsewhere"]) == ([entry], 1)
 
 
+def test_what_is_not_there_is_named_and_the_others_are_redriven(ledger: Stack, run: Run) -> None:
+    first, second, _ = sorted(fill(ledger, 3))
+    told = run("unstarted", "redrive", first, "no-such-id", second, "--json")
+    assert (told[0], "no-such-id" in told[2]) == (1, True)
+    assert (as_json(told)["counts"], as_json(told)["missing"]) == ({"sent_back": 2}, ["no-such-id"])
+
+
 # --------------------------------------------------------------------------- how it is asked for
 
 

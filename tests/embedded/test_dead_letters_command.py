@@ -135,30 +135,6 @@ def test_a_retry_that_fails_again_posts_a_new_dead_letter(
     wait_for_execution(stack, stack.execution_arn(dead_letter))
 
 
-def test_an_entry_left_behind_is_removed_by_the_next_decision(
-    state: State, stack: Stack, dead_letter: str
-) -> None:
-    (letter,) = listed(stack, dead_letter)
-    # As after a crash between the decision and the deletion.
-    output = json.dumps({"decision": "resolve", "note": "x"})
-    assert letter.task_token is not None
-    stack.stepfunctions.send_task_success(taskToken=letter.task_token, output=output)
-    wait_for_execution(stack, stack.execution_arn(dead_letter))
-    assert listed(stack, dead_letter) != []
-
-    answer = run_json(state, "dead-letters", "resolve", dead_letter, "--note", "x")
-    assert answer["end"] == "already_decided"
-    assert listed(stack, dead_letter) == []
-
-
-def test_a_message_that_is_unknown_cannot_be_decided(state: State, message_id: str) -> None:
-    answer = run(state, "dead-letters", "retry", message_id)
-    assert answer.returncode == 1
-    assert f"no execution of a message '{message_id}'" in answer.stderr
-    shown = run(state, "dead-letters", "show", message_id)
-    assert shown.returncode == 1
-
-
 def test_a_dead_letter_that_nobody_answered_says_so_and_stays_to_be_seen(
     stack: Stack, message_id: str
 ) -> None:
