@@ -210,7 +210,7 @@ class QueueReader:
         self.expected, self.held_elsewhere = counts(self._sqs, self._queue_url)
         # What others hold counts too: a dead reader held it for as long as this whole queue asks.
         hold = hold_for(self.expected + self.held_elsewhere)
-        patience = hold + 5 if self._wait_for_others is None else self._wait_for_others
+        longest_wait = hold + 5 if self._wait_for_others is None else self._wait_for_others
         deadline: float | None = None
         seen: set[str] = set()
         everywhere = self.expected > _LONG
@@ -223,7 +223,7 @@ class QueueReader:
                 seen |= {one.sqs_message_id for answer in answers for one in answer}
             # What reading takes is nobody's fault; what others hold is waited for from here on.
             if deadline is None or (self._in_hand is not None and len(seen) > known):
-                deadline = time.monotonic() + patience
+                deadline = time.monotonic() + longest_wait
             visible, in_flight = counts(self._sqs, self._queue_url)
             self.held_elsewhere = max(0, in_flight - len(self._handles))
             # What others held before this round they may have given back after its last look.

@@ -17,7 +17,7 @@ _NOT_CHOSEN = Chosen()
 
 
 def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
-    """AWS, or the embedded AWS: see `whereabouts.decide`. The person is told which.
+    """AWS, or the embedded AWS: see `endpoint.decide`. The person is told which.
 
     Args:
         chosen: what the person said.

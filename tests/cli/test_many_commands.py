@@ -24,7 +24,7 @@ from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.output import SafeConsole
 from actonce_core.message import MessageReader
 from tests.cli.test_deciding import dead, ids_left, ledger, row
-from tests.cli.test_queue_peek import fill
+from tests.cli.test_scan import fill
 from tests.hostile import HOSTILE_SENT
 
 __all__ = ["ledger"]

@@ -9,7 +9,7 @@ from actonce.queues.rate_limiter import RateLimiter
 from actonce.queues.scan import Queued
 from actonce.stack.clients import Stack
 from tests.cli.received import received
-from tests.cli.test_queue_peek import fill
+from tests.cli.test_scan import fill
 
 
 def bodies_left(stack: Stack) -> list[str]:
