@@ -318,40 +318,6 @@ def test_a_crash_after_the_send_leaves_the_message_in_both_queues(moto_stack: St
     assert [entry.sqs_message_id for entry in entries(moto_stack)] == [entry_id]
 
 
-def test_what_comes_after_the_look_is_left_alone(moto_stack: Stack) -> None:
-    hand_on(moto_stack, '{"message_id": "m-1"}')
-    redriving = clearing(moto_stack)
-    later = hand_on(moto_stack, '{"message_id": "m-2"}')
-    redriving.run()
-    assert [one.happened for one in redriving.ended] == [True]
-    assert [entry.sqs_message_id for entry in entries(moto_stack)] == [later]
-
-
-def test_what_somebody_else_took_meanwhile_is_said(moto_stack: Stack) -> None:
-    hand_on(moto_stack, "{}")
-    redriving = clearing(moto_stack)
-    moto_stack.sqs.purge_queue(QueueUrl=moto_stack.unstarted_queue)
-    redriving.run()
-    (one,) = redriving.ended
-    assert "It is gone from the queue" in one.said
-
-
-def test_what_is_throttled_is_sent_a_little_later(moto_stack: Stack) -> None:
-    hand_on(moto_stack, "{}")
-    answers = iter(["RequestThrottled", "ThrottlingException"])
-
-    def throttle(**_: Any) -> None:
-        code = next(answers, None)
-        if code:
-            raise ClientError({"Error": {"Code": code, "Message": "slow down"}}, "SendMessage")
-
-    redriving = clearing(moto_stack)
-    moto_stack.sqs.meta.events.register("before-call.sqs.SendMessage", throttle)
-    redriving.run()
-    assert [one.happened for one in redriving.ended] == [True]
-    assert len(received(moto_stack, moto_stack.requests_queue)) == 1
-
-
 def test_who_may_not_is_told_so_once_and_nothing_is_lost(moto_stack: Stack) -> None:
     ids = {hand_on(moto_stack, "{}") for _ in range(3)}
 
