@@ -86,8 +86,8 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
         answer = run_json(
             deployed.state, "dead-letters", decision, f"to-{decision}", "--note", "by telephone"
         )
-        assert answer["decided"] is True
-    assert run_json(deployed.state, "dead-letters", "retry", "to-retry")["decided"] is True
+        assert answer["end"] == "decided"
+    assert run_json(deployed.state, "dead-letters", "retry", "to-retry")["end"] == "decided"
     # The effect rejects it again, so its dead letter is posted again, and nothing else happens.
     wait_until(lambda: "to-retry" in records.waiting(deployed.stack))
     wait_for_rest(deployed.stack, Resting(0))

@@ -1,7 +1,7 @@
-"""What the commands of docs/operations.md say at a terminal, narrow, usual and wide.
+"""What the commands of docs/operations.md say at a terminal.
 
 `ACTONCE_WRITE_TRANSCRIPTS=1 pytest -m long tests/embedded/test_transcripts.py` writes what it sees
-to docs/transcripts/.
+to docs/transcripts/80-columns.md.
 """
 
 import json
@@ -11,11 +11,9 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from rich.cells import cell_len
 
 from actonce.embedded import lifecycle
 from actonce.queues.scan import counts
@@ -29,8 +27,10 @@ from tests.embedded.waiting import wait_until
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
-WIDTHS = (60, 80, 120)
-TRANSCRIPTS = PROJECT / "docs" / "transcripts"
+COLUMNS = 80
+TRANSCRIPT = PROJECT / "docs" / "transcripts" / "80-columns.md"
+WHOLE = 80
+"""Characters of an id that can be copied out of a table."""
 LONG_ID = "the-id-of-a-producer-who-has-much-to-say-" + "x" * 2_959
 
 # ID stands for the first letter, or entry, that the list before has.
@@ -38,7 +38,6 @@ LOOKS = (
     "list",
     "where MESSAGE_ID",
     "status",
-    "status --reasons",
     "dead-letters list",
     "dead-letters show ID",
     "unstarted list",
@@ -56,7 +55,6 @@ ACTS = (
     "unstarted discard ID --note 'a test of ours'",
 )
 SEEN_ELSEWHERE = {
-    "status --watch": "tests/cli/test_status.py",
     "dead-letters perform --all --reason outcome_unknown "
     "--note 'none of them in the journal; Ann'": "tests/cli/test_dead_letter_decisions.py",
     "down": "tests/embedded/test_readme.py",
@@ -85,14 +83,14 @@ class Person:
         self._environment.pop("COLUMNS", None)
         self._folder = paths.home
 
-    def types(self, command: str, columns: int) -> Shown:
+    def types(self, command: str) -> Shown:
         ended = terminal.run(
             [sys.executable, "-m", "actonce.cli.app", *shlex.split(command)],
             self._environment,
             self._folder,
             answers=b"y\n",
             after=b"[y/N]",
-            columns=columns,
+            columns=COLUMNS,
             is_input=True,
         )
         lines = (
@@ -156,7 +154,7 @@ def test_every_documented_command_is_typed() -> None:
     assert set(documented()) <= {*LOOKS, *ACTS, *SEEN_ELSEWHERE}
 
 
-def test_at_every_width_it_can_be_read_and_ids_can_be_copied(person: Person) -> None:
+def test_each_can_be_typed_and_ids_can_be_copied(person: Person) -> None:
     letters, unstarted = (
         person.ids(name, "list", *more)
         for name, more in (("dead-letters", ["--each"]), ("unstarted", ["--each"]))
@@ -168,50 +166,30 @@ def test_at_every_width_it_can_be_read_and_ids_can_be_copied(person: Person) -> 
         "dead-letters show ID": f"dead-letters show {letters[0]}",
         "unstarted show ID": f"unstarted show {unstarted[0]}",
     }
-    pages = {width: [] for width in WIDTHS}  # type: dict[int, list[Shown]]
-    for width in WIDTHS:
-        for command in LOOKS:
-            shown = person.types(stand_for.get(command, command), width)
-            check_width(shown, width)
-            pages[width].append(shown)
-        for command, ids in (
-            ("list", messages),
-            ("dead-letters list", letters),
-            ("unstarted list", unstarted),
-        ):
-            (said,) = (one.said for one in pages[width] if one.command == f"actonce {command}")
-            assert [one for one in ids if one not in said] == [], f"{command} at {width}"
+    page = [person.types(stand_for.get(command, command)) for command in LOOKS]
+    for command, ids in (
+        ("list", messages),
+        ("dead-letters list", letters),
+        ("unstarted list", unstarted),
+    ):
+        (said,) = (one.said for one in page if one.command == f"actonce {command}")
+        assert [one for one in ids if len(one) <= WHOLE and one not in said] == [], command
     for command in ACTS:
         one = letters[-1] if command.startswith("dead") else unstarted[-1]
         if command.endswith("discard ID --note 'a test of ours'"):
             one = unstarted[0]
-        shown = person.types(re.sub(r"\bID\b", one, command), 80)
-        check_width(shown, 80)
-        pages[80].append(shown)
+        page.append(person.types(re.sub(r"\bID\b", one, command)))
     if os.environ.get("ACTONCE_WRITE_TRANSCRIPTS"):
-        write(pages)
+        write(page)
 
 
-def check_width(shown: Shown, width: int) -> None:
-    """No line of a table is wider than the terminal, but for a word that must be copied whole.
-
-    A sentence is left to the terminal, which breaks it without a line feed.
-    """
-    for line in shown.said.split("\n"):
-        *before, last = re.split(r" {2,}", line.strip())
-        is_whole = not before or " " not in last
-        assert is_whole or cell_len(line) <= width, f"{shown.command}: {line}"
-
-
-def write(pages: dict[int, list[Shown]]) -> None:
-    TRANSCRIPTS.mkdir(exist_ok=True)
-    for width, shown in pages.items():
-        parts = [
-            f"# The commands of operations, at {width} columns\n",
-            "After `actonce demo --messages 24 --faults many --seed 7`, eight bad lines, and an",
-            "id of 3,000 characters, of which sixty are shown here.\n",
-        ]
-        for one in shown:
-            said = one.said.replace(LONG_ID, f"{LONG_ID[:60]}…")
-            parts.append(f"```text\n$ {one.command}\n{said}\n```\n")
-        Path(TRANSCRIPTS / f"{width}-columns.md").write_text("\n".join(parts))
+def write(page: list[Shown]) -> None:
+    parts = [
+        f"# The commands of operations, at {COLUMNS} columns\n",
+        "After `actonce demo --messages 24 --faults many --seed 7`, eight bad lines, and an",
+        "id of 3,000 characters.\n",
+    ]
+    for one in page:
+        said = re.sub("x{80}(\n *x+)*", "…", one.said)
+        parts.append(f"```text\n$ {one.command}\n{said}\n```\n")
+    TRANSCRIPT.write_text("\n".join(parts))

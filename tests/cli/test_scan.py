@@ -3,7 +3,7 @@ from typing import Any
 import boto3
 import pytest
 
-from actonce.queues import scan as queue_peek
+from actonce.queues import scan
 from actonce.queues.scan import Queued, QueueReader, give_back
 from actonce.stack.clients import Stack
 from tests.cli.received import received
@@ -96,13 +96,13 @@ def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_ba
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = fill(moto_stack, 60)
-    monkeypatch.setattr(queue_peek, "_READ_PER_SECOND", 1)  # of 60 messages as of 3,000
-    hold = queue_peek.hold_for(60)
+    monkeypatch.setattr(scan, "_READ_PER_SECOND", 1)  # of 60 messages as of 3,000
+    hold = scan.hold_for(60)
     url = moto_stack.unstarted_queue
     handles = [
         message.receipt_handle
         for _ in range(6)
-        for message in queue_peek.receive(moto_stack.sqs, url, 600)
+        for message in scan.receive(moto_stack.sqs, url, 600)
     ]
 
     class Clock:
@@ -116,8 +116,8 @@ def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_ba
             if self.now == hold:
                 give_back(moto_stack.sqs, url, handles)
 
-    monkeypatch.setattr(queue_peek, "time", Clock())
-    assert queue_peek.counts(moto_stack.sqs, url) == (0, 60)
+    monkeypatch.setattr(scan, "time", Clock())
+    assert scan.counts(moto_stack.sqs, url) == (0, 60)
     with reader(moto_stack) as queue:
         read = {message.sqs_message_id for message in queue.messages()}
         assert (read, queue.held_elsewhere) == (ids, 0)
@@ -127,9 +127,9 @@ def test_who_reads_so_slowly_that_the_first_come_back_reads_the_last_too(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = fill(moto_stack, 60)
-    monkeypatch.setattr(queue_peek, "READERS", 1)
+    monkeypatch.setattr(scan, "READERS", 1)
     holds: list[int] = []
-    receive = queue_peek.receive
+    receive = scan.receive
 
     def comes_back(sqs: Any, url: str, hold: int, **how: Any) -> list[Queued]:
         holds.append(hold)
@@ -138,7 +138,7 @@ def test_who_reads_so_slowly_that_the_first_come_back_reads_the_last_too(
             give_back(sqs, url, [message.receipt_handle for message in messages])
         return messages
 
-    monkeypatch.setattr(queue_peek, "receive", comes_back)
+    monkeypatch.setattr(scan, "receive", comes_back)
     with reader(moto_stack) as queue:
         assert {message.sqs_message_id for message in queue.messages()} == ids
 
@@ -152,12 +152,12 @@ def test_only_where_there_are_many_servers_is_an_empty_queue_asked_for_long(
 ) -> None:
     polls: list[bool] = []
 
-    def receive(*_: object, long_poll: bool) -> list[Queued]:
+    def receive(*_: object, long_poll: bool, **__: object) -> list[Queued]:
         polls.append(long_poll)
         return []
 
-    monkeypatch.setattr(queue_peek, "counts", lambda *_: (0, 0))
-    monkeypatch.setattr(queue_peek, "receive", receive)
+    monkeypatch.setattr(scan, "counts", lambda *_: (0, 0))
+    monkeypatch.setattr(scan, "receive", receive)
     sqs = boto3.client("sqs", endpoint_url=endpoint_url)
     with QueueReader(sqs, "http://127.0.0.1/1/q") as queue:
         assert list(queue.messages()) == []

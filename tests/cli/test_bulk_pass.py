@@ -3,12 +3,13 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from actonce.queues import bulk_pass as queue_pass
-from actonce.queues.bulk_pass import Handled, Pace, QueuePass
+from actonce.queues import scan
+from actonce.queues.bulk_pass import Handled, QueuePass
+from actonce.queues.rate_limiter import RateLimiter
 from actonce.queues.scan import Queued
 from actonce.stack.clients import Stack
 from tests.cli.received import received
-from tests.cli.test_queue_peek import fill
+from tests.cli.test_scan import fill
 
 
 def bodies_left(stack: Stack) -> list[str]:
@@ -102,7 +103,7 @@ def test_ctrl_c_in_the_middle_lets_what_is_handled_come_to_its_end(moto_stack: S
             raise KeyboardInterrupt
 
     once = over(moto_stack, chosen)
-    pace = Pace(20, once.stopping)
+    pace = RateLimiter(20, once.stopping)
 
     def paced(batch: Sequence[Queued]) -> Iterator[Handled]:
         for queued in batch:
@@ -117,11 +118,11 @@ def test_ctrl_c_in_the_middle_lets_what_is_handled_come_to_its_end(moto_stack: S
     assert bodies_left(moto_stack) == sorted({f"body {n}" for n in range(24)} - ended)
 
 
-def test_a_pace_is_kept_and_ends_with_what_it_is_for() -> None:
+def test_a_rate_is_kept_and_ends_with_what_it_is_for() -> None:
     stopping = threading.Event()
-    fast = Pace(None, stopping)
+    fast = RateLimiter(None, stopping)
     assert fast.wait()
-    slow = Pace(0.001, stopping)
+    slow = RateLimiter(0.001, stopping)
     assert slow.wait()
     threading.Timer(0.05, stopping.set).start()
     assert not slow.wait()
@@ -132,7 +133,7 @@ def test_a_fifo_queue_gives_what_stood_behind_others(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # SQS gives a message group to one receive at a time; moto does not in several threads.
-    monkeypatch.setattr(queue_pass, "WORKERS", 1)
+    monkeypatch.setattr(scan, "READERS", 1)
     url = moto_stack.sqs.create_queue(QueueName="u.fifo", Attributes={"FifoQueue": "true"})[
         "QueueUrl"
     ]
