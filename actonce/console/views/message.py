@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from actonce.console.answers import as_json, page, wants_json
 from actonce.console.desk import Desk
-from actonce.console.in_words import in_words
 from actonce.console.letters import Letter
 from actonce.console.machine_picture import machine_picture
 from actonce.console.stories import Told
@@ -113,7 +112,6 @@ def _values(desk: Desk, told: Told) -> dict[str, Any]:
         "acted_on": acted_on(story),
         "sentence": sentence(story) if told.log_read else None,
         "conflicts": sentence_of_conflicts(story),
-        "words": in_words(story),
         "picture": None
         if story.execution is None
         else machine_picture(_PICTURE.read_text("utf-8"), story.steps),
