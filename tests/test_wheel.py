@@ -270,13 +270,13 @@ from actonce.cli.app import COMMANDS
 COMMANDS["console"].load("console")
 from actonce.console import app, templating
 from actonce.console.views import message
-print(message._PICTURE.read_text()[:5])
+print(message.PICTURE.read_text()[:5])
 for folder in (templating._FOLDER, app._STATIC):
     print(*sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()))
 """
     picture, *listed = installed.succeeds("python", "-c", told).splitlines()
     assert picture == "<?xml"
-    console = PROJECT / "actonce" / "web_console"
+    console = PROJECT / "actonce" / "console"
     for line, name in zip(listed, ("templates", "static"), strict=True):
         files = (file for file in (console / name).rglob("*") if file.is_file())
         assert line.split() == sorted(str(file.relative_to(console / name)) for file in files)

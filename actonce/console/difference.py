@@ -86,7 +86,9 @@ def _laid_out(text: str) -> list[str] | None:
         value = json.loads(
             text, object_pairs_hook=_object, parse_int=_exact(int), parse_float=_exact(float)
         )
-        return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True).split("\n")
+        lines = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True).split("\n")
+        # What comes last has no comma after it: without them a line is the same wherever it stands.
+        return [line.removesuffix(",") for line in lines]
     except (ValueError, RecursionError):
         return None
 

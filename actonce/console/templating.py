@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from actonce.messages import filters as choosing
+from actonce.messages.filters import age
 from actonce.messages.history import short_cause
 from actonce.terminal.error_names import in_words
 from actonce_core.records import timestamp
@@ -89,4 +89,4 @@ def _time(at: datetime | str | None, shown: str = "") -> Markup:
 
 
 def _age(since: datetime) -> Markup:
-    return _time(since, choosing.age(since, datetime.now(UTC)))
+    return _time(since, age(since, datetime.now(UTC)))

@@ -157,7 +157,7 @@ def test_find_out_why_a_message_has_no_effect(
     page.click("#decide #note")
     page.type("no such practice")
     page.press("Enter")
-    page.wait_for("document.querySelector('#work')?.innerText.includes('all seen to')")
+    page.wait_for("document.querySelector('#job')?.innerText.includes('all seen to')")
     execution = wait_for_execution(site, site.execution_arn(message_id))
     assert (execution["status"], execution["cause"]) == ("FAILED", "no such practice")
     find(page, message_id)
@@ -194,9 +194,9 @@ def test_decide_on_all_letters_of_an_outage_by_keyboard(
     page.type("the provider is back")
     page.press("Enter")
 
-    page.wait_for("document.querySelector('#work')?.innerText.includes('all seen to')", seconds=300)
-    assert f"{number} of {number}" in page.text("#work")
-    assert f"{number} decided" in page.text("#work")
+    page.wait_for("document.querySelector('#job')?.innerText.includes('all seen to')", seconds=300)
+    assert f"{number} of {number}" in page.text("#job")
+    assert f"{number} decided" in page.text("#job")
     arns = [site.execution_arn(message_id) for message_id in ids]
 
     def are_performed() -> bool:
@@ -259,8 +259,8 @@ def test_see_what_a_conflict_differs_in_and_send_it_back(
     page.click('button[value="redrive"]')
     page.wait_for("document.querySelector('h1').innerText == 'Send back 1 delivery?'")
     page.click("button.go")
-    page.wait_for("document.querySelector('#work')?.innerText.includes('all seen to')")
-    assert "1 sent back" in page.text("#work")
+    page.wait_for("document.querySelector('#job')?.innerText.includes('all seen to')")
+    assert "1 sent back" in page.text("#job")
     # It is still another content: it comes here again, as the page said.
     wait_until(lambda: lying(site, site.unstarted_queue) > 0)
 
@@ -310,8 +310,8 @@ def test_a_second_tab_and_somebody_else_s_decision_are_harmless_and_said(
         one.click("#decide #note")
         one.type("done by phone")
         one.click("#decide button.go", times=2)
-        one.wait_for("document.querySelector('#work')?.innerText.includes('of 1')")
-        one.wait_for("document.querySelector('#work td .bad, #work .bad')")
+        one.wait_for("document.querySelector('#job')?.innerText.includes('of 1')")
+        one.wait_for("document.querySelector('#job td .bad, #job .bad')")
     execution = wait_for_execution(site, site.execution_arn(message_id))
     assert (execution["status"], execution["cause"]) == ("FAILED", "by a colleague")
 

@@ -8,10 +8,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from actonce.console import desk as desks
-from actonce.console import tasks
-from actonce.console.desk import Desk
-from actonce.queues import scan as queue_peek
+from actonce.console import context as context_module
+from actonce.console import jobs
+from actonce.console.context import Context
+from actonce.queues import scan
 from actonce.stack.clients import Aws, Stack
 from tests.cli.conftest import STATE_MACHINE, _session, aws_variables
 from tests.cli.test_deciding import TABLE
@@ -23,9 +23,9 @@ __all__ = ["aws_variables"]
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     """A stack with a ledger on moto, as far as the views ask it."""
-    monkeypatch.setattr(queue_peek, "LONG_POLL_SECONDS", 0)
-    monkeypatch.setattr(tasks, "_WAIT_FOR_OTHERS", 0.0)
-    monkeypatch.setattr(desks, "_WAIT_FOR_OTHERS", 0.0)
+    monkeypatch.setattr(scan, "LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr(jobs, "_WAIT_FOR_OTHERS", 0.0)
+    monkeypatch.setattr(context_module, "_WAIT_FOR_OTHERS", 0.0)
     with mock_aws():
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", _session())
         aws = Aws()
@@ -60,14 +60,14 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
         yield stack
 
 
-Open = Callable[..., tuple[Client, Desk]]
+Open = Callable[..., tuple[Client, Context]]
 
 
 @pytest.fixture
 def console(tmp_path: Path) -> Open:
-    """Opens a console on a stack: a client of it, and its desk."""
+    """Opens a console on a stack: a client of it, and its context."""
 
-    def opened(stack: Stack, **more: Any) -> tuple[Client, Desk]:
+    def opened(stack: Stack, **more: Any) -> tuple[Client, Context]:
         return console_of(stack, tmp_path, **more)
 
     return opened

@@ -32,15 +32,15 @@ def test_names_are_sorted_and_what_differs_is_marked_within_its_line() -> None:
     second = '{"slot": "2026-01-31 10:30", "message_id": "m-1", "note": "call after"}'
     assert shown(first, second) == [
         ("{", "{"),
-        ('  "message_id": "m-1",', '  "message_id": "m-1",'),
-        ('  "note": "call [before]",', '  "note": "call [after]",'),
+        ('  "message_id": "m-1"', '  "message_id": "m-1"'),
+        ('  "note": "call [before]"', '  "note": "call [after]"'),
         ('  "slot": "2026-01-31 [09]:30"', '  "slot": "2026-01-31 [10]:30"'),
         ("}", "}"),
     ]
 
 
 def test_what_only_one_has_stands_alone() -> None:
-    assert changed('{"a": 1, "c": [5]}', '{"c": [5]}') == [('[  "a": 1,]', None)]
+    assert changed('{"a": 1, "c": [5]}', '{"c": [5]}') == [('[  "a": 1]', None)]
     assert changed("one\ntwo\nthree", "one\nthree\nfour") == [("[two]", None), (None, "[four]")]
 
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from actonce.console.answers import as_json, page, wants_json
-from actonce.console.desk import Desk
+from actonce.console.answers import Asked, Refused, as_json, page
+from actonce.console.context import Context
 from actonce.records.audit_summary import has_ended
 from actonce.stack.extras import install
 
@@ -21,35 +20,33 @@ _OF_THE_PAGE: Mapping[str, str] = {
 }
 
 
-def audit(desk: Desk, request: Request) -> Response:
+def audit(context: Context, asked: Asked) -> Response:
     """Its summary."""
-    summary = desk.audits.summary()
-    if wants_json(request):
+    summary = context.audits.summary()
+    if asked.wants_json:
         return as_json(summary)
     return page(
-        desk,
+        context,
         "audit.html.j2",
         summary=summary,
         has_ended=summary is not None and has_ended(summary),
-        results=desk.audits.place,
+        results=context.audits.place,
         how=_HOW,
     )
 
 
-def its_page(desk: Desk, _: Request) -> Response:
+def its_page(context: Context, _: Asked) -> Response:
     """The audit's own page, drawn of its summary."""
-    summary = desk.audits.summary()
+    summary = context.audits.summary()
     if summary is None:
-        sentence = f"No audit's results are at hand: {_HOW}."
-        return page(desk, "lost.html.j2", code=404, sentence=sentence, back="/audit")
+        raise Refused(f"No audit's results are at hand: {_HOW}.", 404, "/audit")
     try:
         from actonce.records.report.page import html  # noqa: PLC0415 - Matplotlib, a second to import
     except ImportError:
         sentence = f"The page is drawn by Matplotlib: {install('audit')}."
-        return page(desk, "lost.html.j2", code=501, sentence=sentence, back="/audit")
+        raise Refused(sentence, 501, "/audit") from None
     try:
         drawn = html(summary)
     except ValueError as error:  # it has not come to its end, or is of another version, or torn
-        sentence = f"The audit's page cannot be drawn: {error}"
-        return page(desk, "lost.html.j2", code=404, sentence=sentence, back="/audit")
+        raise Refused(f"The audit's page cannot be drawn: {error}", 404, "/audit") from error
     return Response(drawn, headers=dict(_OF_THE_PAGE), media_type="text/html")

@@ -2,8 +2,7 @@
 
 Invariant: while a page follows a message, its execution alone is asked again, or its row; the log
 is read when somebody asks for it. When the execution ends, the rest is asked once more. While there
-is no execution, so is it when the known entries of UnstartedQueue that are of the message have
-changed, and now and then.
+is no execution, so is it now and then.
 """
 
 import threading
@@ -21,13 +20,13 @@ from actonce.stack.clients import Stack
 KEPT: Final = 64
 
 FRESH_EVERY: Final = 5
-"""Looks at a message without an execution until all parts are asked again: a starter may have left
-a row of it and nothing else."""
+"""Looks at a message without an execution until all parts are asked again: it may have been refused
+meanwhile, or a starter may have left a row of it and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A story as it is told.
+class CachedStory:
+    """A story as it was read last.
 
     Attributes:
         log_read: whether the starter's log was read for it.
@@ -55,7 +54,7 @@ class Told:
         return bool(letters and not letters[-1].over) or row.get("outcome") == "dead_letter"
 
 
-class Stories:
+class StoryCache:
     """Reads stories, and keeps the last ones.
 
     Args:
@@ -71,9 +70,9 @@ class Stories:
         self._own = own
         self._entries = entries
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Told] = OrderedDict()
+        self._kept: OrderedDict[str, CachedStory] = OrderedDict()
 
-    def fresh(self, message_id: str) -> Told:
+    def fresh(self, message_id: str) -> CachedStory:
         """All but the log, of which what was read before is told.
 
         Raises:
@@ -88,47 +87,42 @@ class Stories:
             found = replace(
                 found, deliveries=before.story.deliveries, conflicts=before.story.conflicts
             )
-        return self._keep(message_id, Told(found, before is not None and before.log_read))
+        return self._keep(message_id, CachedStory(found, before is not None and before.log_read))
 
-    def with_log(self, message_id: str) -> Told:
+    def with_log(self, message_id: str) -> CachedStory:
         """The same, and what the log has of it now."""
         before = self._before(message_id) or self.fresh(message_id)
         story = stories.with_log(self._stack, before.story)
-        return self._keep(message_id, Told(story, log_read=True))
+        return self._keep(message_id, CachedStory(story, log_read=True))
 
-    def now(self, message_id: str) -> Told:
+    def now(self, message_id: str) -> CachedStory:
         """How it is now; see the invariant."""
         before = self._before(message_id)
         if before is None or before.story.row is not None or self._stack.ledger_table is not None:
             return self.fresh(message_id)
         without = before.story.execution is None
-        if without and (before.looks + 1 >= FRESH_EVERY or self._lies_otherwise(before.story)):
+        if without and before.looks + 1 >= FRESH_EVERY:
             return self.fresh(message_id)
         story = stories.with_execution(self._stack, before.story)
-        told = Told(story, before.log_read, before.looks + 1)
+        now = CachedStory(story, before.log_read, before.looks + 1)
         appeared = without and story.execution is not None
-        if appeared or (before.is_open and not told.is_open):
+        if appeared or (before.is_open and not now.is_open):
             return self.fresh(message_id)
-        return self._keep(message_id, told)
+        return self._keep(message_id, now)
 
     def is_known(self, message_id: str) -> bool:
         """Whether any part of the stack had a record of it when it was looked at last."""
         before = self._before(message_id)
         return before is not None and before.story.is_known
 
-    def _lies_otherwise(self, story: Story) -> bool:
-        """Whether other entries of UnstartedQueue are of it than the story has; without a call."""
-        now = {one.entry for one in self._entries() if one.is_named(story.message_id)}
-        return now != {one.entry for one in story.unstarted}
-
-    def _before(self, message_id: str) -> Told | None:
+    def _before(self, message_id: str) -> CachedStory | None:
         with self._lock:
             return self._kept.get(message_id)
 
-    def _keep(self, message_id: str, told: Told) -> Told:
+    def _keep(self, message_id: str, story: CachedStory) -> CachedStory:
         with self._lock:
-            self._kept[message_id] = told
+            self._kept[message_id] = story
             self._kept.move_to_end(message_id)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        return told
+        return story

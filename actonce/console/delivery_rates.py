@@ -18,7 +18,7 @@ _NAMESPACE: Final = "ActOnce"
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class DeliveryRates:
     """Deliveries of the last minutes, by how they ended.
 
     Attributes:
@@ -26,7 +26,7 @@ class Rates:
         since: from when on (UTC).
         of_metrics: as CloudWatch counts, a minute or two late; else by the starter's log.
         errors: what those that failed failed by, as far as the log was read. They come back by
-            themselves: it is the weather.
+            themselves.
     """
 
     numbers: Mapping[str, int]
@@ -35,7 +35,7 @@ class Rates:
     errors: Mapping[str, int] = field(default_factory=dict)
 
 
-def rates(stack: Stack, now: datetime) -> Rates:
+def delivery_rates(stack: Stack, now: datetime) -> DeliveryRates:
     """Count; by the metrics, or where CloudWatch has none, as on the embedded AWS, by the log.
 
     Raises:
@@ -47,7 +47,7 @@ def rates(stack: Stack, now: datetime) -> Rates:
         counted = Counter(line.get("end") for line in lines)
         errors = Counter(str(line.get("error")) for line in lines if line.get("end") == "failed")
         numbers = {end: counted[end] for end in ENDS}
-        return Rates(numbers, since, of_metrics=False, errors=dict(errors.most_common(3)))
+        return DeliveryRates(numbers, since, of_metrics=False, errors=dict(errors.most_common(3)))
     answer = stack.aws.client("cloudwatch").get_metric_data(
         MetricDataQueries=[
             {
@@ -68,4 +68,4 @@ def rates(stack: Stack, now: datetime) -> Rates:
         EndTime=now,
     )
     sums = {one["Id"]: round(sum(one["Values"])) for one in answer["MetricDataResults"]}
-    return Rates({end: sums.get(end, 0) for end in ENDS}, since, of_metrics=True)
+    return DeliveryRates({end: sums.get(end, 0) for end in ENDS}, since, of_metrics=True)
