@@ -7,7 +7,7 @@
     queue_scans.py     each queue is read once for however many tabs, and kept as snapshots
     cache.py           how the stack is, asked for no more often than it has to be
     jobs.py            decisions and redrives, one after the other, each begun once
-    calls.py           counts the calls of AWS, and refuses changes where it is read-only
+    read_only.py       refuses calls of AWS that change something where it is read-only
     views/             one module per view
 
 The views show what `where`, `list`, `status`, `dead-letters` and `unstarted` know, by the same

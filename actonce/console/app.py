@@ -64,7 +64,7 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
     """The application, behind what decides who may ask it.
 
     Where the console may only read, what changes something has no address at all; and should
-    anything slip through, its call of AWS is refused (`calls.Calls`).
+    anything slip through, its call of AWS is refused (`read_only`).
     """
     posts = {"/scan": first.scan} | ({} if context.read_only else _CHANGES)
     routes: list[Route | Mount] = [

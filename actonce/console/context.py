@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from actonce.console.audits import Audits
 from actonce.console.cache import Cache
-from actonce.console.calls import Calls
+from actonce.console.delivery_lines import DeliveryLines
 from actonce.console.delivery_rates import DeliveryRates, delivery_rates
 from actonce.console.jobs import Jobs
 from actonce.console.letters import Letter, read_letters
 from actonce.console.queue_scans import A_MOMENT, Found, QueueScans
-from actonce.console.story_cache import StoryCache
+from actonce.console.read_only import make_clients
 from actonce.console.templating import renderer
 from actonce.messages.filters import Narrowing
 from actonce.messages.own_effects import OwnEffects
@@ -63,6 +63,7 @@ class Context:
     """What all views share.
 
     Attributes:
+        own: where a team's own effects are.
         letters: scans of DeadLetterQueue.
         unstarted: scans of UnstartedQueue.
         counts: messages of each queue, in flight or not.
@@ -70,15 +71,15 @@ class Context:
     """
 
     stack: Stack
+    own: OwnEffects | None
     place: Place
     read_only: bool
-    calls: Calls
     letters: QueueScans[Letter]
     unstarted: QueueScans[Unstarted]
     counts: Cache[dict[str, int]]
     status: Cache[Status]
     rates: Cache[DeliveryRates]
-    stories: StoryCache
+    log: DeliveryLines
     jobs: Jobs
     audits: Audits
     render: Callable[[str, Mapping[str, Any]], str]
@@ -128,7 +129,7 @@ def context_of(
         read_only: whether changes are refused.
         audit: the folder of an audit's results that are of this stack.
     """
-    calls = Calls(stack.aws, read_only=read_only)
+    make_clients(stack.aws, read_only=read_only)
     sqs = stack.sqs
 
     def read_unstarted(tell: Callable[[int], None]) -> Found[Unstarted]:
@@ -152,17 +153,15 @@ def context_of(
 
     return Context(
         stack=stack,
+        own=own,
         place=place,
         read_only=read_only,
-        calls=calls,
         letters=letters,
         unstarted=unstarted,
         counts=counted,
         status=Cache(lambda: status(stack, datetime.now(UTC), audit), STATUS_SECONDS),
         rates=Cache(lambda: delivery_rates(stack, datetime.now(UTC)), STATUS_SECONDS),
-        stories=StoryCache(
-            stack, own, lambda: () if unstarted.latest is None else unstarted.latest.entries
-        ),
+        log=DeliveryLines(stack),
         jobs=Jobs(after_a_job),
         audits=Audits(stack, audit),
         render=renderer(

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -116,16 +116,26 @@ class Job:
     total: int
     task: Task
     began: datetime
-    state: State = "waiting"
+    is_running: bool = False
+    is_stopped: bool = False
+    is_over: bool = False
     error: str | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def state(self) -> State:
+        """How far it is; each of the flags is set once, and by one thread."""
+        if self.is_over:
+            return "ended"
+        if self.is_stopped:
+            return "stopping"
+        return "running" if self.is_running else "waiting"
 
     def progress(self) -> Progress:
         """How far it is."""
-        with self.lock:
-            state, error = self.state, self.error
+        state = self.state
         # After the state: what ends between the two is told of a job that seems to go on, and so is
         # asked again; the other way round an end would be told without what came last.
+        error = self.error if state == "ended" else None
         return Progress(state, error, self.task.outcomes(), self.task.notes())
 
     def as_json(self) -> dict[str, Any]:
@@ -172,7 +182,7 @@ class Jobs:
             job = Job(self._next, key, title, command, total, task, datetime.now(UTC))
             self._jobs[job.number] = job
             self._next += 1
-            over = [one for one in self._jobs.values() if one.state == "ended"]
+            over = [one for one in self._jobs.values() if one.is_over]
             for one in over[: max(0, len(self._jobs) - KEPT)]:
                 del self._jobs[one.number]
         self._waiting.put(job)
@@ -195,9 +205,7 @@ class Jobs:
 
     def stop(self, job: Job) -> None:
         """Stop it; what it has begun is brought to its end, and the rest stays as it was."""
-        with job.lock:
-            if job.state != "ended":
-                job.state = "stopping"
+        job.is_stopped = True
         job.task.stop()
 
     def stop_all(self) -> None:
@@ -209,7 +217,7 @@ class Jobs:
         """Wait until all are over, for so long at most."""
         deadline = time.monotonic() + seconds
         with self._ended:
-            while any(job.state != "ended" for job in self.all()):
+            while not all(job.is_over for job in self.all()):
                 left = deadline - time.monotonic()
                 if left <= 0 or not self._ended.wait(left):
                     return
@@ -220,19 +228,14 @@ class Jobs:
     def _run(self) -> None:
         while True:
             job = self._waiting.get()
-            with job.lock:
-                is_stopped = job.state == "stopping"
-                if not is_stopped:
-                    job.state = "running"
-            why = None
+            job.is_running = True
             try:
-                if not is_stopped:
+                if not job.is_stopped:
                     job.task.run()
             except Exception as error:  # noqa: BLE001 - told in its page; the next one goes on
-                why = error_text(error)
+                job.error = error_text(error)
             self._after()
-            with job.lock:
-                job.state, job.error = "ended", why
+            job.is_over = True
             with self._ended:
                 self._ended.notify_all()
 

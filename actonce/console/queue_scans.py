@@ -71,11 +71,15 @@ class ScanState(Generic[E]):
     reading: int | None
     error: str | None
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether the newest snapshot is all that was there, and the last word so far."""
-        whole = self.latest is not None and not self.latest.held_elsewhere
-        return whole and self.reading is None and self.error is None
+    def is_sure(self, count: int | None) -> bool:
+        """Whether the newest snapshot is all that lies there, where the queue has so many messages.
+
+        Args:
+            count: None: it could not be counted.
+        """
+        if self.latest is None or self.reading is not None or self.error is not None:
+            return False
+        return not self.latest.held_elsewhere and self.latest.messages == count
 
 
 class QueueScans(Generic[E]):

@@ -108,7 +108,7 @@ def read_queues(context: Context) -> None:
 def finish(context: Context) -> None:
     """Wait until nothing is under way, and what is read after it has been read."""
     context.jobs.wait(60)
-    assert all(job.state == "ended" for job in context.jobs.all())
+    assert all(job.is_over for job in context.jobs.all())
     for scans in (context.letters, context.unstarted):
         scans.wait(60)
         assert scans.state().reading is None

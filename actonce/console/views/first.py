@@ -30,7 +30,6 @@ def stack(context: Context, _: Asked) -> Response:
         "stack.html.j2",
         status=context.status.get(),
         rates=context.rates.get(),
-        calls=context.calls.of_last_hour(),
     )
 
 
@@ -75,7 +74,7 @@ def _queue(context: Context, name: QueueName, scans: QueueScans[Any]) -> dict[st
         # The longest waiting kind first: what has waited longest is the worst.
         "groups": sorted(groups, key=lambda group: group.oldest),
         "has_changed": has_changed,
-        "is_sure": state.is_sure and count is not None and not has_changed,
+        "is_sure": state.is_sure(count),
     }
 
 

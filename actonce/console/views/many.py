@@ -115,8 +115,7 @@ class Seen(Generic[E]):
     @property
     def is_sure(self) -> bool:
         """Whether all that lies there is known, as far as can be told."""
-        is_counted = self.count is not None and not self.has_changed
-        return self.is_newest and self.state.is_sure and is_counted
+        return self.is_newest and self.state.is_sure(self.count)
 
 
 def seen(scans: QueueScans[E], scope: Scope, number: int, count: int | None) -> Seen[E]:

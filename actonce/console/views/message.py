@@ -10,12 +10,11 @@ from actonce.console.answers import Asked, Refused, as_json, page
 from actonce.console.context import Context
 from actonce.console.letters import Letter
 from actonce.console.machine_picture import machine_picture
-from actonce.console.story_cache import CachedStory
 from actonce.console.views.dead_letters import DECISIONS, command_of_one
 from actonce.console.views.many import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import decisions_on, is_of_last
-from actonce.messages.story import Story
+from actonce.messages.story import Story, read_story
 from actonce.operate.message_summary import (
     acted_on,
     message_argument,
@@ -38,24 +37,20 @@ PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
 
 def message(context: Context, asked: Asked) -> Response:
     """All of it but the starter's log, which the page asks for when it is there."""
-    message_id = _id(asked)
-    _scan_where_unseen(context, message_id)
     if asked.wants_json:
-        return as_json(context.stories.with_log(message_id).story.as_json())
-    return _page(context, "message.html.j2", message_id, context.stories.fresh(message_id))
+        return as_json(context.log.read(_story(context, asked)).as_json())
+    return _page(context, "message.html.j2", asked, _story(context, asked))
 
 
 def now(context: Context, asked: Asked) -> Response:
     """How it is now, while it is not over."""
-    message_id = _id(asked)
-    _scan_where_unseen(context, message_id)
-    return _page(context, "message_now.html.j2", message_id, context.stories.now(message_id))
+    return _page(context, "message_now.html.j2", asked, _story(context, asked))
 
 
 def log(context: Context, asked: Asked) -> Response:
     """The same, and what the starter's log has of it now."""
-    message_id = _id(asked)
-    return _page(context, "message_now.html.j2", message_id, context.stories.with_log(message_id))
+    story = context.log.read(_story(context, asked))
+    return _page(context, "message_now.html.j2", asked, story)
 
 
 def raw(context: Context, asked: Asked) -> Response:
@@ -85,48 +80,48 @@ def _id(asked: Asked) -> str:
     return message_id
 
 
-def _scan_where_unseen(context: Context, message_id: str) -> None:
-    """Have UnstartedQueue read if it has changed, while nothing is known of the message."""
-    if not context.stories.is_known(message_id):
-        context.scan_if_changed("unstarted")
+def _story(context: Context, asked: Asked) -> Story:
+    """Its story but for the log, with what is known to lie in UnstartedQueue."""
+    message_id = _id(asked)
+    context.scan_if_changed("unstarted")
+    latest = context.unstarted.latest
+    entries = () if latest is None else latest.entries
+    return read_story(context.stack, message_id, context.own, log=False, entries=lambda: entries)
 
 
-def _page(context: Context, template: str, message_id: str, cached: CachedStory) -> Response:
-    story = cached.story
+def _page(context: Context, template: str, asked: Asked, story: Story) -> Response:
+    with_log = context.log.kept(story)
+    story = with_log or story
     values: dict[str, Any] = {
-        "asked": message_id,
+        "asked": _id(asked),
         "story": story,
-        "log_read": cached.log_read,
-        "every": _every(context, cached),
+        "log_read": with_log is not None,
+        "every": _every(context, story),
         "argument": message_argument(story),
         "snapshot": context.unstarted.latest,
         "unseen": None if story.is_known else _unseen(context, story),
     }
     if story.is_known:
         row, execution = story.row or {}, story.execution
+        told = acted_on(story)
         values |= {
             "status": row.get("status") if execution is None else execution.status,
             "outcome": outcome_of(story),
-            "sentence": sentence(story) if cached.log_read else _begun(f"{acted_on(story)}."),
+            # The log counts the deliveries; `str.capitalize` would change the rest of it.
+            "sentence": sentence(story) if with_log else f"{told[0].upper()}{told[1:]}.",
             "conflicts": sentence_of_conflicts(story),
             "picture": ""
             if execution is None
             else machine_picture(PICTURE.read_text("utf-8"), story.steps),
             "timeline": story.timeline(),
-            "decide": _decision(context, cached),
+            "decide": _decision(context, story),
         }
     return page(context, template, **values)
 
 
-def _begun(told: str) -> str:
-    """As a sentence begins; `str.capitalize` would change the rest of it."""
-    return told[:1].upper() + told[1:]
-
-
-def _decision(context: Context, cached: CachedStory) -> dict[str, Any] | None:
+def _decision(context: Context, story: Story) -> dict[str, Any] | None:
     """What the form that decides on it needs; None: it waits for no decision."""
-    story = cached.story
-    if not cached.waits_for_a_person:
+    if not _waits_for_a_person(story):
         return None
     letter = _letter(context, story)
     name = story.execution_name if letter is None else letter.newest.execution_name
@@ -163,12 +158,25 @@ def _letter(context: Context, story: Story) -> Letter | None:
     return context.letters.find(is_it)
 
 
-def _every(context: Context, cached: CachedStory) -> int | None:
+def _waits_for_a_person(story: Story) -> bool:
+    """Whether nothing happens before somebody decides."""
+    if (story.row or {}).get("outcome") == "dead_letter":
+        return True
+    return bool(story.dead_letters) and not story.dead_letters[-1].over
+
+
+def _every(context: Context, story: Story) -> int | None:
     """Seconds until it is looked at again; None: it is over."""
-    if cached.waits_for_a_person:
+    if _waits_for_a_person(story):
         is_read = context.letters.state().reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
-    return _WHILE_IT_RUNS if cached.is_open else None
+    if story.execution is not None:
+        is_open = story.execution.status == "RUNNING"
+    elif story.row is not None:
+        is_open = story.row.get("outcome") is None
+    else:
+        is_open = not story.unstarted
+    return _WHILE_IT_RUNS if is_open else None
 
 
 def _unseen(context: Context, story: Story) -> list[str]:
