@@ -35,11 +35,11 @@ _SHOWS: dict[str, View] = {
     "/": first.first,
     "/waiting": first.waiting,
     "/stack": first.stack,
-    "/dead-letters": dead_letters.list_,
-    "/dead-letters/decide": dead_letters.confirm,
-    "/unstarted": unstarted.list_,
+    "/dead-letters": dead_letters.VIEW.list_,
+    "/dead-letters/decide": dead_letters.VIEW.confirm,
+    "/unstarted": unstarted.VIEW.list_,
+    "/unstarted/decide": unstarted.VIEW.confirm,
     "/unstarted/entry": unstarted.entry,
-    "/unstarted/clear": unstarted.confirm,
     "/messages": messages.list_,
     "/find": messages.find,
     "/message": message.message,
@@ -54,8 +54,8 @@ _SHOWS: dict[str, View] = {
     "/jobs/{number}/now": jobs.now,
 }
 _CHANGES: dict[str, View] = {
-    "/dead-letters/decide": dead_letters.decide,
-    "/unstarted/clear": unstarted.clear,
+    "/dead-letters/decide": dead_letters.VIEW.act,
+    "/unstarted/decide": unstarted.VIEW.act,
     "/jobs/{number}/stop": jobs.stop,
 }
 

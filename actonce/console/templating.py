@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from actonce.messages.dead_letters import MEANINGS
 from actonce.messages.filters import age
 from actonce.messages.history import short_cause
 from actonce.terminal.error_names import in_words
@@ -46,7 +47,7 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
         "number": lambda number: f"{number:,}",
         "time": _time,
     }
-    environment.globals |= {"address": address, **shared}
+    environment.globals |= {"address": address, "meanings": MEANINGS, **shared}
 
     def render(name: str, values: Mapping[str, Any]) -> str:
         return environment.get_template(name).render(values)

@@ -102,7 +102,7 @@ def test_another_sites_form_changes_nothing(
     client, context = console(ledger)
     context.letters.scan()
     context.letters.wait(30)
-    asked = {"key": "w", "decision": "resolve", "note": "why", "message": "m-1"}
+    asked = {"key": "w", "action": "resolve", "note": "why", "message": "m-1"}
     answer = client.post("/dead-letters/decide", headers, **asked)
     assert answer.status == 403
     assert context.jobs.all() == []
@@ -178,9 +178,9 @@ def test_what_reads_only_has_no_way_to_change(ledger: Stack, console: Open) -> N
     context.letters.wait(30)
     latest = context.letters.latest
     assert latest is not None
-    asked: dict[str, Any] = {"key": "w", "decision": "resolve", "note": "why", "message": "m-1"}
-    asked |= {"snapshot": latest.number, "scope": "all", "action": "discard"}
-    for path in ("/dead-letters/decide", "/unstarted/clear", "/jobs/1/stop"):
+    asked: dict[str, Any] = {"key": "w", "action": "resolve", "note": "why", "message": "m-1"}
+    asked |= {"snapshot": latest.number, "scope": "all"}
+    for path in ("/dead-letters/decide", "/unstarted/decide", "/jobs/1/stop"):
         answer = client.post(path, **asked)
         assert answer.status == 403
         assert "--read-only" in answer.text

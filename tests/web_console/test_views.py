@@ -238,7 +238,7 @@ def test_a_kind_without_a_name_is_not_all_kinds(ledger: Stack, console: Open) ->
     assert listed.count("data-row") == 1
     assert re.search(r'name="error" value=""', listed)
     told = {"snapshot": 1, "scope": "all", "reason": "not_performed", "error": ""}
-    confirm = html.unescape(client.get("/dead-letters/decide", **told, decision="retry").text)
+    confirm = html.unescape(client.get("/dead-letters/decide", **told, action="retry").text)
     assert "--all --reason not_performed --error '' --before" in confirm
     assert "<li>nameless" in confirm
     assert "<li>named" not in confirm
@@ -318,7 +318,7 @@ def test_a_whole_group_is_decided_and_nothing_that_came_later(ledger: Stack, con
     dead(ledger, "other", 20, reason="rejected", error="Rejected")
     client, context = opened(console, ledger)
     asked = {"snapshot": 1, "reason": "not_performed", "error": "NotPerformed"}
-    confirm = client.get("/dead-letters/decide", **asked, scope="all", decision="resolve")
+    confirm = client.get("/dead-letters/decide", **asked, scope="all", action="resolve")
     dead(ledger, "later", 30)
 
     answer = client.post("/dead-letters/decide", **fields(confirm), note="by telephone")
@@ -343,7 +343,7 @@ def test_only_what_was_ticked_is_decided(ledger: Stack, console: Open) -> None:
     assert latest is not None
     ticked = [letter.entry for letter in latest.entries if letter.newest.message_id != "m-1"]
     asked: dict[str, Any] = {"snapshot": latest.number, "scope": "ticked", "entry": ticked}
-    confirm = client.get("/dead-letters/decide", **asked, decision="reject")
+    confirm = client.get("/dead-letters/decide", **asked, action="reject")
     client.post("/dead-letters/decide", **fields(confirm), note="closed")
     finish(context)
     assert ids_left(ledger) == ["m-1"]
@@ -352,8 +352,8 @@ def test_only_what_was_ticked_is_decided(ledger: Stack, console: Open) -> None:
 @pytest.mark.parametrize(
     ("change", "status"),
     [
-        ({"decision": "resolve", "note": "  "}, 422),
-        ({"decision": ""}, 422),
+        ({"action": "resolve", "note": "  "}, 422),
+        ({"action": ""}, 422),
         ({"key": ""}, 422),
         ({"scope": "ticked"}, 422),
         ({"snapshot": 77}, 410),
@@ -364,7 +364,7 @@ def test_what_is_missing_is_said_and_nothing_is_decided(
 ) -> None:
     dead(ledger, "m-1")
     client, context = opened(console, ledger)
-    asked = {"key": "k", "snapshot": 1, "scope": "all", "decision": "reject", "note": "why"}
+    asked = {"key": "k", "snapshot": 1, "scope": "all", "action": "reject", "note": "why"}
     for headers in ({}, {"hx-request": "true"}):
         answer = client.post("/dead-letters/decide", headers, **(asked | change))
         assert answer.status == status
@@ -380,16 +380,16 @@ def test_what_nothing_can_look_up_is_performed_on_a_persons_word_and_not_retried
     dead(ledger, "m-1", reason="outcome_unknown", error="_CannotFind", cause=unknown)
     complete(ledger, "m-1")
     client, context = opened(console, ledger)
-    offered = re.findall(r'name="decision" value="(\w+)"', client.get("/message", id="m-1").text)
+    offered = re.findall(r'name="action" value="(\w+)"', client.get("/message", id="m-1").text)
     assert offered == ["perform", "resolve", "reject"]
     seen = {"snapshot": 1, "scope": "all"}
     for answer in (
-        client.get("/dead-letters/decide", **seen, decision="retry"),
-        client.post("/dead-letters/decide", key="k", **seen, decision="retry", note=""),
-        client.post("/dead-letters/decide", key="k", **seen, decision="perform", note=" "),
+        client.get("/dead-letters/decide", **seen, action="retry"),
+        client.post("/dead-letters/decide", key="k", **seen, action="retry", note=""),
+        client.post("/dead-letters/decide", key="k", **seen, action="perform", note=" "),
     ):
         assert answer.status == 422
-    confirm = client.get("/dead-letters/decide", **seen, decision="perform")
+    confirm = client.get("/dead-letters/decide", **seen, action="perform")
     assert "What did happen happens twice" in confirm.text
     client.post("/dead-letters/decide", **fields(confirm), note="nothing in the journal")
     finish(context)
@@ -407,7 +407,7 @@ def only(context: Context) -> str:
 def test_a_second_click_decides_nothing_more(ledger: Stack, console: Open) -> None:
     dead(ledger, "m-1")
     client, context = opened(console, ledger)
-    asked = {"key": "the page's", "entry": only(context), "decision": "retry", "note": ""}
+    asked = {"key": "the page's", "entry": only(context), "action": "retry", "note": ""}
     first = client.post("/dead-letters/decide", **asked)
     second = client.post("/dead-letters/decide", **asked, headers={"hx-request": "true"})
     assert first.headers["location"] == second.headers["hx-redirect"] == "/jobs/1"
@@ -419,7 +419,7 @@ def test_what_somebody_else_decided_meanwhile_is_said(ledger: Stack, console: Op
     dead(ledger, "m-1")
     client, context = opened(console, ledger)
     put_row(ledger, "m-1", "COMPLETE", "resolved")
-    asked = {"key": "k", "entry": only(context), "decision": "reject", "note": "why"}
+    asked = {"key": "k", "entry": only(context), "action": "reject", "note": "why"}
     client.post("/dead-letters/decide", **asked)
     finish(context)
     assert "decided" not in exported(client, "/jobs/1")["ends"]
@@ -443,7 +443,7 @@ def test_the_page_of_a_message_decides_the_letter_that_it_showed_and_no_other(
         read_queues(context)
     assert len(received(ledger, ledger.requests_queue)) == 1
 
-    client.post("/dead-letters/decide", **fields(shown), decision=decision, note="no such thing")
+    client.post("/dead-letters/decide", **fields(shown), action=decision, note="no such thing")
     finish(context)
 
     assert row(ledger, "m-1").get("outcome") == "dead_letter"
@@ -452,7 +452,7 @@ def test_the_page_of_a_message_decides_the_letter_that_it_showed_and_no_other(
     # Looked at again it shows the letter that waits now, and that is decided.
     again = client.get("/message", id="m-1")
     assert "timed out" in again.text
-    client.post("/dead-letters/decide", **fields(again), decision="reject", note="now it is seen")
+    client.post("/dead-letters/decide", **fields(again), action="reject", note="now it is seen")
     finish(context)
     assert row(ledger, "m-1")["outcome"] == "rejected"
 
@@ -468,7 +468,7 @@ def test_a_letter_that_is_known_no_more_is_not_decided_by_its_message(
     dead(ledger, "m-1", 1)
     for _ in range(queue_scans.KEPT):
         read_queues(context)
-    asked = {"decision": "reject", "note": "closed"}
+    asked = {"action": "reject", "note": "closed"}
     for form in (told, {"key": "of an older page", "message": "m-1"}, {"key": "k", "entry": ""}):
         assert client.post("/dead-letters/decide", **form, **asked).status == 410
     assert context.jobs.all() == []
@@ -499,7 +499,7 @@ def test_where_the_letter_is_not_read_the_page_says_so_and_decides_nothing(
     context.counts.expire()
     shown = client.get("/message", id="m-1")
     assert 'id="decide"' in shown.text
-    assert 'name="decision"' not in shown.text
+    assert 'name="action"' not in shown.text
     assert "dead-letters reject m-1" in shown.text
     answer = client.post("/scan", **fields(shown))
     assert (answer.status, answer.headers["location"]) == (303, "/message?id=m-1")
@@ -511,7 +511,7 @@ def test_a_job_that_breaks_off_says_so_and_what_it_left(ledger: Stack, console: 
     dead(ledger, "m-1")
     client, context = opened(console, ledger)
     ledger.dynamodb.delete_table(TableName=TABLE)
-    asked = {"key": "k", "entry": only(context), "decision": "resolve", "note": "why"}
+    asked = {"key": "k", "entry": only(context), "action": "resolve", "note": "why"}
     client.post("/dead-letters/decide", **asked)
     finish(context)
     assert "ResourceNotFoundException" in client.get("/jobs/1").text
@@ -525,7 +525,7 @@ def test_the_command_that_is_shown_does_the_same(
         dead(ledger, f"m-{number}", number, error="It's; `odd` $x")
     client, _ = opened(console, ledger)
     asked = {"snapshot": 1, "reason": "not_performed", "error": "It's; `odd` $x"}
-    confirm = client.get("/dead-letters/decide", **asked, scope="all", decision="resolve")
+    confirm = client.get("/dead-letters/decide", **asked, scope="all", action="resolve")
     shown = re.search(r'<pre class="command">(.*?)</pre>', confirm.text, re.S)
     assert shown is not None
     words = shlex.split(html.unescape(shown[1]))
@@ -549,8 +549,8 @@ def test_what_could_not_be_started_is_sent_back(ledger: Stack, console: Open) ->
     client, context = opened(console, ledger)
     shown = client.get("/unstarted/entry", entry=entry)
     assert 'href="/message?id=m-1"' in shown.text
-    confirm = client.get("/unstarted/clear", **fields(shown), action="redrive")
-    client.post("/unstarted/clear", **fields(confirm))
+    confirm = client.get("/unstarted/decide", **fields(shown), action="redrive")
+    client.post("/unstarted/decide", **fields(confirm))
     finish(context)
     sent = ledger.sqs.receive_message(QueueUrl=ledger.requests_queue)["Messages"]
     assert [message["Body"] for message in sent] == ['{"message_id": "m-1"}']
@@ -567,10 +567,10 @@ def test_what_is_discarded_is_written_to_a_file_first(
     latest = context.unstarted.latest
     assert latest is not None
     asked = {"snapshot": latest.number, "reason": "not_json", "scope": "all"}
-    confirm = client.get("/unstarted/clear", **asked, action="discard")
+    confirm = client.get("/unstarted/decide", **asked, action="discard")
     told = fields(confirm)
-    assert client.post("/unstarted/clear", **told, note=" ").status == 422
-    client.post("/unstarted/clear", **told, note="a scanner")
+    assert client.post("/unstarted/decide", **told, note=" ").status == 422
+    client.post("/unstarted/decide", **told, note="a scanner")
     finish(context)
     (file,) = tmp_path.glob("discarded-*.jsonl")
     lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -733,9 +733,9 @@ def test_nothing_that_a_message_brings_is_more_than_text(ledger: Stack, console:
         f"/message?id={quote(MARKUP)}&format=json",
         "/dead-letters?format=json",
         f"/dead-letters?reason={quote(MARKUP)}&error={quote(HOSTILE_SENT)}",
-        f"/dead-letters/decide?snapshot=1&scope=all&decision=retry&reason={quote(MARKUP)}",
-        "/dead-letters/decide?snapshot=1&scope=all&decision=retry",
-        f"/unstarted/clear?snapshot={latest.number}&scope=all&action=discard",
+        f"/dead-letters/decide?snapshot=1&scope=all&action=retry&reason={quote(MARKUP)}",
+        "/dead-letters/decide?snapshot=1&scope=all&action=retry",
+        f"/unstarted/decide?snapshot={latest.number}&scope=all&action=discard",
     ]
     for path in paths:
         answer = client.get(path)
@@ -855,5 +855,5 @@ def test_an_aws_that_is_gone_is_told_in_each_view_and_the_console_goes_on(
         answer = client.get(path, {"hx-request": "true"} if "now" in path else None)
         assert (answer.status, "actonce up" in answer.text) == (502, True), path
         assert ("<html" in answer.text) is ("now" not in path)
-    asked = {"key": "k", "entry": "never read", "decision": "retry", "note": ""}
+    asked = {"key": "k", "entry": "never read", "action": "retry", "note": ""}
     assert client.post("/dead-letters/decide", **asked).status == 410

@@ -6,7 +6,7 @@ from actonce.console.answers import Asked, Refused, as_json, as_number, elsewher
 from actonce.console.context import Context
 from actonce.console.jobs import Job
 from actonce.console.templating import address
-from actonce.console.views.many import page_of
+from actonce.console.views.queue_view import page_of
 
 
 def list_(context: Context, _: Asked) -> Response:

@@ -11,7 +11,7 @@ from actonce.console.context import Context
 from actonce.console.letters import Letter
 from actonce.console.machine_picture import machine_picture
 from actonce.console.views.dead_letters import DECISIONS, command_of_one
-from actonce.console.views.many import how_far_read
+from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import decisions_on, is_of_last
 from actonce.messages.story import Story, read_story
