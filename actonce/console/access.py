@@ -42,7 +42,7 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every answer, unless a view has set its own."""
+"""Of every answer."""
 
 _SAFE: Final = frozenset({"GET", "HEAD"})
 
@@ -72,15 +72,8 @@ class Access:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                there = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(
-                        (name.lower().encode(), value.encode())
-                        for name, value in HEADERS.items()
-                        if name.lower().encode() not in there
-                    ),
-                ]
+                own = [(name.lower().encode(), text.encode()) for name, text in HEADERS.items()]
+                message["headers"] = [*message["headers"], *own]
             await send(message)
 
         await (answer or self._app)(scope, receive, with_headers)

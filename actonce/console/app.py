@@ -48,7 +48,6 @@ _SHOWS: dict[str, View] = {
     "/message/raw": message.raw,
     "/message/verdict": message.verdict,
     "/audit": audit.audit,
-    "/audit/page": audit.its_page,
     "/jobs": jobs.list_,
     "/jobs/{number}": jobs.job,
     "/jobs/{number}/now": jobs.now,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from actonce.console.audits import Audits
 from actonce.console.cache import Cache
 from actonce.console.delivery_lines import DeliveryLines
-from actonce.console.delivery_rates import DeliveryRates, delivery_rates
 from actonce.console.jobs import Jobs
 from actonce.console.letters import Letter, read_letters
 from actonce.console.queue_scans import A_MOMENT, Found, QueueScans
@@ -31,7 +30,7 @@ COUNTS_SECONDS: Final = 15.0
 """For which the queues' counts are kept. Three calls of GetQueueAttributes."""
 
 STATUS_SECONDS: Final = 60.0
-"""For which the stack's status and the rates are kept. About a dozen calls."""
+"""For which the stack's status is kept. About a dozen calls."""
 
 _WAIT_FOR_OTHERS = 2.0
 """Seconds for which what another reader holds is waited for: it is counted, and told."""
@@ -78,7 +77,6 @@ class Context:
     unstarted: QueueScans[Unstarted]
     counts: Cache[dict[str, int]]
     status: Cache[Status]
-    rates: Cache[DeliveryRates]
     log: DeliveryLines
     jobs: Jobs
     audits: Audits
@@ -160,7 +158,6 @@ def context_of(
         unstarted=unstarted,
         counts=counted,
         status=Cache(lambda: status(stack, datetime.now(UTC), audit), STATUS_SECONDS),
-        rates=Cache(lambda: delivery_rates(stack, datetime.now(UTC)), STATUS_SECONDS),
         log=DeliveryLines(stack),
         jobs=Jobs(after_a_job),
         audits=Audits(stack, audit),

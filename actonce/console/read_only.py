@@ -37,7 +37,6 @@ READS: Final = frozenset(
         "GetCallerIdentity",
         "GetExecutionHistory",
         "GetItem",
-        "GetMetricData",
         "GetMetricStatistics",
         "GetObject",
         "GetQueueAttributes",

@@ -25,12 +25,7 @@ def waiting(context: Context, _: Asked) -> Response:
 
 def stack(context: Context, _: Asked) -> Response:
     """The part of it that tells how the stack is."""
-    return page(
-        context,
-        "stack.html.j2",
-        status=context.status.get(),
-        rates=context.rates.get(),
-    )
+    return page(context, "stack.html.j2", status=context.status.get())
 
 
 def scan(context: Context, asked: Asked) -> Response:
