@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from actonce.console.cache import error_text
 from actonce.console.letters import Letter, as_shown
@@ -137,23 +137,6 @@ class Job:
         # asked again; the other way round an end would be told without what came last.
         error = self.error if state == "ended" else None
         return Progress(state, error, self.task.outcomes(), self.task.notes())
-
-    def as_json(self) -> dict[str, Any]:
-        """For machines."""
-        now = self.progress()
-        return {
-            "job": self.number,
-            "title": self.title,
-            "command": self.command,
-            "state": now.state,
-            "total": self.total,
-            "error": now.error,
-            "ends": dict(now.counted),
-            "outcomes": [
-                {"name": one.name, "message_id": one.message_id, "end": one.end, "said": one.said}
-                for one in now.outcomes
-            ],
-        }
 
 
 class Jobs:

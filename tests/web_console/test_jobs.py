@@ -92,7 +92,7 @@ def test_what_ends_one_is_told_and_the_next_goes_on() -> None:
     jobs.wait(30)
     assert failing.error == "The credentials have expired."
     assert broken.error == "ZeroDivisionError: nothing of AWS's"
-    assert (last.error, last.as_json()["state"]) == (None, "ended")
+    assert (last.error, last.state) == (None, "ended")
 
 
 def test_old_jobs_are_forgotten_and_none_that_is_under_way(
@@ -149,4 +149,4 @@ def test_a_job_that_ends_just_now_is_not_said_to_have_ended_early(
     again = client.get("/jobs/1/now").text
     assert "hx-get" not in again
     assert 'value="1"' in again
-    assert job.as_json()["ends"] == {"decided": 1}
+    assert job.progress().counted == {"decided": 1}

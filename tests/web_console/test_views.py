@@ -7,7 +7,7 @@ import re
 import shlex
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,13 @@ def exported(client: Client, path: str, **query: Any) -> Any:
     return json.loads(client.get(path, format="json", **query).text)
 
 
+def ends(context: Context) -> Mapping[str, int]:
+    """How many of the first job ended how."""
+    job = context.jobs.get(1)
+    assert job is not None
+    return job.progress().counted
+
+
 # ------------------------------------------------------------------ what waits
 
 
@@ -106,12 +113,7 @@ def test_what_waits_is_grouped_the_longest_waiting_first(ledger: Stack, console:
     client, _ = opened(console, ledger)
     text = client.get("/").text
     assert text.index(">rejected<") < text.index(">not_performed<") < text.index(">not_json<")
-    told = exported(client, "/")
-    assert [(g["reason"], g["count"]) for g in told["dead-letters"]["groups"]] == [
-        ("rejected", 3),
-        ("not_performed", 1),
-    ]
-    assert told["unstarted"]["seen"] == 1
+    assert re.findall(r'<td class="n">(\d+)</td>', text) == ["3", "1", "1"]
 
 
 def test_where_nothing_waits_it_is_quiet(ledger: Stack, console: Open) -> None:
@@ -309,8 +311,7 @@ def test_a_whole_group_is_decided_and_nothing_that_came_later(ledger: Stack, con
     assert row(ledger, "m-7")["outcome"] == "resolved"
     assert row(ledger, "other")["outcome"] == row(ledger, "later")["outcome"] == "dead_letter"
     assert ids_left(ledger) == ["later", "other"]
-    told = exported(client, "/jobs/1")
-    assert (told["state"], told["total"], told["ends"]) == ("ended", 12, {"decided": 12})
+    assert ends(context) == {"decided": 12}
     assert client.get("/jobs/1").text.count("data-row") == 12
     # The list was read again by itself.
     assert "later" in client.get("/dead-letters").text
@@ -403,7 +404,7 @@ def test_what_somebody_else_decided_meanwhile_is_said(ledger: Stack, console: Op
     asked = {"key": "k", "entry": only(context), "action": "reject", "note": "why"}
     client.post("/dead-letters/decide", **asked)
     finish(context)
-    assert "decided" not in exported(client, "/jobs/1")["ends"]
+    assert "decided" not in ends(context)
     assert row(ledger, "m-1")["outcome"] == "resolved"
 
 
@@ -429,7 +430,7 @@ def test_the_page_of_a_message_decides_the_letter_that_it_showed_and_no_other(
 
     assert row(ledger, "m-1").get("outcome") == "dead_letter"
     assert len(received(ledger, ledger.requests_queue)) == 0
-    assert exported(client, "/jobs/1")["ends"] == {"failed": 1}
+    assert ends(context) == {"failed": 1}
     # Looked at again it shows the letter that waits now, and that is decided.
     again = client.get("/message", id="m-1")
     assert "timed out" in again.text
@@ -535,7 +536,7 @@ def test_what_could_not_be_started_is_sent_back(ledger: Stack, console: Open) ->
     finish(context)
     sent = ledger.sqs.receive_message(QueueUrl=ledger.requests_queue)["Messages"]
     assert [message["Body"] for message in sent] == ['{"message_id": "m-1"}']
-    assert exported(client, "/jobs/1")["ends"] == {"sent back": 1}
+    assert ends(context) == {"sent back": 1}
     assert client.get("/unstarted/entry", entry=entry).status == 404
 
 
@@ -788,7 +789,7 @@ SUMMARY = {
 
 def test_an_audit_that_is_at_hand_is_shown(ledger: Stack, console: Open, tmp_path: Path) -> None:
     client, _ = opened(console, ledger)
-    assert exported(client, "/audit") is None
+    assert "data-row" not in client.get("/audit").text
     assert client.get("/message/verdict", id="m-1").status == 200
     (tmp_path / "summary.json").write_text(json.dumps(SUMMARY))
     client, context = opened(console, ledger, audit=tmp_path)

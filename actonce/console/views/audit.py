@@ -2,16 +2,14 @@
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, as_json, page
+from actonce.console.answers import Asked, page
 from actonce.console.context import Context
 from actonce.records.audit_summary import has_ended
 
 
-def audit(context: Context, asked: Asked) -> Response:
+def audit(context: Context, _: Asked) -> Response:
     """Its summary."""
     summary = context.audits.summary()
-    if asked.wants_json:
-        return as_json(summary)
     return page(
         context,
         "audit.html.j2",

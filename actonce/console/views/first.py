@@ -4,17 +4,15 @@ from typing import Any
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, as_json, elsewhere, page
+from actonce.console.answers import Asked, elsewhere, page
 from actonce.console.context import Context, QueueName
 from actonce.console.queue_scans import A_MOMENT, QueueScans
 from actonce.console.templating import address
 from actonce.messages.filters import grouped
 
 
-def first(context: Context, asked: Asked) -> Response:
+def first(context: Context, _: Asked) -> Response:
     """What waits; the stack's state comes after it, for it takes a dozen calls."""
-    if asked.wants_json:
-        return as_json(_as_json(context))
     return page(context, "first.html.j2", **_waiting(context))
 
 
@@ -71,20 +69,3 @@ def _queue(context: Context, name: QueueName, scans: QueueScans[Any]) -> dict[st
         "has_changed": has_changed,
         "is_sure": state.is_sure(count),
     }
-
-
-def _as_json(context: Context) -> dict[str, Any]:
-    told = {}
-    for queue in _waiting(context)["queues"]:
-        latest = queue["latest"]
-        told[queue["path"]] = {
-            "count": queue["count"],
-            "seen": None if latest is None else len(latest.entries),
-            "held_elsewhere": None if latest is None else latest.held_elsewhere,
-            "at": None if latest is None else latest.at.isoformat(),
-            "groups": [group.as_json() for group in queue["groups"]],
-            "error": queue["state"].error,
-        }
-    status = context.status.get()
-    value = None if status.value is None else status.value.as_json()
-    return {**told, "status": value, "not_seen": status.error}

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, as_json, as_number, elsewhere, page
+from actonce.console.answers import Asked, Refused, as_number, elsewhere, page
 from actonce.console.context import Context
 from actonce.console.jobs import Job
 from actonce.console.templating import address
@@ -17,15 +17,12 @@ def list_(context: Context, _: Asked) -> Response:
 
 def job(context: Context, asked: Asked) -> Response:
     """One of them."""
-    found = _found(context, asked)
-    if asked.wants_json:
-        return as_json(found.as_json())
-    return _page(context, asked, found, "job.html.j2")
+    return _page(context, asked, "job.html.j2")
 
 
 def now(context: Context, asked: Asked) -> Response:
     """The part of its page that changes while it runs."""
-    return _page(context, asked, _found(context, asked), "job_now.html.j2")
+    return _page(context, asked, "job_now.html.j2")
 
 
 def stop(context: Context, asked: Asked) -> Response:
@@ -45,7 +42,8 @@ def _found(context: Context, asked: Asked) -> Job:
     return found
 
 
-def _page(context: Context, asked: Asked, found: Job, template: str) -> Response:
+def _page(context: Context, asked: Asked, template: str) -> Response:
+    found = _found(context, asked)
     progress = found.progress()
     # Those that did not come to their end first: they are what somebody has to look at.
     outcomes = sorted(progress.outcomes, key=lambda one: one.happened)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from botocore.exceptions import ClientError
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, as_json, page
+from actonce.console.answers import Asked, Refused, page
 from actonce.console.context import Context
 from actonce.console.difference import difference
 from actonce.console.jobs import Task, discard_task, redrive_task
@@ -35,9 +35,6 @@ def entry(context: Context, asked: Asked) -> Response:
     values: dict[str, Any] = {"first": None, "first_error": None, "difference": None}
     if found.is_conflict and found.message_id is not None:
         values |= _first(context, found.message_id, found.queued.body)
-    if asked.wants_json:
-        whole = found.as_json() | {"attributes": found.attributes, "body": found.queued.body}
-        return as_json(whole | {"started": values["first"] and values["first"].input})
     one = Scope(0, {}, frozenset([found.entry]), all=False)
     return page(
         context,
