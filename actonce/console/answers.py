@@ -34,6 +34,18 @@ class Asked:
         return as_number(self.one(name))
 
     @property
+    def message_id(self) -> str:
+        """Of the message whose page is asked for.
+
+        Raises:
+            Refused: it is empty.
+        """
+        message_id = self.one("id")
+        if not message_id:
+            raise Refused("No message has an empty id.", 404, "/messages")
+        return message_id
+
+    @property
     def wants_json(self) -> bool:
         """Whether an export is asked for."""
         return self.one("format") == "json"

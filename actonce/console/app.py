@@ -46,7 +46,7 @@ _SHOWS: dict[str, View] = {
     "/message/now": message.now,
     "/message/log": message.log,
     "/message/raw": message.raw,
-    "/message/verdict": message.verdict,
+    "/message/verdict": audit.verdict,
     "/audit": audit.audit,
     "/jobs": jobs.list_,
     "/jobs/{number}": jobs.job,

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from actonce.console.audits import Audits
 from actonce.console.cache import Cache
 from actonce.console.delivery_lines import DeliveryLines
 from actonce.console.jobs import Jobs
@@ -66,6 +65,8 @@ class Context:
         letters: scans of DeadLetterQueue.
         unstarted: scans of UnstartedQueue.
         counts: messages of each queue, in flight or not.
+        audit: the folder of an audit's results that are of this stack; None: what its daily audit
+            left counts.
         render: draws a template of that name, with values.
     """
 
@@ -79,7 +80,7 @@ class Context:
     status: Cache[Status]
     log: DeliveryLines
     jobs: Jobs
-    audits: Audits
+    audit: Path | None
     render: Callable[[str, Mapping[str, Any]], str]
 
     @property
@@ -160,7 +161,7 @@ def context_of(
         status=Cache(lambda: status(stack, datetime.now(UTC), audit), STATUS_SECONDS),
         log=DeliveryLines(stack),
         jobs=Jobs(after_a_job),
-        audits=Audits(stack, audit),
+        audit=audit,
         render=renderer(
             {
                 "place": place,

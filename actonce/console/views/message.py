@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, as_json, page
+from actonce.console.answers import Asked, as_json, page
 from actonce.console.context import Context
 from actonce.console.letters import Letter
 from actonce.console.machine_picture import machine_picture
@@ -55,7 +55,7 @@ def log(context: Context, asked: Asked) -> Response:
 
 def raw(context: Context, asked: Asked) -> Response:
     """Input, output, error, cause and every event as Step Functions has them."""
-    execution = history.find_execution_of(context.stack, _id(asked))
+    execution = history.find_execution_of(context.stack, asked.message_id)
     stepfunctions = context.stack.stepfunctions
     events = read_events(stepfunctions, execution.arn) if execution is not None else []
     return page(
@@ -68,32 +68,21 @@ def raw(context: Context, asked: Asked) -> Response:
     )
 
 
-def verdict(context: Context, asked: Asked) -> Response:
-    """What the last audit said of it."""
-    return page(context, "verdict.html.j2", verdict=context.audits.of_message(_id(asked)))
-
-
-def _id(asked: Asked) -> str:
-    message_id = asked.one("id")
-    if not message_id:
-        raise Refused("No message has an empty id.", 404, "/messages")
-    return message_id
-
-
 def _story(context: Context, asked: Asked) -> Story:
     """Its story but for the log, with what is known to lie in UnstartedQueue."""
-    message_id = _id(asked)
     context.scan_if_changed("unstarted")
     latest = context.unstarted.latest
     entries = () if latest is None else latest.entries
-    return read_story(context.stack, message_id, context.own, log=False, entries=lambda: entries)
+    return read_story(
+        context.stack, asked.message_id, context.own, log=False, entries=lambda: entries
+    )
 
 
 def _page(context: Context, template: str, asked: Asked, story: Story) -> Response:
     with_log = context.log.kept(story)
     story = with_log or story
     values: dict[str, Any] = {
-        "asked": _id(asked),
+        "asked": asked.message_id,
         "story": story,
         "log_read": with_log is not None,
         "every": _every(context, story),
