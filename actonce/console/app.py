@@ -118,9 +118,10 @@ def _failed(
 ) -> Response:
     if "hx-request" in request.headers:  # whatever was typed stays where it is
         return page(context, "problem.html.j2", code=status, sentence=sentence)
-    query = f"?{request.url.query}" if request.url.query else ""
-    again = "/" + request.url.path.lstrip("/\\") + query  # //other.example is another host
-    return page(context, "error.html.j2", code=status, sentence=sentence, back=back, again=again)
+    if back is None and request.method == "GET":
+        query = f"?{request.url.query}" if request.url.query else ""
+        back = "/" + request.url.path.lstrip("/\\") + query  # //other.example is another host
+    return page(context, "error.html.j2", code=status, sentence=sentence, back=back or "/")
 
 
 async def _no_such(context: Context, request: Request, error: Exception) -> Response:

@@ -672,7 +672,7 @@ def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(ledger: Stack, conso
         assert answer.headers["location"].startswith("/message?id=")
         shown = client.get(answer.headers["location"])
         assert (shown.status, UNSEEN in shown.text) == (200, True), name
-    assert "whole id only" in client.get("/find", q="m-1", how="beginning").text
+    assert client.get("/find", q=" ").headers["location"] == "/messages"
     for path in ("/message", "/message/now", "/message/log", "/message/raw", "/message/verdict"):
         assert client.get(f"{path}?id=").status == client.get(path).status == 404
 
@@ -699,7 +699,6 @@ def test_nothing_that_a_message_brings_is_more_than_text(ledger: Stack, console:
         "/unstarted",
         *(f"/unstarted/entry?entry={entry.entry}" for entry in latest.entries),
         *(f"/message?id={quote(text)}" for text in (MARKUP, HOSTILE_SENT)),
-        *(f"/find?how=beginning&q={quote(text)}" for text in (MARKUP, HOSTILE_SENT)),
         f"/message?id={quote(MARKUP)}&format=json",
         "/dead-letters?format=json",
         f"/dead-letters?reason={quote(MARKUP)}&error={quote(HOSTILE_SENT)}",

@@ -3,18 +3,15 @@
 from datetime import date
 from typing import Final
 
-from botocore.exceptions import ClientError
 from starlette.responses import Response
 
 from actonce.console.answers import Asked, Refused, as_json, elsewhere, page
 from actonce.console.context import Context
 from actonce.console.templating import address
-from actonce.messages.id_prefixes import SHORTEST
-from actonce.messages.recent import EXECUTION_STATUSES, MOST_NAMES, ROW_STATUSES, newest_names
+from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES
 from actonce.messages.recent import page as page_of
 
 _PAGE: Final = 50
-_MOST_FOUND: Final = 50
 
 
 def list_(context: Context, asked: Asked) -> Response:
@@ -42,36 +39,10 @@ def list_(context: Context, asked: Asked) -> Response:
     )
 
 
-def find(context: Context, asked: Asked) -> Response:
-    """A message by its id: one execution is asked for. Of a beginning, the newest that begin so.
-
-    Whether there is such a message its own page tells.
-    """
+def find(_: Context, asked: Asked) -> Response:
+    """A message by its whole id. Whether there is such a message its own page tells."""
     text = asked.one("q").strip()
-    if not text:
-        return elsewhere(asked, "/messages")
-    if asked.one("how") != "beginning":
-        return elsewhere(asked, address("/message", id=text))
-    beginnings: list[str] = []
-    not_looked = None
-    if context.has_rows:
-        not_looked = "Behind a ledger or a lease a message is found by its whole id only."
-    elif len(text) < SHORTEST:
-        not_looked = f"Say {SHORTEST} characters of it at least."
-    else:
-        try:
-            beginnings = [one for one in newest_names(context.stack) if one.startswith(text)]
-        except ClientError as error:
-            not_looked = f"The newest executions cannot be listed: {error}"
-    return page(
-        context,
-        "beginnings.html.j2",
-        text=text,
-        beginnings=beginnings[:_MOST_FOUND],
-        more=max(0, len(beginnings) - _MOST_FOUND),
-        not_looked=not_looked,
-        most=MOST_NAMES,
-    )
+    return elsewhere(asked, address("/message", id=text) if text else "/messages")
 
 
 def _day(text: str | None) -> date | None:

@@ -91,41 +91,6 @@ def scope_of(asked: Asked, kinds: Sequence[str]) -> Scope:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(Generic[E]):
-    """A page of a snapshot.
-
-    Attributes:
-        snapshot: None: it is kept no more, or nothing was read yet.
-        is_lost: it is kept no more.
-        is_newest: nothing was read since.
-        count: how many messages the queue has; None: it could not be counted.
-        state: of the queue's scans.
-        chosen: all entries of the kind.
-        page: those of this page.
-    """
-
-    snapshot: Snapshot[E] | None
-    is_lost: bool
-    is_newest: bool
-    count: int | None
-    state: ScanState[E]
-    chosen: Sequence[E]
-    page: Page[E]
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether the queue has another number of messages than were found."""
-        if self.snapshot is None or self.count is None:
-            return False
-        return self.count != self.snapshot.messages
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether all that lies there is known, as far as can be told."""
-        return self.is_newest and self.state.is_sure(self.count)
-
-
 _GONE = (
     "What you saw is no longer kept, because the queue has been read several times since: look at "
     "the list again, and choose again. Nothing was done or decided."
@@ -177,23 +142,35 @@ class QueueView(Generic[E]):
         if scope.snapshot:
             snapshot = self.scans(context).snapshot(scope.snapshot)
         chosen = scope.of_kind(() if snapshot is None else snapshot.entries)
-        found = Seen(
-            snapshot,
-            is_lost=bool(scope.snapshot) and snapshot is None,
-            is_newest=snapshot is not None and snapshot is state.latest,
-            count=context.count(self.queue),
-            state=state,
-            chosen=chosen,
-            page=page_of(chosen, asked.number("page")),
-        )
+        count = context.count(self.queue)
         if asked.wants_json:
-            return self._exported(found)
+            if scope.snapshot and snapshot is None:
+                return as_json({"error": _GONE}, 410)
+            return as_json(
+                {
+                    # No list where nothing was read, and never an empty one.
+                    self.queue: None if snapshot is None else list(map(self.as_json, chosen)),
+                    "at": None if snapshot is None else snapshot.at.isoformat(),
+                    "held_elsewhere": None if snapshot is None else snapshot.held_elsewhere,
+                    "count": count,
+                    "reading": state.reading,
+                    "error": state.error,
+                }
+            )
         number = snapshot and snapshot.number
+        is_newest = snapshot is not None and snapshot is state.latest
         return page(
             context,
             f"{self.queue}.html.j2",
-            found=found,
+            path=self.path,
             scope=scope,
+            snapshot=snapshot,
+            state=state,
+            count=count,
+            is_newest=is_newest,
+            is_sure=is_newest and state.is_sure(count),
+            chosen=chosen,
+            page=page_of(chosen, asked.number("page")),
             page_link=lambda to: address(self.path, snapshot=number, page=to, **scope.kind),
             actions=self.actions,
         )
@@ -262,22 +239,6 @@ class QueueView(Generic[E]):
         if not chosen:
             raise Refused("Nothing is ticked: tick some, or take all of the kind.", 422, self.path)
         return snapshot, chosen
-
-    def _exported(self, found: Seen[E]) -> Response:
-        """For machines: no list where nothing has been read, and never an empty one."""
-        if found.is_lost:
-            return as_json({"error": _GONE}, 410)
-        snapshot = found.snapshot
-        return as_json(
-            {
-                self.queue: None if snapshot is None else list(map(self.as_json, found.chosen)),
-                "at": None if snapshot is None else snapshot.at.isoformat(),
-                "held_elsewhere": None if snapshot is None else snapshot.held_elsewhere,
-                "count": found.count,
-                "reading": found.state.reading,
-                "error": found.state.error,
-            }
-        )
 
 
 def _label(action: str) -> str:
