@@ -5,6 +5,8 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from actonce.console.machine_picture import machine_picture, path_marks
 from actonce.messages.history import Step
@@ -111,6 +113,20 @@ def test_what_another_versions_machine_has_is_told_as_text() -> None:
     assert "&lt;script&gt;" in written
     assert forbidden(written) <= {"\n"}
     assert "<figcaption" not in machine_picture(SVG, walked("PerformEffect", "DeadLetter"))
+
+
+NAMES = st.sampled_from([*DEFINITION["States"], "Another", "redriven", "again"])
+
+
+@given(st.lists(st.lists(NAMES, min_size=1, max_size=8), max_size=4), st.booleans())
+def test_whatever_was_recorded_it_is_in_one_state_or_ended_in_one(
+    runs: list[list[str]], is_over: bool
+) -> None:
+    steps = [step for run in runs for step in walked(*run, status="FAILED")]
+    found = groups(steps if is_over else steps[:-1])
+    last = [name for name, classes in found.items() if {"current", "ended"} & set(classes)]
+    assert len(last) <= 1
+    assert all("visited" in found[name] for name in last)
 
 
 def test_nothing_in_the_picture_acts_or_refers_to_anything() -> None:
