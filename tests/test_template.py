@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actonce_core.batch import LARGEST_BATCH
-from bench.limited import MALLOC
+from lab.bench.limited import MALLOC
 from tests import template as cloudformation
 from tests.template import TEMPLATE, as_list, of_type, statements
 

@@ -13,8 +13,8 @@ from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 
 if TYPE_CHECKING:
-    from actonce.conformance.suite import Cell
-    from actonce.conformance.trial import Trial
+    from lab.conformance.suite import Cell
+    from lab.conformance.trial import Trial
 
 
 def conformance(
@@ -33,7 +33,8 @@ def conformance(
 ) -> None:
     """Walk every schedule of every way to deduplicate against every hazard.
 
-    The code that ships runs in this process, on services in memory; nothing is deployed.
+    The code that ships runs in this process, on services in memory; nothing is deployed. It needs a
+    clone of ActOnce.
 
     Exit status: 0, this project's ways did what their pages say; 1, one did not, or a walk was
     given up; 2, wrong use.
@@ -44,11 +45,11 @@ def conformance(
 
         actonce conformance --write
     """
-    if write and not in_clone():
-        raise WrongUse("--write writes docs/conformance.md of a clone, and this is none.")
+    if not in_clone():
+        raise WrongUse("actonce conformance needs a clone of ActOnce, and this is none.")
     # Here, for the rivals take longer to import than all else of the command line.
     try:
-        from actonce.conformance import page, suite  # noqa: PLC0415
+        from lab.conformance import page, suite  # noqa: PLC0415
     except ModuleNotFoundError as error:
         missing = error.name or "more"
         raise WrongUse(extras.told("dev", "actonce conformance", missing)) from error
@@ -75,9 +76,9 @@ def conformance(
 
 
 def _cells(ways: list[str], hazards: list[str]) -> "list[Cell]":
-    from actonce.conformance import suite  # noqa: PLC0415 - as above
-    from actonce.conformance.hazards import SCENARIOS  # noqa: PLC0415
-    from actonce.conformance.ways.known import WAYS  # noqa: PLC0415
+    from lab.conformance import suite  # noqa: PLC0415 - as above
+    from lab.conformance.hazards import SCENARIOS  # noqa: PLC0415
+    from lab.conformance.ways.known import WAYS  # noqa: PLC0415
 
     for asked, known, what in (
         (ways, [one.name for one in WAYS], "way"),
@@ -97,7 +98,7 @@ def _cells(ways: list[str], hazards: list[str]) -> "list[Cell]":
 
 
 def _print(trials: "list[Trial]", *, story: bool) -> None:
-    from actonce.conformance.trial import told  # noqa: PLC0415 - as above
+    from lab.conformance.trial import told  # noqa: PLC0415 - as above
 
     rows = [
         [
@@ -132,7 +133,7 @@ def _counts(trial: "Trial") -> dict[str, int]:
 
 
 def _as_json(trial: "Trial", *, story: bool) -> dict[str, Any]:
-    from actonce.conformance.trial import told  # noqa: PLC0415 - as above
+    from lab.conformance.trial import told  # noqa: PLC0415 - as above
 
     found: dict[str, Any] = {
         "way": trial.way,

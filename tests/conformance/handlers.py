@@ -5,8 +5,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from actonce.conformance.queues import Record
-from actonce.conformance.stage import Handler, Stage, Way
+from lab.conformance.queues import Record
+from lab.conformance.stage import Handler, Stage, Way
 
 
 class InProgressError(Exception):

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from actonce.conformance.dynamodb import DynamoDB
-from actonce.conformance.process import NotKnownHere
+from lab.conformance.dynamodb import DynamoDB
+from lab.conformance.process import NotKnownHere
 
 KEYS = ("message_id", "sort")
 _ids = st.sampled_from(["a", "b"])

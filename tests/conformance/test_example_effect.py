@@ -2,13 +2,13 @@
 
 import pytest
 
-from actonce.conformance.hazards import scenario
-from actonce.conformance.trial import run_trial
-from actonce.conformance.verdict import Kind
-from actonce.conformance.ways.example import booking
-from actonce.conformance.ways.locks import LEASE_WAYS
-from actonce.conformance.ways.plain import NONE
 from appointments import AppointmentBook
+from lab.conformance.hazards import scenario
+from lab.conformance.trial import run_trial
+from lab.conformance.verdict import Kind
+from lab.conformance.ways.example import booking
+from lab.conformance.ways.locks import LEASE_WAYS
+from lab.conformance.ways.plain import NONE
 
 
 def test_without_a_way_it_is_booked_twice() -> None:

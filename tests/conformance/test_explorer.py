@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from actonce.conformance.explorer import walk
-from actonce.conformance.hazards import scenario
-from actonce.conformance.process import Hazard, Process
-from actonce.conformance.stage import Stage, Way, process_message
-from actonce.conformance.trial import run_trial
-from actonce.conformance.verdict import ends, judge
-from actonce.conformance.ways.locks import LEASE_WAYS
-from actonce.conformance.ways.plain import NAIVE_LEDGER
-from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
-from actonce.conformance.world import World
+from lab.conformance.explorer import walk
+from lab.conformance.hazards import scenario
+from lab.conformance.process import Hazard, Process
+from lab.conformance.stage import Stage, Way, process_message
+from lab.conformance.trial import run_trial
+from lab.conformance.verdict import ends, judge
+from lab.conformance.ways.locks import LEASE_WAYS
+from lab.conformance.ways.plain import NAIVE_LEDGER
+from lab.conformance.ways.step_functions import STEP_FUNCTIONS
+from lab.conformance.world import World
 
 
 class _Log:

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from actonce.conformance.hazards import scenario
-from actonce.conformance.stage import FUNCTION, Way, process_message
-from actonce.conformance.trial import Trial, run_trial, told
-from actonce.conformance.verdict import Kind, Verdict
-from actonce.conformance.ways import locks
-from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
-from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
-from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
 from actonce_core.locking.locks import Lease
 from actonce_core.start import Row, Starter
+from lab.conformance.hazards import scenario
+from lab.conformance.stage import FUNCTION, Way, process_message
+from lab.conformance.trial import Trial, run_trial, told
+from lab.conformance.verdict import Kind, Verdict
+from lab.conformance.ways import locks
+from lab.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
+from lab.conformance.ways.plain import NAIVE_LEDGER, NONE
+from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
 

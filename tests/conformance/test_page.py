@@ -8,13 +8,13 @@ from functools import cache
 
 import pytest
 
-from actonce.conformance import page, stepfunctions, suite
-from actonce.conformance.hazards import scenario
-from actonce.conformance.stage import Way
-from actonce.conformance.trial import Trial, run_trial
-from actonce.conformance.verdict import Kind
-from actonce.conformance.ways.known import WAYS
-from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
+from lab.conformance import page, stepfunctions, suite
+from lab.conformance.hazards import scenario
+from lab.conformance.stage import Way
+from lab.conformance.trial import Trial, run_trial
+from lab.conformance.verdict import Kind
+from lab.conformance.ways.known import WAYS
+from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 
 AS_IT_SHIPS = (
     "step-functions",

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from actonce.conformance.hazards import MINUTE, Scenario
-from actonce.conformance.process import Hazard
-from actonce.conformance.stage import Stage
-from actonce.conformance.trial import Trial, run_trial
-from actonce.conformance.verdict import Kind
-from actonce.conformance.ways.known import way
+from lab.conformance.hazards import MINUTE, Scenario
+from lab.conformance.process import Hazard
+from lab.conformance.stage import Stage
+from lab.conformance.trial import Trial, run_trial
+from lab.conformance.verdict import Kind
+from lab.conformance.ways.known import way
 
 HOUR = 60 * MINUTE
 WAYS = ("step-functions", "ledger-fenced", "lease-fenced", "ledger-worker", "lease-fenced-fifo")

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from actonce.conformance import invoking, machine, stage
-from actonce.conformance.process import NotKnownHere
-from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
-from actonce.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
-from actonce.conformance.world import EPOCH, World
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core import invoked_effect
 from actonce_core.locking.consumer import MAX_RETRIES
 from actonce_core.locking.locks import seconds_for_a_takeover
+from lab.conformance import invoking, machine, stage
+from lab.conformance.process import NotKnownHere
+from lab.conformance.queues import KeptQueues, Record, RequestsQueue
+from lab.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
+from lab.conformance.world import EPOCH, World
 
 MINUTE = 60_000
 

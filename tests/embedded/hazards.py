@@ -23,10 +23,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.conformance import page
-from actonce.conformance.real import REAL_WAYS
-from actonce.conformance.stage import CLOCK_SKEW
-from actonce.conformance.verdict import Ends, Verdict, judge, one_form
 from actonce.demo import faults, records
 from actonce.demo.injected import fault_injection
 from actonce.demo.run import depth
@@ -42,6 +38,10 @@ from actonce_core.locking.locks import Host, LockLost, StillInProgress
 from actonce_core.start import End
 from appointments import book_key
 from consumer import consumer_from_environment
+from lab.conformance import page
+from lab.conformance.real import REAL_WAYS
+from lab.conformance.stage import CLOCK_SKEW
+from lab.conformance.verdict import Ends, Verdict, judge, one_form
 from starter import starter_from_environment
 from tests.embedded.lossy_proxy import Disturbance, lossy_proxy
 from tests.embedded.waiting import wait_until
