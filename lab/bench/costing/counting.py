@@ -186,10 +186,16 @@ def _act(way: _Way, bodies: list[str], batch_size: int) -> None:
     while _in_queue(way) or records.execution_names(way.stack, "RUNNING"):
         if time.monotonic() > deadline:
             raise Failed(
-                f"{way.name}: the messages have not come to rest for {_REST_SECONDS:.0f} s; "
-                "try again on a machine that is less busy."
+                f"{way.name}: the messages have not come to rest for {_REST_SECONDS:.0f} s. "
+                f"Its function's last error: {_last_error(way)}."
             )
         time.sleep(_POLL_SECONDS)
+
+
+def _last_error(way: _Way) -> str:
+    """Of the function behind the queue; these messages are made up, so it may be told."""
+    logged = _log_lines(way, way.functions[0], '"[ERROR]"')
+    return logged[-1].strip().splitlines()[-1] if logged else "none"
 
 
 @contextmanager
@@ -257,6 +263,17 @@ def _table(way: _Way, name: str) -> capacity.Table:
 
 
 # ------------------------------------------------------------------ what was recorded
+
+
+def _log_lines(way: _Way, function: str, pattern: str) -> list[str]:
+    configuration = way.client("lambda").get_function_configuration(FunctionName=function)
+    group = configuration.get("LoggingConfig", {}).get("LogGroup", f"/aws/lambda/{function}")
+    pages = (
+        way.client("logs")
+        .get_paginator("filter_log_events")
+        .paginate(logGroupName=group, filterPattern=pattern)
+    )
+    return [event["message"] for page in pages for event in page["events"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,14 +365,7 @@ class _Recorder:
         return events
 
     def _invocations(self, function: str) -> list[int]:
-        configuration = self.way.client("lambda").get_function_configuration(FunctionName=function)
-        group = configuration.get("LoggingConfig", {}).get("LogGroup", f"/aws/lambda/{function}")
-        pages = (
-            self.way.client("logs")
-            .get_paginator("filter_log_events")
-            .paginate(logGroupName=group, filterPattern="REPORT")
-        )
-        reports = [_REPORT.match(event["message"]) for page in pages for event in page["events"]]
+        reports = [_REPORT.match(line) for line in _log_lines(self.way, function, "REPORT")]
         return [int(report[2]) for report in reports if report and self._is_new(report[1])]
 
     def _transitions(self) -> int:

@@ -48,7 +48,7 @@ def _book() -> AppointmentBook:
 )
 def _book_appointment(record: SQSRecord) -> dict[str, Any]:
     body = json.loads(record.body)
-    return _book().perform({"message_id": body["message_id"], "body": body})
+    return _book().perform({"message_id": body["message_id"], "body": record.body})
 
 
 def handler(event: dict[str, Any], context: Any) -> Any:
