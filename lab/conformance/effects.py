@@ -33,9 +33,6 @@ SLOW = "slow"
 SLOW_LOOK_UP = 10_000
 """Milliseconds."""
 
-WORDY = "wordy"
-"""A body's number under this name is how many characters its effect's description has, at least."""
-
 Lateness = Mapping[Hazard, Sequence[int]]
 
 EFFECTS_TABLE = "effects"
@@ -192,8 +189,7 @@ class CountingEffect:
             self._world.wait(lambda: bool(answers))
             if not answers[0]:
                 raise NotPerformed("it came too late")
-        wordy = said.get(WORDY, 0) if isinstance(said, dict) else 0
-        return {"effect": message_id, **({"about": "x" * wordy} if wordy else {})}
+        return {"effect": message_id}
 
     def _later(
         self, late: int, message_id: str, happen: Callable[[], str], answers: list[str]

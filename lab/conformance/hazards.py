@@ -1,7 +1,13 @@
-"""The hazards: what is sent, what may go wrong, and how often."""
+"""The hazards, as data: what is sent, on what stage, and what may go wrong how often.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+Where one of several is meant (a message sent again after a minute, or after ten), they are a tuple,
+and each run has one of them. What cannot be said so is the function `set_up` of its scenario.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
 
 from lab.conformance.deployments import deploy_another_memory
 from lab.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UNTOLD
@@ -19,13 +25,45 @@ from lab.conformance.stage import (
     Stage,
 )
 from lab.conformance.stepfunctions import SHORTEST_HISTORY, TRUTHFULLY
-from lab.conformance.texts import cases
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
 
 LONG_PAUSE = 10 * MINUTE
 """Longer than any lease, time-out or visibility timeout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How message `a` is sent.
+
+    Attributes:
+        at_once: to how many consumers SQS delivers it at the same time.
+        again: milliseconds after which the producer sends it again; (): never.
+        wrong: what goes wrong with it every time, as `effects` has it; empty: nothing.
+        delivered_again: milliseconds after which SQS delivers it again; None: never by itself.
+    """
+
+    at_once: tuple[int, ...] = (1,)
+    again: tuple[int, ...] = ()
+    wrong: tuple[str, ...] = ("",)
+    delivered_again: int | None = None
+
+    def send(self, stage: Stage) -> None:
+        """Send it."""
+        at_once, wrong = stage.world.pick(self.at_once), stage.world.pick(self.wrong)
+        more = {wrong: True} if wrong else None
+        stage.send("a", deliveries_at_once=at_once, again_after=self.delivered_again, more=more)
+        if self.again:
+            stage.send("a", after=stage.world.pick(self.again), more=more)
+
+
+ONCE = Sent()
+ONCE_OR_TWICE = Sent(at_once=(1, 2))
+TWICE_AT_ONCE = Sent(at_once=(2,))
+
+Where = Mapping[str, tuple[Any, ...]]
+"""Names of a stage's attributes, with dots between, to the values that each may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +74,12 @@ class Scenario:
         name: on the command line.
         title: in the table.
         about: one sentence for those who read the table.
-        set_up: sends, and sets clocks.
+        sent: what is sent; None: `set_up` sends.
         hazards: what may go wrong at a step.
         budget: how often, in one run; `--deep` adds one.
         pauses: milliseconds that a paused process stands still.
+        where: what is another one on the stage from the beginning.
+        set_up: what else is done to the stage, before anything of it happens.
         asks_for_order: whether the order of effects is judged.
         is_of_effect: it needs an effect that fails, or is rejected, when asked to.
         is_of_strategy: it is of a change of the stack, and rivals have none.
@@ -49,46 +89,27 @@ class Scenario:
     name: str
     title: str
     about: str
-    set_up: Callable[[Stage], None]
+    sent: Sent | None = ONCE
     hazards: tuple[Hazard, ...] = ()
     budget: int = 0
     pauses: tuple[int, ...] = ()
+    where: Where = field(default_factory=dict)
+    set_up: Callable[[Stage], None] = lambda _: None
     asks_for_order: bool = False
     is_of_effect: bool = False
     is_of_strategy: bool = False
     ways: frozenset[str] | None = None
 
-
-def _twice_at_once(stage: Stage) -> None:
-    stage.send("a", deliveries_at_once=2)
-
-
-def _once_or_twice(stage: Stage) -> None:
-    stage.send("a", deliveries_at_once=stage.world.pick((1, 2)))
-
-
-def _sent_again(*after: int) -> Callable[[Stage], None]:
-    def set_up(stage: Stage) -> None:
-        stage.send("a")
-        stage.send("a", after=stage.world.pick(after))
-
-    return set_up
-
-
-def _short_history(stage: Stage) -> None:
-    stage.executions.names_free_after = SHORTEST_HISTORY
-    # Before the row is too old, after that, when the name is free, and just before 90 days.
-    _sent_again(24 * DAY, 26 * DAY, 31 * DAY, 79 * DAY)(stage)
-
-
-def _clocks_apart(offset: int) -> Callable[[Stage], None]:
-    def set_up(stage: Stage) -> None:
-        # A second apart, so that what goes wrong is for the clocks, and no race.
-        stage.wall_offsets = (0, offset)
-        stage.lateness = {Hazard.EFFECT_LATE: (2_000,)}
-        stage.send("a", again_after=1000)
-
-    return set_up
+    def begin(self, stage: Stage) -> None:
+        """Prepare a stage, and send."""
+        for path, values in self.where.items():
+            *owners, name = path.split(".")
+            owner = reduce(getattr, owners, stage)
+            assert hasattr(owner, name), path  # noqa: S101 - a name that is written below
+            setattr(owner, name, stage.world.pick(values))
+        if self.sent is not None:
+            self.sent.send(stage)
+        self.set_up(stage)
 
 
 def _conflict(stage: Stage) -> None:
@@ -111,54 +132,27 @@ def _poison(stage: Stage) -> None:
 
 
 _GIVEN_UP = (POISON, CLOSED, BROKEN, UNSEEN)
-
-
 _ANSWERED_AFTER = (*_GIVEN_UP, UNTOLD)
-
-
-def _given_up(stage: Stage) -> None:
-    stage.send("a", more={stage.world.pick(_GIVEN_UP): True})
-
-
-def _given_up_and_answered(stage: Stage) -> None:
-    stage.send("a", more={stage.world.pick(_ANSWERED_AFTER): True})
-
 
 _RETRIED = (("retry",), ("perhaps", "retry"), ("", "retry"), (None, "retry"))
 _CLOSED = (("resolve",), ("reject",), ("perhaps",), ("", "reject"), ("retry ",))
-_NOT_LOOKED_UP = (("retry",), ("resolve",), ("reject",), ("retry", "resolve"))
+_NOT_LOOKED_UP = ((), ("retry",), ("resolve",), ("reject",), ("retry", "resolve"))
 """What is answered to dead letters; "retry " is no decision either."""
 
 
-def _tried_again(stage: Stage) -> None:
-    stage.executions.answers = stage.world.pick(_RETRIED)
-    stage.executions.answered_after = stage.world.pick((0, 13 * DAY))
-    _given_up_and_answered(stage)
+def _try_again_behind_locks(stage: Stage) -> None:
     decide_behind_locks(stage, None)
 
 
-def _mended_by_a_deployment(stage: Stage) -> None:
-    stage.executions.answers = ("retry", "retry")
-    stage.executions.answered_after = DAY
+def _close_behind_locks(stage: Stage) -> None:
+    decide_behind_locks(stage, CLOSING.get(stage.executions.answers[-1] or "", "resolved"))
+
+
+def _deploy_before_the_decision(stage: Stage) -> None:
     stage.world.at(DAY // 2, "deployment", stage.deploy_function)
-    stage.send("a", more={POISON: True})
-
-
-def _closed(stage: Stage) -> None:
-    stage.executions.answers = answers = stage.world.pick(_CLOSED)
-    _given_up_and_answered(stage)
-    decide_behind_locks(stage, CLOSING.get(answers[-1], "resolved"))
-    ((_, body),) = stage.sent
-    stage.send("a", after=DAY, more={name: True for name in body if name in _ANSWERED_AFTER})
-
-
-def _cold_start(stage: Stage) -> None:
-    stage.cold_start = stage.world.pick((5_000, INIT, 60_000))
-    _deployed_before(stage)
 
 
 def _no_clear_yes(stage: Stage) -> None:
-    stage.answers_unclearly = True
     # Behind a lock the consumer reads the answer, and waits as after any other.
     is_started = stage.way.strategy == "step-functions"
     wrong = stage.world.pick(("", POISON, CLOSED) if is_started else ("", POISON))
@@ -167,101 +161,20 @@ def _no_clear_yes(stage: Stage) -> None:
     stage.send("a", more={wrong: True} if wrong else None)
 
 
-def _not_looked_up(stage: Stage) -> None:
-    """Nothing is named to look the effect up, and an operator answers, or does not."""
-    stage.look_nothing_up()
-    stage.executions.answers = stage.world.pick(((), *_NOT_LOOKED_UP))
-    stage.send("a")
-
-
 def _told_by_a_person(stage: Stage) -> None:
     stage.look_nothing_up()
-    stage.executions.answers = (TRUTHFULLY, TRUTHFULLY)
-    stage.send("a", more={stage.world.pick((BROKEN, UNSEEN)): True})
     decide_behind_locks(stage, TRUTHFULLY)
 
 
-def _changed_by_hand(stage: Stage) -> None:
+def _change_by_hand(stage: Stage) -> None:
     stage.change_function_by_hand(stage.world.pick((5_000, 120_000)))
-    stage.cold_start = stage.world.pick((0, 4_000, INIT))
-    stage.send("a")
-
-
-def _provider_down(stage: Stage) -> None:
-    stage.performed.down_until = stage.world.pick((90_000, 50 * MINUTE))
-    stage.send("a")
-
-
-def _provider_gone(stage: Stage) -> None:
-    stage.performed.down_until = 12 * 60 * MINUTE
-    stage.send("a")
-
-
-def _blind_for(milliseconds: int) -> Callable[[Stage], None]:
-    def set_up(stage: Stage) -> None:
-        stage.performed.blind_until = milliseconds
-        stage.send("a")
-
-    return set_up
 
 
 def _unheard(stage: Stage) -> None:
     # Two at once: one crashes, the other takes over after a lease, and waits for the margin. A
     # second later a third one comes, and sees no sign of life of it.
-    stage.lateness = {Hazard.EFFECT_OUTLIVES: (STRAGGLER_MARGIN - 1_000,)}
-    stage.unheard_until = LEASE + STRAGGLER_MARGIN + 2_000
     stage.send("a", deliveries_at_once=2)
     stage.send("a", after=LEASE + 1_000)
-
-
-def _late_straggler(stage: Stage) -> None:
-    # The second one comes as soon as a ledger may be taken over.
-    stage.wall_offsets = (0, CLOCK_SKEW)
-    stage.lateness = {Hazard.EFFECT_OUTLIVES: (STRAGGLER_MARGIN - 1_000,)}
-    stage.send("a")
-    stage.send("a", after=CONSUMER_TIMEOUT + STRAGGLER_MARGIN + 1_000)
-
-
-def _texts(stage: Stage) -> None:
-    is_started = stage.way.strategy == "step-functions"
-    case = stage.world.pick(cases(is_fifo=stage.way.is_fifo, is_started=is_started))
-    stage.message_id_from, stage.content_from = case.message_id_from, case.content_from
-    stage.executions.refuses_names = case.is_refused_start
-    for minutes, written in enumerate(case.messages):
-        stage.send_written(written, minutes * MINUTE)
-
-
-def _slow_look_up(stage: Stage) -> None:
-    stage.send("a", more={SLOW: True})
-
-
-_MESSAGE = {"message_id": "a", "body": "{}"}
-_NO_REQUESTS: tuple[dict[str, object], ...] = (
-    {},
-    {"operation": "perform"},
-    {"operation": "perform", "message": "a"},
-    {"operation": "perform", "message": {"body": "{}"}},
-    {"operation": "perform", "message": {"message_id": 1, "body": "{}"}},
-    {"operation": "find", "message": {"message_id": 1}},
-    {"operation": "delete", "message": _MESSAGE},
-)
-
-
-def _by_hand(stage: Stage) -> None:
-    request = stage.world.pick((*_NO_REQUESTS, None))
-    if request is None:
-        # As a consumer asks, which counts no attempts.
-        stage.sent.append(("a", {}))
-        stage.ask_by_hand({"operation": "perform", "message": _MESSAGE}, is_refused=False)
-    else:
-        stage.ask_by_hand(request, is_refused=True)
-
-
-def _another_memory_meanwhile(stage: Stage) -> None:
-    stage.wall_offsets = (0, 5 * MINUTE, -5 * MINUTE)
-    stage.send("a")
-    stage.send("a", after=10 * MINUTE)
-    deploy_another_memory(stage, stage.world.pick((0, MINUTE)))
 
 
 def _group(stage: Stage) -> None:
@@ -269,36 +182,20 @@ def _group(stage: Stage) -> None:
     stage.send("b")
 
 
-def _margin(stage: Stage) -> None:
-    stage.wall_offsets = (0, 5 * MINUTE)
-    stage.lateness = {
-        Hazard.EFFECT_OUTLIVES: (STRAGGLER_MARGIN - 1_000,),
-        Hazard.EFFECT_HANGS: (STRAGGLER_MARGIN - 1_000,),
-    }
-    _once_or_twice(stage)
-
-
-def _another_memory(stage: Stage) -> None:
-    stage.send("a")
-    stage.send("a", after=stage.world.pick((0, 10 * MINUTE)))
+def _deploy_another_memory(stage: Stage) -> None:
     deploy_another_memory(stage, stage.world.pick((0, MINUTE)))
 
 
-def _anything(stage: Stage) -> None:
-    stage.wall_offsets = (0, 5 * MINUTE, -5 * MINUTE)
-    stage.send("a", deliveries_at_once=2)
-
-
-def _deployed_before(stage: Stage) -> None:
+def _deploy_or_not(stage: Stage) -> None:
     """A deployment is complete, or has come as far as the function and no further; or is none."""
     stage.world.pick((lambda: None, stage.deploy_function, stage.deploy_all))()
-    stage.send("a")
 
+
+_SECOND_AHEAD = (0, 5 * MINUTE)
+_EACH_ANOTHER = (0, 5 * MINUTE, -5 * MINUTE)
+_AT_THE_MARGIN = (STRAGGLER_MARGIN - 1_000,)
 
 _SERVICE = (Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.REPEATED)
-
-_EXECUTIONS = frozenset({"step-functions", "step-functions-booking"})
-"""What a deployment parts and an operator aborts is an execution."""
 
 _INVOKES = frozenset({"step-functions", "ledger-invoking", "lease-invoking"})
 """What has a function of its own perform the effect."""
@@ -347,13 +244,13 @@ SCENARIOS = (
         "twice-at-once",
         "delivered twice at once",
         "SQS delivers one message to two consumers at the same time.",
-        _twice_at_once,
+        TWICE_AT_ONCE,
     ),
     Scenario(
         "again-later",
         "delivered again later",
         "The message was handled, its deletion is lost, and SQS delivers it again.",
-        lambda stage: stage.send("a"),
+        ONCE,
         (Hazard.NOT_ACKNOWLEDGED,),
         1,
     ),
@@ -361,32 +258,33 @@ SCENARIOS = (
         "resend-5-minutes",
         "sent again within 5 minutes",
         "The producer sends it again, at once or a minute later, under a new SQS id.",
-        _sent_again(0, MINUTE),
+        Sent(again=(0, MINUTE)),
     ),
     Scenario(
         "resend-later",
         "sent again after 5 minutes",
         "The producer sends it again ten minutes or two hours later, under a new SQS id.",
-        _sent_again(10 * MINUTE, 120 * MINUTE),
+        Sent(again=(10 * MINUTE, 120 * MINUTE)),
     ),
     Scenario(
         "resend-91-days",
         "sent again after 91 days",
         "The producer sends it again when Step Functions has forgotten the execution's name.",
-        _sent_again(91 * DAY),
+        Sent(again=(91 * DAY,)),
     ),
     Scenario(
         "short-history",
         "history forgotten after 30 days",
         "The account keeps execution histories for 30 days only, and the producer sends it again "
         "after 24, 26, 31 or 79.",
-        _short_history,
+        Sent(again=(24 * DAY, 26 * DAY, 31 * DAY, 79 * DAY)),
+        where={"executions.names_free_after": (SHORTEST_HISTORY,)},
     ),
     Scenario(
         "crash",
         "crash at any step",
         "A process dies before any one of its steps; delivered once, or twice at once.",
-        _once_or_twice,
+        ONCE_OR_TWICE,
         (Hazard.CRASH,),
         1,
     ),
@@ -394,7 +292,7 @@ SCENARIOS = (
         "crash-after-effect",
         "crash after the effect",
         "The process dies after the effect, before anything is written down.",
-        lambda stage: stage.send("a"),
+        ONCE,
         (Hazard.CRASH_AFTER_EFFECT,),
         1,
         is_of_effect=True,
@@ -403,7 +301,7 @@ SCENARIOS = (
         "effect-unheard",
         "the effect's answer is lost",
         "The effect happens and its caller gets an error; or it says that it did not happen.",
-        _once_or_twice,
+        ONCE_OR_TWICE,
         (Hazard.EFFECT_ANSWER_LOST, Hazard.NOT_PERFORMED),
         1,
         is_of_effect=True,
@@ -413,7 +311,7 @@ SCENARIOS = (
         "time-out while the effect runs",
         "The effect happens seconds after it was asked for, as many as the way allows for; its "
         "caller waits for it, or its time is over before.",
-        _once_or_twice,
+        ONCE_OR_TWICE,
         (Hazard.EFFECT_LATE, Hazard.EFFECT_OUTLIVES),
         1,
         is_of_effect=True,
@@ -424,17 +322,23 @@ SCENARIOS = (
         "What the effect calls acts for as long as the margin allows after its caller's end, which "
         "comes at once or with the caller's time-out; the second consumer's clock is 5 minutes "
         "ahead.",
-        _margin,
+        ONCE_OR_TWICE,
         (Hazard.EFFECT_OUTLIVES, Hazard.EFFECT_HANGS),
         1,
         is_of_effect=True,
+        where={
+            "wall_offsets": (_SECOND_AHEAD,),
+            "lateness": (
+                {Hazard.EFFECT_OUTLIVES: _AT_THE_MARGIN, Hazard.EFFECT_HANGS: _AT_THE_MARGIN},
+            ),
+        },
     ),
     Scenario(
         "zombie",
         "a consumer that stood still",
         "A process stands still before any step, for 20 s, 40 s, 50 s or 10 minutes, and then goes "
         "on.",
-        _once_or_twice,
+        ONCE_OR_TWICE,
         (Hazard.PAUSE,),
         1,
         (20_000, 40_000, 50_000, LONG_PAUSE),
@@ -443,31 +347,40 @@ SCENARIOS = (
         "clock-ahead",
         "clock 5 minutes ahead",
         "Of two consumers, a second apart, the second one's clock is ahead; an effect may be late.",
-        _clocks_apart(5 * MINUTE),
+        Sent(delivered_again=1000),
         (Hazard.EFFECT_LATE,),
         1,
         is_of_effect=True,
+        where={
+            "wall_offsets": (_SECOND_AHEAD,),
+            "lateness": ({Hazard.EFFECT_LATE: (2_000,)},),
+        },
     ),
     Scenario(
         "clock-behind",
         "clock 5 minutes behind",
         "Of two consumers, a second apart, the second one's clock is behind; one may crash before "
         "its effect.",
-        _clocks_apart(-5 * MINUTE),
+        Sent(delivered_again=1000),
         (Hazard.CRASH_BEFORE_EFFECT,),
         1,
+        where={
+            "wall_offsets": ((0, -5 * MINUTE),),
+            "lateness": ({Hazard.EFFECT_LATE: (2_000,)},),
+        },
     ),
     Scenario(
         "conflict",
         "same id, other content",
         "Two messages with one id and two contents: one may be acted on, the other must be kept.",
-        _conflict,
+        None,
+        set_up=_conflict,
     ),
     Scenario(
         "services-fail",
         "a service fails",
         "Any call of DynamoDB, Step Functions, Lambda or SQS is throttled, or its answer is lost.",
-        _once_or_twice,
+        ONCE_OR_TWICE,
         (*_SERVICE, Hazard.NOT_ACKNOWLEDGED),
         1,
     ),
@@ -475,15 +388,16 @@ SCENARIOS = (
         "poison",
         "poison messages",
         "What is no message, be it small, deep or large, and a message that the effect rejects.",
-        _poison,
+        None,
         is_of_effect=True,
+        set_up=_poison,
     ),
     Scenario(
         "given-up",
         "given up",
         "The effect rejects a message, or never happens, provably or not, or can never be looked "
         "up; while it is given up a process crashes, a service fails, or a deletion is lost.",
-        _given_up,
+        Sent(wrong=_GIVEN_UP),
         (Hazard.CRASH, *_SERVICE, Hazard.NOT_ACKNOWLEDGED),
         1,
         is_of_effect=True,
@@ -494,9 +408,11 @@ SCENARIOS = (
         "given up and tried again",
         "The same, with nothing else; what was wrong is mended, and an operator has it tried "
         "again, at once or after 13 days; before that the answer was none, or came too late.",
-        _tried_again,
+        Sent(wrong=_ANSWERED_AFTER),
         is_of_effect=True,
         ways=_ANSWERED,
+        where={"executions.answers": _RETRIED, "executions.answered_after": (0, 13 * DAY)},
+        set_up=_try_again_behind_locks,
     ),
     Scenario(
         "mended-by-deploying",
@@ -504,27 +420,31 @@ SCENARIOS = (
         "The effect rejects a message; a version that is mended, with a time-out of 2 "
         "minutes in the place of 15 s, is deployed, and an operator's answers bring it; an answer "
         "is lost, an effect hangs, a process crashes, or the execution is aborted; or two of them.",
-        _mended_by_a_deployment,
+        Sent(wrong=(POISON,)),
         (Hazard.ANSWER_LOST, Hazard.EFFECT_HANGS, Hazard.CRASH, Hazard.ABORTED),
         2,
         is_of_effect=True,
         ways=frozenset({"step-functions"}),
+        where={"executions.answers": (("retry", "retry"),), "executions.answered_after": (DAY,)},
+        set_up=_deploy_before_the_decision,
     ),
     Scenario(
         "closed",
         "given up and closed",
         "The same, and the operator's answer is that it is done, or is not to be done, or is none; "
         "then it is sent again.",
-        _closed,
+        Sent(wrong=_ANSWERED_AFTER, again=(DAY,)),
         is_of_effect=True,
         ways=_ANSWERED,
+        where={"executions.answers": _CLOSED},
+        set_up=_close_behind_locks,
     ),
     Scenario(
         "unclear",
         "an unclear answer",
         "The effect's function answers what is neither yes nor no, whatever it has done; it may "
         "crash after its effect.",
-        lambda stage: stage.send("a"),
+        ONCE,
         (Hazard.UNCLEAR, Hazard.CRASH_AFTER_EFFECT),
         2,
         is_of_effect=True,
@@ -536,24 +456,28 @@ SCENARIOS = (
         "The effect's function takes 5 s, 10 s or a minute to begin, a version with a longer "
         "time-out having been published meanwhile or not; a process stands still for 10 s or 40 s, "
         "or crashes.",
-        _cold_start,
+        ONCE,
         (Hazard.PAUSE, Hazard.CRASH),
         1,
         (10_000, 40_000),
         is_of_effect=True,
         ways=frozenset({"step-functions"}),
+        where={"cold_start": (5_000, INIT, 60_000)},
+        set_up=_deploy_or_not,
     ),
     Scenario(
         "changed-by-hand",
         "a time-out changed by hand",
         "Somebody sets the time-out of the effect's function to 5 s or 2 minutes, past the stack; "
         "a process stands still for 10 s or 70 s, or crashes, or the effect is late.",
-        _changed_by_hand,
+        ONCE,
         (Hazard.PAUSE, Hazard.CRASH, Hazard.EFFECT_LATE),
         1,
         (10_000, 70_000),
         is_of_effect=True,
         ways=_INVOKES,
+        where={"cold_start": (0, 4_000, INIT)},
+        set_up=_change_by_hand,
     ),
     Scenario(
         "no-clear-yes",
@@ -561,18 +485,20 @@ SCENARIOS = (
         "Where it did not perform, the effect's function raises no error and does not answer "
         "`performed: true`, of one message, or of all for 90 s; besides, its answer is lost, a "
         "process crashes, or the execution is aborted.",
-        _no_clear_yes,
+        None,
         (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
         1,
         is_of_effect=True,
         ways=_INVOKES,
+        where={"answers_unclearly": (True,)},
+        set_up=_no_clear_yes,
     ),
     Scenario(
         "not-looked-up",
         "nothing looks it up",
         "No function is named to look the effect up; its answer is lost, a process or a call "
         "fails, the execution is aborted, and an operator answers, or nobody does.",
-        _not_looked_up,
+        ONCE,
         (
             Hazard.EFFECT_ANSWER_LOST,
             Hazard.EFFECT_OUTLIVES,
@@ -583,6 +509,8 @@ SCENARIOS = (
         1,
         is_of_effect=True,
         ways=_INVOKES,
+        where={"executions.answers": _NOT_LOOKED_UP},
+        set_up=Stage.look_nothing_up,
     ),
     Scenario(
         "told-by-a-person",
@@ -590,18 +518,20 @@ SCENARIOS = (
         "No function is named to look the effect up, and nobody heard whether it happened; an "
         "operator looks, and answers truthfully: it is to be performed, or is done. A deployment, "
         "an abort with or without a redrive, or a lost answer comes in between; or two of them.",
-        _told_by_a_person,
+        Sent(wrong=(BROKEN, UNSEEN)),
         (Hazard.DEPLOYED, Hazard.ABORTED, Hazard.EFFECT_ANSWER_LOST, Hazard.EFFECT_OUTLIVES),
         2,
         is_of_effect=True,
         ways=_INVOKES,
+        where={"executions.answers": ((TRUTHFULLY, TRUTHFULLY),)},
+        set_up=_told_by_a_person,
     ),
     Scenario(
         "long-effect",
         "a service fails when the effect did",
         "The effect takes as long as the way allows for, or its answer is lost; and a call is "
         "refused, or its answer lost, too; delivered once, or twice at once.",
-        _once_or_twice,
+        ONCE_OR_TWICE,
         (Hazard.EFFECT_LATE, Hazard.EFFECT_ANSWER_LOST, Hazard.THROTTLED, Hazard.ANSWER_LOST),
         2,
         is_of_effect=True,
@@ -612,7 +542,7 @@ SCENARIOS = (
         "stood still, and a long effect",
         "A process stands still for 20 s or 10 minutes, or crashes, and an effect takes as long as "
         "the way allows for; both, or either of them twice.",
-        lambda stage: stage.send("a"),
+        ONCE,
         (Hazard.PAUSE, Hazard.EFFECT_LATE, Hazard.CRASH),
         2,
         (20_000, LONG_PAUSE),
@@ -622,33 +552,18 @@ SCENARIOS = (
         "slow-look-up",
         "a slow look-up",
         "It takes 10 s to look the effect up; its answer was lost, or a process crashes.",
-        _slow_look_up,
+        Sent(wrong=(SLOW,)),
         (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
         1,
         is_of_effect=True,
         ways=_ANSWERED,
     ),
     Scenario(
-        "texts",
-        "what a message says",
-        "Bodies, ids and attributes of every form: what says the same and what does not, numbers "
-        "of every size, what is no message, and what is just small enough, or is not.",
-        _texts,
-        ways=frozenset({"step-functions", "step-functions-fifo", "ledger"}),
-    ),
-    Scenario(
-        "by-hand",
-        "invoked by hand",
-        "Somebody invokes the effect's function with a request that is not of the form.",
-        _by_hand,
-        ways=frozenset({"step-functions"}),
-    ),
-    Scenario(
         "late-takeover",
         "a takeover's answer comes late",
         "A consumer crashes before its effect; what the next one asks for is done at once, and it "
         "stands still for 10 minutes before it hears that.",
-        lambda stage: stage.send("a"),
+        ONCE,
         (Hazard.CRASH_BEFORE_EFFECT, Hazard.ANSWER_LATE),
         2,
         (LONG_PAUSE,),
@@ -659,7 +574,7 @@ SCENARIOS = (
         "an answer comes late",
         "What a process asks for is done at once, and it stands still for 20 s, 40 s, 50 s or 10 "
         "minutes before it hears that.",
-        _once_or_twice,
+        ONCE_OR_TWICE,
         (Hazard.ANSWER_LATE,),
         1,
         (20_000, 40_000, 50_000, LONG_PAUSE),
@@ -670,73 +585,87 @@ SCENARIOS = (
         "heartbeats are not heard",
         "A consumer crashes before its effect, and of the one that takes over no heartbeat is "
         "heard before it begins its own, which is as late as the margin allows; sent again.",
-        _unheard,
+        None,
         (Hazard.CRASH_BEFORE_EFFECT, Hazard.EFFECT_OUTLIVES),
         2,
         is_of_effect=True,
         ways=frozenset({"lease", "lease-worker"}),
+        where={
+            "lateness": ({Hazard.EFFECT_OUTLIVES: _AT_THE_MARGIN},),
+            "unheard_until": (LEASE + STRAGGLER_MARGIN + 2_000,),
+        },
+        set_up=_unheard,
     ),
     Scenario(
         "late-straggler",
         "a late answer, and a late effect",
         "The answer of a call comes 40 s or 50 s late, and the effect as late as the margin "
         "allows; sent again a minute later, to a consumer whose clock is 5 minutes ahead.",
-        _late_straggler,
+        Sent(again=(CONSUMER_TIMEOUT + STRAGGLER_MARGIN + 1_000,)),
         (Hazard.ANSWER_LATE, Hazard.EFFECT_OUTLIVES),
         2,
         (40_000, 50_000),
         is_of_effect=True,
         ways=frozenset({"ledger", "ledger-worker"}),
+        where={
+            "wall_offsets": ((0, CLOCK_SKEW),),
+            "lateness": ({Hazard.EFFECT_OUTLIVES: _AT_THE_MARGIN},),
+        },
     ),
     Scenario(
         "provider-down",
         "the provider is down",
         "The effect proves for 90 s, or for 50 minutes, that it did not happen, and says when to "
         "come back, or does not.",
-        _provider_down,
+        ONCE,
         is_of_effect=True,
+        where={"performed.down_until": (90_000, 50 * MINUTE)},
     ),
     Scenario(
         "provider-gone",
         "the provider is down for hours",
         "The same for twelve hours; one more thing goes wrong, or an execution is aborted in any "
         "state, and redriven or not.",
-        _provider_gone,
+        ONCE,
         (Hazard.CRASH, Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.ABORTED),
         1,
         is_of_effect=True,
         ways=_ANSWERED,
+        where={"performed.down_until": (12 * 60 * MINUTE,)},
     ),
     Scenario(
         "find-down",
         "the effect cannot be looked up",
         "The effect's answer is lost, or a process crashes, and for twelve hours nothing can be "
         "looked up; the execution may be aborted meanwhile.",
-        _blind_for(12 * 60 * MINUTE),
+        ONCE,
         (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
         2,
         is_of_effect=True,
         ways=_ANSWERED,
+        where={"performed.blind_until": (12 * 60 * MINUTE,)},
     ),
     Scenario(
         "find-away",
         "the effect cannot be looked up for a while",
         "The effect's answer is lost, or a process crashes, and for 50 minutes nothing can be "
         "looked up.",
-        _blind_for(50 * MINUTE),
+        ONCE,
         (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
         1,
         is_of_effect=True,
         ways=_ANSWERED,
+        where={"performed.blind_until": (50 * MINUTE,)},
     ),
     Scenario(
         "group-order",
         "order in a group",
         "Two messages of one group; the effect of one may not happen at first.",
-        _group,
+        None,
         (Hazard.NOT_PERFORMED,),
         1,
         asks_for_order=True,
+        set_up=_group,
     ),
     Scenario(
         "deployed-between",
@@ -744,18 +673,19 @@ SCENARIOS = (
         "A version of the effect's function with a time-out of 2 minutes in the place of 15 s is "
         "published, or one with 15 s again, before any invocation, while executions are open; a "
         "process crashes, or stands still for 40, 70 or 110 s.",
-        _deployed_before,
+        ONCE,
         (Hazard.DEPLOYED, Hazard.PAUSE, Hazard.CRASH),
         2,
         (40_000, 70_000, 110_000),
-        ways=_EXECUTIONS,
+        ways=frozenset({"step-functions"}),
+        set_up=_deploy_or_not,
     ),
     Scenario(
         "aborted-redriven",
         "aborted and redriven",
         "An operator aborts the execution in any state, and redrives it at once, after a minute or "
         "never; one thing more goes wrong, or it is aborted again.",
-        lambda stage: stage.send("a"),
+        ONCE,
         (
             Hazard.ABORTED,
             Hazard.CRASH,
@@ -766,29 +696,31 @@ SCENARIOS = (
             Hazard.THROTTLED,
         ),
         2,
-        ways=_EXECUTIONS,
+        ways=frozenset({"step-functions"}),
     ),
     Scenario(
         "another-memory",
         "state machine or strategy replaced",
         "Between any two steps a deployment puts another state machine, or another strategy, in "
         "the place of the one that was there; sent twice, and one process may crash.",
-        _another_memory,
+        Sent(again=(0, 10 * MINUTE)),
         (Hazard.CRASH,),
         1,
         is_of_strategy=True,
+        set_up=_deploy_another_memory,
     ),
     Scenario(
         "any-two",
         "any two at once",
         "Any two of all things that may go wrong at a step, in one run; one consumer's clock is "
         "right, the next one's 5 minutes ahead, the next one's 5 minutes behind, and so on.",
-        _anything,
+        TWICE_AT_ONCE,
         _ANY,
         2,
         (40_000, 70_000, LONG_PAUSE),
         # It takes longest. By hand it can be tried on every way.
         ways=_AS_IT_SHIPS,
+        where={"wall_offsets": (_EACH_ANOTHER,)},
     ),
     Scenario(
         "any-and-memory",
@@ -796,12 +728,14 @@ SCENARIOS = (
         "Between any two steps another state machine, or another strategy, takes the place of the "
         "one that was there, and any one of all things goes wrong besides; sent again ten minutes "
         "later.",
-        _another_memory_meanwhile,
+        Sent(again=(10 * MINUTE,)),
         _ANY,
         1,
         (70_000,),
         is_of_strategy=True,
         ways=_AS_IT_SHIPS,
+        where={"wall_offsets": (_EACH_ANOTHER,)},
+        set_up=_deploy_another_memory,
     ),
 )
 

@@ -1,14 +1,12 @@
-"""docs/conformance.md: the table, way by way, and the shortest story of what went wrong."""
+"""docs/conformance.md: the table of what was found, and what it means."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from actonce.stack.embedded_folder import PROJECT
+from lab.conformance.found import Cell, Name
 from lab.conformance.hazards import SCENARIOS, Scenario
-from lab.conformance.real import CAUSED, NOT_CAUSED, NOT_DEPLOYED, REAL_WAYS
-from lab.conformance.stage import Way
-from lab.conformance.suite import is_published
-from lab.conformance.trial import Trial, told
+from lab.conformance.real import CAUSED, NOT_CAUSED, REAL_WAYS
 from lab.conformance.verdict import Kind, Verdict
 from lab.conformance.ways.known import WAYS
 
@@ -43,110 +41,133 @@ with AWS's documented answers, and each machine has a clock of its own
 
 A cell is the worst of its schedules. Where a person must decide (a conflict, a poison message),
 parked is the best that there is. In a group what is asked for besides is the order.
-
-What this does not show: steps take no time unless a hazard says so; one thing goes wrong in a run
-("any two at once": two; `actonce conformance --deep`: one more than the table says); a consumer has
-one message at a time; an operator decides nothing but where a hazard's sentence says so; and AWS is
-what its documentation says it is.
-A walk counts each moment once, however many schedules lead to it, so the numbers of schedules say
-how much was tried, and not how likely anything is.
-
-Any cell, with the shortest story of its worst schedule:
-
-```sh
-actonce conformance --way naive-ledger --hazard crash --story
-```
 """
 
+_RIVALS = """\
+## What people use
 
-_NAMES = """\
-*Fenced*: the effect is a DynamoDB write in one transaction with a check of the lock. *Worker*: a
-consumer on a host on which nothing ends it when its time is over. *The example's effect*: the
-appointments book that ships, which is fenced behind a lock; elsewhere the effect only counts.
-
+Powertools is its Idempotency, keyed by the SQS message id, as it is documented for batches; at its
+best it is keyed by the producer's id, compares the content, and forgets nothing for ten years.
 """
 
-_REAL = """\
+_OURS = """\
+## This project's ways
+
+The ledger and the lease are here with an effect that checks the fence, as the example's does: a
+write to DynamoDB in one transaction with a check of the lock. A worker is a consumer on a host on
+which nothing ends it when its time is over. A cell is empty where a hazard is none of that way.
+"""
+
+_MEANING = """\
+## What it means
+
+What this project ships with its example is in the columns above. It acts on no message twice and
+loses none. It parks what needs a person whatever the mechanism: two contents under one id, a
+message that the effect rejects, an effect that nobody can look up, a name that Step Functions has
+forgotten, an outage that outlasts the retries.
+
+Whether the effect checks a fence makes the one difference between the ways. Behind Step Functions
+it needs none, for its function's time-out bounds each attempt. Behind a lock a consumer may stand
+still between its last look at the lock and its effect. It cannot know that its time is over, and
+only the effect can refuse it.
+
+The rivals do what they are made for. A FIFO queue deduplicates for five minutes. Powertools
+Idempotency repeats what did not come to its end, which is right for a step that may be repeated. A
+lock keeps two consumers apart, and remembers nothing once it is released. None of them looks an
+effect up before it is performed again, which is what a crash after the effect asks for.
+"""
+
+_LIMITS = """\
+## What it does not show
+
+Steps take no time unless a hazard says so; one thing goes wrong in a run ("any two at once": two;
+`actonce conformance --deep`: one more than the table says); a consumer has one message at a time;
+an operator decides nothing but where a hazard's sentence says so; and AWS is what its documentation
+says it is. A walk counts each moment once, however many schedules lead to it, so numbers of
+schedules say how much was tried, and not how likely anything is.
+
 ## The same hazards, really
 
-`tests/embedded/` deploys these ways on the embedded AWS and causes the hazards there, with real
-functions, queues and tables, real time-outs and killed processes. How each ended is judged by the
-code that judges a walk, and must be an end that the walk found for that way, so never worse than
-its cell. All of them are: both levels agree.
+`tests/embedded/` deploys {deployed} ways on the embedded AWS and causes {caused} of the {hazards}
+hazards there, once each, with real functions, queues and tables, real time-outs and killed
+processes. How each ended is judged by the code that judges a walk, and must be an end that the walk
+found for that way. `lab/conformance/real.py` says how each is caused, and why a few are only
+walked.
 
-Each hazard is caused once, with the times of the local deployment. What holds on every schedule is
-the walk's to show; that the walk's services are like real ones is shown here. What is refused and
-what is ordered goes through RequestsQueue, everything else through a standard queue that feeds the
-same function one message at a time. A consumer with another clock, or with a network that fails, is
-the function's code in the tests' own process.
+## Any cell
+
+The command prints what a hazard is, how many schedules ended how, and the shortest story of the
+worst of them, step by step. It needs a clone; a cell takes seconds, all of them ten minutes:
+
+```sh
+actonce conformance --way powertools --hazard crash --story
+```
+
+What each cell came to when all were walked last is in `lab/conformance/found.json`.
 """
 
 
-def render(trials: Iterable[Trial]) -> str:
-    """The page.
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the page.
 
-    Args:
-        trials: every published one.
+    Attributes:
+        title: its head.
+        ways: by name; a cell is of the first of them that has it. Where another one differs from
+            its column, the page says so.
     """
-    by_way: dict[str, list[Trial]] = {way.name: [] for way in WAYS}
-    for trial in trials:
-        by_way[trial.way].append(trial)
-    rivals = [way for way in WAYS if not way.is_ours]
-    ours = [way for way in WAYS if way.is_ours]
+
+    title: str
+    ways: tuple[str, ...]
+
+
+RIVALS = tuple(Column(way.title, (way.name,)) for way in WAYS if not way.is_ours)
+OURS = (
+    Column("Step Functions", ("step-functions",)),
+    Column("FIFO queue", ("step-functions-fifo",)),
+    Column("ledger", ("ledger-fenced", "ledger", "ledger-invoking", "ledger-idempotent")),
+    Column("worker", ("ledger-worker-fenced", "ledger-worker")),
+    Column("lease", ("lease-fenced", "lease", "lease-invoking", "lease-fenced-fifo")),
+    Column("worker", ("lease-worker-fenced", "lease-worker")),
+)
+
+
+def render(found: Mapping[Name, Cell]) -> str:
+    """The page, of every published cell."""
     parts = [
         _INTRODUCTION,
-        "## The hazards\n\n" + "\n".join(map(_described, SCENARIOS)),
-        "## What people use\n\n" + _overview(rivals, by_way),
-        "## This project's ways\n\n" + _NAMES + _overview(ours, by_way),
-        _real(),
-        *(section(way, by_way[way.name]) for way in WAYS),
+        _RIVALS,
+        _table(RIVALS, found),
+        _OURS,
+        _table(OURS, found),
+        _variants(found),
+        _MEANING,
+        _LIMITS.format(
+            deployed=len(REAL_WAYS),
+            caused=len(CAUSED),
+            hazards=len(CAUSED) + len(NOT_CAUSED),
+        ),
     ]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
-def _described(hazard: Scenario) -> str:
-    return f"- **{hazard.title}** (`{hazard.name}`): {hazard.about}"
-
-
-def _real() -> str:
-    """The real level: how each hazard is caused, and what is not deployed."""
-    titles = {way.name: way.title.removeprefix("ActOnce: ") for way in WAYS}
-    lines = [_REAL.strip(), ""]
-    for way in REAL_WAYS:
-        held_against = "; ".join(titles[name] for name in way.columns)
-        which = "every hazard"
-        if way.only is not None:
-            which = ", ".join(hazard.title for hazard in SCENARIOS if hazard.name in way.only)
-        lines.append(f"- **{way.title}**: {which}. Held against: {held_against}.")
-    lines += ["", "Not deployed:", ""]
-    lines += [f"- {titles[name]}: {why}." for name, why in NOT_DEPLOYED.items()]
-    lines += ["", "| hazard | how it is caused |", "| --- | --- |"]
-    lines += [f"| {hazard.title} | {_caused(hazard.name)} |" for hazard in SCENARIOS]
-    return "\n".join(lines)
-
-
-def _caused(hazard: str) -> str:
-    return CAUSED[hazard] if hazard in CAUSED else f"Only walked: {NOT_CAUSED[hazard]}."
-
-
-def _overview(ways: Sequence[Way], by_way: dict[str, list[Trial]]) -> str:
-    """A row per hazard, a column per way."""
+def _table(columns: Sequence[Column], found: Mapping[Name, Cell]) -> str:
+    """A row per hazard."""
     lines = [
-        "| | " + " | ".join(way.title.removeprefix("ActOnce: ") for way in ways) + " |",
-        "| --- |" + " --- |" * len(ways),
+        "| | " + " | ".join(column.title for column in columns) + " |",
+        "| --- |" + " --- |" * len(columns),
     ]
     for hazard in SCENARIOS:
-        cells = [_cell(way, hazard, by_way[way.name]) for way in ways]
+        cells = [_of_column(column, hazard, found) for column in columns]
         if any(cells):
-            lines.append(f"| {hazard.title} | " + " | ".join(cells) + " |")
+            marks = [_mark(cell.worst, hazard) if cell else "" for cell in cells]
+            lines.append(f"| {hazard.title} | " + " | ".join(marks) + " |")
     return "\n".join(lines)
 
 
-def _cell(way: Way, hazard: Scenario, trials: Sequence[Trial]) -> str:
-    if not is_published(way, hazard):
-        return ""
-    (trial,) = (one for one in trials if one.scenario == hazard.name)
-    return _mark(trial.worst, hazard)
+def _of_column(column: Column, hazard: Scenario, found: Mapping[Name, Cell]) -> Cell | None:
+    cells = (found.get((way, hazard.name)) for way in column.ways)
+    return next((cell for cell in cells if cell is not None), None)
 
 
 def _mark(verdict: Verdict, hazard: Scenario) -> str:
@@ -155,84 +176,27 @@ def _mark(verdict: Verdict, hazard: Scenario) -> str:
     return _MARKS[verdict.kind]
 
 
-def section(way: Way, trials: Sequence[Trial]) -> str:
-    """A way's own table: how its schedules ended, and the shortest story of the worst of them."""
-    hazards = {one.name: one for one in SCENARIOS}
-    lines = [
-        f"## {way.title}",
-        "",
-        f"`--way {way.name}`",
-        "",
-        "| hazard | worst | twice | lost | parked | survived | schedules |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for trial in trials:
-        counts = [_count(trial, kind) for kind in reversed(Kind)]
-        numbers = " | ".join(f"{count:,}" if count else "" for count in counts)
-        hazard = hazards[trial.scenario]
-        mark = _mark(trial.worst, hazard)
-        lines.append(f"| {hazard.title} | {mark} | {numbers} | {trial.schedules:,} |")
-    for name, why in way.cannot.items():
-        lines += ["", f"*Why not {hazards[name].title}:* {why}."]
-    for name, why in way.left_out.items():
-        lines += ["", f"*Not walked, {hazards[name].title}:* {why}."]
-    worst = _worst(trials)
-    if worst is not None:
-        title = hazards[worst.scenario].title
-        lines += [
-            "",
-            f"The shortest story of the worst, {title} (`{worst.scenario}`):",
-            "",
-            "```text",
-            *told(worst.story),
-            "```",
-        ]
-    return "\n".join(lines)
+def _variants(found: Mapping[Name, Cell]) -> str:
+    """Where a way differs from the column that it belongs to."""
+    titles = {way.name: way.title.removeprefix("ActOnce: ") for way in WAYS}
+    lines = []
+    for column in OURS:
+        for way in column.ways[1:]:
+            said = [
+                f"{hazard.title}, {_mark(cell.worst, hazard)}"
+                for hazard in SCENARIOS
+                if (cell := found.get((way, hazard.name))) is not None
+                and _is_another(cell, _of_column(column, hazard, found))
+            ]
+            differs = "; ".join(said) if said else "as its column"
+            lines.append(f"- {titles[way]}: {differs}.")
+    return "\n".join(["Walked as well, and where each differs from its column:", "", *lines])
 
 
-def _count(trial: Trial, kind: Kind) -> int:
-    return sum(count for verdict, count in trial.counts.items() if verdict.kind == kind)
+def _is_another(cell: Cell, column: Cell | None) -> bool:
+    return column is None or column.worst != cell.worst
 
 
-def _worst(trials: Sequence[Trial]) -> Trial | None:
-    """The trial with the shortest story of those that went worst; None if none went wrong."""
-    broken = [trial for trial in trials if trial.worst.kind in (Kind.LOST, Kind.TWICE)]
-    return min(broken, key=lambda one: (-one.worst.kind, len(one.story)), default=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of the published table: the worst of its schedules, and every end that they have."""
-
-    worst: Verdict
-    ends: frozenset[Kind]
-
-
-def cells(text: str) -> dict[tuple[str, str], Cell]:
-    """Read the page: the name of a way and of a hazard to their cell.
-
-    Raises:
-        ValueError: the text is not what `render` writes.
-    """
-    return dict(_read_cells(text.splitlines()))
-
-
-_HEAD = ("| hazard ", "| --- ")
-
-
-def _read_cells(lines: Iterable[str]) -> Iterator[tuple[tuple[str, str], Cell]]:
-    names = {hazard.title: hazard.name for hazard in SCENARIOS}
-    kinds = tuple(reversed(Kind))
-    way = None
-    for line in lines:
-        if line.startswith("## "):
-            way = None
-        elif line.startswith("`--way "):
-            way = line.removeprefix("`--way ").removesuffix("`")
-        elif way is not None and line.startswith("| ") and not line.startswith(_HEAD):
-            title, mark, *counts, _schedules = line.removeprefix("| ").removesuffix(" |").split("|")
-            if title.strip() not in names or len(counts) != len(kinds):
-                raise ValueError(f"{way}: no row of a way's table: {line}")
-            found = {kind for kind, count in zip(kinds, counts, strict=True) if count.strip()}
-            worst = Verdict(max(found), is_out_of_order=mark.strip() == "out of order")
-            yield (way, names[title.strip()]), Cell(worst, frozenset(found))
+def unpublished(ways: Iterable[str]) -> set[str]:
+    """The ways that no column has."""
+    return set(ways) - {name for column in (*RIVALS, *OURS) for name in column.ways}

@@ -27,9 +27,9 @@ _ZOMBIE = frozenset({"zombie"})
 _FENCED_WORKER = _ZOMBIE | {"crash"}
 
 REAL_WAYS = (
-    RealWay("step-functions", "Step Functions", ("step-functions", "step-functions-booking")),
-    RealWay("ledger", "ledger", ("ledger-fenced", "ledger-booking")),
-    RealWay("lease", "lease, FIFO queue", ("lease-fenced", "lease-fenced-fifo", "lease-booking")),
+    RealWay("step-functions", "Step Functions", ("step-functions",)),
+    RealWay("ledger", "ledger", ("ledger-fenced",)),
+    RealWay("lease", "lease, FIFO queue", ("lease-fenced", "lease-fenced-fifo")),
     RealWay("ledger-worker", "ledger, worker", ("ledger-worker",), _ZOMBIE),
     RealWay(
         "ledger-worker-fenced", "ledger, worker, fenced", ("ledger-worker-fenced",), _FENCED_WORKER
@@ -42,9 +42,7 @@ REAL_WAYS = (
 
 NOT_DEPLOYED = {
     "step-functions-fifo": "the starter is the same function; only its queue differs",
-    "ledger-fenced-fifo": "the lease stands behind the FIFO queue",
     "ledger-idempotent": "the same ledger, called by a decorator in a handler of one's own",
-    "ledger-idempotent-blind": "likewise",
     "ledger": "the example's effect is fenced; without a fence it runs in a worker",
     "lease": "the example's effect is fenced; without a fence it runs in a worker",
     "ledger-invoking": "the same consumer; what it calls a function of one's own by has tests",
@@ -123,13 +121,11 @@ NOT_CAUSED = {
     "find-away": "find-down has a look-up that fails twice, and then does not",
     "long-zombie": "it is the zombie again, with an effect that takes as long as a lease",
     "slow-look-up": "a look-up that is slow differs only in when it answers",
-    "texts": "the tests of the reader, and those of hostile bodies, put them through a starter",
     "changed-by-hand": "deployed-between has what is deployed by now with a longer time-out",
     "no-clear-yes": "the tests of each way through the state machine have an effect answer so",
     "not-looked-up": "likewise",
     "told-by-a-person": "likewise: one of them has a person's word perform it",
     "mended-by-deploying": "likewise: one is tried again by a version deployed since",
-    "by-hand": "the tests of the effect's function do",
     "any-and-memory": "nothing is deployed for it; the two are caused one by one",
 }
 """Hazards that are only walked, and why."""

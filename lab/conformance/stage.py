@@ -24,7 +24,7 @@ from lab.conformance.effects import (
 )
 from lab.conformance.invoking import Invoking
 from lab.conformance.process import Ended, Hazard, Process
-from lab.conformance.queues import Attributes, KeptQueues, Record, RequestsQueue
+from lab.conformance.queues import KeptQueues, Record, RequestsQueue
 from lab.conformance.shipped import (
     EFFECT_BACKOFF_GROWTH,
     START_BACKOFF_GROWTH,
@@ -38,7 +38,6 @@ from lab.conformance.shipped import (
     seconds_until_back,
 )
 from lab.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
-from lab.conformance.texts import Written
 from lab.conformance.world import World
 
 Handler = Callable[[Record], None]
@@ -233,7 +232,6 @@ class Stage:
         answers_unclearly: where it did not perform it raises no error, and answers no clear yes.
         looks_up: whether a function is named to look the effect up.
         unheard_until: milliseconds of the world until which no heartbeat of a lease is heard.
-        message_id_from, content_from: how what is deployed reads messages.
     """
 
     def __init__(self, world: World, way: Way, definition: machine.Definition) -> None:
@@ -272,7 +270,6 @@ class Stage:
         self.cold_start = 0
         self.answers_unclearly, self.looks_up = False, True
         self.unheard_until = 0
-        self.message_id_from, self.content_from = "body:message_id", ""
         self._consumers = self.at_work = 0
         self._function = _Function(EFFECT_TIMEOUT, [EFFECT_TIMEOUT])
         self._margin = STRAGGLER_MARGIN
@@ -356,46 +353,15 @@ class Stage:
 
     def reader(self) -> MessageReader:
         """Of messages, as it is deployed."""
-        return MessageReader(self.message_id_from, self.content_from)
-
-    def ask_by_hand(self, request: Any, *, is_refused: bool) -> None:
-        """Invoke the effect's function as a person may, past everything."""
-
-        def check(ended: Ended) -> None:
-            was_refused = isinstance(ended.error, ValueError)
-            if was_refused != is_refused:
-                raise Untrue(f"{request} was {'refused' if was_refused else 'taken'}")
-
-        def ask() -> None:
-            self._invoke(FUNCTION, "effect by hand", request, check)
-
-        self.world.at(0, "by hand", ask)
+        return MessageReader("body:message_id")
 
     def send_text(self, text: str) -> None:
         """Send what is no message."""
         self.sent.append((None, text))
-        self._send_as_it_is(text, {}, 0)
-
-    def send_written(self, written: Written, after: int) -> None:
-        """Send a message as its producer has written it, so many milliseconds from the beginning.
-
-        Where it is acted on as another one, that is what is asked for.
-        """
-        self.sent.append((written.known_by, written.acted_on_as or written.text))
-        self._send_as_it_is(written.text, written.attributes, after, written.deduplication_id)
-
-    def _send_as_it_is(
-        self, text: str, attributes: Attributes, after: int, deduplication_id: str = ""
-    ) -> None:
         self.world.at(
-            after,
+            0,
             ("send", len(self.sent)),
-            lambda: self.queue.send(
-                text,
-                group="group",
-                deduplication_id=deduplication_id or text,
-                message_attributes=attributes,
-            ),
+            lambda: self.queue.send(text, group="group", deduplication_id=text),
         )
 
     def deploy_function(self) -> None:

@@ -77,7 +77,6 @@ class StepFunctions:
         answers: what an operator answers to the dead letters of an execution, one after the other;
             "" says nothing at all. None: nobody does in time, and then it is redriven.
         answered_after: milliseconds after a dead letter was posted.
-        refuses_names: it takes no name, whatever its documentation says.
     """
 
     world: World
@@ -92,7 +91,6 @@ class StepFunctions:
     names_free_after: int = NAMES_FREE_AFTER
     answers: tuple[str | None, ...] = ()
     answered_after: int = 0
-    refuses_names: bool = False
     _executions: dict[str, _Known] = field(default_factory=dict)
     _started: int = 0
     _deleted: set[str] = field(default_factory=set)
@@ -175,7 +173,7 @@ class StepFunctions:
         return _answer(name, known.started)
 
     def _refuse(self, name: str, text: str) -> None:
-        if self.refuses_names or not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(name):
             raise _refusal("InvalidName")
         if len(text.encode()) > MOST_INPUT_BYTES:
             raise _refusal("InvalidExecutionInput")

@@ -1,6 +1,6 @@
 """A way against a hazard: every schedule walked, and the worst of them told."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from lab.conformance.explorer import Script, walk
@@ -47,14 +47,12 @@ class Trial:
         return self.worst.kind in (Kind.SURVIVED, Kind.PARKED)
 
 
-def run_trial(  # noqa: PLR0913 - all but the first two have names
+def run_trial(
     way: Way,
     scenario: Scenario,
     *,
     extra_budget: int = 0,
     definition: Definition | None = None,
-    look: Callable[[Verdict, Stage], None] = lambda _verdict, _stage: None,
-    by_hazard: bool = False,
     most_runs: int = MOST_RUNS,
 ) -> Trial:
     """Walk every schedule.
@@ -64,8 +62,6 @@ def run_trial(  # noqa: PLR0913 - all but the first two have names
         scenario: what it is tried against.
         extra_budget: how many more things may go wrong in one run than the scenario says.
         definition: of the state machine; the one that ships.
-        look: is shown each verdict, and the stage that it is of; what it raises ends the walk.
-        by_hazard: see `World`.
         most_runs: schedules after which the walk is given up.
     """
     machine = definition or process_message()
@@ -81,18 +77,16 @@ def run_trial(  # noqa: PLR0913 - all but the first two have names
             pauses=scenario.pauses,
             seen=seen,
             telling=telling,
-            by_hazard=by_hazard,
         )
 
     def play(world: World) -> Verdict:
         stage = Stage(world, way, machine)
-        scenario.set_up(stage)
+        scenario.begin(stage)
         with stage.playing():
             world.run()
         verdict = judge(ends(stage))
         if not scenario.asks_for_order:
             verdict = Verdict(verdict.kind)
-        look(verdict, stage)
         return verdict
 
     def told_again(script: Script) -> tuple[Event, ...]:

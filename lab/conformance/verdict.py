@@ -2,13 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from lab.conformance.stage import DEAD_LETTERS, MEMORY_TABLE, UNSTARTED, Stage
+from lab.conformance.stage import DEAD_LETTERS, UNSTARTED, Stage
 
 
 class Kind(IntEnum):
@@ -86,25 +86,6 @@ def ends(stage: Stage) -> Ends:
     messages += [letter["message"] for letter in letters if letter["message"] is not None]
     waiting |= {one_form(message["body"]) for message in messages}
     return Ends(stage.sent, stage.effects, waiting, stage.performed.closed)
-
-
-_TELL_NOTHING = frozenset({"updated", "first_seen", "attempt_id", "version"})
-"""What differs from schedule to schedule in a row that is done with."""
-
-
-def left_behind(stage: Stage) -> Hashable:
-    """What a run left behind: effects, rows, and what waits for a person, and as what."""
-    rows = [
-        json.dumps({k: v for k, v in row.items() if k not in _TELL_NOTHING}, sort_keys=True)
-        for row in stage.tables.items(MEMORY_TABLE)
-    ]
-    kept = [(url, one) for url in (UNSTARTED, DEAD_LETTERS) for one in stage.kept.messages(url)]
-    return (
-        tuple(sorted(stage.effects)),
-        tuple(sorted(rows)),
-        tuple(sorted((url, one.body, one.attributes) for url, one in kept)),
-        tuple(sorted(stage.executions.inputs_waiting())),
-    )
 
 
 def one_form(body: Any) -> str:

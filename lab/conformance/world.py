@@ -55,8 +55,6 @@ class World:
         pauses: milliseconds that a paused process stands still.
         seen: the moments walked before, added to; None: walk on whatever was walked before.
         telling: keep the story.
-        by_hazard: two moments at which other things have gone wrong are not the same, even where
-            everything is; then an end is that of all that went wrong before it.
     """
 
     def __init__(  # noqa: PLR0913 - a run has this many sides
@@ -68,7 +66,6 @@ class World:
         pauses: Sequence[int] = (),
         seen: set[Hashable] | None = None,
         telling: bool = False,
-        by_hazard: bool = False,
     ) -> None:
         self._script = script
         self._hazards = hazards
@@ -82,11 +79,8 @@ class World:
         self._running: Task | None = None
         self._timers: dict[Hashable, tuple[int, Callable[[], None]]] = {}
         self.steps = 0
-        self._by_hazard = by_hazard
         self.picked: tuple[int, ...] = ()
         """What `pick` chose."""
-        self.befell: tuple[Hazard, ...] = ()
-        """What went wrong, in no order of time."""
         self.now = 0
         self.last_step_at = 0
         """When the last step was taken; timers may go on after it, and nobody waits for them."""
@@ -413,7 +407,6 @@ class World:
         self.last_step_at = self.now
         if option.hazard is not None:
             self._budget -= 1
-            self.befell = tuple(sorted((*self.befell, option.hazard)))
         if option.hazard in CRASHES:
             self._kill(task.process, "crashes")
         elif option.hazard == Hazard.PAUSE:
@@ -523,7 +516,6 @@ class World:
             self.now,
             self._budget,
             self.picked,
-            self.befell if self._by_hazard else (),
             processes,
             frozenset((key, moment) for key, (moment, _) in self._timers.items()),
             tuple(store.state() for store in self.stores),

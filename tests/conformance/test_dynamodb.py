@@ -182,23 +182,6 @@ def test_it_answers_as_moto_does(moto_client: Any, operations: list[Any]) -> Non
         assert _answer(ours, operation, request) == expected, (operation, request)
 
 
-def test_a_failed_transaction_writes_nothing_and_says_which_condition_failed() -> None:
-    dynamodb = DynamoDB({"table": ("id",)})
-    check = {
-        "TableName": "table",
-        "Key": {"id": {"S": "lock"}},
-        "ConditionExpression": "attribute_exists(id)",
-    }
-    put = {"TableName": "table", "Item": {"id": {"S": "effect"}}}
-
-    with pytest.raises(ClientError) as caught:
-        dynamodb.transact_write_items(TransactItems=[{"ConditionCheck": check}, {"Put": put}])
-
-    reasons = [one["Code"] for one in caught.value.response["CancellationReasons"]]
-    assert reasons == ["ConditionalCheckFailed", "None"]
-    assert dynamodb.items("table") == []
-
-
 def test_equal_contents_are_equal_states_however_they_came_about() -> None:
     first, second = DynamoDB({"table": ("id",)}), DynamoDB({"table": ("id",)})
     one, two = ({"id": {"S": "1"}}, {"id": {"S": "2"}})

@@ -38,7 +38,7 @@ from actonce_core.locking.locks import Host, LockLost, StillInProgress
 from actonce_core.start import End
 from appointments import book_key
 from consumer import consumer_from_environment
-from lab.conformance import page
+from lab.conformance import found
 from lab.conformance.real import REAL_WAYS
 from lab.conformance.stage import CLOCK_SKEW
 from lab.conformance.verdict import Ends, Verdict, judge, one_form
@@ -699,7 +699,7 @@ def _waiting(stack: Stack) -> set[str]:
 def disagreement(way: str, hazard: str, verdict: Verdict) -> str:
     """Empty if both levels agree; else in which column of the table they do not, in a sentence."""
     (real_way,) = (one for one in REAL_WAYS if one.name == way)
-    published = page.cells(page.PAGE.read_text())
+    published = found.read()
     for column in real_way.columns:
         cell = published.get((column, hazard))
         if cell is None:

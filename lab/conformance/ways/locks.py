@@ -84,43 +84,34 @@ def _a_ledger(stage: Stage) -> Ledger:
     )
 
 
-def _decorated(*, has_find: bool) -> Callable[[Stage], Handler]:
+def _decorated(stage: Stage) -> Handler:
     """A handler that a team writes itself, with `@idempotent` around it."""
+    effect = stage.effect
 
-    def build(stage: Stage) -> Handler:
-        effect = stage.effect
+    @idempotent(
+        _a_ledger(stage),
+        message_id=lambda message: str(message["message_id"]),
+        lock_timeout=_LEDGER_SECONDS,
+        find=lambda message: effect.find(message["message_id"]),
+    )
+    def act(message: Any) -> dict[str, Any]:
+        return effect.perform({"message_id": message["message_id"], "body": json.dumps(message)})
 
-        def find(message: Any) -> dict[str, Any] | None:
-            return effect.find(message["message_id"])
-
-        @idempotent(
-            _a_ledger(stage),
-            message_id=lambda message: str(message["message_id"]),
-            lock_timeout=_LEDGER_SECONDS,
-            find=find if has_find else None,
-        )
-        def act(message: Any) -> dict[str, Any]:
-            return effect.perform(
-                {"message_id": message["message_id"], "body": json.dumps(message)}
+    def handle(record: Record) -> None:
+        try:
+            first = act(json.loads(record["body"]))
+        except (ConflictingContent, KnownElsewhere) as error:
+            reason = {"DataType": "String", "StringValue": type(error).__name__}
+            stage.sqs.send_message(
+                QueueUrl=UNSTARTED,
+                MessageBody=record["body"],
+                MessageAttributes={"reason": reason},
             )
+            return
+        if not first:
+            raise Untrue("there is no answer of the first time")
 
-        def handle(record: Record) -> None:
-            try:
-                first = act(json.loads(record["body"]))
-            except (ConflictingContent, KnownElsewhere) as error:
-                reason = {"DataType": "String", "StringValue": type(error).__name__}
-                stage.sqs.send_message(
-                    QueueUrl=UNSTARTED,
-                    MessageBody=record["body"],
-                    MessageAttributes={"reason": reason},
-                )
-                return
-            if not first:
-                raise Untrue("there is no answer of the first time")
-
-        return handle
-
-    return build
+    return handle
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,20 +220,11 @@ LEDGER_WAYS = _variants(
     ),
     ends_in_time=True,
 )
-_DECORATED = replace(
+DECORATED = replace(
     LEDGER_WAYS[0],
     name="ledger-idempotent",
     title="ActOnce: ledger, `@idempotent`",
-    build=_decorated(has_find=True),
-)
-DECORATED_WAYS = (
-    _DECORATED,
-    replace(
-        _DECORATED,
-        name="ledger-idempotent-blind",
-        title="ActOnce: ledger, `@idempotent` without `find`",
-        build=_decorated(has_find=False),
-    ),
+    build=_decorated,
 )
 LEASE_WAYS = _variants(
     Way(
