@@ -14,14 +14,12 @@ the whole process tree, so other work on the machine disturbs them less than the
 
 import gzip
 import json
-import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,12 +28,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from lab.bench.audit_engines.rules import COUNTS, TIMES
 from lab.bench.audit_engines.task import ENDINGS, Form
 from lab.bench.records import generate, truth_of, write_jsonl, write_parquet
+from lab.bench.report import figures, machine, tell
 from lab.bench.whole_cpu import adopt_all, cost_of, wait_for_all
 
 ENGINES = ("plain_read", "audit", "naive", "duckdb", "polars", "sail", "job")
@@ -213,32 +211,6 @@ def targets(results: dict[str, Measured], form: Form) -> list[dict[str, Any]]:
     ]
 
 
-def machine() -> dict[str, Any]:
-    """Where this ran, and with what."""
-    packages = {}
-    for name in ("pyspark", "duckdb", "polars", "pysail", "pyarrow"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            packages[name] = "not installed"
-    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
-    model = [
-        line.split(":", 1)[1].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if line.startswith("model name")
-    ]
-    return {
-        "cores": os.cpu_count(),
-        "cpu": model[0] if model else platform.processor(),
-        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        "load_1_5_15": [round(load, 1) for load in os.getloadavg()],
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        "java": java.splitlines()[0] if java else "none",
-        **packages,
-    }
-
-
 def main(
     events: Annotated[int, typer.Option(min=100)] = 1_000_000,
     engines: Annotated[
@@ -285,14 +257,15 @@ def main(
             "days": days,
         }
     met = targets(results, form)
-    if json_:
-        told = [asdict(one) for one in results.values()]
-        sys.stdout.write(
-            json.dumps({"inputs": inputs, "machine": machine(), "engines": told, "targets": met})
-            + "\n"
-        )
-    else:
-        _print(inputs, results, met)
+    report = {
+        "inputs": inputs,
+        "machine": machine("pyspark", "duckdb", "polars", "pysail", "pyarrow") | {"java": _java()},
+        "engines": [asdict(one) for one in results.values()],
+        "targets": met,
+    }
+    notes = [f"{one.engine}: {example}" for one in results.values() for example in one.examples]
+    notes += map(_said, met)
+    tell(report, _table(results, TARGETS[form]), as_json=json_, notes=notes)
     wrong = any(
         one.wrong_verdicts or (one.differing and one.engine not in LOSES_COUNTS)
         for one in results.values()
@@ -313,16 +286,21 @@ def _events(root: Path, form: Form) -> int:
     return sum(gzip.decompress(file.read_bytes()).count(b"\n") for file in files)
 
 
-def _print(inputs: dict[str, Any], results: dict[str, Measured], met: list[dict[str, Any]]) -> None:
-    console = Console(width=140)
-    console.print(f"{inputs['events']:,} events of {inputs['messages']:,} messages, {inputs}")
-    console.print(machine())
-    beside = TARGETS[inputs["form"]]
-    headings = (
+def _java() -> str:
+    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    return said.splitlines()[0] if said else "none"
+
+
+def _said(target: dict[str, Any]) -> str:
+    word = "met" if target["met"] else f"missed by {target['ratio'] / target['at_most']:.2f}x"
+    return f"audit / {target['beside']}: {target['ratio']} of at most {target['at_most']}, {word}"
+
+
+def _table(results: dict[str, Measured], beside: Iterable[str]) -> Table:
+    table = figures(
         "engine", "cold wall s", "cold CPU s", "warm wall s", "warm CPU s", "peak MB",
         *(f"CPU / {name}" for name in beside), "wrong verdicts", "other rows differ",
     )  # fmt: skip
-    table = Table(*headings, box=None)
     for one in results.values():
         if one.failed:
             table.add_row(one.engine, f"FAILED: {one.failed}", style="red")
@@ -344,15 +322,7 @@ def _print(inputs: dict[str, Any], results: dict[str, Measured], met: list[dict[
         peak = "" if one.peak_mb is None else f"{one.peak_mb:,.0f}"
         wrong = ["" if n is None else str(n) for n in (one.wrong_verdicts, one.differing)]
         table.add_row(one.engine, *times, peak, *ratios, *wrong)
-    console.print(table)
-    for one in results.values():
-        for example in one.examples:
-            console.print(f"{one.engine}: {example}", style="red", markup=False)
-    for target in met:
-        word = "met" if target["met"] else f"missed by {target['ratio'] / target['at_most']:.2f}x"
-        console.print(
-            f"audit / {target['beside']}: {target['ratio']} of at most {target['at_most']}, {word}"
-        )
+    return table
 
 
 if __name__ == "__main__":

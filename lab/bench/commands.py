@@ -22,13 +22,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from actonce.embedded import lifecycle
 from actonce.stack.clients import embedded_variables
 from actonce.stack.embedded_folder import Paths
-from lab.bench.machine import machine
+from lab.bench.report import figures, machine, tell
 
 _SCRIPTS = Path(sysconfig.get_path("scripts"))
 _ACTONCE = str(_SCRIPTS / "actonce")
@@ -140,17 +138,13 @@ def main(
     """Measure and print."""
     took = measure(runs)
     inputs: dict[str, Any] = {"runs": runs, "messages": 40}
-    if json_:
-        print(json.dumps({"inputs": inputs, "machine": machine(), "took": list(map(asdict, took))}))
-    else:
-        console = Console()
-        console.print({"inputs": inputs, "machine": machine()})
-        table = Table("command", "wall s", "CPU s", "at most s", box=None)
-        for one in took:
-            aim = "" if one.at_most is None else f"{one.at_most:g}"
-            missed = " missed" if one.is_missed else ""
-            table.add_row(one.command, f"{one.wall:.2f}", f"{one.cpu:.2f}", aim + missed)
-        console.print(table)
+    table = figures("command", "wall s", "CPU s", "at most s")
+    for one in took:
+        aim = "" if one.at_most is None else f"{one.at_most:g}"
+        missed = " missed" if one.is_missed else ""
+        table.add_row(one.command, f"{one.wall:.2f}", f"{one.cpu:.2f}", aim + missed)
+    report = {"inputs": inputs, "machine": machine("ministack", "boto3")}
+    tell(report | {"took": [asdict(one) for one in took]}, table, as_json=json_)
     raise typer.Exit(int(any(one.is_missed for one in took)))
 
 

@@ -23,10 +23,8 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from lab.bench.machine import machine
+from lab.bench.report import figures, machine, tell
 
 _ACTONCE = [sys.executable, "-m", "actonce.cli.app"]
 
@@ -137,18 +135,14 @@ def main(
     took, demo = measure(messages, runs)
     inputs: dict[str, Any] = {"messages": messages, "runs": runs}
     inputs |= {name: demo[name] for name in ("started", "suppressed", "awaiting_decision")}
-    if json_:
-        print(json.dumps({"inputs": inputs, "machine": machine(), "took": list(map(asdict, took))}))
-    else:
-        console = Console()
-        console.print({"inputs": inputs, "machine": machine()})
-        table = Table("view", "best ms", "worst ms", "kB", "at most ms", box=None)
-        for one in took:
-            aim = "" if one.at_most is None else f"{one.at_most}"
-            missed = " missed" if one.is_missed else ""
-            size = f"{one.kilobytes:.0f}"
-            table.add_row(one.view, f"{one.best:.0f}", f"{one.worst:.0f}", size, aim + missed)
-        console.print(table)
+    table = figures("view", "best ms", "worst ms", "kB", "at most ms")
+    for one in took:
+        aim = "" if one.at_most is None else f"{one.at_most}"
+        missed = " missed" if one.is_missed else ""
+        size = f"{one.kilobytes:.0f}"
+        table.add_row(one.view, f"{one.best:.0f}", f"{one.worst:.0f}", size, aim + missed)
+    report = {"inputs": inputs, "machine": machine("ministack", "boto3")}
+    tell(report | {"took": [asdict(one) for one in took]}, table, as_json=json_)
     raise typer.Exit(int(any(one.is_missed for one in took)))
 
 

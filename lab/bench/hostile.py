@@ -9,19 +9,16 @@ with the memory of its function. Exit status 1 if a batch ends it or takes it ab
 
 import json
 import multiprocessing
-import os
-import platform
-import sys
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from lab.bench.limited import LARGEST_EVENT, MEMORY_SIZE, LimitedStarter, limited_starter, peak_mb
+from lab.bench.report import figures, machine, tell
 
 STARTABLE = 261_000 - 50
 """Bytes of a body that can still be started."""
@@ -154,29 +151,16 @@ def main(
     """Measure every shape; exit 1 if one ends the starter or takes it above half of its memory."""
     names = shape or list(SHAPES)
     rows = [measure(name, size) for name in names for size in (STARTABLE, LARGEST)]
-    report = {
-        "inputs": {"memory_mb": MEMORY_SIZE // 1024**2, "shapes": len(names)},
-        "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
-        "versions": {"python": platform.python_version()},
-        "rows": rows,
-    }
-    if as_json:
-        print(json.dumps(report))
-    else:
-        _print(report, rows)
+    inputs = {"memory_mb": MEMORY_SIZE // 1024**2, "shapes": len(names)}
+    report = {"inputs": inputs, "machine": machine(), "rows": rows}
+    tell(report, _table(rows), as_json=as_json)
     half = MEMORY_SIZE / 1024**2 / 2
     good = all(row["survived"] and row["peak_mb"] <= half for row in rows)
     raise typer.Exit(0 if good else 1)
 
 
-def _print(report: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    console = Console(file=sys.stdout, width=110)
-    for title in ("inputs", "machine", "versions"):
-        values = ", ".join(f"{name} {value}" for name, value in report[title].items())
-        console.print(f"{title}: {values}", soft_wrap=True)
-    table = Table("shape", "bodies", "CPU, ms", "plain", "grown, MB", "plain", "peak, MB")
-    for column in table.columns[1:]:
-        column.justify = "right"
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = figures("shape", "bodies", "CPU, ms", "plain", "grown, MB", "plain", "peak, MB")
     for row in rows:
         table.add_row(
             row["shape"],
@@ -187,7 +171,7 @@ def _print(report: dict[str, Any], rows: list[dict[str, Any]]) -> None:
             f"{row['plain_grown_mb']:,.0f}",
             f"{row['peak_mb']:,.0f}" if row["survived"] else "",
         )
-    console.print(table)
+    return table
 
 
 if __name__ == "__main__":

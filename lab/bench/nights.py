@@ -19,17 +19,16 @@ import tempfile
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from lab.bench.audit import machine
 from lab.bench.audit_engines.task import Form
 from lab.bench.records import FIRST_DAY, generate, split, write_jsonl, write_parquet
+from lab.bench.report import figures, machine, tell
 from lab.bench.whole_cpu import cost_of
 
 PART = 1_500_000
@@ -137,25 +136,19 @@ def main(
         "kept_megabytes_a_day": round(size / 1e6 / counts[-1], 2),
         "nights_that_differ": wrong,
     }
-    if json_:
-        told = {"inputs": inputs, "machine": machine(), "nights": [asdict(n) for n in nights]}
-        sys.stdout.write(json.dumps(told) + "\n")
-    else:
-        _print(inputs, nights)
+    report = {"inputs": inputs, "machine": machine("pyspark")}
+    tell(report | {"nights": [asdict(one) for one in nights]}, _table(nights), as_json=json_)
     raise typer.Exit(int(wrong > 0))
 
 
-def _print(inputs: dict[str, Any], nights: list[Night]) -> None:
-    console = Console(width=140)
-    console.print(inputs)
-    console.print(machine())
-    table = Table("days", "way", "days read", "wall s", "CPU s", "beside alone", box=None)
+def _table(nights: list[Night]) -> Table:
+    table = figures("days", "way", "days read", "wall s", "CPU s", "beside alone")
     best = min(night.cpu for night in nights if night.way == "alone")
     for night in nights:
         beside = f"{night.cpu / best:.2f}"
-        figures = (f"{night.wall:.1f}", f"{night.cpu:.1f}", beside)
-        table.add_row(str(night.days), night.way, str(night.read), *figures)
-    console.print(table)
+        numbers = (f"{night.wall:.1f}", f"{night.cpu:.1f}", beside)
+        table.add_row(str(night.days), night.way, str(night.read), *numbers)
+    return table
 
 
 if __name__ == "__main__":

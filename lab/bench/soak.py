@@ -9,10 +9,8 @@ there were fewer kills or failures than asked for, or if it did not end before t
 records are then kept, to be looked into.
 """
 
-import json
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -25,6 +23,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from actonce.cli.demo import Strategy
 from actonce.demo import faults, records
@@ -33,7 +32,7 @@ from actonce.embedded import lifecycle, local_stack
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
-from lab.bench.machine import machine
+from lab.bench.report import machine, tell
 from lab.faults import kinds
 from lab.faults.stack import under
 from lab.faults.transient import NO_FAILURE, Injector, TransientFailure
@@ -228,18 +227,13 @@ def main(
             shutil.copytree(trouble.paths.records, keep_in, dirs_exist_ok=True)
             _SAY.print(f"The records are kept in {keep_in}", markup=False)
     told |= {"trouble": None if trouble.error is None else repr(trouble.error)}
-    ran_on = {
-        **machine(),
-        "seed": seed,
-        "spell_seconds": spell_seconds,
-        "took_seconds": round(time.monotonic() - began, 1),
-    }
-    if json_:
-        sys.stdout.write(json.dumps({"result": told, "machine": ran_on}) + "\n")
-    else:
-        console = Console(width=120)
-        for name, value in (told | ran_on).items():
-            console.print(f"{name.replace('_', ' '):>20}  {value}", markup=False, highlight=False)
+    inputs = {"messages": messages, "seed": seed, "spell_seconds": spell_seconds}
+    inputs |= {"took_seconds": round(time.monotonic() - began, 1)}
+    table = Table(show_header=False, box=None)
+    for name, value in told.items():
+        table.add_row(name.replace("_", " "), str(value))
+    ran_on = {"inputs": inputs, "machine": machine("ministack", "boto3")}
+    tell(ran_on | {"result": told} if json_ else ran_on, table, as_json=json_)
     raise typer.Exit(0 if told["good"] else 1)
 
 

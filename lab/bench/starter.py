@@ -11,24 +11,21 @@ real; only what AWS would do in that time is not done. Exit status 1 if a batch 
 import asyncio
 import contextlib
 import hashlib
-import io
 import itertools
 import json
 import multiprocessing
 import os
-import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
-from rich.console import Console
-from rich.table import Table
+
+from lab.bench.report import figures, machine, tell
 
 if TYPE_CHECKING:
     from actonce_core.delivery import Delivery
@@ -233,44 +230,20 @@ def main(
     result = measure(records, latency / 1000, runs, limit)
     report = {
         "inputs": {"records": records, "latency_ms": latency, "runs": runs, "limit": limit},
-        "machine": {"cpus": os.cpu_count(), "platform": platform.platform()},
-        "versions": {
-            "python": platform.python_version(),
-            "boto3": version("boto3"),
-            "powertools": version("aws-lambda-powertools"),
-        },
+        "machine": machine("boto3", "aws-lambda-powertools"),
         "result": result,
     }
-    if as_json:
-        print(json.dumps(report))
-    else:
-        print(_text(report, result), end="")
-    raise typer.Exit(0 if result["within_limit"] else 1)
-
-
-def _text(report: dict[str, Any], result: Result) -> str:
-    out = io.StringIO()
-    console = Console(file=out, width=100)
-    for title in ("inputs", "machine", "versions"):
-        values = ", ".join(f"{name} {value}" for name, value in report[title].items())
-        console.print(f"{title}: {values}", soft_wrap=True)
-    table = Table("way", "median, ms", "times one record")
-    for name in table.columns[1:]:
-        name.justify = "right"
-    table.add_row("one record", f"{result['one_record_ms']:.1f}", "1.00")
-    table.add_row(
-        "a batch, side by side", f"{result['batch_ms']:.1f}", f"{result['batch_to_one_record']:.2f}"
-    )
-    table.add_row(
-        "a plain loop",
-        f"{result['plain_loop_ms']:.1f}",
-        f"{result['plain_loop_to_one_record']:.2f}",
-    )
-    console.print(table)
-    limit = report["inputs"]["limit"]
+    table = figures("way", "median, ms", "times one record")
+    for name, way, times in (
+        ("one record", result["one_record_ms"], 1),
+        ("a batch, side by side", result["batch_ms"], result["batch_to_one_record"]),
+        ("a plain loop", result["plain_loop_ms"], result["plain_loop_to_one_record"]),
+    ):
+        table.add_row(name, f"{way:.1f}", f"{times:.2f}")
     word = "at most" if result["within_limit"] else "MORE THAN"
-    console.print(f"A batch takes {word} {limit:g} times what one record takes.")
-    return out.getvalue()
+    said = f"A batch takes {word} {limit:g} times what one record takes."
+    tell(report, table, as_json=as_json, notes=[said])
+    raise typer.Exit(0 if result["within_limit"] else 1)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ at the end. Exit status 1 if in any the stack acted twice, lost a message, exile
 person for a decision.
 """
 
-import json
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,9 +27,9 @@ from actonce.embedded.local_stack import parameter_names
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed, WrongUse
-from lab.bench.machine import machine
+from lab.bench.report import figures, machine, tell
 from lab.faults import kinds
-from lab.faults.figures import Before, Figures, figures
+from lab.faults.figures import Before, Figures, count_run
 from lab.faults.kinds import MEASURED, Case
 from lab.faults.stack import under
 from lab.faults.transient import Injector
@@ -85,7 +83,7 @@ def show(stack: Stack, shown: Case, seed: int, quiet_seconds: float) -> Figures:
         injector.change(shown.failure)
         sent = send(stack, reader_of(stack), "\n".join(traffic.bodies).encode())
         wait_for_rest(stack, Resting(shown.messages, quiet_seconds))
-        return figures(stack, injector, sent, records.read(stack), before)
+        return count_run(stack, injector, sent, records.read(stack), before)
 
 
 def run_all(
@@ -156,11 +154,9 @@ def main(
     except (Failed, WrongUse) as error:
         _SAY.print(str(error), style="red", markup=False)
         raise typer.Exit(2) from None
-    ran_on = {**machine(), **given, "seconds": round(time.monotonic() - began, 1)}
-    if json_:
-        sys.stdout.write(json.dumps({"runs": rows, "machine": ran_on}) + "\n")
-    else:
-        _show(rows, ran_on)
+    inputs = {**given, "seconds": round(time.monotonic() - began, 1)}
+    report = {"inputs": inputs, "machine": machine("ministack", "boto3"), "runs": rows}
+    tell(report, _table(rows), as_json=json_)
     good = all(
         "failed" not in row
         and not any(row[name] for name in ("decisions", "exiled", "twice", "lost"))
@@ -186,8 +182,8 @@ _COLUMNS = {
 }
 
 
-def _show(rows: Sequence[dict[str, Any]], ran_on: dict[str, Any]) -> None:
-    table = Table(*_COLUMNS.values(), box=None)
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = figures(*_COLUMNS.values())
     for row in rows:
         if "failed" in row:
             table.add_row(row["failure"], row["failed"], style="red")
@@ -196,9 +192,7 @@ def _show(rows: Sequence[dict[str, Any]], ran_on: dict[str, Any]) -> None:
         if row["after_seconds"] is None:
             values["after_seconds"] = "never"
         table.add_row(*values.values())
-    console = Console(width=200)
-    console.print(table)
-    console.print(", ".join(f"{name} {value}" for name, value in ran_on.items()), markup=False)
+    return table
 
 
 if __name__ == "__main__":

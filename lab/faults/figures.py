@@ -80,7 +80,7 @@ class Before:
         return cls(_batches(stack))
 
 
-def figures(
+def count_run(
     stack: Stack, injector: Injector, sent: Collection[Sent], found: Records, before: Before
 ) -> Figures:
     """Count what came of a run that has come to rest.

@@ -31,8 +31,7 @@ def test_the_exit_status_says_whether_a_batch_kept_the_limit(limit: str, status:
         "runs": 2,
         "limit": float(limit),
     }
-    assert report["machine"].keys() == {"cpus", "platform"}
-    assert report["versions"].keys() == {"python", "boto3", "powertools"}
+    assert report["machine"].keys() >= {"cores", "platform", "python", "boto3"}
     result = report["result"]
     assert result["within_limit"] is (status == 0)
     # Two calls a record: three batches to warm up, then each run's one record, batch and loop.
@@ -46,7 +45,7 @@ def test_the_exit_status_says_whether_a_batch_kept_the_limit(limit: str, status:
 def test_for_a_person_it_prints_a_table_with_its_inputs_and_versions() -> None:
     done = bench("--limit", "1000")
     assert done.returncode == 0
-    for words in ("records 10", "latency_ms 2", "cpus", "boto3", "powertools", "a plain loop"):
+    for words in ("records 10", "latency_ms 2.0", "cores", "boto3", "a plain loop"):
         assert words in done.stdout
     assert "A batch takes at most 1000 times what one record takes." in done.stdout
     assert "bench-0" not in done.stdout, "the starter's log lines are no part of the report"
