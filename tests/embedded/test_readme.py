@@ -28,7 +28,6 @@ RUN_ELSEWHERE = {
     "make test": "runs this test",
     "actonce console": "tests/web_console/test_command.py, tests/embedded/test_console_journeys.py",
     "actonce demo --faults many --messages 300 --seed 7": "tests/embedded/test_demo.py",
-    "actonce demo --weather outage": "tests/embedded/test_demo_weather.py",
     "actonce demo --strategy ledger": "tests/embedded/test_strategies.py",
 }
 
