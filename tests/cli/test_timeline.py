@@ -25,15 +25,16 @@ def told(*steps: Step) -> list[tuple[str, str, str]]:
     return [(moment.where, moment.what, moment.more) for moment in story.timeline()]
 
 
-NO_CLEAR_ANSWERS: tuple[object, ...] = ("true", 1, 0, None, [], {"performed": True})
-
-
 @pytest.mark.parametrize(
     ("performed", "what"),
     [
         (True, "found"),
         (False, "found nothing"),
-        *((answer, "no clear answer") for answer in NO_CLEAR_ANSWERS),
+        ("true", "no clear answer"),
+        (1, "no clear answer"),
+        (0, "no clear answer"),
+        (None, "no clear answer"),
+        ({"performed": True}, "no clear answer"),
     ],
 )
 def test_a_look_up_that_answers_neither_yes_nor_no_has_no_clear_answer(
