@@ -1,5 +1,9 @@
 """The real level: which ways are deployed for it, and how each hazard is caused there.
 
+What is refused and what is ordered goes through RequestsQueue, everything else through a standard
+queue that feeds the same function one message at a time. A consumer with another clock, or with a
+network that fails, is the function's code in the tests' own process.
+
 The tests cause them; a hazard or a way that is not named here fails a test.
 """
 
@@ -12,13 +16,11 @@ class RealWay:
 
     Attributes:
         name: for the tests.
-        title: in the page.
         columns: its ways of the table; what happens really must be an end that each of them has.
         only: the hazards that are caused for it; None: all.
     """
 
     name: str
-    title: str
     columns: tuple[str, ...]
     only: frozenset[str] | None = None
 
@@ -27,17 +29,13 @@ _ZOMBIE = frozenset({"zombie"})
 _FENCED_WORKER = _ZOMBIE | {"crash"}
 
 REAL_WAYS = (
-    RealWay("step-functions", "Step Functions", ("step-functions",)),
-    RealWay("ledger", "ledger", ("ledger-fenced",)),
-    RealWay("lease", "lease, FIFO queue", ("lease-fenced", "lease-fenced-fifo")),
-    RealWay("ledger-worker", "ledger, worker", ("ledger-worker",), _ZOMBIE),
-    RealWay(
-        "ledger-worker-fenced", "ledger, worker, fenced", ("ledger-worker-fenced",), _FENCED_WORKER
-    ),
-    RealWay("lease-worker", "lease, worker", ("lease-worker",), _ZOMBIE),
-    RealWay(
-        "lease-worker-fenced", "lease, worker, fenced", ("lease-worker-fenced",), _FENCED_WORKER
-    ),
+    RealWay("step-functions", ("step-functions",)),
+    RealWay("ledger", ("ledger-fenced",)),
+    RealWay("lease", ("lease-fenced", "lease-fenced-fifo")),
+    RealWay("ledger-worker", ("ledger-worker",), _ZOMBIE),
+    RealWay("ledger-worker-fenced", ("ledger-worker-fenced",), _FENCED_WORKER),
+    RealWay("lease-worker", ("lease-worker",), _ZOMBIE),
+    RealWay("lease-worker-fenced", ("lease-worker-fenced",), _FENCED_WORKER),
 )
 
 NOT_DEPLOYED = {
