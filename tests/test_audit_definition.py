@@ -155,7 +155,7 @@ def test_the_day_is_judged_as_of_its_end_and_the_day_before_it_once_more(day: da
     assert submit["EntryPointArguments"] == [
         "s3://records/",
         *("--from", (day - timedelta(days=1)).isoformat()),
-        *("--to", day.isoformat()),
+        *("--until", day.isoformat()),
         *("--as-of", f"{day + timedelta(days=1)}T00:00:00Z"),
         *("--reach", "100"),
         *("--out", "s3://audit/audit"),

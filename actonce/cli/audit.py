@@ -42,7 +42,6 @@ def audit(
     until: Annotated[
         str | None, typer.Option("--until", metavar="DAY", help="Last day to judge, included.")
     ] = None,
-    until_before: Annotated[str | None, typer.Option("--to", hidden=True)] = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where the results go  [RECORDS/audit]")
     ] = None,
@@ -111,15 +110,13 @@ def audit(
 
         actonce audit records/ --list awaiting
     """
-    if until_before is not None:
-        raise WrongUse(f"The last day is --until {until_before}: --to says where things are put.")
     span = span_named(day, since, until, ahead=True)
     if list_ is not None:
         _list(list_, out or f"{records.rstrip('/')}/audit", span, json=json)
         return
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("pipeline.audit.job")
-    layout = importlib.import_module("pipeline.audit.layout")
+    places = importlib.import_module("pipeline.audit.places")
     session = importlib.import_module("pipeline.session")
     cannot_audit: type[Exception] = job.CannotAudit
     try:
@@ -134,7 +131,7 @@ def audit(
             effects_by=effects_by.value,
             from_raw=from_raw,
         )
-        layout.check_is_there(request.records)  # what Spark would say some seconds later
+        places.check_is_there(request.records)  # what Spark would say some seconds later
         console.say("Starting Spark …")
         with session.ended_together():
             spark = session.spark_session("actonce-audit", brief=job.is_brief(request))
@@ -163,7 +160,7 @@ def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bo
     number = named(number)
     if read_summary(results).get("exit_status") == NotAudited.exit_status:
         raise Failed(f"The last audit in {results} has not come to its end: run it again.")
-    ids = list(message_ids(results, condition(number), span, console.say))
+    ids = list(message_ids(results, condition(number), span))
     if json:
         console.print_json({"number": number, "message_ids": ids})
         return
@@ -179,11 +176,11 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     Returns:
         Where it is.
     """
-    page = f"{out.rstrip('/')}/{_PAGE}"
+    out = out.rstrip("/")
     drawn = importlib.import_module("actonce.records.report").html(summary)
-    results = importlib.import_module("pipeline.audit.results")
-    results.write_text(spark, page, drawn, "text/html; charset=utf-8")
-    return page
+    place = importlib.import_module("pipeline.audit.places").place(spark, out)
+    place.write(_PAGE, drawn, "text/html; charset=utf-8")
+    return f"{out}/{_PAGE}"
 
 
 def _print(summary: dict[str, Any], page: str) -> None:

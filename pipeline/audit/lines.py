@@ -15,7 +15,8 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import as_argument, file_path
+from pipeline.audit.layout import file_path
+from pipeline.audit.places import as_argument
 from pipeline.audit.streams import COLUMNS
 from pipeline.errors import CannotAudit
 

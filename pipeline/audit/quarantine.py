@@ -8,15 +8,8 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.audit.layout import (
-    PLACE,
-    File,
-    Kind,
-    Listing,
-    as_argument,
-    is_uri,
-    readable,
-)
+from pipeline.audit.layout import PLACE, File, Kind, Listing
+from pipeline.audit.places import as_argument, is_uri, readable
 from pipeline.audit.streams import STREAMS
 
 MAX_EXAMPLES = 100

@@ -1,34 +1,26 @@
 """Where results are put, so that a day run again replaces that day."""
 
 import fcntl
-import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
-from uuid import uuid4
+from typing import Final
 
-from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import StructType, TimestampType
-from pyspark.sql.utils import is_remote
 
-from pipeline.audit.kept import FOLDER
-from pipeline.audit.layout import RESULTS, as_argument, files_below, is_uri
+from pipeline.audit.layout import RESULTS
+from pipeline.audit.places import files_below, is_uri, place
 from pipeline.errors import CannotAudit
 
-_TABLES: Final = {
-    "messages": {"message_id", "verdict", "judged"},
-    "days": {"performed_once", "unjudged"},
-    "quarantine": None,
-    FOLDER: None,
-}
-"""Folders in which files are replaced, and columns by which a table is known to be an audit's."""
+KEPT: Final = "kept"
+_FOLDERS: Final = ("messages", "days", "quarantine", KEPT)
+"""Folders in which files are replaced."""
 _TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
+"""Files that are replaced, and what they hold if an audit wrote them."""
 
 
 def refuse_others(spark: SparkSession, out: str) -> None:
@@ -37,28 +29,25 @@ def refuse_others(spark: SparkSession, out: str) -> None:
     Raises:
         CannotAudit: it was not.
     """
-    for name, columns in _TABLES.items():
+    texts = {name: place(spark, f"{out}/{name}").read("") for name in _TEXTS}
+    for name, sign in _TEXTS.items():
+        if sign not in (texts[name] or sign):
+            raise CannotAudit(_others(out, name))
+    tables: list[str] = []
+    is_of_audit = texts["summary.json"] is not None
+    for name in _FOLDERS:
         folder = f"{out}/{name}"
         here = None if is_uri(folder) else Path(re.sub(r"^file:/+", "/", folder))
         if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
             raise CannotAudit(_others(out, name))
-        below = [one.below for one in files_below(spark, folder)]
-        for file in below:
-            if not RESULTS.match(f"{name}/{file}"):
-                raise CannotAudit(_others(out, f"{name}/{file}"))
-        # What a run that was killed has begun, no reader sees: it tells no columns.
-        seen = [file for file in below if not file.startswith(("_", "."))]
-        if columns and any(file.endswith(".parquet") for file in seen):
-            try:
-                told = set(spark.read.parquet(as_argument(folder)).columns)
-            except Exception as error:
-                raise CannotAudit(_others(out, name)) from error
-            if not columns <= told:
-                raise CannotAudit(_others(out, name))
-    for name, sign in _TEXTS.items():
-        text = _text(spark, f"{out}/{name}")
-        if text is not None and sign not in text:
-            raise CannotAudit(_others(out, name))
+        for file in files_below(spark, folder):
+            if not RESULTS.match(f"{name}/{file.below}"):
+                raise CannotAudit(_others(out, f"{name}/{file.below}"))
+            is_of_audit |= name == KEPT and file.below.endswith(".json")
+            if file.below.endswith(".parquet") and name != KEPT:
+                tables.append(name)
+    if tables and not is_of_audit:
+        raise CannotAudit(_others(out, tables[0]))
 
 
 @contextmanager
@@ -98,46 +87,6 @@ def _others(out: str, name: str) -> str:
         f"{out} holds {name}, which no audit has written and this one would replace: name another "
         "folder with --out."
     )
-
-
-def _text(spark: SparkSession, path: str) -> str | None:
-    """A text file, or None if there is none."""
-    if is_uri(path) and not path.startswith("file:"):
-        try:
-            return "\n".join(row.value for row in spark.read.text(as_argument(path)).collect())
-        except AnalysisException:
-            return None
-    file = Path(re.sub(r"^file:/+", "/", path))
-    return file.read_text("utf-8", "replace") if file.exists() else None
-
-
-def texts(spark: SparkSession, paths: Sequence[str]) -> list[str]:
-    """The text files that are there, in no order; those that are no UTF-8 with question marks."""
-    if paths and is_uri(paths[0]) and not paths[0].startswith("file:"):
-        try:
-            rows = spark.read.text([as_argument(path) for path in paths], wholetext=True).collect()
-        except PySparkException:  # one of them went meanwhile
-            return [text for path in paths if (text := _text(spark, path)) is not None]
-        return [row.value for row in rows]
-    return [text for path in paths if (text := _text(spark, path)) is not None]
-
-
-def forget(spark: SparkSession, path: str) -> None:
-    """Delete a file, if it is there."""
-    bucket = re.match(r"s3[an]?://([^/]+)/(.+)$", path)
-    if is_uri(path) and not path.startswith("file:"):
-        if is_remote():
-            if bucket:
-                import boto3
-
-                boto3.client("s3").delete_object(Bucket=bucket[1], Key=bucket[2])
-            return
-        context: Any = spark.sparkContext
-        place = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001 - as below
-        settings = context._jsc.hadoopConfiguration()  # noqa: SLF001
-        place.getFileSystem(settings).delete(place, False)
-        return
-    Path(re.sub(r"^file:/+", "/", path)).unlink(missing_ok=True)
 
 
 def parquet_writer(
@@ -180,70 +129,5 @@ def empty_days(folder: str, schema_of: DataFrame, days: Iterable[date]) -> None:
 
 def days_held(spark: SparkSession, folder: str) -> set[date]:
     """The days that a table holds files for; none if there is no table."""
-    if not is_uri(folder):
-        files = Path(folder).glob("day=*/[!._]*")
-        return {date.fromisoformat(file.parent.name.removeprefix("day=")) for file in files}
-    try:
-        paths = (
-            spark.read.format("binaryFile")
-            .option("recursiveFileLookup", "true")
-            .load(as_argument(folder))
-            .select(F.regexp_extract("path", r"/day=(\d{4}-\d\d-\d\d)/", 1).alias("day"))
-            .distinct()
-            .collect()
-        )
-    except AnalysisException:
-        return set()
-    return {date.fromisoformat(row["day"]) for row in paths if row["day"]}
-
-
-def write_json(spark: SparkSession, path: str, value: Any) -> None:
-    """Write a JSON file, here or wherever Spark can write."""
-    text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
-    write_text(spark, path, text, "application/json")
-
-
-def write_text(spark: SparkSession, path: str, text: str, content_type: str) -> None:
-    """Write a file in UTF-8, here or wherever Spark can write.
-
-    Here, who reads the file meanwhile sees the old one or the new one, and its folder is made.
-
-    Classic Spark writes a URI by itself, so that spark-submit needs no other package. A Spark
-    Connect server writes tables only, so there the client puts the file, into S3.
-    """
-    bucket = re.match(r"s3[an]?://([^/]+)/(.+)$", path)
-    if is_uri(path) and not is_remote():
-        _write_by_hadoop(spark, path, text)
-        return
-    if bucket:
-        import boto3
-
-        boto3.client("s3").put_object(
-            Bucket=bucket[1],
-            Key=bucket[2],
-            Body=text.encode("utf-8"),
-            ContentType=content_type,
-        )
-        return
-    file = Path(re.sub(r"^file:/+", "/", path))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{uuid4().hex}")  # another audit may write it, too
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(file)
-    except OSError:
-        temporary.unlink(missing_ok=True)  # of a full disk it holds the last bytes
-        raise
-
-
-def _write_by_hadoop(spark: SparkSession, path: str, text: str) -> None:
-    context = spark.sparkContext
-    # Spark's own way to Hadoop's file systems has no public name in Python.
-    hadoop = context._jvm.org.apache.hadoop  # type: ignore[union-attr]  # noqa: SLF001
-    place = hadoop.fs.Path(path)
-    settings = context._jsc.hadoopConfiguration()  # noqa: SLF001
-    stream = place.getFileSystem(settings).create(place, True)
-    try:
-        stream.write(bytearray(text, "utf-8"))
-    finally:
-        stream.close()
+    found = (re.match(r"day=([^/]+)/[^._]", one.below) for one in files_below(spark, folder))
+    return {date.fromisoformat(day[1]) for day in found if day}

@@ -288,7 +288,6 @@ def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms
         f"{_time('delivered_last')} AS last_delivery_at",
         f"{_time('effect_at')} AS effect_at",
         *("touched", "failed", "quarantined"),
-        f"greatest(delivered_last, {_since('execution')}) AS seen_at",
         f"{UNRESOLVED} AS unresolved",
         f"{_unsent(coverage, grace_ms)} AS unsent",
         "effect_records > 0 AND effect_low IS NULL AS unrepeatable",
