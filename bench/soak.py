@@ -35,7 +35,7 @@ from actonce.terminal.errors import Failed
 from actonce.weather import kinds
 from actonce.weather.sky import CALM, Sky, Weather
 from bench.machine import machine
-from pipeline.java import use_java
+from pipeline.spark.java import use_java
 
 _CALM_SHARE = 0.5
 _SAY = Console(stderr=True)

@@ -36,8 +36,9 @@ from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from bench.machine import machine
 from bench.records import FIRST_DAY, generate, write_jsonl
-from pipeline.audit.job import audit, requested
-from pipeline.session import spark_session
+from pipeline.audit.job import audit
+from pipeline.audit.request import requested
+from pipeline.spark.session import spark_session
 
 LATE, MISPLACED, TWICE = 0.03, 0.003, 0.03
 """Shares of the lines that arrive in a later day's folder, nights late in their own, or again."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dead_letters_of_day
 from actonce.records import audit_package
-from pipeline.audit import job as audit
+from pipeline.audit.request import parser, requested
 from tests import asl, audit_machine
 
 DAY = {"day": "2026-11-20"}
@@ -173,7 +173,7 @@ def test_the_night_of_each_sunday_believes_nothing_that_was_kept(
     submit = asl.evaluate(states["RunAudit"]["Arguments"], input=arguments, context=EXECUTION)
 
     words = submit["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
-    asked = vars(audit._parser().parse_args(words))
+    asked = vars(parser().parse_args(words))
     assert asked["from_raw"] is ((day + timedelta(days=1)).strftime("%A") == "Sunday")
 
 
@@ -181,11 +181,9 @@ def test_the_job_is_asked_for_something_that_it_can_be_asked_for(states: dict[st
     submit = asl.evaluate(states["RunAudit"]["Arguments"], input=DAY, context=EXECUTION)[
         "JobDriver"
     ]["SparkSubmit"]
-    given_words = vars(audit._parser().parse_args(submit["EntryPointArguments"]))
+    given_words = vars(parser().parse_args(submit["EntryPointArguments"]))
 
-    request = audit.requested(
-        **{name: value for name, value in given_words.items() if name != "json"}
-    )
+    request = requested(**{name: value for name, value in given_words.items() if name != "json"})
 
     assert (request.since, request.until) == (date(2026, 11, 19), date(2026, 11, 20))
     assert request.as_of == datetime(2026, 11, 21, tzinfo=UTC)

@@ -18,7 +18,9 @@ from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
-from pipeline.audit.streams import EffectsBy
+from pipeline.audit.reading.streams import EffectsBy
+from pipeline.audit.request import requested
+from pipeline.errors import CannotAudit
 from pipeline.visible import give_up_output
 
 _PAGE = "report.html"
@@ -116,11 +118,10 @@ def audit(
         return
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("pipeline.audit.job")
-    places = importlib.import_module("pipeline.audit.places")
-    session = importlib.import_module("pipeline.session")
-    cannot_audit: type[Exception] = job.CannotAudit
+    places = importlib.import_module("pipeline.audit.reading.places")
+    session = importlib.import_module("pipeline.spark.session")
     try:
-        request = job.requested(
+        request = requested(
             records,
             since=None if span is None else span[0].isoformat(),
             until=None if span is None else span[1].isoformat(),
@@ -138,7 +139,7 @@ def audit(
             summary: dict[str, Any] = job.audit(spark, request, console.say)
             page = put_page(spark, summary, request.out)
             spark.stop()
-    except cannot_audit as error:
+    except CannotAudit as error:
         raise WrongUse(str(error)) from error
     except Exception as error:
         # A traceback would end with the status of an alarm.
@@ -178,7 +179,7 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     """
     out = out.rstrip("/")
     drawn = importlib.import_module("actonce.records.report").html(summary)
-    place = importlib.import_module("pipeline.audit.places").place(spark, out)
+    place = importlib.import_module("pipeline.audit.reading.places").place(spark, out)
     place.write(_PAGE, drawn, "text/html; charset=utf-8")
     return f"{out}/{_PAGE}"
 

@@ -29,7 +29,7 @@ from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.weather import kinds
 from actonce.weather.sky import Sky
-from pipeline.java import NONE_FOUND, use_java
+from pipeline.spark.java import NONE_FOUND, use_java
 
 MESSAGES = 200
 _QUIET_IN_WEATHER = 900.0

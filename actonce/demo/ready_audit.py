@@ -83,7 +83,7 @@ def main() -> None:
     """Start Spark, then audit what standard input names."""
     # Here, for Spark takes longer to import than all else of the demo.
     from pipeline.errors import CannotAudit  # noqa: PLC0415
-    from pipeline.session import ended_together, spark_session  # noqa: PLC0415
+    from pipeline.spark.session import ended_together, spark_session  # noqa: PLC0415
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # with its JVM
     try:
@@ -94,7 +94,8 @@ def main() -> None:
 
 
 def _audit(spark: "SparkSession") -> None:
-    from pipeline.audit.job import audit, requested  # noqa: PLC0415 - as above
+    from pipeline.audit.job import audit  # noqa: PLC0415 - as above
+    from pipeline.audit.request import requested  # noqa: PLC0415 - as above
     from pipeline.errors import CannotAudit  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as nowhere, contextlib.suppress(CannotAudit):

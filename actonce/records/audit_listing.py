@@ -8,7 +8,7 @@ from pathlib import Path
 
 from actonce.stack.extras import install
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.audit.verdict_names import VERDICTS
+from pipeline.audit.judging.verdict_names import VERDICTS
 
 COUNTED = {
     "suppressed": "with deliveries that were suppressed",

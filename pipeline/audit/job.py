@@ -10,14 +10,12 @@ below RECORDS, so that a duplicate of an old message is not taken for a new one;
 Exit status: see `Status`.
 """
 
-import argparse
 import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from enum import IntEnum
 from operator import itemgetter
 from typing import Any, Final, cast
 
@@ -27,12 +25,13 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import ArrayType
 
-from pipeline.audit import summary
-from pipeline.audit.asking import asked_for
-from pipeline.audit.gaps import gap_columns, gaps
+from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
+from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
 from pipeline.audit.kept import KeptState
-from pipeline.audit.layout import Listing, list_records
-from pipeline.audit.places import (
+from pipeline.audit.progress import told_how_far
+from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
+from pipeline.audit.reading.listing import DAY, Listing, list_records
+from pipeline.audit.reading.places import (
     as_argument,
     check_names,
     first_line,
@@ -40,10 +39,13 @@ from pipeline.audit.places import (
     place,
     readable,
 )
-from pipeline.audit.progress import told_how_far
-from pipeline.audit.quarantine import NOTHING_UNREAD, Quarantine, quarantine
-from pipeline.audit.reading import before, narrow, of_touched, with_known_ids
-from pipeline.audit.results import (
+from pipeline.audit.reading.quarantine import NOTHING_UNREAD, Quarantine, quarantine
+from pipeline.audit.reading.streams import STREAMS, EffectsBy
+from pipeline.audit.request import Request, Status, parser, requested
+from pipeline.audit.results import summary
+from pipeline.audit.results.asked_for import asked_for
+from pipeline.audit.results.gaps import gap_columns, gaps
+from pipeline.audit.results.tables import (
     KEPT,
     alone_in,
     days_held,
@@ -52,132 +54,19 @@ from pipeline.audit.results import (
     write_days,
 )
 from pipeline.audit.sql import columns
-from pipeline.audit.streams import STREAMS, EffectsBy
-from pipeline.audit.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.verdicts import UNRESOLVED, Coverage, judged, per_message
 from pipeline.errors import CannotAudit
-from pipeline.session import configured, spark_session
+from pipeline.spark.session import configured, spark_session
 from pipeline.visible import give_up_output, guard_standard_streams, json_text
 
 VERSION = 1
 """Of summary.json's form."""
-GRACE = timedelta(minutes=15)
 INTERNAL: Final = ("touched", "quarantined", "unresolved", "unrepeatable")
 """Columns of the judgement that `messages/` does not hold."""
 _LITTLE: Final = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
-_LONGEST: Final = timedelta(days=36_500)
 _MOST_TOLD: Final = 200
-
-
-class Status(IntEnum):
-    """How an audit ends: the process's exit status, and `exit_status` in its summary."""
-
-    CLEAN = 0  # every message is accounted for, and none was acted on twice
-    ALARMS = 1  # one was acted on twice or lost, is in contradiction or in conflict
-    NOT_AUDITED = 2  # wrong use, nothing to audit, or it did not come to its end
-    NOT_WHOLE = 3  # no alarm, but not everything could be read or judged
-    ON_TRUST = 4  # neither, but somebody's word stands for effects, or for that there is no second
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is asked for.
-
-    Attributes:
-        records: the root of the streams.
-        out: where the results go.
-        since: first day to judge; None: all days that there are.
-        until: last day to judge; None with `since`.
-        as_of: later records are left out, and silence is measured against this moment; None: all
-            records, and when the newest file was written, but not after the last day that there is.
-        grace: how long a message without an end is in flight, not lost.
-        reach: how many days before `since` records are read from; None: all.
-        effects_by: who tells the effects.
-        from_raw: all records are read and all messages judged, whatever was kept of an earlier
-            audit.
-    """
-
-    records: str
-    out: str
-    since: date | None = None
-    until: date | None = None
-    as_of: datetime | None = None
-    grace: timedelta = GRACE
-    reach: int | None = None
-    effects_by: EffectsBy = EffectsBy.EFFECTS
-    from_raw: bool = False
-
-
-def requested(  # noqa: C901 - one check after the other
-    records: str,
-    *,
-    day: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    out: str | None = None,
-    as_of: str | None = None,
-    grace: float = GRACE.total_seconds(),
-    reach: int | None = None,
-    effects_by: str = EffectsBy.EFFECTS,
-    from_raw: bool = False,
-) -> Request:
-    """What a command line asks for; `grace` in seconds.
-
-    Raises:
-        CannotAudit: it cannot be asked for.
-    """
-    if day is not None:
-        if since is not None or until is not None:
-            raise CannotAudit("--day and --from/--until exclude each other: leave one of them out.")
-        since = until = day
-    if (since is None) != (until is None):
-        raise CannotAudit("--from and --until belong together: give both, or --day.")
-    try:
-        first = None if since is None else date.fromisoformat(since)
-        last = None if until is None else date.fromisoformat(until)
-        moment = None if as_of is None else datetime.fromisoformat(as_of)
-    except ValueError as error:
-        raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
-    if first is not None and last is not None and first > last:
-        raise CannotAudit(f"--from {first} is after --until {last}: exchange them.")
-    if moment is not None and moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    for name in (records, out or ""):
-        if not _is_utf8(name):
-            raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
-    for one in (first, last, moment):
-        if one is not None and not 2000 <= one.year < 2100:
-            raise CannotAudit(f"Of {one} no records are kept.")
-    if not 0 <= grace <= _LONGEST.total_seconds():
-        raise CannotAudit(f"--grace {grace:g} is no number of seconds to wait for.")
-    if reach is not None and not 0 <= reach <= _LONGEST.days:
-        raise CannotAudit(f"--reach {reach} is no number of days.")
-    return Request(
-        records,
-        out or records.rstrip("/") + "/audit",
-        first,
-        last,
-        moment,
-        timedelta(seconds=grace),
-        reach,
-        _effects_by(effects_by),
-        from_raw,
-    )
-
-
-def _effects_by(told: str) -> EffectsBy:
-    try:
-        return EffectsBy(told)
-    except ValueError as error:
-        raise CannotAudit(f"--effects-by {told}: it is effects, or executions.") from error
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+_MOST_LOOKED_FOR: Final = 25_000_000
+"""Rows in the days that are judged, of some four million messages: each that is looked for in other
+days costs some 64 bytes in every process."""
 
 
 def audit(
@@ -345,10 +234,22 @@ class _Audit:
         return with_known_ids(rows) if self.known_ids else rows
 
     def _rows_to_judge(self) -> DataFrame:
-        """The rows of the messages that are judged, and of those that these days touch."""
-        if self.request.since is None or self.request.from_raw:
-            return self._rows()
-        return of_touched(self._rows(), *_span(self.request, self.listing))
+        """The rows of the messages that are judged, and of those that these days touch.
+
+        Touched is a message with a record of these days, or in their folders.
+        """
+        rows, kept = self._rows(), self.kept.days
+        since, until = _span(self.request, self.listing)
+        inside = [day for day in kept if since <= day <= until]
+        many = sum(kept[day].counted.rows for day in inside) > _MOST_LOOKED_FOR
+        if self.request.since is None or self.request.from_raw or many:
+            return rows
+        of_days = f"at BETWEEN {_midnight(since)} AND {_midnight(until + timedelta(days=1)) - 1}"
+        if self.known_ids:
+            folders = f"{DAY} BETWEEN '{since}' AND '{until}'"
+            return of_messages(rows, rows.where(f"{of_days} OR {folders}"))
+        outside = self.kept.rows(kept.keys() - set(inside)).where(of_days)
+        return of_messages(rows, self.kept.rows(inside).union(outside))
 
     def _rows_of_judged(self) -> DataFrame:
         """The rows of the messages that are judged, among others.
@@ -541,7 +442,7 @@ def _written(spark: SparkSession, folder: str, schema_of: DataFrame, in_range: C
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the audit from a command line; see `Status` for the exit status."""
     guard_standard_streams()
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
         request = requested(
             arguments.records,
@@ -581,34 +482,3 @@ def unwritten(request: Request, error: OSError) -> str:
 def _err(said: str) -> None:
     sys.stderr.write(f"{said}\n")
     sys.stderr.flush()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m pipeline.audit", description="Say what happened to each message."
-    )
-    parser.add_argument("records", metavar="RECORDS", help="the root of the streams")
-    parser.add_argument("--day", metavar="D", help="judge one UTC day, YYYY-MM-DD")
-    parser.add_argument("--from", dest="since", metavar="D", help="first day to judge")
-    parser.add_argument("--until", "--to", dest="until", metavar="D", help="last day to judge")
-    parser.add_argument("--out", metavar="DIR", help="where the results go (RECORDS/audit)")
-    parser.add_argument(
-        "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"
-    )
-    parser.add_argument(
-        "--grace", metavar="SECONDS", type=float, default=GRACE.total_seconds(),
-        help="a message without an end is in flight for so long, then lost (%(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--reach", metavar="DAYS", type=int, help="read records of so many days before"
-    )
-    parser.add_argument(
-        "--effects-by", choices=list(EffectsBy), default=EffectsBy.EFFECTS.value,
-        help="who tells the effects; executions: their word, where no stream has them",
-    )  # fmt: skip
-    parser.add_argument(
-        "--from-raw", action="store_true",
-        help="read all records, believing nothing that an earlier audit has kept of them",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the summary")
-    return parser

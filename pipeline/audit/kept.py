@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
 from uuid import uuid4
 
@@ -25,13 +26,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import DAY, File, Listing
-from pipeline.audit.places import Found, as_argument, files_below, place, readable
-from pipeline.audit.quarantine import is_to_be_taken_apart
-from pipeline.audit.reading import records, without_broken
-from pipeline.audit.results import KEPT, parquet_writer
+from pipeline.audit.reading.all_streams import records, without_broken
+from pipeline.audit.reading.listing import DAY, File, Listing
+from pipeline.audit.reading.places import Found, as_argument, files_below, place, readable
+from pipeline.audit.reading.quarantine import is_to_be_taken_apart
+from pipeline.audit.reading.streams import STREAM_OF, Code
+from pipeline.audit.results.tables import KEPT, parquet_writer
 from pipeline.audit.sql import columns
-from pipeline.audit.streams import STREAM_OF, Code
 from pipeline.errors import CannotAudit
 
 COLUMNS: Final = {
@@ -74,7 +75,7 @@ _MOST_TOLD: Final = 100
 
 @dataclass(frozen=True, slots=True, order=True)
 class Source:
-    """A file as it was listed; see `layout.File`.
+    """A file as it was listed; see `listing.File`.
 
     Attributes:
         path: of a file of records whole, of a file of rows from `kept` on.
@@ -95,7 +96,7 @@ class Counted:
         rows: how many, lines that could not be read among them.
         quarantined: how many such lines.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
-        unknown_ids: records under a name that may stand for an id; see `reading.with_known_ids`.
+        unknown_ids: records under a name that may stand for an id: `all_streams.with_known_ids`.
     """
 
     rows: int = 0
@@ -154,11 +155,17 @@ def version(of_spark: str) -> str:
     """
     digest = hashlib.sha256()
     package = resources.files("pipeline")
-    modules = [package / "session.py", *(package / "audit").iterdir()]
-    for module in sorted(modules, key=lambda one: one.name):
-        if module.name.endswith(".py"):
-            digest.update(f"{module.name}\0".encode() + module.read_bytes() + b"\0")
+    for name, source in sorted((*_sources(package / "audit"), *_sources(package / "spark"))):
+        digest.update(f"{name}\0".encode() + source + b"\0")
     return f"{digest.hexdigest()} spark {of_spark}"
+
+
+def _sources(folder: Traversable) -> Iterator[tuple[str, bytes]]:
+    for one in folder.iterdir():
+        if one.is_dir():
+            yield from ((f"{folder.name}/{name}", source) for name, source in _sources(one))
+        elif one.name.endswith(".py"):
+            yield f"{folder.name}/{one.name}", one.read_bytes()
 
 
 def misfit(
@@ -313,7 +320,7 @@ class KeptState:
     ) -> tuple[list[KeptDay], frozenset[str]]:
         """Write the rows of days: their manifests, and the files to be read byte by byte instead.
 
-        A file is named as `layout.readable` has it.
+        A file is named as `places.readable` has it.
         """
         by_day = _by_day(files)
         attempt = f"rows/{uuid4().hex}"

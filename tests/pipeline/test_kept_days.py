@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.job import audit, message_rows, requested
-from pipeline.audit.layout import list_records
-from pipeline.audit.reading import before, records, with_known_ids
+from pipeline.audit.job import audit, message_rows
+from pipeline.audit.reading.all_streams import before, records, with_known_ids
+from pipeline.audit.reading.listing import list_records
+from pipeline.audit.request import requested
 from tests.pipeline.nights import Row, night, rows_of, said, settled
 from tests.pipeline.weeks import Weeks, day
 

@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import kept, places
-from pipeline.audit.job import audit, is_brief, requested
+from pipeline.audit import kept
+from pipeline.audit.job import audit, is_brief
 from pipeline.audit.kept import Counted, KeptDay, KeptState, Source, misfit, version
-from pipeline.audit.layout import File, Kind, list_records
-from pipeline.audit.places import Found
-from pipeline.audit.results import alone_in
+from pipeline.audit.reading import places
+from pipeline.audit.reading.listing import File, Kind, list_records
+from pipeline.audit.reading.places import Found
+from pipeline.audit.request import requested
+from pipeline.audit.results.tables import alone_in
 from pipeline.errors import CannotAudit
 from tests.pipeline.nights import Row, rows_of, said, settled
 from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from actonce.cli.audit import audit as audit_command
 from actonce.records.audit_listing import NUMBERS, condition, message_ids, named
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.audit.job import audit, requested
+from pipeline.audit.job import audit
+from pipeline.audit.request import requested
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import DAY, at, delivery, performed, sent, write
 
@@ -53,7 +54,7 @@ def test_ids_that_ask_for_somebody_are_in_the_summary_where_they_are_few(
 ) -> None:
     root = write(tmp_path, [*performed("one"), *(refused(f"r-{n}") for n in range(3))])
     assert audit(spark, requested(str(root)))["listed"] == {"refused": ["r-0", "r-1", "r-2"]}
-    monkeypatch.setattr("pipeline.audit.summary.MAX_LISTED", 2)
+    monkeypatch.setattr("pipeline.audit.results.summary.MAX_LISTED", 2)
     assert audit(spark, requested(str(root)))["listed"] == {}
 
 

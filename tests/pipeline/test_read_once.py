@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import results
-from pipeline.audit.job import audit, requested
+from pipeline.audit.job import audit
+from pipeline.audit.request import requested
+from pipeline.audit.results import tables
 from tests.pipeline.streams_on_disk import at, dead_letter, delivery, effect, performed, write
 
 
@@ -36,7 +37,7 @@ def test_once_judged_the_files_are_not_asked_again(
     shutil.rmtree(tmp_path / "out")
 
     def written_and_files_gone(*arguments: Any, **named: Any) -> None:
-        results.write_days(*arguments, **named)
+        tables.write_days(*arguments, **named)
         for file in root.rglob("*.jsonl"):
             file.unlink()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from pipeline.audit.layout import Listing, list_records
+from pipeline.audit.reading.listing import Listing, list_records
 from pipeline.errors import CannotAudit
 from tests.pipeline.streams_on_disk import DAY, performed, write
 

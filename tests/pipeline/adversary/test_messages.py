@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import job, layout, places
-from pipeline.audit.job import audit, main, requested
-from pipeline.audit.results import refuse_others
-from pipeline.audit.summary import MAX_EVENTS
-from pipeline.audit.verdicts import per_message
+from pipeline.audit import job
+from pipeline.audit.job import audit, main
+from pipeline.audit.judging.verdicts import per_message
+from pipeline.audit.reading import listing, places
+from pipeline.audit.request import requested
+from pipeline.audit.results.summary import MAX_EVENTS
+from pipeline.audit.results.tables import refuse_others
 from pipeline.errors import CannotAudit
 from tests.pipeline.adversary.planted import CASES
 from tests.pipeline.adversary.test_told_right import verdicts_of
@@ -186,16 +188,16 @@ def test_files_that_cannot_be_opened_cost_themselves_only(
     root = write(tmp_path / "records", [*performed("m"), *performed("last", 80_000)])
     ghosts = ("a", "b.jsonl", "c.jsonl.gz", "d.parquet")
 
-    def with_ghosts(*arguments: Any) -> layout.Listing:
-        found = layout.list_records(*arguments)
+    def with_ghosts(*arguments: Any) -> listing.Listing:
+        found = listing.list_records(*arguments)
         day = f"file://{root}/effects/dt={DAY}"
         files = [
-            layout.File(
-                f"{day}/{name}", "effects", date.fromisoformat(DAY), layout._kind(f"/{name}"), n
+            listing.File(
+                f"{day}/{name}", "effects", date.fromisoformat(DAY), listing._kind(f"/{name}"), n
             )
             for n, name in enumerate(ghosts)
         ]
-        return layout.Listing((*found.files, *files), found.unread, found.modified)
+        return listing.Listing((*found.files, *files), found.unread, found.modified)
 
     monkeypatch.setattr(job, "list_records", with_ghosts)
     summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))

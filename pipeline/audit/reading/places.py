@@ -95,9 +95,9 @@ def readable(path: str) -> str:
 def check_names(spark: SparkSession, *paths: str) -> None:
     """Make sure that Spark's Java can name these files and folders here.
 
-    It names them by its locale. `pipeline.session` starts it in one that has all names; who runs
-    spark-submit may not, and what a locale lacks comes as a question mark. Of a server of Spark
-    Connect nobody can tell.
+    It names them by its locale. `pipeline.spark.session` starts it in one that has all names; who
+    runs spark-submit may not, and what a locale lacks comes as a question mark. Of a server of
+    Spark Connect nobody can tell.
 
     Raises:
         CannotAudit: it cannot.

@@ -47,8 +47,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from pipeline.audit.reading.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 from pipeline.audit.sql import columns
-from pipeline.audit.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
@@ -300,7 +300,7 @@ UNRESOLVED: Final = (
     "AND sent + failed > 0) OR (startswith(message_id, 'sha256-') "
     "AND execution_records > 0 AND started + suppressed = 0), false)"
 )
-"""Of a message as `per_message` has it: its id is a name; see `reading.with_known_ids`."""
+"""Of a message as `per_message` has it: its id is a name; see `all_streams.with_known_ids`."""
 
 
 def _unsent(coverage: Coverage, grace_ms: int) -> str:

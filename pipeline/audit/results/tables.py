@@ -12,8 +12,8 @@ from typing import Final
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
-from pipeline.audit.layout import RESULTS
-from pipeline.audit.places import files_below, is_uri, place
+from pipeline.audit.reading.listing import RESULTS
+from pipeline.audit.reading.places import files_below, is_uri, place
 from pipeline.errors import CannotAudit
 
 KEPT: Final = "kept"

@@ -13,8 +13,8 @@ from typing import Final
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.places import Found, is_uri, place, readable
-from pipeline.audit.streams import STANDS_FOR, STREAMS
+from pipeline.audit.reading.places import Found, is_uri, place, readable
+from pipeline.audit.reading.streams import STANDS_FOR, STREAMS
 from pipeline.errors import CannotAudit
 
 PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
