@@ -146,8 +146,8 @@ def _left_out(kind: str) -> set[str]:
 
 
 def _java_is_there() -> bool:
-    """As `pipeline/java.py` finds it; that module needs nothing but the standard library."""
-    code = "from pipeline.java import find_java; j = find_java(); print(bool(j))"
+    """As `pipeline/spark/java.py` finds it; that module needs nothing but the standard library."""
+    code = "from pipeline.spark.java import find_java; j = find_java(); print(bool(j))"
     answer = _run([sys.executable, "-S", "-c", code], cwd=PROJECT)
     return answer.stdout.strip() == "True"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dead_letters_of_day
 from actonce.records import audit_package
-from pipeline.audit import job as audit
+from pipeline.audit.request import parser, requested
 from tests.support import asl, audit_machine
 
 DAY = {"day": "2026-11-20"}
@@ -172,7 +172,7 @@ def test_the_day_is_judged_as_of_its_end_and_the_day_before_it_once_more(day: da
     assert submit["EntryPointArguments"] == [
         "s3://records/",
         *("--from", (day - timedelta(days=1)).isoformat()),
-        *("--to", day.isoformat()),
+        *("--until", day.isoformat()),
         *("--as-of", f"{day + timedelta(days=1)}T00:00:00Z"),
         *("--reach", "100"),
         *("--out", "s3://audit/audit"),
@@ -180,15 +180,27 @@ def test_the_day_is_judged_as_of_its_end_and_the_day_before_it_once_more(day: da
     ]
 
 
+@pytest.mark.parametrize("days", range(7))
+def test_the_night_of_each_sunday_believes_nothing_that_was_kept(
+    states: dict[str, Any], days: int
+) -> None:
+    day = date(2026, 11, 16) + timedelta(days=days)  # a Monday
+    arguments = {"day": day.isoformat()}
+
+    submit = asl.evaluate(states["RunAudit"]["Arguments"], input=arguments, context=EXECUTION)
+
+    words = submit["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
+    asked = vars(parser().parse_args(words))
+    assert asked["from_raw"] is ((day + timedelta(days=1)).strftime("%A") == "Sunday")
+
+
 def test_the_job_is_asked_for_something_that_it_can_be_asked_for(states: dict[str, Any]) -> None:
     submit = asl.evaluate(states["RunAudit"]["Arguments"], input=DAY, context=EXECUTION)[
         "JobDriver"
     ]["SparkSubmit"]
-    given_words = vars(audit._parser().parse_args(submit["EntryPointArguments"]))
+    given_words = vars(parser().parse_args(submit["EntryPointArguments"]))
 
-    request = audit.requested(
-        **{name: value for name, value in given_words.items() if name != "json"}
-    )
+    request = requested(**{name: value for name, value in given_words.items() if name != "json"})
 
     assert (request.since, request.until) == (date(2026, 11, 19), date(2026, 11, 20))
     assert request.as_of == datetime(2026, 11, 21, tzinfo=UTC)

@@ -18,7 +18,9 @@ from actonce.terminal.days import HELP as DAY_HELP
 from actonce.terminal.days import span_named
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
-from pipeline.audit.streams import EffectsBy
+from pipeline.audit.reading.streams import EffectsBy
+from pipeline.audit.request import requested
+from pipeline.errors import CannotAudit
 from pipeline.visible import give_up_output
 
 _PAGE = "report.html"
@@ -42,7 +44,6 @@ def audit(
     until: Annotated[
         str | None, typer.Option("--until", metavar="DAY", help="Last day to judge, included.")
     ] = None,
-    until_before: Annotated[str | None, typer.Option("--to", hidden=True)] = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Where the results go  [RECORDS/audit]")
     ] = None,
@@ -111,19 +112,16 @@ def audit(
 
         actonce audit records/ --list awaiting
     """
-    if until_before is not None:
-        raise WrongUse(f"The last day is --until {until_before}: --to says where things are put.")
     span = span_named(day, since, until, ahead=True)
     if list_ is not None:
         _list(list_, out or f"{records.rstrip('/')}/audit", span, json=json)
         return
     # Spark takes a second to import, and no other command needs it.
     job = importlib.import_module("pipeline.audit.job")
-    layout = importlib.import_module("pipeline.audit.layout")
-    session = importlib.import_module("pipeline.session")
-    cannot_audit: type[Exception] = job.CannotAudit
+    places = importlib.import_module("pipeline.audit.reading.places")
+    session = importlib.import_module("pipeline.spark.session")
     try:
-        request = job.requested(
+        request = requested(
             records,
             since=None if span is None else span[0].isoformat(),
             until=None if span is None else span[1].isoformat(),
@@ -134,14 +132,14 @@ def audit(
             effects_by=effects_by.value,
             from_raw=from_raw,
         )
-        layout.check_is_there(request.records)  # what Spark would say some seconds later
+        places.check_is_there(request.records)  # what Spark would say some seconds later
         console.say("Starting Spark …")
         with session.ended_together():
             spark = session.spark_session("actonce-audit", brief=job.is_brief(request))
             summary: dict[str, Any] = job.audit(spark, request, console.say)
             page = put_page(spark, summary, request.out)
             spark.stop()
-    except cannot_audit as error:
+    except CannotAudit as error:
         raise WrongUse(str(error)) from error
     except Exception as error:
         # A traceback would end with the status of an alarm.
@@ -163,7 +161,7 @@ def _list(number: str, results: str, span: tuple[date, date] | None, *, json: bo
     number = named(number)
     if read_summary(results).get("exit_status") == NotAudited.exit_status:
         raise Failed(f"The last audit in {results} has not come to its end: run it again.")
-    ids = list(message_ids(results, condition(number), span, console.say))
+    ids = list(message_ids(results, condition(number), span))
     if json:
         console.print_json({"number": number, "message_ids": ids})
         return
@@ -179,11 +177,11 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     Returns:
         Where it is.
     """
-    page = f"{out.rstrip('/')}/{_PAGE}"
+    out = out.rstrip("/")
     drawn = importlib.import_module("actonce.records.report").html(summary)
-    results = importlib.import_module("pipeline.audit.results")
-    results.write_text(spark, page, drawn, "text/html; charset=utf-8")
-    return page
+    place = importlib.import_module("pipeline.audit.reading.places").place(spark, out)
+    place.write(_PAGE, drawn, "text/html; charset=utf-8")
+    return f"{out}/{_PAGE}"
 
 
 def _print(summary: dict[str, Any], page: str) -> None:

@@ -88,7 +88,7 @@ def backfill(
         from pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
         from pipeline.backfill.rows import Selection  # noqa: PLC0415
         from pipeline.errors import CannotAudit  # noqa: PLC0415
-        from pipeline.session import ended_together, spark_session  # noqa: PLC0415
+        from pipeline.spark.session import ended_together, spark_session  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise WrongUse(
             f"A backfill needs {error.name}, which the demo does not: run make everything, or pip "

@@ -26,7 +26,7 @@ from actonce.stack.embedded_running import running
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.java import NONE_FOUND, use_java
+from pipeline.spark.java import NONE_FOUND, use_java
 
 MESSAGES = 200
 

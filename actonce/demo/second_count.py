@@ -80,7 +80,7 @@ def _audited(records: Path, as_of: datetime, effects_by: str) -> dict[str, Any]:
     """What the audit says of the records; nothing is in flight any more."""
     # Spark takes longer to import than all else of the demo.
     job = importlib.import_module("pipeline.audit.job")
-    session = importlib.import_module("pipeline.session")
+    session = importlib.import_module("pipeline.spark.session")
     request = job.requested(str(records), as_of=as_of.isoformat(), grace=0.0, effects_by=effects_by)
     try:
         with session.ended_together():

@@ -16,7 +16,7 @@ from typing import Any, Final
 import yaml
 
 from actonce.embedded.lambda_runtime import provide_package
-from pipeline.java import find_java
+from pipeline.spark.java import find_java
 
 _APPLICATION: Final = "AWS::EMRServerless::Application"
 _MISSING: Final = (

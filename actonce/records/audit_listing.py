@@ -1,14 +1,14 @@
 """The ids behind a number of an audit's page, out of the messages that it wrote."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
+from actonce.stack.extras import install
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.audit.verdict_names import VERDICTS
+from pipeline.audit.judging.verdict_names import VERDICTS
 
 COUNTED = {
     "suppressed": "with deliveries that were suppressed",
@@ -19,8 +19,6 @@ COUNTED = {
 """Other numbers of the page, and what their messages are."""
 
 NUMBERS = (*VERDICTS, *COUNTED)
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +55,16 @@ def condition(number: str) -> Condition:
     return Condition(number, None)
 
 
-def message_ids(
-    results: str, which: Condition, days: tuple[date, date] | None, say: Say
-) -> Iterator[str]:
+def message_ids(results: str, which: Condition, days: tuple[date, date] | None) -> Iterator[str]:
     """The ids, a day after the other.
 
     Args:
         results: a folder that an audit wrote.
         which: are wanted.
         days: of whose messages; None: all that it judged.
-        say: told that Spark starts, where there is nothing else here that reads them.
 
     Raises:
-        WrongUse: there are no messages of an audit.
+        WrongUse: there are no messages of an audit, or pyarrow, which reads them, is not installed.
         Failed: they cannot be read.
     """
     if "://" in results:
@@ -79,12 +74,13 @@ def message_ids(
         raise WrongUse(
             f"{results} holds no messages/: name the folder that an audit wrote (--out)."
         )
-    read = _by_arrow if find_spec("pyarrow") is not None else _by_spark
+    if find_spec("pyarrow") is None:
+        raise WrongUse(f"--list needs pyarrow, which is not installed: {install('pipeline')}")
     try:
         for day in sorted(folder.glob("day=*")):
             name = date.fromisoformat(day.name.removeprefix("day="))
             if days is None or days[0] <= name <= days[1]:
-                yield from sorted(read(day, which, say))
+                yield from sorted(_ids(day, which))
     except (WrongUse, Failed):
         raise
     except Exception as error:
@@ -92,7 +88,7 @@ def message_ids(
         raise Failed(f"{folder} cannot be read ({told}): run the audit again.") from error
 
 
-def _by_arrow(folder: Path, which: Condition, say: Say) -> Iterator[str]:  # noqa: ARG001 - as below
+def _ids(folder: Path, which: Condition) -> Iterator[str]:
     import pyarrow.dataset as ds  # noqa: PLC0415 - not everybody has it
 
     column = ds.field(which.column)
@@ -102,19 +98,3 @@ def _by_arrow(folder: Path, which: Condition, say: Say) -> Iterator[str]:  # noq
         return
     for batch in ds.dataset(files).to_batches(columns=["message_id"], filter=wanted):
         yield from (one for one in batch.column(0).to_pylist() if one is not None)
-
-
-def _by_spark(folder: Path, which: Condition, say: Say) -> Iterator[str]:
-    from pipeline.session import ended_together, spark_session  # noqa: PLC0415 - it takes a second
-
-    if not any(folder.glob("*.parquet")):
-        return
-    say("Starting Spark, for pyarrow, which reads these at once, is not installed")
-    with ended_together():
-        spark = spark_session("actonce-audit", brief=True)
-        table = spark.read.parquet(str(folder.absolute()))
-        column: Any = table[which.column]
-        wanted = column > 0 if which.value is None else column == which.value
-        for row in table.where(wanted).select("message_id").toLocalIterator():
-            if row[0] is not None:
-                yield row[0]

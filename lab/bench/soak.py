@@ -36,7 +36,7 @@ from lab.bench.report import machine, tell
 from lab.faults import kinds
 from lab.faults.stack import under
 from lab.faults.transient import NO_FAILURE, Injector, TransientFailure
-from pipeline.java import use_java
+from pipeline.spark.java import use_java
 
 _PAUSE_SHARE = 0.5
 _SAY = Console(stderr=True)

@@ -10,187 +10,63 @@ below RECORDS, so that a duplicate of an old message is not taken for a new one;
 Exit status: see `Status`.
 """
 
-import argparse
 import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from enum import IntEnum
 from operator import itemgetter
 from typing import Any, Final, cast
 
-import pyspark
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import ArrayType
 
-from pipeline.audit import summary
-from pipeline.audit.asking import asked_for
-from pipeline.audit.gaps import gap_columns, gaps
-from pipeline.audit.keeping import KeptState
-from pipeline.audit.layout import (
-    Listing,
+from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
+from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
+from pipeline.audit.kept import KeptState
+from pipeline.audit.progress import told_how_far
+from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
+from pipeline.audit.reading.listing import DAY, Listing, list_records
+from pipeline.audit.reading.places import (
     as_argument,
+    check_names,
     first_line,
     is_uri,
-    java_says_all_names,
-    list_records,
+    place,
     readable,
-    without_names_java_lacks,
 )
-from pipeline.audit.needed import (
-    days_of,
-    is_worth_a_look,
-    may_be_looked_for,
-    rows_of,
-    rows_of_any_name,
-    touched_hashes,
-    with_other_names,
-)
-from pipeline.audit.progress import told_how_far
-from pipeline.audit.quarantine import NOTHING_UNREAD, Quarantine, quarantine
-from pipeline.audit.reading import before, narrow, with_known_ids
-from pipeline.audit.results import (
+from pipeline.audit.reading.quarantine import NOTHING_UNREAD, Quarantine, quarantine
+from pipeline.audit.reading.streams import STREAMS, EffectsBy
+from pipeline.audit.request import Request, Status, parser, requested
+from pipeline.audit.results import summary
+from pipeline.audit.results.asked_for import asked_for
+from pipeline.audit.results.gaps import gap_columns, gaps
+from pipeline.audit.results.tables import (
+    KEPT,
     alone_in,
     days_held,
     empty_days,
-    forget,
     refuse_others,
     write_days,
-    write_json,
 )
 from pipeline.audit.sql import columns
-from pipeline.audit.streams import STREAMS, EffectsBy
-from pipeline.audit.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.verdicts import UNRESOLVED, Coverage, judged, per_message
 from pipeline.errors import CannotAudit
-from pipeline.session import configured, spark_session
+from pipeline.spark.session import configured, spark_session
 from pipeline.visible import give_up_output, guard_standard_streams, json_text
 
 VERSION = 1
 """Of summary.json's form."""
-GRACE = timedelta(minutes=15)
-INTERNAL: Final = ("touched", "quarantined", "seen_at", "unresolved", "unrepeatable")
+INTERNAL: Final = ("touched", "quarantined", "unresolved", "unrepeatable")
 """Columns of the judgement that `messages/` does not hold."""
 _LITTLE: Final = 32 * 2**20  # bytes; 10,000 messages are about 3 MB
-_LONGEST: Final = timedelta(days=36_500)
 _MOST_TOLD: Final = 200
-_MOST_PASSES: Final = 8
-
-
-class Status(IntEnum):
-    """How an audit ends: the process's exit status, and `exit_status` in its summary."""
-
-    CLEAN = 0  # every message is accounted for, and none was acted on twice
-    ALARMS = 1  # one was acted on twice or lost, is in contradiction or in conflict
-    NOT_AUDITED = 2  # wrong use, nothing to audit, or it did not come to its end
-    NOT_WHOLE = 3  # no alarm, but not everything could be read or judged
-    ON_TRUST = 4  # neither, but somebody's word stands for effects, or for that there is no second
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is asked for.
-
-    Attributes:
-        records: the root of the streams.
-        out: where the results go.
-        since: first day to judge; None: all days that there are.
-        until: last day to judge; None with `since`.
-        as_of: later records are left out, and silence is measured against this moment; None: all
-            records, and when the newest file was written, but not after the last day that there is.
-        grace: how long a message without an end is in flight, not lost.
-        reach: how many days before `since` records are read from; None: all.
-        effects_by: who tells the effects.
-        from_raw: all records are read and all messages judged, whatever was kept of an earlier
-            audit.
-    """
-
-    records: str
-    out: str
-    since: date | None = None
-    until: date | None = None
-    as_of: datetime | None = None
-    grace: timedelta = GRACE
-    reach: int | None = None
-    effects_by: EffectsBy = EffectsBy.EFFECTS
-    from_raw: bool = False
-
-
-def requested(  # noqa: C901 - one check after the other
-    records: str,
-    *,
-    day: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    out: str | None = None,
-    as_of: str | None = None,
-    grace: float = GRACE.total_seconds(),
-    reach: int | None = None,
-    effects_by: str = EffectsBy.EFFECTS,
-    from_raw: bool = False,
-) -> Request:
-    """What a command line asks for; `grace` in seconds.
-
-    Raises:
-        CannotAudit: it cannot be asked for.
-    """
-    if day is not None:
-        if since is not None or until is not None:
-            raise CannotAudit("--day and --from/--until exclude each other: leave one of them out.")
-        since = until = day
-    if (since is None) != (until is None):
-        raise CannotAudit("--from and --until belong together: give both, or --day.")
-    try:
-        first = None if since is None else date.fromisoformat(since)
-        last = None if until is None else date.fromisoformat(until)
-        moment = None if as_of is None else datetime.fromisoformat(as_of)
-    except ValueError as error:
-        raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
-    if first is not None and last is not None and first > last:
-        raise CannotAudit(f"--from {first} is after --until {last}: exchange them.")
-    if moment is not None and moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    for place in (records, out or ""):
-        if not _is_utf8(place):
-            raise CannotAudit(f"{place} is not UTF-8, and Java can name no such folder.")
-    for one in (first, last, moment):
-        if one is not None and not 2000 <= one.year < 2100:
-            raise CannotAudit(f"Of {one} no records are kept.")
-    if not 0 <= grace <= _LONGEST.total_seconds():
-        raise CannotAudit(f"--grace {grace:g} is no number of seconds to wait for.")
-    if reach is not None and not 0 <= reach <= _LONGEST.days:
-        raise CannotAudit(f"--reach {reach} is no number of days.")
-    return Request(
-        records,
-        out or records.rstrip("/") + "/audit",
-        first,
-        last,
-        moment,
-        timedelta(seconds=grace),
-        reach,
-        _effects_by(effects_by),
-        from_raw,
-    )
-
-
-def _effects_by(told: str) -> EffectsBy:
-    try:
-        return EffectsBy(told)
-    except ValueError as error:
-        raise CannotAudit(f"--effects-by {told}: it is effects, or executions.") from error
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+_MOST_LOOKED_FOR: Final = 25_000_000
+"""Rows in the days that are judged, of some four million messages: each that is looked for in other
+days costs some 64 bytes in every process."""
 
 
 def audit(
@@ -209,8 +85,9 @@ def audit(
     request = replace(request, out=_absolute(request.out))
     try:
         configured(spark)
-        _require_names(spark, request)
-        everything = _listing(spark, request)
+        everything = list_records(spark, request.records, request.out)
+        local = (file.path for file in everything.files if file.path.startswith("file:"))
+        check_names(spark, *local, *(n for n in (request.records, request.out) if not is_uri(n)))
         listing = _within_reach(request, everything)
         _span(request, listing)
         refuse_others(spark, request.out)
@@ -220,7 +97,10 @@ def audit(
                 kept = KeptState(spark, request.out, request.from_raw, say)
                 return _Audit(spark, request, listing, everything.days(), kept).summary()
     except (PySparkException, Py4JError) as error:
-        raise CannotAudit(f"The audit did not come to its end: {first_line(error)}") from error
+        said = f"The audit did not come to its end: {first_line(error)}"
+        if f"/{KEPT}/rows/" in str(error):
+            said += " (what was kept cannot be read: --from-raw reads the records again)"
+        raise CannotAudit(said) from error
     except OSError as error:
         raise CannotAudit(f"The audit did not come to its end: {error}") from error
 
@@ -235,16 +115,18 @@ def _begin(spark: SparkSession, request: Request) -> None:
         "generated_at": began,
         "records": request.records,
     }
-    forget(spark, f"{request.out}/report.html")
+    out = place(spark, request.out)
+    out.delete("report.html")
     try:
-        write_json(spark, f"{request.out}/summary.json", unfinished)
+        _write_summary(spark, request, unfinished)
     except BaseException:  # no room for it; then there is none
-        forget(spark, f"{request.out}/summary.json")
+        out.delete("summary.json")
         raise
 
 
-def _listing(spark: SparkSession, request: Request) -> Listing:
-    return without_names_java_lacks(spark, list_records(spark, request.records, request.out))
+def _write_summary(spark: SparkSession, request: Request, summary: dict[str, Any]) -> None:
+    text = json.dumps(summary, ensure_ascii=False, indent=1) + "\n"
+    place(spark, request.out).write("summary.json", text, "application/json")
 
 
 def _within_reach(request: Request, listing: Listing) -> Listing:
@@ -257,24 +139,6 @@ def _within_reach(request: Request, listing: Listing) -> Listing:
     return Listing(files, listing.unread, listing.modified)
 
 
-def _require_names(spark: SparkSession, request: Request) -> None:
-    """Make sure that Java means the folders that were named.
-
-    Where its locale lacks a character, spark-submit hands on a question mark.
-
-    Raises:
-        CannotAudit: it may not.
-    """
-    if java_says_all_names(spark):
-        return
-    for name in (request.records, request.out):
-        if not is_uri(name) and (not name.isascii() or "?" in name):
-            raise CannotAudit(
-                f"Java was started in a locale that may lack a character of {name}: "
-                "set LC_ALL=C.UTF-8."
-            )
-
-
 def is_brief(request: Request) -> bool:
     """Whether there is so little to read, and here, that starting is most of the work."""
     if is_uri(request.records) or is_uri(request.out):
@@ -284,8 +148,7 @@ def is_brief(request: Request) -> bool:
         listing = _within_reach(request, list_records(here, request.records, request.out))
     except CannotAudit:
         return True
-    kept = KeptState(here, _absolute(request.out), request.from_raw)
-    return kept.bytes_to_read(listing, pyspark.__version__) < _LITTLE
+    return sum(file.size for file in listing.files) < _LITTLE
 
 
 def message_rows(
@@ -323,8 +186,7 @@ def message_rows(
 class _Audit:
     """One audit: what it has found out of its records so far.
 
-    First each day's records are read that are not kept already. A pass judges what is kept of them,
-    and may find that a nameless record is newer than all that was known; then another one follows.
+    First each day's records are read that are not kept already; then what is kept of all is judged.
     """
 
     spark: SparkSession
@@ -337,22 +199,11 @@ class _Audit:
     newest: int | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Read, then pass after pass, then the results and their summary."""
-        for _ in range(_MOST_PASSES):
-            self._read()
-            try:
-                self._prepare()
-                messages, told = self._pass()
-                if not self._has_learned(told):
-                    return self._results(messages, told)
-            except (PySparkException, Py4JJavaError):
-                if not self.kept.forget_broken():
-                    raise
-        raise CannotAudit("What is below the records' root changes while it is read: try again.")
-
-    def _read(self) -> None:
+        """Read, judge, then the results and their summary."""
         self.listing = self.kept.bring_up_to_date(self.listing, self.every_day)
         _span(self.request, self.listing)  # nothing may be left that can be read
+        self._prepare()
+        return self._results(*self._judge())
 
     def _prepare(self) -> None:
         """What has to be known before anything is judged."""
@@ -363,14 +214,15 @@ class _Audit:
         self.bad = quarantine(
             self.spark, self.listing, bad, since, f"{self.request.out}/quarantine"
         )
-        seen = [one.counted.seen_at for one in kept.values() if one.counted.seen_at is not None]
-        self.newest = max([*seen, *([] if self.newest is None else [self.newest])], default=None)
+        seen = [one.counted.seen_at for one in kept.values()]
+        self.newest = max((at for at in seen if at is not None), default=None)
         self.known_ids = self._is_an_id_unresolved()
 
     def _is_an_id_unresolved(self) -> bool:
         if not any(one.counted.unknown_ids for one in self.kept.days.values()):
             return False
-        rows = self._as_of(self.kept.rows(self.kept.days)).where("unknown_id IS NOT NULL")
+        unknown = "startswith(message_id, 'sqs:') OR startswith(message_id, 'sha256-')"
+        rows = self._as_of(self.kept.rows().where(unknown))
         numbers = per_message(narrow(rows, None, None), None)
         return bool(numbers.where(UNRESOLVED).limit(1).count())
 
@@ -378,63 +230,39 @@ class _Audit:
         return rows if self.request.as_of is None else before(rows, self.request.as_of)
 
     def _rows(self) -> DataFrame:
-        """The rows of the messages that are judged, and of those that these days touch."""
-        everything, span = self.kept.rows(self.kept.days), self._span_ms()
-        since, until = _span(self.request, self.listing)
-        inside, near = [], []
-        for day, one in self.kept.days.items():
-            if since <= day <= until:
-                inside.append(day)
-            elif span and one.counted.reaches(*span):
-                near.append(day)
-        messages = sum(self.kept.days[day].counted.ids for day in (*inside, *near))
-        heap = self.spark.conf.get("spark.driver.memory", "1g") or "1g"
-        if span is None or self.request.from_raw or not may_be_looked_for(messages, heap):
-            rows = self._as_of(everything)
-            return with_known_ids(rows) if self.known_ids else rows
-        touched = touched_hashes(self.kept.rows(inside), self.kept.rows(near), span)
-        if self.known_ids:
-            hashes = with_other_names(touched, everything)
-            return with_known_ids(self._as_of(rows_of_any_name(hashes, everything)))
-        outside = self.kept.rows(self._days_to_read(touched, {*inside, *near}) - set(inside))
-        return self._as_of(self.kept.rows(inside).union(rows_of(touched, outside)))
+        rows = self._as_of(self.kept.rows())
+        return with_known_ids(rows) if self.known_ids else rows
 
-    def _days_to_read(self, touched: DataFrame, surely: set[date]) -> set[date]:
-        """The days that have rows of these messages, or a row without an id that counts.
+    def _rows_to_judge(self) -> DataFrame:
+        """The rows of the messages that are judged, and of those that these days touch.
 
-        Such a row counts if its time is in the span, and a line that could not be read in the
-        folder of a later day, see `reading.narrow`.
+        Touched is a message with a record of these days, or in their folders.
         """
-        _, until = _span(self.request, self.listing)
-        days = self.kept.days
-        surely = surely | {d for d, one in days.items() if d > until and one.counted.quarantined}
-        perhaps = days.keys() - surely
-        if not is_worth_a_look(sum(days[day].counted.rows for day in perhaps)):
-            return set(days)
-        return surely | days_of(touched, self.kept.rows(perhaps))
+        rows, kept = self._rows(), self.kept.days
+        since, until = _span(self.request, self.listing)
+        inside = [day for day in kept if since <= day <= until]
+        many = sum(kept[day].counted.rows for day in inside) > _MOST_LOOKED_FOR
+        if self.request.since is None or self.request.from_raw or many:
+            return rows
+        of_days = f"at BETWEEN {_midnight(since)} AND {_midnight(until + timedelta(days=1)) - 1}"
+        if self.known_ids:
+            folders = f"{DAY} BETWEEN '{since}' AND '{until}'"
+            return of_messages(rows, rows.where(f"{of_days} OR {folders}"))
+        outside = self.kept.rows(kept.keys() - set(inside)).where(of_days)
+        return of_messages(rows, self.kept.rows(inside).union(outside))
 
     def _rows_of_judged(self) -> DataFrame:
         """The rows of the messages that are judged, among others.
 
-        Such a message began in the span, so none of its records is of before.
+        Such a message began in the days that are judged, so none of its records is of before.
         """
-        span = self._span_ms()
-        if self.known_ids or span is None:
-            return self._rows()
-        days = [d for d, one in self.kept.days.items() if one.counted.reaches(span[0], None)]
-        return self._as_of(self.kept.rows(days))
+        since, _ = _span(self.request, self.listing)
+        return self._rows().where(f"at >= {_midnight(since)}")
 
-    def _span_ms(self) -> tuple[int, int] | None:
-        """From and until (ms, exclusive), if not everything is judged."""
-        if self.request.since is None:
-            return None
-        since, until = _span(self.request, self.listing)
-        return _midnight(since), _midnight(until + timedelta(days=1))
-
-    def _pass(self) -> tuple[DataFrame, dict[str, Any]]:
+    def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """Judge, write the messages, and tell what was seen on the way."""
         judgement = message_rows(
-            self._rows(), self.request, self.listing, self.bad.days, self.newest
+            self._rows_to_judge(), self.request, self.listing, self.bad.days, self.newest
         )
         since, until = _span(self.request, self.listing)
         in_range = self._in_range()
@@ -444,7 +272,6 @@ class _Audit:
         observed = judgement.observe(
             seen,
             F.coalesce(F.sum(F.when(unattributed, F.col("failed"))), F.lit(0)).alias("failed"),
-            F.max("seen_at").alias("newest"),
             F.count_if(F.expr("unrepeatable") & in_range).alias("unrepeatable"),
             _days_where(~unattributed & in_range).alias("days"),
             _days_where(late).alias("late_days"),
@@ -467,15 +294,6 @@ class _Audit:
         if self.request.since is None:
             return F.lit(True)
         return F.col("day").between(*_span(self.request, self.listing))
-
-    def _has_learned(self, told: dict[str, Any]) -> bool:
-        """Whether there is something that this pass did not know."""
-        newest = told["newest"]
-        known = _as_of(self.request, self.listing, self.newest)
-        if newest is None or _as_of(self.request, self.listing, newest) <= known:
-            return False
-        self.newest = newest
-        return True
 
     def _results(self, messages: DataFrame, told: dict[str, Any]) -> dict[str, Any]:
         """Write everything else."""
@@ -551,7 +369,7 @@ class _Audit:
             "on_trust": trusted,
             "read": self.kept.told(),
         }
-        write_json(spark, f"{request.out}/summary.json", result)
+        _write_summary(spark, request, result)
         return result
 
 
@@ -624,7 +442,7 @@ def _written(spark: SparkSession, folder: str, schema_of: DataFrame, in_range: C
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the audit from a command line; see `Status` for the exit status."""
     guard_standard_streams()
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
         request = requested(
             arguments.records,
@@ -664,34 +482,3 @@ def unwritten(request: Request, error: OSError) -> str:
 def _err(said: str) -> None:
     sys.stderr.write(f"{said}\n")
     sys.stderr.flush()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m pipeline.audit", description="Say what happened to each message."
-    )
-    parser.add_argument("records", metavar="RECORDS", help="the root of the streams")
-    parser.add_argument("--day", metavar="D", help="judge one UTC day, YYYY-MM-DD")
-    parser.add_argument("--from", dest="since", metavar="D", help="first day to judge")
-    parser.add_argument("--until", "--to", dest="until", metavar="D", help="last day to judge")
-    parser.add_argument("--out", metavar="DIR", help="where the results go (RECORDS/audit)")
-    parser.add_argument(
-        "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"
-    )
-    parser.add_argument(
-        "--grace", metavar="SECONDS", type=float, default=GRACE.total_seconds(),
-        help="a message without an end is in flight for so long, then lost (%(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--reach", metavar="DAYS", type=int, help="read records of so many days before"
-    )
-    parser.add_argument(
-        "--effects-by", choices=list(EffectsBy), default=EffectsBy.EFFECTS.value,
-        help="who tells the effects; executions: their word, where no stream has them",
-    )  # fmt: skip
-    parser.add_argument(
-        "--from-raw", action="store_true",
-        help="read all records, believing nothing that an earlier audit has kept of them",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the summary")
-    return parser

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from pipeline.audit.layout import Listing
+from pipeline.audit.reading.listing import Listing
 
 EVERY_SECONDS: Final = 10.0
 

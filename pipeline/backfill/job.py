@@ -35,7 +35,7 @@ from pipeline.backfill.work import (
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-VERSION = 1
+VERSION = 2
 """Of `plan.json`; a folder of another version is refused."""
 
 Progress = Callable[[int, int], None]

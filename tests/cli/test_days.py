@@ -4,7 +4,6 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from actonce.cli.audit import audit
 from actonce.terminal.days import day_named, span_named
 from actonce.terminal.errors import WrongUse
 
@@ -33,7 +32,5 @@ def test_what_is_no_day_is_told(named: tuple[str | None, ...], said: str) -> Non
         span_named(*named)
 
 
-def test_an_audit_may_judge_days_ahead_and_says_that_to_is_a_place() -> None:
+def test_an_audit_may_judge_days_ahead() -> None:
     assert span_named("9999-01-01", None, None, ahead=True) is not None
-    with pytest.raises(WrongUse, match="--until 2026-01-31: --to says where things are put"):
-        audit("records", since="2026-01-01", until_before="2026-01-31")

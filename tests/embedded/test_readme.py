@@ -13,7 +13,7 @@ import pytest
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws
 from actonce.stack.embedded_folder import PROJECT
-from pipeline.java import find_java
+from pipeline.spark.java import find_java
 from tests import template
 from tests.embedded.homes import home
 

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit, requested
-from pipeline.audit.layout import list_records
+from pipeline.audit.job import audit
+from pipeline.audit.reading.listing import list_records
+from pipeline.audit.request import requested
 from tests.pipeline.weeks import day
 
 Row = dict[str, Any]

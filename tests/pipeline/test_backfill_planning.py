@@ -19,7 +19,7 @@ from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.job import Summary
 from pipeline.backfill.plan import ENDS, PlanFiles
 from pipeline.backfill.rows import Selection
-from pipeline.session import spark_session
+from pipeline.spark.session import spark_session
 from tests import java
 from tests.support import appointments as real
 

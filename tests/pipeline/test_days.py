@@ -12,9 +12,10 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import Request, audit, main, requested
+from pipeline.audit.job import audit, main
+from pipeline.audit.request import Request, requested
 from pipeline.errors import CannotAudit
-from pipeline.session import BRIEF, spark_session
+from pipeline.spark.session import BRIEF, spark_session
 from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, performed, write
 
 NEXT_DAY = "2026-02-01"

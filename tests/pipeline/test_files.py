@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 from actonce.cli.audit import put_page
 from lab.bench.records import Records, generate, write_jsonl, write_parquet
-from pipeline.audit.job import Request, audit, message_rows
-from pipeline.audit.layout import list_records
-from pipeline.audit.reading import records
+from pipeline.audit.job import audit, message_rows
+from pipeline.audit.reading.all_streams import records
+from pipeline.audit.reading.listing import list_records
+from pipeline.audit.request import Request
 from tests.pipeline.streams_on_disk import DAY, performed, write
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import Request, audit, requested
+from pipeline.audit.job import audit
+from pipeline.audit.request import Request, requested
 
 EXPORT = Path(__file__).parents[1] / "collect" / "fixtures" / "incremental-export"
 DAY = "2026-11-20"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import java
-from pipeline.java import find_java, use_java
+from pipeline.spark import java
+from pipeline.spark.java import find_java, use_java
 from tests.java import without_java
 
 _ASKED = "--add-modules=jdk.incubator.vector"
@@ -109,7 +109,7 @@ def test_the_packaged_java_takes_arguments_with_blanks(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_spark_counts_on_the_packaged_java(tmp_path: Path) -> None:
     program = """
-from pipeline.session import spark_session
+from pipeline.spark.session import spark_session
 spark = spark_session("tests", brief=True)
 print(spark.range(7).selectExpr("sum(id)").collect()[0][0])
 print(spark._jvm.System.getProperty("java.home"))

@@ -1,21 +1,18 @@
 """Judged by what was kept of earlier days, or from the records: the same."""
 
-import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit import needed
-from pipeline.audit.job import audit, message_rows, requested
-from pipeline.audit.keeping import KeptState
-from pipeline.audit.layout import list_records
-from pipeline.audit.reading import before, records, with_known_ids
+from pipeline.audit.job import audit, message_rows
+from pipeline.audit.reading.all_streams import before, records, with_known_ids
+from pipeline.audit.reading.listing import list_records
+from pipeline.audit.request import requested
 from tests.pipeline.nights import Row, night, rows_of, said, settled
-from tests.pipeline.streams_on_disk import at, delivery, performed, write
 from tests.pipeline.weeks import Weeks, day
 
 
@@ -67,7 +64,7 @@ def played(
 @pytest.mark.parametrize(
     ("weeks", "every"),
     [
-        (Weeks(4, 30, seed=7), 3),
+        (Weeks(4, 30, seed=7), 4),
         pytest.param(Weeks(21, 60, seed=2), 1, marks=pytest.mark.long),
         pytest.param(Weeks(8, 40, seed=3, names=True), 2, marks=pytest.mark.long),
         pytest.param(Weeks(8, 40, seed=4, spoiled=True), 2, marks=pytest.mark.long),
@@ -78,13 +75,9 @@ def played(
 def test_night_after_night_the_same_as_from_the_records(
     spark: SparkSession,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     weeks: Weeks,
     every: int,
 ) -> None:
-    # As if there were many rows: only the days that have one that is needed are read.
-    monkeypatch.setattr(needed, "MANY_ROWS", 0)
-
     def look(number: int, folder: Path) -> None:
         if number != weeks.days - 1 or weeks.spoiled:
             return
@@ -108,12 +101,8 @@ def test_night_after_night_the_same_as_from_the_records(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("rows", [0, sys.maxsize])
-def test_an_old_day_again_the_same_as_from_the_records(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
-) -> None:
+def test_an_old_day_again_the_same_as_from_the_records(spark: SparkSession, tmp_path: Path) -> None:
     """Of later days are also wanted: the lines that could not be read, for they may be late."""
-    monkeypatch.setattr(needed, "MANY_ROWS", rows)
     weeks = Weeks(8, 30, seed=6, spoiled=True)
     root = tmp_path / "records"
     root.mkdir()
@@ -142,29 +131,3 @@ def test_an_old_day_again_the_same_as_from_the_records(
     ]
     assert of_day[0] == of_day[1]
     assert of_day[0]
-
-
-def test_an_old_day_without_a_row_that_is_needed_is_not_read(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(needed, "MANY_ROWS", 0)
-    came = [record for n in range(4) for record in performed(f"of-{n}", 100, day(n))]
-    came.append(delivery("of-1", at(200, day(3)), "suppressed"))
-    root = settled(write(tmp_path / "records", came, streams=()))
-    request = requested(str(root), day=day(3), out=str(tmp_path / "out"), reach=100)
-    audit(spark, request)
-    read: list[frozenset[str]] = []
-    rows = KeptState.rows
-
-    def noted(state: KeptState, days: Collection[date]) -> DataFrame:
-        read.append(frozenset(map(str, days)))
-        return rows(state, days)
-
-    monkeypatch.setattr(KeptState, "rows", noted)
-    told = audit(spark, request)
-
-    assert told["verdicts"]["performed_once"] == 1
-    assert told["late_days"] == [day(1)]
-    # In two columns, and then whole.
-    assert read.count(frozenset({day(0), day(1), day(2)})) == 1
-    assert frozenset({day(1)}) in read

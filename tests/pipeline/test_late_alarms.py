@@ -4,7 +4,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import Request, audit, requested
+from pipeline.audit.job import audit
+from pipeline.audit.request import Request, requested
 from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write
 
 NEXT_DAY = "2026-02-01"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipeline.audit.lines import Line, broken_files, careful_lines, is_broken, lines_of
+from pipeline.audit.reading.lines import Line, broken_files, careful_lines, is_broken, lines_of
 from pipeline.errors import CannotAudit
 
 TEXT = b"".join(b'{"number": %d}\n' % number for number in range(5_000))

@@ -8,11 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actonce.cli.audit import audit as audit_command
-from actonce.records import audit_listing
-from actonce.records.audit_listing import COUNTED, NUMBERS, condition, message_ids, named
+from actonce.records.audit_listing import NUMBERS, condition, message_ids, named
 from actonce.terminal.errors import Failed, WrongUse
-from pipeline.audit.job import audit, requested
-from pipeline.audit.verdict_names import VERDICTS
+from pipeline.audit.job import audit
+from pipeline.audit.request import requested
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import DAY, at, delivery, performed, sent, write
 
@@ -37,24 +36,17 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 def ids(root: Path, number: str, *days: date) -> list[str]:
     span = (days[0], days[-1]) if days else None
-    return list(message_ids(str(root / "audit"), condition(number), span, lambda _: None))
+    return list(message_ids(str(root / "audit"), condition(number), span))
 
 
-@pytest.mark.parametrize("by", ["_by_arrow", "_by_spark"])
-@pytest.mark.usefixtures("spark")
-def test_each_number_s_ids_are_as_many_as_the_number(
-    audited: Path, monkeypatch: pytest.MonkeyPatch, by: str
-) -> None:
-    if by == "_by_spark":
-        monkeypatch.setattr(audit_listing, "find_spec", lambda _: None)
+def test_each_number_s_ids_are_as_many_as_the_number(audited: Path) -> None:
     assert ids(audited, "performed_once") == ["one", "two"]
     assert ids(audited, "performed_once", date.fromisoformat(NEXT_DAY)) == ["two"]
     assert ids(audited, "suppressed") == ["one"]
     assert ids(audited, "lost") == ["lost"]
     summary = json.loads((audited / "audit" / "summary.json").read_text())
-    if by == "_by_arrow":
-        for verdict, count in summary["verdicts"].items():
-            assert len(ids(audited, verdict)) == count
+    for verdict, count in summary["verdicts"].items():
+        assert len(ids(audited, verdict)) == count
 
 
 def test_ids_that_ask_for_somebody_are_in_the_summary_where_they_are_few(
@@ -62,7 +54,7 @@ def test_ids_that_ask_for_somebody_are_in_the_summary_where_they_are_few(
 ) -> None:
     root = write(tmp_path, [*performed("one"), *(refused(f"r-{n}") for n in range(3))])
     assert audit(spark, requested(str(root)))["listed"] == {"refused": ["r-0", "r-1", "r-2"]}
-    monkeypatch.setattr("pipeline.audit.summary.MAX_LISTED", 2)
+    monkeypatch.setattr("pipeline.audit.results.summary.MAX_LISTED", 2)
     assert audit(spark, requested(str(root)))["listed"] == {}
 
 
@@ -90,14 +82,10 @@ def test_a_number_is_named_by_as_much_as_tells_it_from_others() -> None:
             named(wrong)
 
 
-def test_the_verdicts_are_the_audit_s() -> None:
-    assert (*VERDICTS, *COUNTED) == NUMBERS
-
-
 def test_what_is_no_result_of_an_audit_is_told(tmp_path: Path) -> None:
     for place in (str(tmp_path), "s3://bucket/audit"):
         with pytest.raises(WrongUse):
-            list(message_ids(place, condition("lost"), None, lambda _: None))
+            list(message_ids(place, condition("lost"), None))
     with pytest.raises(WrongUse, match="holds no summary"):
         audit_command(str(tmp_path), list_="lost")
     result = tmp_path / "audit"

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lab.bench.records import generate, write_jsonl
-from pipeline.audit import records
-from pipeline.audit.reading import narrow
-from pipeline.audit.records import text_records
+from pipeline.audit.reading import records
+from pipeline.audit.reading.all_streams import narrow
+from pipeline.audit.reading.records import text_records
 from tests.pipeline.streams_on_disk import (
     DAY,
     STREAMS,

@@ -7,7 +7,8 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit, requested
+from pipeline.audit.job import audit
+from pipeline.audit.request import requested
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (
     DAY,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import results
-from pipeline.audit.job import audit, requested
+from pipeline.audit.job import audit
+from pipeline.audit.request import requested
+from pipeline.audit.results import tables
 from tests.pipeline.streams_on_disk import at, dead_letter, delivery, effect, performed, write
 
 
@@ -36,7 +37,7 @@ def test_once_judged_the_files_are_not_asked_again(
     shutil.rmtree(tmp_path / "out")
 
     def written_and_files_gone(*arguments: Any, **named: Any) -> None:
-        results.write_days(*arguments, **named)
+        tables.write_days(*arguments, **named)
         for file in root.rglob("*.jsonl"):
             file.unlink()
 
@@ -49,17 +50,3 @@ def test_once_judged_the_files_are_not_asked_again(
     assert read_once["asked_for"] == {"outcome_unknown": 1}
     if not os.environ.get("SPARK_REMOTE"):
         assert spark.sparkContext._jsc.getPersistentRDDs().size() == 0
-
-
-def test_what_a_pass_learned_of_the_files_is_read_anew(
-    spark: SparkSession, root: Path, tmp_path: Path
-) -> None:
-    """A file with a bad line is another one for the next pass: it is read byte by byte."""
-    (file,) = (root / "effects").rglob("*.jsonl")
-    file.write_text(file.read_text() + "no record\n")
-    summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))
-    (example,) = summary["quarantine"]["examples"]
-    assert (Path(example["file"]).name, example["reason"]) == (file.name, "corrupt_line")
-    assert example["line"] == len(file.read_text().splitlines())
-    assert summary["verdicts"]["performed_again"] == 1
-    assert summary["gaps"]["duplicates"] == 4

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import Request, audit
+from pipeline.audit.job import audit
+from pipeline.audit.request import Request
 from tests.pipeline.streams_on_disk import (
     DAY,
     at,

@@ -20,7 +20,7 @@ def test_what_a_jvm_that_does_not_start_said_last_is_told(tmp_path: Path) -> Non
     java.chmod(0o755)
     program = """
 from pipeline.errors import CannotAudit
-from pipeline.session import spark_session
+from pipeline.spark.session import spark_session
 try:
     spark_session("tests", brief=True)
 except CannotAudit as error:

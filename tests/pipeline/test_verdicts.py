@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from lab.bench.records import generate, write_jsonl
-from pipeline.audit.asking import asked_for
-from pipeline.audit.job import Request, audit, message_rows
-from pipeline.audit.layout import list_records
-from pipeline.audit.reading import before, records
+from pipeline.audit.job import audit, message_rows
+from pipeline.audit.reading.all_streams import before, records
+from pipeline.audit.reading.listing import list_records
+from pipeline.audit.request import Request
+from pipeline.audit.results.asked_for import asked_for
 from pipeline.audit.sql import worked_out
 from tests.pipeline.judge import Record, judge
 from tests.pipeline.streams_on_disk import (

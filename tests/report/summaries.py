@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from pipeline.audit.verdict_names import VERDICTS
+from pipeline.audit.judging.verdict_names import VERDICTS
 
 BUCKETS = (1, 10, 60, 300, 3600, 6 * 3600, 86_400, 14 * 86_400, 90 * 86_400, None)
 START = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)

@@ -15,8 +15,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedErro
 from markupsafe import Markup
 
 from actonce.records.report import wording
-from pipeline.audit.streams import OPTIONAL, STREAMS
-from pipeline.audit.verdict_names import ALARMS
+from pipeline.audit.judging.verdict_names import ALARMS
+from pipeline.audit.reading.streams import OPTIONAL, STREAMS
 from pipeline.visible import visible
 
 VERSION = 1

@@ -11,12 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from lab.bench.audit_engines import rules
 from lab.bench.audit_engines.task import ITEM, LINES, STREAMS, Run, Task
-from pipeline.audit.job import INTERNAL, Request, message_rows
-from pipeline.audit.layout import list_records
-from pipeline.audit.reading import records
-from pipeline.audit.records import parquet_schema
-from pipeline.audit.results import parquet_writer
-from pipeline.session import configured, spark_session
+from pipeline.audit.job import INTERNAL, message_rows
+from pipeline.audit.reading.all_streams import records
+from pipeline.audit.reading.listing import list_records
+from pipeline.audit.reading.records import parquet_schema
+from pipeline.audit.request import Request
+from pipeline.audit.results.tables import parquet_writer
+from pipeline.spark.session import configured, spark_session
 
 HEAP = os.environ.get("ACTONCE_BENCH_HEAP", "1g")
 """Of the JVM that Spark runs in; Spark's own default."""

@@ -16,7 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actonce.stack.embedded_folder import PROJECT
-from pipeline.audit.job import audit, requested
+from pipeline.audit.job import audit
+from pipeline.audit.request import requested
 from tests.pipeline.nights import rows_of, said, settled
 from tests.pipeline.streams_on_disk import DAY, performed, write
 

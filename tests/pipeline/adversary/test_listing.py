@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from pipeline.audit import layout
-from pipeline.audit.layout import Listing, list_records
+from pipeline.audit.reading.listing import Listing, list_records
 from pipeline.errors import CannotAudit
 from tests.pipeline.streams_on_disk import DAY, performed, write
 
@@ -159,16 +158,6 @@ def test_a_name_that_is_no_utf8_is_named(tmp_path: Path) -> None:
     root = write(tmp_path, performed("m"))
     (root / "sent" / f"dt={DAY}" / os.fsdecode(b"\xff.jsonl")).write_text("x")
     assert reasons(listed(root)) == {r"\udcff.jsonl": "unreadable_name"}
-
-
-def test_a_name_that_java_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As under LC_ALL=C spark-submit."""
-    root = write(tmp_path, performed("m"))
-    (root / "sent" / f"dt={DAY}" / "ü.jsonl").write_text("x")
-    monkeypatch.setattr(layout, "java_says_all_names", lambda _: False)
-    told = layout.without_names_java_lacks(NO_SPARK, listed(root))
-    assert reasons(told) == {"ü.jsonl": "unreadable_name"}
-    assert len(told.files) == 5
 
 
 def test_what_has_no_telling_name_and_fits_in_no_memory_is_named(tmp_path: Path) -> None:

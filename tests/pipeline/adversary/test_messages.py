@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import job, layout
-from pipeline.audit.job import audit, main, requested
-from pipeline.audit.results import refuse_others
-from pipeline.audit.summary import MAX_EVENTS
-from pipeline.audit.verdicts import per_message
+from pipeline.audit import job
+from pipeline.audit.job import audit, main
+from pipeline.audit.judging.verdicts import per_message
+from pipeline.audit.reading import listing, places
+from pipeline.audit.request import requested
+from pipeline.audit.results.summary import MAX_EVENTS
+from pipeline.audit.results.tables import refuse_others
 from pipeline.errors import CannotAudit
 from tests.pipeline.adversary.planted import CASES
 from tests.pipeline.adversary.test_told_right import verdicts_of
@@ -94,10 +96,10 @@ def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Pa
     root = write(tmp_path, performed("m"))
     for name in (".hidden", "empty.gz", "a; isDirectory=true; length=7; b"):
         (root / "effects" / name).write_text("" if "empty" in name else "x")
-    listed = {(one.below, one.size) for one in layout._in_hadoop(spark, f"file://{root}")}
-    assert listed == {(one.below, one.size) for one in layout._local(str(root))}
+    listed = {(one.below, one.size) for one in places._Hadoop(spark, f"file://{root}").files()}
+    assert listed == {(one.below, one.size) for one in places.place(spark, str(root)).files()}
     with pytest.raises(CannotAudit):
-        layout._in_hadoop(spark, f"file://{root}/nowhere")
+        places._Hadoop(spark, f"file://{root}/nowhere").files()
 
 
 def test_what_no_audit_wrote_is_never_replaced(tmp_path: Path) -> None:
@@ -186,16 +188,16 @@ def test_files_that_cannot_be_opened_cost_themselves_only(
     root = write(tmp_path / "records", [*performed("m"), *performed("last", 80_000)])
     ghosts = ("a", "b.jsonl", "c.jsonl.gz", "d.parquet")
 
-    def with_ghosts(*arguments: Any) -> layout.Listing:
-        found = layout.list_records(*arguments)
+    def with_ghosts(*arguments: Any) -> listing.Listing:
+        found = listing.list_records(*arguments)
         day = f"file://{root}/effects/dt={DAY}"
         files = [
-            layout.File(
-                f"{day}/{name}", "effects", date.fromisoformat(DAY), layout._kind(f"/{name}"), n
+            listing.File(
+                f"{day}/{name}", "effects", date.fromisoformat(DAY), listing._kind(f"/{name}"), n
             )
             for n, name in enumerate(ghosts)
         ]
-        return layout.Listing((*found.files, *files), found.unread, found.modified)
+        return listing.Listing((*found.files, *files), found.unread, found.modified)
 
     monkeypatch.setattr(job, "list_records", with_ghosts)
     summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))
@@ -206,11 +208,13 @@ def test_files_that_cannot_be_opened_cost_themselves_only(
 
 def test_a_locale_that_lacks_a_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """spark-submit hands on a question mark, and would write into a folder of that name."""
-    monkeypatch.setattr(job, "java_says_all_names", lambda _: False)
-    for asked in (requested("r", out="o??"), requested("ü", out="o")):
+    monkeypatch.setattr(places, "_encoding_of_names", lambda _: "ANSI_X3.4-1968")
+    for name in ("o??", "ü", "file:///r/ü.jsonl"):
         with pytest.raises(CannotAudit, match=r"LC_ALL=C\.UTF-8"):
-            job._require_names(None, asked)  # type: ignore[arg-type]
-    job._require_names(None, requested("s3://b/ü", out="o"))  # type: ignore[arg-type]
+            places.check_names(None, "r", name)  # type: ignore[arg-type]
+    places.check_names(None, "r", "o")  # type: ignore[arg-type]
+    monkeypatch.setattr(places, "_encoding_of_names", lambda _: "UTF-8")
+    places.check_names(None, "ü")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("out", ["/proc/nowhere", "{}/a-file/out"])

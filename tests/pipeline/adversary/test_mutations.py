@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import Request, audit
-from pipeline.audit.verdict_names import ALARMS
+from pipeline.audit.job import audit
+from pipeline.audit.judging.verdict_names import ALARMS
+from pipeline.audit.request import Request
 from tests.pipeline.adversary.mutations import (
     MUTATIONS,
     UNPLACED,

@@ -7,7 +7,8 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit, requested
+from pipeline.audit.job import audit
+from pipeline.audit.request import requested
 from pipeline.errors import CannotAudit
 from tests.pipeline.adversary.planted import CASES
 from tests.pipeline.nights import rows_of, said, settled

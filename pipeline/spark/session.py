@@ -18,7 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from pipeline.errors import CannotAudit
-from pipeline.java import NONE_FOUND, use_java
+from pipeline.spark.java import NONE_FOUND, use_java
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Of two compilers the JVM has, the quick one, and no threads that collect garbage: they pay off

@@ -14,9 +14,16 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import DAY, STREAM, file_path
+from pipeline.audit.reading.listing import DAY, STREAM, file_path
+from pipeline.audit.reading.streams import (
+    COLUMNS,
+    KNOWN_VERSION,
+    OPERATOR_REJECTED,
+    REFUSED,
+    STREAMS,
+    Code,
+)
 from pipeline.audit.sql import literal
-from pipeline.audit.streams import COLUMNS, KNOWN_VERSION, OPERATOR_REJECTED, REFUSED, STREAMS, Code
 
 # What Spark takes for the text that the schema asks for, and is none: a number, a truth, an array.
 _TEXT_NAMES: Final = (

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from pipeline.audit.reading.streams import Code
 from pipeline.audit.sql import worked_out
-from pipeline.audit.streams import Code
 
 BUCKETS: Final = (1, 10, 60, 300, 3600, 86_400, 14 * 86_400, 90 * 86_400, None)
 """Upper ends in seconds; None: longer. 300 is a FIFO queue's window, 14 days a queue's longest

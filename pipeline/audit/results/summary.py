@@ -8,11 +8,11 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import UNFINISHED_EXPORT, Listing
+from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
+from pipeline.audit.judging.verdicts import Interval, absent
+from pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
+from pipeline.audit.reading.streams import OPTIONAL, REFUSALS, STREAMS, TELLS, WITNESSES
 from pipeline.audit.sql import columns, worked_out
-from pipeline.audit.streams import OPTIONAL, REFUSALS, STREAMS, TELLS, WITNESSES
-from pipeline.audit.verdict_names import ALARMS, VERDICTS
-from pipeline.audit.verdicts import Interval, absent
 
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000

@@ -15,8 +15,9 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import as_argument, file_path
-from pipeline.audit.streams import COLUMNS
+from pipeline.audit.reading.listing import file_path
+from pipeline.audit.reading.places import as_argument
+from pipeline.audit.reading.streams import COLUMNS
 from pipeline.errors import CannotAudit
 
 if TYPE_CHECKING:

@@ -47,8 +47,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from pipeline.audit.reading.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 from pipeline.audit.sql import columns
-from pipeline.audit.streams import REFUSED, STANDS_FOR, STREAM_OF, STREAMS, Code
 
 NAMES_LIVE_DAYS: Final = 90
 """Step Functions remembers the name of an execution so long after its end."""
@@ -288,7 +288,6 @@ def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms
         f"{_time('delivered_last')} AS last_delivery_at",
         f"{_time('effect_at')} AS effect_at",
         *("touched", "failed", "quarantined"),
-        f"greatest(delivered_last, {_since('execution')}) AS seen_at",
         f"{UNRESOLVED} AS unresolved",
         f"{_unsent(coverage, grace_ms)} AS unsent",
         "effect_records > 0 AND effect_low IS NULL AS unrepeatable",
@@ -301,7 +300,7 @@ UNRESOLVED: Final = (
     "AND sent + failed > 0) OR (startswith(message_id, 'sha256-') "
     "AND execution_records > 0 AND started + suppressed = 0), false)"
 )
-"""Of a message as `per_message` has it: its id is a name; see `reading.with_known_ids`."""
+"""Of a message as `per_message` has it: its id is a name; see `all_streams.with_known_ids`."""
 
 
 def _unsent(coverage: Coverage, grace_ms: int) -> str:

@@ -8,16 +8,9 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.audit.layout import (
-    PLACE,
-    File,
-    Kind,
-    Listing,
-    as_argument,
-    is_uri,
-    readable,
-)
-from pipeline.audit.streams import STREAMS
+from pipeline.audit.reading.listing import PLACE, File, Kind, Listing
+from pipeline.audit.reading.places import as_argument, is_uri, readable
+from pipeline.audit.reading.streams import STREAMS
 
 MAX_EXAMPLES = 100
 LARGEST_BY_BYTES: Final = 2**30

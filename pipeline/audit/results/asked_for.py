@@ -5,8 +5,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from pipeline.audit.reading.streams import Code
 from pipeline.audit.sql import worked_out
-from pipeline.audit.streams import Code
 
 REASONS: Final = (
     "not_performed",

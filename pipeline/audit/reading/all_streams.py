@@ -9,11 +9,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.layout import DAY, MOST_BYTES, File, Kind, Listing, as_argument, readable
-from pipeline.audit.lines import broken_files, careful_lines, plain_lines
-from pipeline.audit.records import parquet_records, parquet_schema, text_records
+from pipeline.audit.reading.lines import broken_files, careful_lines, plain_lines
+from pipeline.audit.reading.listing import DAY, MOST_BYTES, File, Kind, Listing
+from pipeline.audit.reading.places import as_argument, readable
+from pipeline.audit.reading.records import parquet_records, parquet_schema, text_records
+from pipeline.audit.reading.streams import OPTIONAL, STREAMS, Code
 from pipeline.audit.sql import worked_out
-from pipeline.audit.streams import OPTIONAL, STREAMS, Code
 from pipeline.errors import CannotAudit
 
 
@@ -87,6 +88,19 @@ def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame
         "f2",
         f"at < {first} AND coalesce({DAY} BETWEEN '{since}' AND '{until}', false) AS late",
     )
+
+
+def of_messages(rows: DataFrame, touched: DataFrame) -> DataFrame:
+    """The rows of every message that has one among the touched, and those of none.
+
+    They are looked for by 64 bits of the id, which fit into every process: another message with the
+    same ones comes along and changes nothing; none is passed over.
+    """
+    ids = touched.where("message_id IS NOT NULL").selectExpr("xxhash64(message_id) AS asked")
+    found = rows.join(
+        F.broadcast(ids.distinct()), on=F.expr("xxhash64(message_id) = asked"), how="left_semi"
+    )
+    return found.union(rows.where("message_id IS NULL AND code IS NOT NULL"))
 
 
 def with_known_ids(rows: DataFrame) -> DataFrame:

@@ -5,19 +5,16 @@ Whatever lies below the root is listed here once: to be read, or with the reason
 
 import os
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
-from pyspark.sql.utils import is_remote
 
-from pipeline.audit.streams import STANDS_FOR, STREAMS
+from pipeline.audit.reading.places import Found, is_uri, place, readable
+from pipeline.audit.reading.streams import STANDS_FOR, STREAMS
 from pipeline.errors import CannotAudit
 
 PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
@@ -140,19 +137,6 @@ class Listing:
         return Listing(files, self.unread + unread, self.modified)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Something below a root: `below` is its path from there on; see `File` for the others."""
-
-    path: str
-    below: str
-    size: int = 0
-    modified: int = 0
-    problem: str | None = None
-    stamp: str = ""
-    settles: int = 0
-
-
 def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
     """List the records below `root`, a folder or a URI that Spark knows.
 
@@ -167,7 +151,7 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
     Raises:
         CannotAudit: there is no such folder, or no record in it.
     """
-    found = sorted(_everything(spark, root), key=lambda one: one.path)
+    found = sorted(place(spark, root).files(), key=lambda one: one.path)
     names = frozenset(one.below for one in found)
     results = _results_below(root, out, names)
     summaries = [told for name in names if (told := _EXPORT_SUMMARY.match(name))]
@@ -176,9 +160,9 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
     unread: list[Unread] = []
     modified = 0
     for one in found:
-        place = _PLACE_BELOW.match(one.below)
-        day = _day(place[2]) if place else None
-        stream = place[1] if place and place[1] in STREAMS and day else None
+        placed = _PLACE_BELOW.match(one.below)
+        day = _day(placed[2]) if placed else None
+        stream = placed[1] if placed and placed[1] in STREAMS and day else None
         problem = one.problem or _problem(one, stream)
         export = _EXPORT.match(one.below) if stream == "effects" else None
         if export and export[1] + (export[2] or "") not in ended:
@@ -202,7 +186,7 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
     return Listing(tuple(files), tuple(unread), datetime.fromtimestamp(modified / 1000, UTC))
 
 
-def _problem(one: "Found", stream: str | None) -> str | None:
+def _problem(one: Found, stream: str | None) -> str | None:
     """Why this is not read."""
     name = one.below.lower()
     if stream is None:
@@ -216,7 +200,7 @@ def _problem(one: "Found", stream: str | None) -> str | None:
     return "corrupt_parquet" if one.size == 0 and name.endswith(".parquet") else None
 
 
-def _is_no_record(one: "Found", stream: str | None, names: frozenset[str]) -> bool:
+def _is_no_record(one: Found, stream: str | None, names: frozenset[str]) -> bool:
     """Whether others than people left it there: an export's list, a mark, a file's checksum."""
     if one.problem:
         return False
@@ -255,225 +239,6 @@ def _is_result(below: str, results: tuple[str, ...]) -> bool:
     )
 
 
-def is_uri(place: str) -> bool:
-    """Whether a place is named by a URI, which Spark knows; otherwise it is a path here."""
-    return "://" in place
-
-
-def files_below(spark: SparkSession, folder: str) -> list[Found]:
-    """All files below a folder; none if there is no folder."""
-    try:
-        return _everything(spark, folder)
-    except CannotAudit:
-        return []
-
-
-def check_is_there(root: str) -> None:
-    """Whether a folder here is there; of another place only Spark can tell.
-
-    Raises:
-        CannotAudit: it is not.
-    """
-    here = _here(root)
-    if not is_uri(here) and not Path(here).is_dir():
-        raise CannotAudit(f"{root} cannot be read: there is no such folder.")
-
-
-def _here(root: str) -> str:
-    return re.sub(r"^file:/+", "/", root)
-
-
-def _everything(spark: SparkSession, root: str) -> list[Found]:
-    here = _here(root)
-    if not is_uri(here):
-        check_is_there(root)
-        return list(_local(here))
-    bucket = re.match(r"s3[an]?://([^/]+)/?(.*)$", root)
-    if not is_remote():
-        return _in_hadoop(spark, root)
-    return _in_bucket(root, bucket[1], bucket[2]) if bucket else _listed(spark, root)
-
-
-def _local(root: str) -> Iterator[Found]:
-    """Each file of a folder here, links followed, and what cannot be looked at."""
-    base = os.path.abspath(root)  # noqa: PTH100 - a link's own name is what its files go by
-    return _walk(base, "", frozenset())
-
-
-def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[Found]:
-    real = os.path.realpath(folder)
-    if real in above:
-        yield _named(folder, below.rstrip("/"), problem="circular_link")
-        return
-    try:
-        with os.scandir(folder) as entries:
-            inside = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        yield _named(folder, below.rstrip("/"), problem="unreadable_folder")
-        return
-    for entry in inside:
-        name = below + entry.name
-        try:
-            if entry.is_dir():
-                yield from _walk(entry.path, name + "/", above | {real})
-                continue
-            status = entry.stat()
-        except PermissionError:  # its folder may be listed, and not entered
-            yield _named(entry.path, name, problem="unreadable_file")
-            continue
-        except OSError:
-            yield _named(entry.path, name, problem="broken_link")
-            continue
-        if not entry.is_file():
-            yield _named(entry.path, name, problem="not_a_file")
-        elif not os.access(entry.path, os.R_OK):
-            yield _named(entry.path, name, problem="unreadable_file")
-        else:
-            yield _named(entry.path, name, status)
-
-
-def _named(
-    path: str, below: str, status: os.stat_result | None = None, problem: str | None = None
-) -> Found:
-    """A file here; a name that Java cannot take is a problem."""
-    told = path.encode("utf-8", "backslashreplace").decode("utf-8")
-    if told != path or _UNNAMEABLE in below:
-        problem = problem or "unreadable_name"
-    below = below.encode("utf-8", "backslashreplace").decode("utf-8")
-    if status is None:
-        return Found(f"file://{told}", below, problem=problem)
-    # Whoever sets back a file's time of change cannot set back that of its entry.
-    stamp = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
-    exact = status.st_mtime_ns % 1_000_000_000 or status.st_ctime_ns % 1_000_000_000
-    settles = max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000
-    settles += _TICK_MS if exact else _COARSE_TICK_MS
-    modified = int(status.st_mtime * 1000)
-    return Found(f"file://{told}", below, status.st_size, modified, problem, stamp, settles)
-
-
-_TICK_MS: Final = 100  # of the clock by which a file system tells the time of a change, at most
-_COARSE_TICK_MS: Final = 2_000  # of one that tells no fractions of a second
-_UNNAMEABLE: Final = ":"  # Hadoop's own file system here takes it for a scheme's end
-
-
-def _in_hadoop(spark: SparkSession, root: str) -> list[Found]:
-    """By Hadoop's file systems themselves: Spark tells neither of empty nor of hidden files."""
-    context: Any = spark.sparkContext
-    hadoop = context._jvm.org.apache.hadoop  # noqa: SLF001 - Spark has no public name for it
-    place = hadoop.fs.Path(root)
-    try:
-        system = place.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
-        top = system.getFileStatus(place).getPath().toString().rstrip("/") + "/"
-        listed = system.listFiles(place, True)
-        found = []
-        while listed.hasNext():
-            path, size, modified, tag = _of_status(listed.next())
-            below, stamp = path.removeprefix(top), f"{modified}-{tag}"
-            settles = 0 if tag else modified + _COARSE_TICK_MS
-            found.append(Found(path, below, size, modified, stamp=stamp, settles=settles))
-    except Exception as error:
-        if "java" not in type(error).__name__.lower() and not hasattr(error, "java_exception"):
-            raise
-        raise CannotAudit(f"{root} cannot be read: {first_line(error)}") from error
-    return found
-
-
-_STATUS: Final = re.compile(
-    r"[^{]*\{path=(.*); isDirectory=false; length=(\d+);.*?; modification_time=(\d+);", re.DOTALL
-)
-
-
-_TAG: Final = re.compile(r"eTag='?([^\s',]*)")  # S3A tells an object's
-
-
-def _of_status(status: Any) -> tuple[str, int, int, str]:
-    """Path, size, time of change (ms) and what S3 calls the content, if it is told.
-
-    By one call, for each costs a tenth of a millisecond.
-    """
-    text = status.toString()
-    if told := _STATUS.match(text):
-        tag = _TAG.search(text, told.end())
-        return told[1], int(told[2]), int(told[3]), tag[1] if tag else ""
-    path = str(status.getPath().toString())
-    return path, int(status.getLen()), int(status.getModificationTime()), ""
-
-
-def _in_bucket(root: str, bucket: str, prefix: str) -> list[Found]:
-    """For a client of Spark Connect, which has no Hadoop."""
-    import boto3
-
-    prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
-    scheme = root.split("://", 1)[0]
-    pages = boto3.client("s3").get_paginator("list_objects_v2")
-    return [
-        _object(f"{scheme}://{bucket}/", prefix, item)
-        for page in pages.paginate(Bucket=bucket, Prefix=prefix)
-        for item in page.get("Contents", [])
-        if not item["Key"].endswith("/")
-    ]
-
-
-def _object(bucket: str, prefix: str, item: Mapping[str, Any]) -> Found:
-    modified = int(item["LastModified"].timestamp() * 1000)
-    return Found(
-        bucket + item["Key"],
-        item["Key"].removeprefix(prefix),
-        item["Size"],
-        modified,
-        stamp=f"{modified}-{item['ETag']}",
-    )
-
-
-def _listed(spark: SparkSession, root: str) -> list[Found]:
-    try:
-        rows = (
-            spark.read.format("binaryFile")
-            .option("recursiveFileLookup", "true")
-            .load(root)
-            .select("path", "length", F.unix_millis("modificationTime").alias("modified"))
-            .collect()
-        )
-    except AnalysisException as error:
-        raise CannotAudit(f"{root} cannot be read: {first_line(error)}") from error
-    found = []
-    for row in rows:
-        below = re.sub(r"^.*?/(?=[a-z_]+/dt=\d{4})", "", row["path"])
-        modified, settles = row["modified"], row["modified"] + _COARSE_TICK_MS
-        found.append(
-            Found(row["path"], below, row["length"], modified, None, f"{modified}", settles)
-        )
-    return found
-
-
-def without_names_java_lacks(spark: SparkSession, listing: Listing) -> Listing:
-    """The listing without the files here whose names Spark's Java cannot say.
-
-    It names files by its locale. `pipeline.session` starts it in one that has all names; who runs
-    spark-submit may not.
-    """
-    if java_says_all_names(spark):
-        return listing
-    odd = (file for file in listing.files if file.path.startswith("file:"))
-    return listing.without(
-        {readable(file.path): "unreadable_name" for file in odd if not file.path.isascii()}
-    )
-
-
-def java_says_all_names(spark: SparkSession) -> bool:
-    """Whether a file of any name can be opened here; of a server nobody can tell."""
-    if is_remote():
-        return True
-    context: Any = spark.sparkContext
-    encoding = context._jvm.System.getProperty("sun.jnu.encoding")  # noqa: SLF001 - as above
-    return str(encoding).upper().replace("-", "") == "UTF8"
-
-
-def readable(path: str) -> str:
-    """A path as a person writes it."""
-    return re.sub(r"^file:/+", "/", path)
-
-
 def file_path() -> Column:
     """Of each row, its file as it is listed; Spark itself tells it percent-encoded.
 
@@ -487,17 +252,6 @@ def file_path() -> Column:
 
 
 _PATH: Final = "_metadata.file_path"
-
-
-def as_argument(path: str) -> str:
-    """A path as an argument of a reader, which would take it for a pattern."""
-    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
-
-
-def first_line(error: Exception) -> str:
-    """What an error says first."""
-    said = getattr(error, "java_exception", None)
-    return str(error if said is None else said.toString()).split("\n", 1)[0]
 
 
 def _day(text: str) -> date | None:

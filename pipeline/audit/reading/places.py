@@ -1,0 +1,340 @@
+"""Places where files are: a folder here, whatever Hadoop's file systems reach, and S3 by itself.
+
+Classic Spark lists, reads and writes a URI by Hadoop, so that spark-submit needs no other package.
+A client of Spark Connect has no Hadoop; it does so in S3, and knows no other URI.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from pipeline.errors import CannotAudit
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something below a root: `below` is its path from there on; see `File` for the others."""
+
+    path: str
+    below: str
+    size: int = 0
+    modified: int = 0
+    problem: str | None = None
+    stamp: str = ""
+    settles: int = 0
+
+
+class Place(Protocol):
+    """Where files are; a path is from there on, and the empty one is the place itself."""
+
+    def files(self) -> list[Found]:
+        """All files below; raises `CannotAudit` if there is no such folder."""
+
+    def read(self, path: str) -> str | None:
+        """A text file; None: there is none."""
+
+    def write(self, path: str, text: str, content_type: str) -> None:
+        """Write a file in UTF-8: who reads it meanwhile sees the old one or the new one, whole."""
+
+    def delete(self, path: str) -> None:
+        """Delete a file, if it is there."""
+
+
+def place(spark: SparkSession, name: str) -> Place:
+    """The place of that name, a path or a URI.
+
+    Raises:
+        CannotAudit: it cannot be reached from here.
+    """
+    if not is_uri(here := re.sub(r"^file:/+", "/", name)):
+        return _Here(here)
+    if not is_remote():
+        return _Hadoop(spark, name)
+    bucket = re.match(r"(s3[an]?)://([^/]+)/?(.*?)/*$", name)
+    if bucket is None:
+        raise CannotAudit(f"{name}: with Spark Connect only a folder here or in S3 can be named.")
+    return _Bucket(*bucket.groups())
+
+
+def is_uri(place: str) -> bool:
+    """Whether a place is named by a URI; otherwise it is a path here."""
+    return "://" in place
+
+
+def check_is_there(root: str) -> None:
+    """Whether a folder here is there; of another place only Spark can tell.
+
+    Raises:
+        CannotAudit: it is not.
+    """
+    here = re.sub(r"^file:/+", "/", root)
+    if not is_uri(here) and not Path(here).is_dir():
+        raise CannotAudit(f"{root} cannot be read: there is no such folder.")
+
+
+def files_below(spark: SparkSession, folder: str) -> list[Found]:
+    """All files below a folder; none if there is no folder."""
+    try:
+        return place(spark, folder).files()
+    except CannotAudit:
+        return []
+
+
+def readable(path: str) -> str:
+    """A path as a person writes it."""
+    return re.sub(r"^file:/+", "/", path)
+
+
+def check_names(spark: SparkSession, *paths: str) -> None:
+    """Make sure that Spark's Java can name these files and folders here.
+
+    It names them by its locale. `pipeline.spark.session` starts it in one that has all names; who
+    runs spark-submit may not, and what a locale lacks comes as a question mark. Of a server of
+    Spark Connect nobody can tell.
+
+    Raises:
+        CannotAudit: it cannot.
+    """
+    has_all = _encoding_of_names(spark).upper().replace("-", "") == "UTF8"
+    for path in paths:
+        if not has_all and (not path.isascii() or "?" in path):
+            raise CannotAudit(
+                f"Java was started in a locale that may lack a character of {readable(path)}: "
+                "set LC_ALL=C.UTF-8."
+            )
+
+
+def _encoding_of_names(spark: SparkSession) -> str:
+    if is_remote():
+        return "UTF-8"
+    context: Any = spark.sparkContext
+    return str(context._jvm.System.getProperty("sun.jnu.encoding"))  # noqa: SLF001
+
+
+def as_argument(path: str) -> str:
+    """A path as an argument of a reader, which would take it for a pattern."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
+def first_line(error: Exception) -> str:
+    """What an error says first."""
+    said = getattr(error, "java_exception", None)
+    return str(error if said is None else said.toString()).split("\n", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    root: str
+
+    def files(self) -> list[Found]:
+        check_is_there(self.root)
+        base = os.path.abspath(self.root)  # noqa: PTH100 - a link's own name is what its files go by
+        return list(_walk(base, "", frozenset()))
+
+    def read(self, path: str) -> str | None:
+        file = self._file(path)
+        return file.read_text("utf-8", "replace") if file.exists() else None
+
+    def write(self, path: str, text: str, content_type: str) -> None:
+        del content_type
+        file = self._file(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary = file.with_name(f".{file.name}.{uuid4().hex}")  # another audit may write it, too
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(file)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # of a full disk it holds the last bytes
+            raise
+
+    def delete(self, path: str) -> None:
+        self._file(path).unlink(missing_ok=True)
+
+    def _file(self, path: str) -> Path:
+        return Path(self.root) / path if path else Path(self.root)
+
+
+def _walk(folder: str, below: str, above: frozenset[str]) -> Iterator[Found]:
+    real = os.path.realpath(folder)
+    if real in above:
+        yield _named(folder, below.rstrip("/"), problem="circular_link")
+        return
+    try:
+        with os.scandir(folder) as entries:
+            inside = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        yield _named(folder, below.rstrip("/"), problem="unreadable_folder")
+        return
+    for entry in inside:
+        name = below + entry.name
+        try:
+            if entry.is_dir():
+                yield from _walk(entry.path, name + "/", above | {real})
+                continue
+            status = entry.stat()
+        except PermissionError:  # its folder may be listed, and not entered
+            yield _named(entry.path, name, problem="unreadable_file")
+            continue
+        except OSError:
+            yield _named(entry.path, name, problem="broken_link")
+            continue
+        if not entry.is_file():
+            yield _named(entry.path, name, problem="not_a_file")
+        elif not os.access(entry.path, os.R_OK):
+            yield _named(entry.path, name, problem="unreadable_file")
+        else:
+            yield _named(entry.path, name, status)
+
+
+def _named(
+    path: str, below: str, status: os.stat_result | None = None, problem: str | None = None
+) -> Found:
+    """A file here; a name that Java cannot take is a problem."""
+    told = path.encode("utf-8", "backslashreplace").decode("utf-8")
+    if told != path or _UNNAMEABLE in below:
+        problem = problem or "unreadable_name"
+    below = below.encode("utf-8", "backslashreplace").decode("utf-8")
+    if status is None:
+        return Found(f"file://{told}", below, problem=problem)
+    # Whoever sets back a file's time of change cannot set back that of its entry.
+    stamp = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
+    exact = status.st_mtime_ns % 1_000_000_000 or status.st_ctime_ns % 1_000_000_000
+    settles = max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000
+    settles += _TICK_MS if exact else _COARSE_TICK_MS
+    modified = int(status.st_mtime * 1000)
+    return Found(f"file://{told}", below, status.st_size, modified, problem, stamp, settles)
+
+
+_TICK_MS: Final = 100  # of the clock by which a file system tells the time of a change, at most
+_COARSE_TICK_MS: Final = 2_000  # of one that tells no fractions of a second
+_UNNAMEABLE: Final = ":"  # Hadoop's own file system here takes it for a scheme's end
+
+
+@dataclass(frozen=True, slots=True)
+class _Hadoop:
+    """By Hadoop's file systems themselves: Spark tells neither of empty nor of hidden files."""
+
+    spark: SparkSession
+    root: str
+
+    def files(self) -> list[Found]:
+        try:
+            system, place = self._of("")
+            top = system.getFileStatus(place).getPath().toString().rstrip("/") + "/"
+            listed = system.listFiles(place, True)
+            found = []
+            while listed.hasNext():
+                path, size, modified, tag = _of_status(listed.next())
+                below, stamp = path.removeprefix(top), f"{modified}-{tag}"
+                settles = 0 if tag else modified + _COARSE_TICK_MS
+                found.append(Found(path, below, size, modified, stamp=stamp, settles=settles))
+        except Exception as error:
+            if "java" not in type(error).__name__.lower() and not hasattr(error, "java_exception"):
+                raise
+            raise CannotAudit(f"{self.root} cannot be read: {first_line(error)}") from error
+        return found
+
+    def read(self, path: str) -> str | None:
+        system, place = self._of(path)
+        if not system.exists(place):
+            return None
+        stream = system.open(place)
+        try:
+            return bytes(stream.readAllBytes()).decode("utf-8", "replace")
+        finally:
+            stream.close()
+
+    def write(self, path: str, text: str, content_type: str) -> None:
+        del content_type
+        system, place = self._of(path)
+        stream = system.create(place, True)
+        try:
+            stream.write(bytearray(text, "utf-8"))
+        finally:
+            stream.close()
+
+    def delete(self, path: str) -> None:
+        system, place = self._of(path)
+        system.delete(place, False)
+
+    def _of(self, path: str) -> tuple[Any, Any]:
+        """The file system and the path in it; Spark has no public name for them in Python."""
+        context: Any = self.spark.sparkContext
+        whole = f"{self.root.rstrip('/')}/{path}" if path else self.root
+        place = context._jvm.org.apache.hadoop.fs.Path(whole)  # noqa: SLF001
+        return place.getFileSystem(context._jsc.hadoopConfiguration()), place  # noqa: SLF001
+
+
+_STATUS: Final = re.compile(
+    r"[^{]*\{path=(.*); isDirectory=false; length=(\d+);.*?; modification_time=(\d+);", re.DOTALL
+)
+
+
+_TAG: Final = re.compile(r"eTag='?([^\s',]*)")  # S3A tells an object's
+
+
+def _of_status(status: Any) -> tuple[str, int, int, str]:
+    """Path, size, time of change (ms) and what S3 calls the content, if it is told.
+
+    By one call, for each costs a tenth of a millisecond.
+    """
+    text = status.toString()
+    if told := _STATUS.match(text):
+        tag = _TAG.search(text, told.end())
+        return told[1], int(told[2]), int(told[3]), tag[1] if tag else ""
+    path = str(status.getPath().toString())
+    return path, int(status.getLen()), int(status.getModificationTime()), ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    scheme: str
+    bucket: str
+    prefix: str
+
+    def files(self) -> list[Found]:
+        prefix = self.prefix + "/" if self.prefix else ""
+        pages = self._s3().get_paginator("list_objects_v2")
+        return [
+            self._object(prefix, item)
+            for page in pages.paginate(Bucket=self.bucket, Prefix=prefix)
+            for item in page.get("Contents", [])
+            if not item["Key"].endswith("/")
+        ]
+
+    def _object(self, prefix: str, item: Mapping[str, Any]) -> Found:
+        modified = int(item["LastModified"].timestamp() * 1000)
+        path = f"{self.scheme}://{self.bucket}/{item['Key']}"
+        below, stamp = item["Key"].removeprefix(prefix), f"{modified}-{item['ETag']}"
+        return Found(path, below, item["Size"], modified, stamp=stamp)
+
+    def read(self, path: str) -> str | None:
+        s3 = self._s3()
+        try:
+            answer = s3.get_object(Bucket=self.bucket, Key=self._key(path))
+        except s3.exceptions.NoSuchKey:
+            return None
+        return str(answer["Body"].read().decode("utf-8", "replace"))
+
+    def write(self, path: str, text: str, content_type: str) -> None:
+        key, body = self._key(path), text.encode()
+        self._s3().put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type)
+
+    def delete(self, path: str) -> None:
+        self._s3().delete_object(Bucket=self.bucket, Key=self._key(path))
+
+    def _key(self, path: str) -> str:
+        return "/".join(part for part in (self.prefix, path) if part)
+
+    @staticmethod
+    def _s3() -> Any:
+        import boto3
+
+        return boto3.client("s3")

@@ -1,0 +1,156 @@
+"""What is asked for, and how an audit ends."""
+
+import argparse
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import IntEnum
+from typing import Final
+
+from pipeline.audit.reading.streams import EffectsBy
+from pipeline.errors import CannotAudit
+
+GRACE: Final = timedelta(minutes=15)
+_LONGEST: Final = timedelta(days=36_500)
+
+
+class Status(IntEnum):
+    """How an audit ends: the process's exit status, and `exit_status` in its summary."""
+
+    CLEAN = 0  # every message is accounted for, and none was acted on twice
+    ALARMS = 1  # one was acted on twice or lost, is in contradiction or in conflict
+    NOT_AUDITED = 2  # wrong use, nothing to audit, or it did not come to its end
+    NOT_WHOLE = 3  # no alarm, but not everything could be read or judged
+    ON_TRUST = 4  # neither, but somebody's word stands for effects, or for that there is no second
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for.
+
+    Attributes:
+        records: the root of the streams.
+        out: where the results go.
+        since: first day to judge; None: all days that there are.
+        until: last day to judge; None with `since`.
+        as_of: later records are left out, and silence is measured against this moment; None: all
+            records, and when the newest file was written, but not after the last day that there is.
+        grace: how long a message without an end is in flight, not lost.
+        reach: how many days before `since` records are read from; None: all.
+        effects_by: who tells the effects.
+        from_raw: all records are read and all messages judged, whatever was kept of an earlier
+            audit.
+    """
+
+    records: str
+    out: str
+    since: date | None = None
+    until: date | None = None
+    as_of: datetime | None = None
+    grace: timedelta = GRACE
+    reach: int | None = None
+    effects_by: EffectsBy = EffectsBy.EFFECTS
+    from_raw: bool = False
+
+
+def requested(  # noqa: C901 - one check after the other
+    records: str,
+    *,
+    day: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    out: str | None = None,
+    as_of: str | None = None,
+    grace: float = GRACE.total_seconds(),
+    reach: int | None = None,
+    effects_by: str = EffectsBy.EFFECTS,
+    from_raw: bool = False,
+) -> Request:
+    """What a command line asks for; `grace` in seconds.
+
+    Raises:
+        CannotAudit: it cannot be asked for.
+    """
+    if day is not None:
+        if since is not None or until is not None:
+            raise CannotAudit("--day and --from/--until exclude each other: leave one of them out.")
+        since = until = day
+    if (since is None) != (until is None):
+        raise CannotAudit("--from and --until belong together: give both, or --day.")
+    try:
+        first = None if since is None else date.fromisoformat(since)
+        last = None if until is None else date.fromisoformat(until)
+        moment = None if as_of is None else datetime.fromisoformat(as_of)
+    except ValueError as error:
+        raise CannotAudit(f"{error}: write a day as YYYY-MM-DD, a time as ISO 8601.") from error
+    if first is not None and last is not None and first > last:
+        raise CannotAudit(f"--from {first} is after --until {last}: exchange them.")
+    if moment is not None and moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    for name in (records, out or ""):
+        if not _is_utf8(name):
+            raise CannotAudit(f"{name} is not UTF-8, and Java can name no such folder.")
+    for one in (first, last, moment):
+        if one is not None and not 2000 <= one.year < 2100:
+            raise CannotAudit(f"Of {one} no records are kept.")
+    if not 0 <= grace <= _LONGEST.total_seconds():
+        raise CannotAudit(f"--grace {grace:g} is no number of seconds to wait for.")
+    if reach is not None and not 0 <= reach <= _LONGEST.days:
+        raise CannotAudit(f"--reach {reach} is no number of days.")
+    return Request(
+        records,
+        out or records.rstrip("/") + "/audit",
+        first,
+        last,
+        moment,
+        timedelta(seconds=grace),
+        reach,
+        _effects_by(effects_by),
+        from_raw,
+    )
+
+
+def _effects_by(told: str) -> EffectsBy:
+    try:
+        return EffectsBy(told)
+    except ValueError as error:
+        raise CannotAudit(f"--effects-by {told}: it is effects, or executions.") from error
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of the command line."""
+    made = argparse.ArgumentParser(
+        prog="python -m pipeline.audit", description="Say what happened to each message."
+    )
+    made.add_argument("records", metavar="RECORDS", help="the root of the streams")
+    made.add_argument("--day", metavar="D", help="judge one UTC day, YYYY-MM-DD")
+    made.add_argument("--from", dest="since", metavar="D", help="first day to judge")
+    made.add_argument("--until", metavar="D", help="last day to judge")
+    made.add_argument("--out", metavar="DIR", help="where the results go (RECORDS/audit)")
+    made.add_argument(
+        "--as-of", metavar="TIME", help="judge by the records before this moment, ISO 8601"
+    )
+    made.add_argument(
+        "--grace", metavar="SECONDS", type=float, default=GRACE.total_seconds(),
+        help="a message without an end is in flight for so long, then lost (%(default)s)",
+    )  # fmt: skip
+    made.add_argument(
+        "--reach", metavar="DAYS", type=int, help="read records of so many days before"
+    )
+    made.add_argument(
+        "--effects-by", choices=list(EffectsBy), default=EffectsBy.EFFECTS.value,
+        help="who tells the effects; executions: their word, where no stream has them",
+    )  # fmt: skip
+    made.add_argument(
+        "--from-raw", action="store_true",
+        help="read all records, believing nothing that an earlier audit has kept of them",
+    )  # fmt: skip
+    made.add_argument("--json", action="store_true", help="print the summary")
+    return made

@@ -1,0 +1,133 @@
+"""Where results are put, so that a day run again replaces that day."""
+
+import fcntl
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql.types import StructType, TimestampType
+
+from pipeline.audit.reading.listing import RESULTS
+from pipeline.audit.reading.places import files_below, is_uri, place
+from pipeline.errors import CannotAudit
+
+KEPT: Final = "kept"
+_FOLDERS: Final = ("messages", "days", "quarantine", KEPT)
+"""Folders in which files are replaced."""
+_TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
+"""Files that are replaced, and what they hold if an audit wrote them."""
+
+
+def refuse_others(spark: SparkSession, out: str) -> None:
+    """Make sure that whatever a run replaces was written by an audit.
+
+    Raises:
+        CannotAudit: it was not.
+    """
+    texts = {name: place(spark, f"{out}/{name}").read("") for name in _TEXTS}
+    for name, sign in _TEXTS.items():
+        if sign not in (texts[name] or sign):
+            raise CannotAudit(_others(out, name))
+    tables: list[str] = []
+    is_of_audit = texts["summary.json"] is not None
+    for name in _FOLDERS:
+        folder = f"{out}/{name}"
+        here = None if is_uri(folder) else Path(re.sub(r"^file:/+", "/", folder))
+        if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
+            raise CannotAudit(_others(out, name))
+        for file in files_below(spark, folder):
+            if not RESULTS.match(f"{name}/{file.below}"):
+                raise CannotAudit(_others(out, f"{name}/{file.below}"))
+            is_of_audit |= name == KEPT and file.below.endswith(".json")
+            if file.below.endswith(".parquet") and name != KEPT:
+                tables.append(name)
+    if tables and not is_of_audit:
+        raise CannotAudit(_others(out, tables[0]))
+
+
+@contextmanager
+def alone_in(out: str) -> Iterator[None]:
+    """Keep every other audit of this machine out of the results' folder, which is made.
+
+    Two at once would leave both ones' rows of a day beside each other. The system itself lets go of
+    it, whatever ends the process. What lies elsewhere, or on a file system that knows no locks, is
+    for whoever starts audits to keep apart.
+
+    Raises:
+        CannotAudit: another audit writes there.
+    """
+    if is_uri(out) and not out.startswith("file:"):
+        yield
+        return
+    folder = Path(re.sub(r"^file:/+", "/", out))
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotAudit(
+                f"Another audit writes into {out} just now: wait for its end, or name another "
+                "folder with --out."
+            ) from None
+        except OSError:  # the file system knows no such locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _others(out: str, name: str) -> str:
+    return (
+        f"{out} holds {name}, which no audit has written and this one would replace: name another "
+        "folder with --out."
+    )
+
+
+def parquet_writer(
+    table: DataFrame, schema: StructType, unlike: Collection[str] = ()
+) -> DataFrameWriter:
+    """A writer that tries no dictionary where hardly a value repeats: ids, times, and `unlike`.
+
+    The schema is given, because asking an observed table for it would be its first run on Spark
+    Connect, and what is observed then is lost.
+    """
+    names = [
+        field.name
+        for field in schema
+        if field.name in {"message_id", *unlike} or isinstance(field.dataType, TimestampType)
+    ]
+    return table.write.options(**{f"parquet.enable.dictionary#{name}": "false" for name in names})
+
+
+def write_days(
+    table: DataFrame, folder: str, *, whole: bool, schema: StructType | None = None
+) -> None:
+    """Write a table partitioned by its `day`.
+
+    Args:
+        table: the rows.
+        folder: of the table.
+        whole: the table is all there is: other days go. Otherwise they stay.
+        schema: of the table, or of one with more columns, if the table is observed.
+    """
+    writer = parquet_writer(table, schema or table.schema).mode("overwrite").partitionBy("day")
+    writer.option("partitionOverwriteMode", "static" if whole else "dynamic").parquet(folder)
+
+
+def empty_days(folder: str, schema_of: DataFrame, days: Iterable[date]) -> None:
+    """Empty days that a table still holds and that have no rows any more."""
+    for day in days:
+        nothing = schema_of.drop("day").limit(0)
+        nothing.write.mode("overwrite").parquet(f"{folder}/day={day.isoformat()}")
+
+
+def days_held(spark: SparkSession, folder: str) -> set[date]:
+    """The days that a table holds files for; none if there is no table."""
+    found = (re.match(r"day=([^/]+)/[^._]", one.below) for one in files_below(spark, folder))
+    return {date.fromisoformat(day[1]) for day in found if day}
