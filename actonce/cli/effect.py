@@ -47,9 +47,8 @@ def check(
         str | None,
         typer.Argument(
             metavar="[TARGET]",
-            help="MODULE:NAME, FILE.py or FILE.py:NAME (a handler, or a class with perform and "
-            "find), a folder with one handler, or the ARN of a function on the embedded AWS  [that "
-            "of the stack on it]",
+            help="FILE.py or FILE.py:NAME (a handler, or a class with perform and find), or the "
+            "ARN of a function on the embedded AWS  [that of the stack on it]",
         ),
     ] = None,
     body: Annotated[
@@ -109,7 +108,7 @@ def check(
 
         actonce effect check functions/gift_cards.py --body '{"amount": 20}' --yes
 
-        actonce effect check my_effects:GiftCards --body @card.json --rejected '{}' --json --yes
+        actonce effect check my_effects.py:GiftCards --body @card.json --rejected '{}' --json --yes
     """
     bodies = {
         name: None if text is None else targets.body_from(text)

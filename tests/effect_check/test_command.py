@@ -108,24 +108,21 @@ def test_wrong_use_is_a_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ACTONCE_DIR", str(tmp_path / "home"))
-    (tmp_path / "two").mkdir()
-    for name in ("one.py", "other.py"):
-        (tmp_path / "two" / name).write_text("def handler(event, context): ...")
+    (tmp_path / "one.py").write_text("def handler(event, context): ...")
     (tmp_path / "broken.py").write_text("import there_is_none\n")
     (tmp_path / "ends.py").write_text("raise SystemExit\n")
     for arguments, said in {
-        ("none.py",): "there is no such file",
+        ("none.py",): "names no effect",
         ("cards",): "names no effect",
-        ("two",): "it holds one.py, other.py: name it",
         ("broken.py",): "cannot be loaded",
         ("ends.py",): "SystemExit",
-        ("two/one.py:other",): "one has no other",
-        ("two/one.py", "--env", "X"): "write NAME=VALUE",
-        ("two/one.py", "--body", "{"): "is no JSON",
-        ("two/one.py", "--body", "@none"): "cannot be read",
-        ("two/one.py", "--find", "arn:x"): "goes with the ARN",
+        ("one.py:other",): "one.py has no other",
+        ("one.py", "--env", "X"): "write NAME=VALUE",
+        ("one.py", "--body", "{"): "is no JSON",
+        ("one.py", "--body", "@none"): "cannot be read",
+        ("one.py", "--find", "arn:x"): "goes with the ARN",
         (): "The embedded AWS is not up",
-        ("two/one.py", "without a body"): "unexpected",
+        ("one.py", "without a body"): "unexpected",
     }.items():
         monkeypatch.setattr(
             sys,
@@ -162,7 +159,7 @@ def test_what_acts_is_not_begun_unasked(
 def test_a_class_is_asked_by_way_of_the_contract_s_own_answer(tmp_path: Path) -> None:
     """Ids are cut off in its file names, and the check sees that."""
     (tmp_path / "of_class.py").write_text(BY_CLASS)
-    found = check(tmp_path, "of_class:Cards", "--rejected", "{}")
+    found = check(tmp_path, "of_class.py:Cards", "--rejected", "{}")
     assert {name for name, one in found.items() if one["status"] == "failed"} <= {
         "long-ids", "finds-this-one-only", "odd-ids",
     }  # fmt: skip

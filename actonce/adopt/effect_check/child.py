@@ -46,8 +46,8 @@ def load(target: str, folder: str, functions: str) -> Handler:
     """What `target` names, as a handler.
 
     Args:
-        target: `MODULE:NAME` or `FILE.py:NAME`; a handler of two arguments, or an effect: a class
-            or a function without arguments that makes one, or one itself.
+        target: `FILE.py:NAME`; a handler of two arguments, or an effect: a class or a function
+            without arguments that makes one, or one itself.
         folder: where its modules are.
         functions: of ActOnce, after them: `effect` and what it needs.
 
@@ -58,11 +58,7 @@ def load(target: str, folder: str, functions: str) -> Handler:
     sys.path[:0] = [folder]
     sys.path.append(functions)
     place, _, name = target.rpartition(":")
-    if place.endswith(".py"):
-        file = Path(folder, place).resolve()
-        sys.path[:0] = [str(file.parent)]
-        place = file.stem
-    module = importlib.import_module(place)
+    module = importlib.import_module(Path(place).stem)
     found = getattr(module, name, None)
     if found is None:
         raise ValueError(f"{place} has no {name}")

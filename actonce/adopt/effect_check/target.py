@@ -1,6 +1,5 @@
 """What a person named, as something that can be called: code here, or a deployed function."""
 
-import ast
 import json
 import os
 from collections.abc import Mapping
@@ -32,41 +31,16 @@ class Code:
 
 
 def named(text: str) -> Code:
-    """Code by `MODULE:NAME`, `FILE.py`, `FILE.py:NAME`, or the folder of one handler.
+    """Code by `FILE.py` or `FILE.py:NAME`.
 
     Raises:
-        WrongUse: it names none.
+        WrongUse: there is no such file.
     """
-    path, _, name = text.partition(":") if ".py" in text else (text, "", "")
-    here = Path(path)
-    if path.endswith(".py"):
-        if not here.is_file():
-            raise WrongUse(f"{path}: there is no such file.")
-        return Code(f"{here.name}:{name or HANDLER}", here.resolve().parent, {})
-    if Path(text).is_dir():
-        return Code(f"{_only_handler(Path(text)).name}:{HANDLER}", Path(text).resolve(), {})
-    if ":" not in text:
-        raise WrongUse(
-            f"{text!r} names no effect: MODULE:NAME, FILE.py, FILE.py:NAME, or a folder."
-        )
-    return Code(text, Path.cwd(), {})
-
-
-def _only_handler(folder: Path) -> Path:
-    found = [file for file in sorted(folder.glob("*.py")) if _has_handler(file)]
-    if len(found) == 1:
-        return found[0]
-    which = ", ".join(file.name for file in found) or "none"
-    raise WrongUse(f"{folder} has to hold one file with a {HANDLER}; it holds {which}: name it.")
-
-
-def _has_handler(file: Path) -> bool:
-    """Whether it defines a handler; it is not run for that."""
-    try:
-        module = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):
-        return False
-    return any(isinstance(one, ast.FunctionDef) and one.name == HANDLER for one in module.body)
+    path, _, name = text.partition(":")
+    file = Path(path)
+    if file.suffix != ".py" or not file.is_file():
+        raise WrongUse(f"{path!r} names no effect, which is FILE.py or FILE.py:NAME.")
+    return Code(f"{file.name}:{name or HANDLER}", file.resolve().parent, {})
 
 
 def deployed(stack: Stack, folders: list[Path]) -> Code:
@@ -82,7 +56,7 @@ def deployed(stack: Stack, folders: list[Path]) -> Code:
     for folder in folders:
         if (folder / f"{module}.py").is_file():
             variables = told.get("Environment", {}).get("Variables", {})
-            return Code(f"{module}:{name}", folder, variables)
+            return Code(f"{module}.py:{name}", folder, variables)
     looked = ", ".join(map(str, folders))
     raise WrongUse(f"The code of {told['Handler']} is in none of {looked}: name it.")
 
