@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.cells import cell_len
 from rich.table import Table
+from rich.text import Text
 
 from actonce.terminal import output as console
 from pipeline.visible import visible
@@ -19,6 +20,9 @@ _WIDEST = 80
 
 _NARROWEST = 24
 """Columns that a text can be read in, line below line."""
+
+_LONGEST_WORD = 256
+"""Columns of a word in a text, such as an ARN, that is not broken either."""
 
 _GAP = 2
 
@@ -45,13 +49,19 @@ def _print(headers: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> None
             )
             console.out.print((" " * _GAP).join(padded).rstrip())
         return
+    natural = widths[-1]
     widths = [min(width, _WIDEST) for width in widths]
     gaps = _GAP * (len(widths) - 1)
     room = console.out.width - sum(widths[:-1]) - gaps
-    widths[-1] = min(widths[-1], max(room, _NARROWEST))
+    words = (word for line in lines for word in line[-1].split(" "))
+    longest = min(_LONGEST_WORD, max(map(cell_len, words)))
+    widths[-1] = min(natural, max(room, _NARROWEST, longest))
     table = Table(box=None, pad_edge=False, show_header=bool(headers), width=sum(widths) + gaps)
     for number, width in enumerate(widths):
         table.add_column(headers[number] if headers else "", width=width, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    console.out.print(table)
+    for segments in console.out.render_lines(table, console.out.options.update(width=table.width)):
+        text = Text.assemble(*((one.text, one.style or "") for one in segments))
+        text.rstrip()  # or a terminal that is narrower would show blank lines
+        console.out.print(text)
