@@ -113,11 +113,11 @@ def measure(letters: int) -> Result:
                 decide_cpu_seconds=decide_cpu,
                 decide_server_seconds=decide_server,
                 decide_hidden=decide_hidden,
-                decided=decided["counts"].get("decided", 0),
+                decided=decided["ends"].get("decided", 0),
                 left_in_queue=left + held,
                 open_executions=_open(stack, waits),
                 discard_seconds=time.perf_counter() - began,
-                discarded=discarded["counts"].get("discarded", 0),
+                discarded=discarded["discarded"],
             )
         finally:
             lifecycle.down(paths)
