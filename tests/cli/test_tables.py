@@ -33,21 +33,24 @@ def printed(monkeypatch: pytest.MonkeyPatch, width: int | None, **fields: str) -
     return lines
 
 
-@pytest.mark.parametrize("width", [60, 80, 140])
 def test_an_id_is_whole_and_a_text_is_wrapped_between_words(
-    monkeypatch: pytest.MonkeyPatch, width: int
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lines = printed(monkeypatch, width)
+    lines = printed(monkeypatch, 140)
     assert lines[0].split() == list(HEADERS)
-    assert lines[1].startswith(f"{HASHED}  conflict")
     column = lines[0].index("Detail")
-    wrapped = [
-        line[column:]
-        for line in lines[1:]
-        if line[:column].strip() in ("", lines[1][:column].strip())
-    ]
-    assert " ".join(wrapped) == DETAIL
-    assert max(map(len, lines)) <= max(width, column + 24)
+    wrapped = [lines[1], *(line for line in lines[2:] if line.startswith(" " * column))]
+    assert wrapped[0].startswith(f"{HASHED}  conflict  ")
+    assert " ".join(line[column:] for line in wrapped) == DETAIL
+    assert max(map(len, lines)) <= 140
+
+
+def test_where_there_is_no_room_to_wrap_in_a_row_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = printed(monkeypatch, 80)
+    assert len(lines) == 1 + len(ROWS)
+    assert lines[1] == f"{HASHED}  conflict  {DETAIL}"
 
 
 def test_in_a_file_every_row_is_one_line_with_codes_and_wide_letters_in_columns(
