@@ -180,7 +180,7 @@ def check(way: Way) -> str:
 
 
 def table(ways: Sequence[Way] = WAYS) -> str:
-    """The table of README.md, in Markdown."""
+    """The table of bench/README.md, in Markdown."""
     rows = ["| | lines | files | runs besides | after a call that was cut short |"]
     rows.append("| --- | --- | --- | --- | --- |")
     for way in ways:

@@ -1,4 +1,4 @@
-"""What bench/adopting.py counts stands, and does what README.md says of it."""
+"""What bench/adopting.py counts stands, and does what bench/README.md says of it."""
 
 import json
 import subprocess
@@ -92,8 +92,8 @@ def test_every_source_stands(way: Way) -> None:
     assert adopting.check(way).startswith(("imported", "not imported: "))
 
 
-def test_readme_has_what_is_counted() -> None:
-    assert adopting.table() in (PROJECT / "README.md").read_text()
+def test_the_page_has_what_is_counted() -> None:
+    assert adopting.table() in (PROJECT / "bench" / "README.md").read_text()
 
 
 def test_only_what_is_code_counts(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""What the commands of docs/operations.md say at a terminal, narrow, usual and wide.
+"""What the commands say at a terminal of 80 columns, after a demo.
 
 `ACTONCE_WRITE_TRANSCRIPTS=1 pytest -m long tests/embedded/test_transcripts.py` writes what it sees
-to docs/transcripts/.
+to docs/transcripts.md. Every width is tried by tests/cli/test_tables.py.
 """
 
 import json
@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from rich.cells import cell_len
@@ -24,56 +23,31 @@ from actonce.stack.embedded_folder import PROJECT, Paths
 from tests import terminal
 from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo
-from tests.embedded.test_readme import commands
 from tests.embedded.waiting import wait_until
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
-WIDTHS = (60, 80, 120)
-TRANSCRIPTS = PROJECT / "docs" / "transcripts"
-LONG_ID = "the-id-of-a-producer-who-has-much-to-say-" + "x" * 2_959
+COLUMNS = 80
+PAGE = PROJECT / "docs" / "transcripts.md"
+SENT = BAD_LINES[:4]
+"""A message, its duplicate, its conflict, and one that is no JSON."""
 
-# ID stands for the first letter, or entry, that the list before has.
-LOOKS = (
-    "list",
-    "where MESSAGE_ID",
+COMMANDS = (
     "status",
-    "status --reasons",
+    "where LETTER",
     "dead-letters list",
-    "dead-letters show ID",
+    "dead-letters show LETTER",
+    "dead-letters retry LETTER",
     "unstarted list",
-    "unstarted show ID",
 )
-ACTS = (
-    'pause --note "provider down until 14:00"',
-    "status",
-    "resume",
-    "dead-letters retry ID",
-    "dead-letters retry --all --reason not_performed --rate 20",
-    "dead-letters resolve --all --match practice-7 --before 2h --note 'done by telephone'",
-    "dead-letters reject --all --error Rejected --note 'out of time'",
-    "unstarted redrive ID",
-    "unstarted discard ID --note 'a test of ours'",
-)
-SEEN_ELSEWHERE = {
-    "status --watch": "tests/cli/test_status.py",
-    "dead-letters perform --all --reason outcome_unknown "
-    "--note 'none of them in the journal; Ann'": "tests/cli/test_dead_letter_decisions.py",
-    "down": "tests/embedded/test_readme.py",
-    "send -": "tests/embedded/test_readme.py",
-    "where request-1": "tests/embedded/test_readme.py",
-    "collect --day today --to records/": "tests/embedded/test_readme.py",
-    "audit records/": "tests/embedded/test_readme.py",
-}
+INTRODUCTION = """\
+# What the commands say
 
+At a terminal of 80 columns, after `actonce demo --messages 24 --faults many --seed 7`. Then came a
+message, the same id with another content, and a text that is no JSON. Another width only lays the
+tables out differently.
+"""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-class Shown(NamedTuple):
-    """A command line, and what it said."""
-
-    command: str
-    said: str
 
 
 class Person:
@@ -85,27 +59,25 @@ class Person:
         self._environment.pop("COLUMNS", None)
         self._folder = paths.home
 
-    def types(self, command: str, columns: int) -> Shown:
+    def types(self, command: str) -> str:
+        """What stands on the terminal afterwards."""
         ended = terminal.run(
             [sys.executable, "-m", "actonce.cli.app", *shlex.split(command)],
             self._environment,
             self._folder,
-            answers=b"y\n",
-            after=b"[y/N]",
-            columns=columns,
+            columns=COLUMNS,
             is_input=True,
         )
         lines = (
             line.rpartition("\r")[2].rstrip() for line in _ESCAPES.sub("", ended.told).split("\n")
         )
-        shown = Shown(f"actonce {command}", "\n".join(lines).strip("\n"))
-        assert ended.status == 0, shown
-        assert "Traceback" not in shown.said
-        return shown
+        said = "\n".join(lines).strip("\n")
+        assert ended.status == 0, said
+        return said
 
-    def asks(self, *command: str) -> dict[str, list[dict[str, object]]]:
+    def ids(self, command: str, key: str) -> list[str]:
         told = subprocess.run(
-            [sys.executable, "-m", "actonce.cli.app", *command, "--json"],
+            [sys.executable, "-m", "actonce.cli.app", command, "list", "--json", "--each"],
             env=self._environment,
             cwd=self._folder,
             stdin=subprocess.DEVNULL,
@@ -113,18 +85,10 @@ class Person:
             text=True,
             check=True,
         ).stdout
-        found: dict[str, list[dict[str, object]]] = json.loads(told)
-        return found
-
-    def ids(self, *command: str) -> list[str]:
-        entries = self.asks(*command)[command[0].replace("-", "_").replace("list", "messages")]
-        return [
-            str(one.get("id") or one.get("message_id") or one.get("sqs_message_id"))
-            for one in entries
-        ]
+        return [str(entry[key]) for entry in json.loads(told)[command.replace("-", "_")]]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
     paths = home(tmp_path_factory)
     try:
@@ -132,86 +96,40 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
         state = lifecycle.running(paths)
         assert state is not None
         stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
-        for body in (*BAD_LINES, json.dumps({"message_id": LONG_ID})):
+        for body in SENT:
             stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=body)
-        somebody = Person(paths)
-        wait_until(lambda: len(somebody.ids("unstarted", "list")) >= 6, 120)
+        wait_until(lambda: counts(stack.sqs, stack.unstarted_queue)[0] >= 2, 120)
         wait_until(lambda: counts(stack.sqs, stack.requests_queue) == (0, 0), 120)
-        yield somebody
+        yield Person(paths)
     finally:
         lifecycle.down(paths)
 
 
-def documented() -> list[str]:
-    """The commands of the page, and those of README.md that are run after a demo."""
-    page = (PROJECT / "docs" / "operations.md").read_text()
-    of_readme = (one.rpartition("| ")[2] for one in commands())
-    return [
-        *re.findall(r"^ {4}actonce (.*?)(?: +#.*)?$", page, re.M),
-        *(one.removeprefix("actonce ") for one in of_readme if one.startswith("actonce ")),
-    ]
-
-
-def test_every_documented_command_is_typed() -> None:
-    assert set(documented()) <= {*LOOKS, *ACTS, *SEEN_ELSEWHERE}
-
-
-def test_at_every_width_it_can_be_read_and_ids_can_be_copied(person: Person) -> None:
-    letters, unstarted = (
-        person.ids(name, "list", *more)
-        for name, more in (("dead-letters", ["--each"]), ("unstarted", ["--each"]))
-    )
-    messages = person.ids("list")
-    assert letters
-    stand_for = {
-        "where MESSAGE_ID": f"where {letters[0]}",
-        "dead-letters show ID": f"dead-letters show {letters[0]}",
-        "unstarted show ID": f"unstarted show {unstarted[0]}",
-    }
-    pages = {width: [] for width in WIDTHS}  # type: dict[int, list[Shown]]
-    for width in WIDTHS:
-        for command in LOOKS:
-            shown = person.types(stand_for.get(command, command), width)
-            check_width(shown, width)
-            pages[width].append(shown)
-        for command, ids in (
-            ("list", messages),
-            ("dead-letters list", letters),
-            ("unstarted list", unstarted),
-        ):
-            (said,) = (one.said for one in pages[width] if one.command == f"actonce {command}")
-            assert [one for one in ids if one not in said] == [], f"{command} at {width}"
-    for command in ACTS:
-        one = letters[-1] if command.startswith("dead") else unstarted[-1]
-        if command.endswith("discard ID --note 'a test of ours'"):
-            one = unstarted[0]
-        shown = person.types(re.sub(r"\bID\b", one, command), 80)
-        check_width(shown, 80)
-        pages[80].append(shown)
+def test_it_can_be_read_and_ids_can_be_copied(person: Person) -> None:
+    letter, *_ = person.ids("dead-letters", "message_id")
+    unstarted = person.ids("unstarted", "sqs_message_id")
+    shown: dict[str, str] = {}
+    for template in COMMANDS:
+        command = template.replace("LETTER", letter)
+        shown[command] = person.types(command)
+        check_width(command, shown[command])
+    assert letter in shown["dead-letters list"]
+    assert [one for one in unstarted if one not in shown["unstarted list"]] == []
     if os.environ.get("ACTONCE_WRITE_TRANSCRIPTS"):
-        write(pages)
+        write(shown, PAGE)
 
 
-def check_width(shown: Shown, width: int) -> None:
+def check_width(command: str, said: str) -> None:
     """No line of a table is wider than the terminal, but for a word that must be copied whole.
 
     A sentence is left to the terminal, which breaks it without a line feed.
     """
-    for line in shown.said.split("\n"):
+    for line in said.split("\n"):
         *before, last = re.split(r" {2,}", line.strip())
         is_whole = not before or " " not in last
-        assert is_whole or cell_len(line) <= width, f"{shown.command}: {line}"
+        assert is_whole or cell_len(line) <= COLUMNS, f"{command}: {line}"
 
 
-def write(pages: dict[int, list[Shown]]) -> None:
-    TRANSCRIPTS.mkdir(exist_ok=True)
-    for width, shown in pages.items():
-        parts = [
-            f"# The commands of operations, at {width} columns\n",
-            "After `actonce demo --messages 24 --faults many --seed 7`, eight bad lines, and an",
-            "id of 3,000 characters, of which sixty are shown here.\n",
-        ]
-        for one in shown:
-            said = one.said.replace(LONG_ID, f"{LONG_ID[:60]}…")
-            parts.append(f"```text\n$ {one.command}\n{said}\n```\n")
-        Path(TRANSCRIPTS / f"{width}-columns.md").write_text("\n".join(parts))
+def write(shown: dict[str, str], page: Path) -> None:
+    blocks = (f"```text\n$ actonce {command}\n{said}\n```\n" for command, said in shown.items())
+    page.write_text("\n".join([INTRODUCTION, *blocks]))
