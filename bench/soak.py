@@ -26,9 +26,9 @@ import typer
 from rich.console import Console
 
 from actonce.cli.demo import Strategy
-from actonce.demo import faults, records
+from actonce.demo import records
 from actonce.demo.run import Result, Settings, run
-from actonce.embedded import lifecycle, local_stack
+from actonce.embedded import faults, functions, lifecycle, local_stack
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
@@ -120,7 +120,7 @@ class Trouble:
             took = time.monotonic() - asked  # of many it is much work for the embedded AWS
             due = (len(self.killed) + 0.5) / self.kills * self.messages * 0.9
             if done >= due:
-                self.killed.append(lifecycle.kill_functions(state))
+                self.killed.append(functions.kill(state))
                 _SAY.print(f"{done} done; {self.killed[-1]} processes killed", style="dim")
 
 

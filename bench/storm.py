@@ -25,7 +25,7 @@ from rich.table import Table
 
 from actonce.demo import records, requests
 from actonce.demo.run import Resting, wait_for_rest
-from actonce.embedded import lifecycle
+from actonce.embedded import functions, lifecycle
 from actonce.queues.sending import Sender
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
@@ -56,7 +56,7 @@ def storm(messages: int, seed: int) -> Result:
         paths = Paths(Path(folder))
         try:
             _, stack = lifecycle.up(paths, lambda _: None, parameters={})
-            lifecycle.warm(stack)
+            functions.warm(stack)
             return _storm(stack, messages, seed)
         finally:
             lifecycle.down(paths)

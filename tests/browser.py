@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -285,19 +285,6 @@ class Page:
         self.send("Emulation.setEmulatedMedia", media=media, features=[scheme])
         if zone is not None:
             self.send("Emulation.setTimezoneOverride", timezoneId=zone)
-
-    def with_headers(self, headers: Mapping[str, str]) -> None:
-        """Send these with every request from now on."""
-        self.send("Network.setExtraHTTPHeaders", headers=dict(headers))
-
-    def with_cookie(self, url: str, name: str, value: str) -> None:
-        """Have a cookie of an address, for all tabs of the window."""
-        self.send("Network.setCookie", url=url, name=name, value=value)
-
-    @property
-    def cookies(self) -> dict[str, str]:
-        """Those that the window would send to the page's address, by name."""
-        return {one["name"]: one["value"] for one in self.send("Network.getCookies")["cookies"]}
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression; DevTools may run it, whatever the page forbids."""

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
-from tests.cpu_table import CpuTable
-
 # No example is timed: how long one takes says something about the machine only.
 settings.register_profile("actonce", deadline=None)
 settings.load_profile("actonce")
@@ -68,17 +66,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)  # stable: within a file nothing changes
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--cpu-table", action="store_true", help="the CPU seconds of each file")
-
-
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     # A shell without job control starts what is in the background with SIGINT ignored, and every
     # process would inherit that from here; tests send it to those that they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.getoption("--cpu-table"):
-        config.pluginmanager.register(CpuTable())
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """Reads the templates, with CloudFormation's short tags in their long form."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import yaml
 from actonce.stack import embedded_folder as paths
 
 TEMPLATE = paths.PROJECT / "template.yaml"
+LOCKS = TEMPLATE.with_name("locks.yaml")
 
 Resource = dict[str, Any]
 
@@ -62,6 +64,30 @@ def of_type(template: dict[str, Any], resource_type: str) -> dict[str, Resource]
         for name, resource in template["Resources"].items()
         if resource["Type"] == resource_type
     }
+
+
+def properties(resources: dict[str, Any], name: str) -> dict[str, Any]:
+    """Of the resource of that logical id."""
+    found: dict[str, Any] = resources[name]["Properties"]
+    return found
+
+
+def references(node: Any) -> Iterator[str]:
+    """Every name that is referred to under a node, by Ref, GetAtt, Sub or If."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key in ("Ref", "Condition") and isinstance(value, str):
+                yield value
+            elif key == "Fn::GetAtt":
+                yield value[0]
+            elif key == "Fn::Sub":
+                yield from re.findall(r"\$\{([\w:]+)", str(value))
+            elif key == "Fn::If":
+                yield value[0]
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
 
 
 _NO_VALUE = {"Ref": "AWS::NoValue"}

@@ -6,8 +6,7 @@ import pytest
 
 from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from tests import template as cloudformation
-from tests.template import TEMPLATE, as_list, of_type, statements
-from tests.test_template import properties, references
+from tests.template import TEMPLATE, of_type, properties, references
 
 ALARMS_FILE = TEMPLATE.with_name("alarms.yaml")
 
@@ -29,17 +28,6 @@ def test_it_is_given_what_it_watches(template: dict[str, Any]) -> None:
     assert nested["Parameters"].keys() == template["Parameters"].keys()
     used = set(references([template["Conditions"], template["Resources"]]))
     assert template["Parameters"].keys() <= used
-
-
-def test_only_the_keys_owner_may_do_everything(resources: dict[str, Any]) -> None:
-    allowed = [
-        (name, action)
-        for name, resource in resources.items()
-        for statement in statements(resource)
-        for action in as_list(statement["Action"])
-        if statement["Effect"] == "Allow" and "*" in action
-    ]
-    assert allowed == [("AlarmTopicKey", "kms:*")]
 
 
 ALARMS = [

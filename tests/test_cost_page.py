@@ -9,34 +9,13 @@ import pytest
 
 from bench.cost import COUNTS, PAGE, PRICES
 from bench.costing import capacity
-from bench.costing.counts import Count, lock_workflow, read_counts
-from bench.costing.dollars import dollars_per_million, read_prices, total
+from bench.costing.counts import read_counts
+from bench.costing.dollars import read_prices
 from bench.costing.page import page, with_lock_workflow
 
 FINGERPRINTS = capacity.Table.of(
     ("message_id",), [{"message_id": {"S": "a"}, "fingerprint": {"S": "0" * 64}}]
 )
-
-
-def _count(**changes: Any) -> Count:
-    count: Any = {
-        "way": "step-functions",
-        "batch_size": 10,
-        "traffic": "message",
-        "messages": 10,
-        "requests": {"PutItem": 20, "UpdateItem": 10, "StartExecution": 10},
-        "state_transitions": 20,
-        "write_units": 30,
-        "read_units": 5.0,
-        "invocations": 11,
-        "lambda_ms": 4000,
-        "memory_mb": 256,
-        "sqs_requests": 3,
-        "appointments": 10,
-        "by_definition": False,
-    }
-    counted: Count = count | changes
-    return counted
 
 
 def test_the_committed_page_is_what_the_counts_and_prices_give() -> None:
@@ -70,29 +49,6 @@ def test_the_totals_on_the_page_are_the_units_times_the_prices() -> None:
     assert written == [pytest.approx(dollars, abs=0.006) for dollars in expected]
 
 
-def test_every_way_is_counted_in_both_batch_sizes_and_both_kinds_of_traffic() -> None:
-    counted = {
-        (row["way"], row["batch_size"], row["traffic"])
-        for row in with_lock_workflow(read_counts(COUNTS)["counts"])
-    }
-    ways = ("step-functions", "ledger", "lease", "powertools", "lock workflow")
-    assert counted == {
-        (way, size, traffic)
-        for way in ways
-        for size in (10, 1)
-        for traffic in ("message", "duplicate")
-    }
-
-
-def test_only_the_lock_workflow_acts_again_on_a_duplicate() -> None:
-    again = {
-        row["way"]
-        for row in with_lock_workflow(read_counts(COUNTS)["counts"])
-        if row["traffic"] == "duplicate" and row["appointments"]
-    }
-    assert again == {"lock workflow"}
-
-
 def test_prices_are_dated_and_name_their_aws_page() -> None:
     prices = read_prices(PRICES)
     assert date.fromisoformat(prices["as_of"])
@@ -100,31 +56,6 @@ def test_prices_are_dated_and_name_their_aws_page() -> None:
         assert price["source"].startswith("https://aws.amazon.com/")
         assert price["checked"]
         assert price["dollars_per_million"] > 0
-
-
-def test_dollars_are_for_a_million_messages_whatever_was_counted() -> None:
-    prices = read_prices(PRICES)
-    dollars = dollars_per_million(_count(), prices)
-    assert dollars["step_functions"] == pytest.approx(2 * 25)
-    assert dollars["lambda_time"] == pytest.approx(0.4 / 4 * 16.6667)  # 400 ms of a quarter GB
-    twice = _count(
-        messages=20,
-        state_transitions=40,
-        write_units=60,
-        read_units=10.0,
-        invocations=22,
-        lambda_ms=8000,
-        sqs_requests=6,
-    )
-    assert total(dollars_per_million(twice, prices)) == pytest.approx(total(dollars))
-
-
-def test_the_lock_workflow_trades_the_fingerprint_for_five_transitions_and_a_write() -> None:
-    count = lock_workflow(_count(), "duplicate")
-    assert count["requests"] == {"PutItem": 10, "UpdateItem": 30, "StartExecution": 10}
-    assert count["state_transitions"] == 70
-    assert count["write_units"] == 40
-    assert count["by_definition"]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """What makes .venv: what it installs, and what it says where it cannot."""
 
 import errno
-import fcntl
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -26,7 +24,7 @@ def pins(lock: str) -> set[tuple[str, str, str]]:
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """As much of a clone as installing looks at."""
-    for name in ("install.py", *install.NEEDED, *install.LOCKS.values()):
+    for name in ("install.py", "pyproject.toml", *install.LOCKS.values()):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, tmp_path / name)
     return tmp_path
@@ -54,10 +52,9 @@ def run(clone: Path, *arguments: str, **variables: str) -> subprocess.CompletedP
 
 def sentence(answer: subprocess.CompletedProcess[str]) -> str:
     """The one line that says why not."""
-    lines = [line for line in answer.stderr.splitlines() if line.startswith("install: ")]
-    assert len(lines) == 1, answer.stderr
+    (line,) = (one for one in answer.stderr.splitlines() if one.startswith("install: "))
     assert "Traceback" not in answer.stderr
-    return lines[0]
+    return line
 
 
 def test_what_the_demo_installs_the_tests_install_in_the_same_versions() -> None:
@@ -99,18 +96,11 @@ def test_a_java_is_brought_along_only_where_there_is_none(
         assert install._left_out("everything") == {"uv"}
 
 
-def test_half_a_clone_is_told_by_what_is_missing(clone: Path) -> None:
-    (clone / "template.yaml").unlink()
-    answer = run(clone, "demo")
-    assert answer.returncode == 2
-    assert f"{clone} is not a whole clone, template.yaml is missing" in sentence(answer)
-
-
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["demo", "everything"]])
+@pytest.mark.parametrize("arguments", [[], ["nonsense"]])
 def test_wrong_use_is_told(clone: Path, arguments: list[str]) -> None:
     answer = run(clone, *arguments)
     assert answer.returncode == 2
-    assert answer.stderr == "usage: python3 install.py demo|everything\n"
+    assert "demo|everything" in answer.stderr
 
 
 def test_an_older_python_is_told(
@@ -119,7 +109,7 @@ def test_an_older_python_is_told(
     assert here.exists()
     monkeypatch.setattr(sys, "version_info", (3, 10, 4))
     assert install.main(["demo"]) == 2
-    assert "Python 3.11 or newer is needed" in capsys.readouterr().err
+    assert "3.11" in capsys.readouterr().err
 
 
 def test_older_pythons_can_read_as_far_as_that() -> None:
@@ -134,24 +124,7 @@ def test_older_pythons_can_read_as_far_as_that() -> None:
                 check=False,
             )
             assert answer.returncode == 2
-            assert "Python 3.11 or newer is needed" in sentence(answer)
-
-
-def test_a_read_only_clone_is_told(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != here)
-    assert install.main(["demo"]) == 2
-    assert f"{here} is read-only" in capsys.readouterr().err
-
-
-def test_a_disk_without_room_is_told_before_anything_is_made(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100 << 20))
-    assert install.main(["demo"]) == 1
-    assert "has 100 MB of room left on its disk, and 1300 MB are needed" in capsys.readouterr().err
-    assert not (here / ".venv").exists()
+            assert "3.11" in sentence(answer)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
@@ -160,22 +133,15 @@ def test_a_disk_that_gets_full_is_told(code: int) -> None:
     assert "The disk of" in str(install._failed("install", said))
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Error: Command returned non-zero … ensurepip is not available … apt install python3-venv",
-        "/usr/bin/python3: No module named venv",
-    ],
-)
-def test_a_python_without_venv_is_told(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], said: str
+def test_a_python_without_venv_is_told_with_what_to_install(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     python = here / "python"
-    python.write_text(f"#!/bin/sh\nmkdir -p .venv\necho '{said}' >&2\nexit 1\n")
+    python.write_text("#!/bin/sh\nmkdir -p .venv\necho 'ensurepip is not available' >&2\nexit 1\n")
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     assert install.main(["demo"]) == 2
-    assert f"{python} has no module venv with pip" in capsys.readouterr().err
+    assert "-venv)" in capsys.readouterr().err
     assert not (here / ".venv").exists()
 
 
@@ -185,26 +151,9 @@ def test_an_index_that_does_not_answer_is_told_and_the_next_run_goes_on(clone: P
     variables |= {"PIP_FIND_LINKS": str(clone), "PIP_NO_CACHE_DIR": "1"}
     answer = run(clone, "demo", **variables)
     assert answer.returncode == 1
-    assert "the package index does not answer" in sentence(answer)
+    assert "pip config set global.index-url" in sentence(answer)
     assert not (clone / ".venv" / install._marker("demo").name).exists()
     assert (clone / ".venv" / "bin" / "python").exists()
-
-
-def test_a_second_make_waits_for_the_first(here: Path) -> None:
-    for kind in install.LOCKS:
-        install.VENV.mkdir(exist_ok=True)
-        install._marker(kind).write_text(install._state(kind))
-    held = os.open(here, os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    second = subprocess.Popen(
-        [sys.executable, str(here / "install.py"), "demo"], stderr=subprocess.PIPE, text=True
-    )
-    assert second.stderr is not None
-    assert second.stderr.readline() == "Another make installs into .venv; waiting for it\n"
-    os.close(held)
-    assert second.wait(60) == 0
-    assert second.stderr.read() == ""
-    second.stderr.close()
 
 
 def test_what_is_installed_is_installed_again_only_after_a_change(here: Path) -> None:

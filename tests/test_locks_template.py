@@ -11,8 +11,16 @@ import consumer
 from actonce.stack.sources import version, version_of
 from bench.limited import MALLOC
 from tests import template as cloudformation
-from tests.template import TEMPLATE, as_list, of_type, resolved, statements
-from tests.test_template import LOCKS, properties, references
+from tests.template import (
+    LOCKS,
+    TEMPLATE,
+    as_list,
+    of_type,
+    properties,
+    references,
+    resolved,
+    statements,
+)
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +55,6 @@ def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it(
         assert [one["FingerprintsTable"]["Properties"][key] for key in keys] == [
             resources["FingerprintsTable"]["Properties"][key] for key in keys
         ]
-
-
-def test_the_other_template_has_nothing_of_it(template: dict[str, Any]) -> None:
-    other = cloudformation.load(TEMPLATE)
-    of_locks = {"Strategy", "QueueFeeds", "ClockSkewSeconds"}
-    assert of_locks <= template["Parameters"].keys()
-    assert not of_locks & other["Parameters"].keys()
-    assert not {name for name in other["Resources"] if name.startswith("Consumer")}
-    assert not of_type(template, "AWS::Serverless::StateMachine")
 
 
 @pytest.mark.parametrize("own", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])

@@ -1,9 +1,4 @@
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +6,7 @@ import pytest
 from actonce_core.batch import LARGEST_BATCH
 from bench.limited import MALLOC
 from tests import template as cloudformation
-from tests.template import TEMPLATE, as_list, of_type, statements
+from tests.template import LOCKS, TEMPLATE, as_list, of_type, properties, references, statements
 
 PROJECT = TEMPLATE.parent
 FOURTEEN_DAYS = 14 * 24 * 60 * 60
@@ -28,71 +23,10 @@ def resources(template: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-LOCKS = TEMPLATE.with_name("locks.yaml")
-
-
 @pytest.fixture(params=[TEMPLATE, LOCKS], ids=lambda file: file.stem)
 def each(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The template of each way."""
     return cloudformation.load(request.param)
-
-
-def properties(resources: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = resources[name]["Properties"]
-    return found
-
-
-def references(node: Any) -> Iterator[str]:
-    """Every name that is referred to under a node, by Ref, GetAtt, Sub or If."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key in ("Ref", "Condition") and isinstance(value, str):
-                yield value
-            elif key == "Fn::GetAtt":
-                yield value[0]
-            elif key == "Fn::Sub":
-                yield from re.findall(r"\$\{([\w:]+)", str(value))
-            elif key == "Fn::If":
-                yield value[0]
-            yield from references(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from references(value)
-
-
-# --------------------------------------------------------------------------- lint
-
-
-def validate(template: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
-    command = [sys.executable, "-m", "samcli", "validate", "--lint", "--region", "us-east-1"]
-    return subprocess.run(
-        [*command, "--template-file", str(template)],
-        cwd=folder,
-        env=environment | {"SAM_CLI_TELEMETRY": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("file", [TEMPLATE, LOCKS], ids=lambda file: file.stem)
-def test_sam_validate_finds_nothing(file: Path, tmp_path: Path) -> None:
-    answer = validate(file, tmp_path)
-
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-
-
-@pytest.mark.long
-def test_sam_validate_finds_a_broken_template(tmp_path: Path) -> None:
-    broken = tmp_path / "template.yaml"
-    broken.write_text(TEMPLATE.read_text().replace("BillingMode:", "BilingMode:"))
-
-    answer = validate(broken, tmp_path)
-
-    assert answer.returncode != 0
-    assert "BilingMode" in answer.stdout + answer.stderr
 
 
 # --------------------------------------------------------------------------- queues
@@ -149,35 +83,6 @@ def test_dead_letter_stays_in_its_queue_as_long_as_its_execution_waits(
 # --------------------------------------------------------------------------- tables
 
 
-HOLDS_WHAT_CANNOT_BE_MADE_AGAIN = {
-    "AWS::SQS::Queue",  # messages, often the only copies
-    "AWS::DynamoDB::Table",
-    "AWS::S3::Bucket",
-    "AWS::Serverless::StateMachine",  # the names of its executions
-}
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        TEMPLATE,
-        *(TEMPLATE.with_name(name) for name in ("locks.yaml", "records.yaml", "audit.yaml")),
-        *sorted(TEMPLATE.parent.glob("examples/gift_shop*/template.yaml")),
-    ],
-    ids=lambda file: str(file.relative_to(TEMPLATE.parent)),
-)
-def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(file: Path) -> None:
-    resources = cloudformation.load(file)["Resources"]
-    holding = {
-        name: (one.get("DeletionPolicy"), one.get("UpdateReplacePolicy"))
-        for name, one in resources.items()
-        if one["Type"] in HOLDS_WHAT_CANNOT_BE_MADE_AGAIN
-    }
-
-    assert holding
-    assert holding == dict.fromkeys(holding, ("Retain", "Retain"))
-
-
 def test_tables_are_on_demand_and_recoverable(each: dict[str, Any]) -> None:
     tables = of_type(each, "AWS::DynamoDB::Table")
 
@@ -227,12 +132,6 @@ def test_starter_takes_batches_answers_for_each_delivery_and_is_bounded(
     assert event["Properties"]["ScalingConfig"] == {
         "MaximumConcurrency": {"Ref": "MaximumConcurrency"}
     }
-
-
-def test_concurrency_may_be_what_aws_allows(template: dict[str, Any]) -> None:
-    concurrency = template["Parameters"]["MaximumConcurrency"]
-
-    assert (concurrency["MinValue"], concurrency["MaxValue"]) == (2, 1000)
 
 
 def test_margin_for_a_straggler_outlasts_a_cold_start(template: dict[str, Any]) -> None:
@@ -302,13 +201,6 @@ def test_malloc_is_told_what_the_memory_was_measured_with(template: dict[str, An
     assert variables.items() >= MALLOC.items()
 
 
-def test_handlers_exist(each: dict[str, Any]) -> None:
-    for function in of_type(each, "AWS::Serverless::Function").values():
-        module, _, handler = function["Properties"]["Handler"].partition(".")
-        code = (PROJECT / function["Properties"]["CodeUri"] / f"{module}.py").read_text()
-        assert f"def {handler}(event" in code
-
-
 # --------------------------------------------------------------------------- the state machine
 
 
@@ -340,49 +232,6 @@ def test_every_log_has_a_retention_and_every_writer_a_log(each: dict[str, Any]) 
 
 
 # --------------------------------------------------------------------------- least privilege
-
-
-def test_no_role_may_do_everything_of_anything(each: dict[str, Any]) -> None:
-    roles = of_type(each, "AWS::IAM::Role")
-
-    assert roles
-    for role in roles.values():
-        for statement in statements(role):
-            assert statement["Effect"] == "Allow"
-            for action in as_list(statement["Action"]):
-                assert "*" not in action
-
-
-def test_action_with_a_wildcard_is_only_denied(
-    resources: dict[str, Any],
-) -> None:
-    allowed = [
-        (name, action)
-        for name, resource in resources.items()
-        for statement in statements(resource)
-        for action in as_list(statement["Action"])
-        if statement["Effect"] == "Allow" and "*" in action
-    ]
-
-    assert allowed == []
-
-
-def test_every_wildcard_says_why(template: dict[str, Any]) -> None:
-    lines = [
-        line
-        for line in TEMPLATE.read_text().splitlines()
-        if re.match(r"""\s*-?\s*(Resource|Action):\s.*\*""", line)
-    ]
-    with_wildcard = [
-        value
-        for statement in statements(template["Resources"])
-        for value in as_list(statement["Action"]) + as_list(statement.get("Resource", ""))
-        if isinstance(value, str) and "*" in value
-    ]
-
-    assert len(lines) == len(with_wildcard)
-    for line in lines:
-        assert re.search(r"\*\"?\s+# \w+", line), line
 
 
 @pytest.mark.parametrize(
@@ -443,23 +292,13 @@ def test_every_function_and_the_state_machine_has_a_role_of_its_own(
 # --------------------------------------------------------------------------- parameters, outputs
 
 
-def test_every_parameter_is_described_used_and_shown_in_a_group(each: dict[str, Any]) -> None:
+def test_every_parameter_is_described_and_shown_in_a_group(each: dict[str, Any]) -> None:
     parameters = each["Parameters"]
-    parts = ("Conditions", "Globals", "Resources", "Outputs")
-    used = set(references([each[part] for part in parts if part in each]))
     groups = each["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
     shown = [name for group in groups for name in group["Parameters"]]
 
-    assert [
-        name for name, parameter in parameters.items() if not parameter.get("Description")
-    ] == []
-    assert parameters.keys() - used == set()
+    assert all(parameter.get("Description") for parameter in parameters.values())
     assert sorted(shown) == sorted(parameters)
-
-
-def test_every_condition_is_used(each: dict[str, Any]) -> None:
-    used = references([each["Resources"], each["Conditions"], each["Outputs"]])
-    assert each["Conditions"].keys() - set(used) == set()
 
 
 def test_stack_deploys_without_a_word_of_the_user(each: dict[str, Any]) -> None:

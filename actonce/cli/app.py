@@ -6,11 +6,10 @@ commands, and whatever does not need AWS, is there at once.
 
 import errno
 import importlib
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -160,10 +159,6 @@ COMMANDS = {
         "unstarted:app",
         "Look at deliveries that could not be started, send them back, or take them away.",
     ),
-    "completion": Listed(
-        "completion:completion",
-        "Print what has your shell complete commands and options by the Tab key.",
-    ),
 }
 
 
@@ -238,7 +233,6 @@ app = typer.Typer(
     cls=_Commands,
     name="actonce",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -270,12 +264,12 @@ def actonce(
 
 
 def main() -> None:
-    """Entry point. Exit status: 0, 1 (the thing failed), 2 (wrong use), 130 (Ctrl-C)."""
-    guard_standard_streams()
-    if "_ACTONCE_COMPLETE" in os.environ:  # a shell, by what actonce completion has printed
-        from typer._completion_classes import completion_init  # noqa: PLC0415 - nobody else needs it
+    """Entry point. Exit status: 0, 1 (the thing failed), 2 (wrong use), 130 (Ctrl-C), 141.
 
-        completion_init()
+    141 is what a shell calls the end of `git log` in `git log | head -1`: nobody reads on, and
+    nothing is to be told.
+    """
+    guard_standard_streams()
     try:
         try:
             app(prog_name="actonce")
@@ -286,7 +280,13 @@ def main() -> None:
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         sys.exit(130)
+    except SystemExit as end:
+        if _is_reader_gone(end.__context__):  # for which Click ends with 1
+            _end_unread()
+        raise
     except OSError as error:
+        if _is_reader_gone(error):
+            _end_unread()
         told = _told_of_no_room(error)
         if told is None:
             raise
@@ -298,6 +298,15 @@ def main() -> None:
             raise
         _say_failed(told)
         sys.exit(1)
+
+
+def _is_reader_gone(error: BaseException | None) -> bool:
+    return isinstance(error, OutputLost) and error.errno == errno.EPIPE
+
+
+def _end_unread() -> NoReturn:
+    give_up_output()
+    sys.exit(_READER_GONE)
 
 
 def _say_failed(text: str) -> None:
@@ -322,6 +331,7 @@ def _told_of_no_room(error: OSError) -> str | None:
 
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+_READER_GONE = 128 + 13  # SIGPIPE
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """`actonce backfill`: a historical archive's messages, each sent once."""
 
-import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from actonce.cli.options import Json, of_a_stack
-from actonce.stack.clients import EMBEDDED_CREDENTIALS, Stack
+from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
 from actonce.stack.message_ids import message_reader
 from actonce.stack.target import find_aws, find_stack
@@ -19,10 +18,10 @@ from actonce_core.delivery import Delivery
 from actonce_core.message import Message
 
 if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
     from pyspark.sql import SparkSession
 
     from pipeline.backfill.job import Backfill, Summary
-    from pipeline.backfill.send import Queue
 
 _CHECKED_MESSAGES = 100
 
@@ -97,13 +96,13 @@ def backfill(
         ) from error
 
     def session() -> "SparkSession":
-        console.say("Starting Spark, whose tasks read a large archive, and send, side by side")
+        console.say("Starting Spark, which plans")
         return spark_session("actonce backfill")
 
     started = time.monotonic()
     folder = work or archive.absolute().with_name(f"{archive.absolute().name}.backfill")
     stack = None if dry_run or queue_url else find_stack(at, changes=True)
-    queue = None if dry_run else _queue(stack, queue_url, at)
+    target = None if dry_run else _target(stack, queue_url, at)
     problems: list[str] = []
     try:
         selection = Selection.of_options(message_id, content, leave_out)
@@ -111,9 +110,9 @@ def backfill(
         with ended_together(), job.opened(session, archive, selection, folder) as planned:
             if stack is not None:
                 _check_ids(stack, planned)
-            if queue is not None:
+            if target is not None:
                 with console.progress("Sending", planned.summary().messages) as bar:
-                    problems = planned.send(queue, rate, bar.update, retry_for=retry_for)
+                    problems = planned.send(*target, rate, bar.update, retry_for=retry_for)
             summary = planned.summary()
     except (WrongRequest, CannotAudit) as error:
         raise WrongUse(str(error)) from error
@@ -130,20 +129,12 @@ def backfill(
     _judge(summary, folder, dry_run=dry_run)
 
 
-def _queue(stack: Stack | None, queue_url: str | None, at: Chosen) -> "Queue":
-    from pipeline.backfill.send import Queue  # noqa: PLC0415 - as above
-
+def _target(stack: Stack | None, queue_url: str | None, at: Chosen) -> tuple["SQSClient", str]:
     aws = find_aws(at, changes=True) if stack is None else stack.aws
     url = queue_url or (stack.requests_queue if stack else "")
     if url.endswith(".fifo"):
         raise WrongUse(f"{url} is a FIFO queue; a backfill sends to standard queues only.")
-    aws.name_to_others(os.environ)  # for Spark's tasks, which send
-    meta = aws.client("sqs").meta
-    embedded = (
-        EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
-        EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-    )
-    return Queue(url, meta.endpoint_url, meta.region_name, embedded if aws.endpoint_url else None)
+    return aws.client("sqs"), url
 
 
 def _check_ids(stack: Stack, planned: "Backfill") -> None:

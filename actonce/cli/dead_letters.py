@@ -7,9 +7,9 @@ import typer
 from actonce.cli import many, tables
 from actonce.cli.options import Json, check_id, of_a_stack
 from actonce.messages import dead_letters, history
-from actonce.messages.dead_letters import MEANINGS, REASONS, Decision
-from actonce.operate import deciding
-from actonce.operate.deciding import Decided, Deciding, Shown
+from actonce.messages.dead_letters import MEANINGS, REASONS, DeadLetter, Decision
+from actonce.operate.bulk import Listing
+from actonce.operate.deciding import Deciding, look
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
@@ -27,13 +27,11 @@ app = typer.Typer(
 
 MessageId = Annotated[
     str,
-    typer.Argument(metavar="ID", help="The message's id, or its execution's name, or a beginning."),
+    typer.Argument(metavar="ID", help="The message's id, or its execution's name."),
 ]
 OneOrAll = Annotated[
     str | None,
-    typer.Argument(
-        metavar="ID", help="The message's id, or its execution's name, or a beginning; or --all."
-    ),
+    typer.Argument(metavar="ID", help="The message's id, or its execution's name; or --all."),
 ]
 Note = Annotated[str, typer.Option(help="Why; it stays in the execution's history.")]
 Told = Annotated[
@@ -51,6 +49,23 @@ Match = Annotated[
 ]
 _KINDS = {"reason": Reason, "error": Error}
 _asked_to_decide = many.asked_how(_KINDS, Match, acts=True, paced=True)
+_ITS_WORD = "This is your word that none of them happened: what did happens twice."
+_LETTERS: many.Kind[DeadLetter] = many.Kind(
+    queue="DeadLetterQueue",
+    name="dead_letters",
+    one="message that waits for a decision",
+    several="messages that wait for a decision",
+    reasons=REASONS,
+    headers=("ID", "Reason", "Rounds", "Since", "Error"),
+    row=lambda one: (
+        one.message_id,
+        one.reason,
+        str(one.rounds),
+        one.posted_at,
+        in_words(one.error),
+    ),
+    as_json=DeadLetter.as_json,
+)
 
 
 @app.command("list")
@@ -67,33 +82,10 @@ def list_(*, how: many.Many, at: Chosen) -> None:
 
         actonce dead-letters list --reason not_performed --before 2h --each
     """
-    many.check_reason(how.narrowing.kind.get("reason"), REASONS)
-    shown = _look(find_stack(at), how)
-    letters = shown.letters
-    if how.json:
-        found = [letter.as_json() for letter in letters]
-        console.print_json(
-            {
-                "dead_letters": found,
-                "groups": many.groups_as_json(letters),
-                "held_elsewhere": shown.held_elsewhere,
-            }
-        )
-    elif not letters and not shown.held_elsewhere:
-        these = "of these " if how.is_narrowed else ""
-        console.out.print(f"No message {these}waits for a decision.")
-    elif not letters:
-        pass  # what another reader holds has been told of
-    elif len(letters) > many.GROUPED_FROM and not how.each:
-        console.out.print(f"{len(letters):,} messages wait for a decision:")
-        many.print_groups(letters)
-    else:
-        rows = [
-            (one.message_id, one.reason, str(one.rounds), one.posted_at, in_words(one.error))
-            for one in letters
-        ]
-        tables.print_rows(("ID", "Reason", "Rounds", "Since", "Error"), rows)
-    if letters and not how.json:
+    _LETTERS.check_reason(how)
+    listing = _look(find_stack(at), how)
+    many.print_list(_LETTERS, listing, how)
+    if listing.entries and not how.json:
         console.say("One whole, and how to decide: actonce dead-letters show ID")
 
 
@@ -116,8 +108,6 @@ def show(
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         letters = dead_letters.waiting(queue)
     letter = next((one for one in letters if one.is_named(message_id)), None)
-    if letter is None:
-        letter = dead_letters.by_beginning(stack, letters, message_id)
     if letter is None:
         raise Failed(
             f"{dead_letters.none_seen(message_id, queue.held_elsewhere)}; "
@@ -255,117 +245,37 @@ def _decide(
 ) -> None:
     note = note.strip()
     how.check(message_id)
-    many.check_reason(how.narrowing.kind.get("reason"), REASONS)
+    _LETTERS.check_reason(how)
     if decision != "retry" and not note:
         raise WrongUse("An empty note is none: say why, for whoever reads the history.")
     stack = find_stack(how.allowing(at), changes=not how.every)
     if message_id is not None:
-        _decide_one(stack, message_id, decision, note, how)
-    else:
-        _decide_many(stack, decision, note, how)
+        _decide_one(stack, message_id, decision, note, json=how.json)
+        return
+    listing = _look(stack, how)
+    many.act(
+        _LETTERS,
+        decision,
+        listing,
+        how,
+        lambda: Deciding(stack, listing, decision, note, rate=how.rate),
+        warning=_ITS_WORD if decision == "perform" else None,
+    )
 
 
 def _decide_one(
-    stack: Stack, message_id: str, decision: Decision, note: str, how: many.Many
+    stack: Stack, message_id: str, decision: Decision, note: str, *, json: bool
 ) -> None:
-    try:
-        answer = dead_letters.decide(stack, message_id, decision, note)
-    except dead_letters.NotThere:
-        with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-            letters = dead_letters.waiting(queue)
-        letter = dead_letters.by_beginning(stack, letters, message_id)
-        if letter is None:
-            raise
-        many.ask_whether_meant(message_id, letter.message_id, how)
-        message_id = letter.message_id
-        answer = dead_letters.decide(stack, letter.execution_name, decision, note)
-    if how.json:
-        console.print_json(
-            {
-                "message_id": message_id,
-                "decision": decision,
-                "end": answer.end,
-                "decided": answer.decided,
-                "posted_again": answer.posted_again,
-                "continued": answer.continued,
-                "said": answer.said,
-            }
-        )
-    if not answer.happened:
+    answer = dead_letters.decide(stack, message_id, decision, note)
+    if json:
+        told = {"message_id": message_id, "decision": decision}
+        console.print_json(told | {"end": answer.end, "said": answer.said})
+    if not answer.end.happened:
         raise Failed(f"Nothing was decided. {answer.said}")
-    if not how.json:
-        console.out.print(answer.said, markup=False)
+    if not json:
+        console.out.print(answer.said)
 
 
-def _decide_many(stack: Stack, decision: Decision, note: str, how: many.Many) -> None:
-    shown = _look(stack, how)
-    letters = shown.letters
-    if not how.json:
-        if not letters:
-            many.check_all_seen(how, 0, shown.held_elsewhere)
-            console.out.print("No message waits for this decision.")
-            return
-        those = console.counted(len(letters), "message that waits", "messages that wait")
-        console.out.print(f"To {decision}: {those} for a decision")
-        many.print_groups(letters)
-    if how.dry_run:
-        if how.json:
-            found = [letter.as_json() for letter in letters]
-            console.print_json(_head(decision, shown) | {"dry_run": True, "dead_letters": found})
-            if not letters:
-                many.check_all_seen(how, 0, shown.held_elsewhere)
-        return
-    if decision == "perform":
-        console.say("This is your word that none of them happened: what did happens twice.")
-    many.ask(f"{decision.capitalize()} these {len(letters):,}?", how)
-    work = Deciding(stack, shown, rate=how.rate)
-    with many.acting(f"Deciding: {decision}", len(letters), lambda: work.undecided) as (
-        tell,
-        early,
-    ):
-        work.run(decision, note, tell)
-    decided = work.decided
-    failed = [one for one in decided if not one.happened]
-    if how.json:
-        console.print_json(
-            _head(decision, shown)
-            | {
-                "dry_run": False,
-                "ends": deciding.counted(decided),
-                "undecided": work.undecided,
-                "decided": [one.as_json() for one in decided],
-            }
-        )
-    else:
-        _tell(decided, failed, how)
-    if early:
-        raise early[0]
-    if failed:
-        raise Failed(
-            f"{len(failed):,} of {len(letters):,} were not decided; the dead letters that still "
-            "wait are in the list."
-        )
-    many.check_all_seen(how, len(letters), shown.held_elsewhere)
-
-
-def _tell(decided: list[Decided], failed: list[Decided], how: many.Many) -> None:
-    for one in decided if how.each else failed:
-        (console.out if one.happened else console.err).print(f"{one.letter.message_id}: {one.said}")
-    for end, number in sorted(deciding.counted(decided).items()):
-        console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
-
-
-def _head(decision: Decision, shown: Shown) -> dict[str, object]:
-    return {
-        "decision": decision,
-        "shown": len(shown.letters),
-        "groups": many.groups_as_json(shown.letters),
-        "held_elsewhere": shown.held_elsewhere,
-    }
-
-
-def _look(stack: Stack, how: many.Many) -> Shown:
+def _look(stack: Stack, how: many.Many) -> Listing[DeadLetter]:
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        return many.reading(
-            queue, "dead letters", lambda tell: deciding.look(queue, how.narrowing, tell)
-        )
+        return many.read(queue, _LETTERS.queue, lambda tell: look(queue, how.narrowing, tell))

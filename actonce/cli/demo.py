@@ -1,5 +1,6 @@
 """`actonce demo`: the main job, on the embedded AWS."""
 
+import time
 from collections import Counter
 from dataclasses import replace
 from enum import StrEnum
@@ -13,12 +14,11 @@ from actonce.adopt.effect_check.target import body_from, sample_body
 from actonce.cli.effects_options import EffectsKey, EffectsTableName, EffectsTime
 from actonce.cli.embedded import Parameters, parsed_parameters
 from actonce.cli.options import Json
-from actonce.demo.faults import Level
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import Own
 from actonce.demo.run import Result, Settings, run
 from actonce.demo.second_count import SecondCount
-from actonce.demo.timings import Timings
+from actonce.embedded.faults import Level
 from actonce.embedded.local_stack import parameter_names
 from actonce.messages.own_effects import DEFAULT_KEY, Attributes
 from actonce.stack import extras
@@ -107,9 +107,6 @@ def demo(
         ),
     ] = None,
     parameter: Parameters = None,
-    timings: Annotated[
-        bool, typer.Option("--timings", help="Say at the end where the time went.")
-    ] = False,
     json_: Json = False,
 ) -> None:
     """Send requests more than once, interrupt some, and show that each was acted on once.
@@ -120,8 +117,8 @@ def demo(
     or lost, or if the two counts differ; in bad weather also if a message was exiled to
     UnstartedQueue, or a person is asked for a decision.
 
-    It starts from empty queues, tables and histories. What earlier demos left there is thrown away;
-    where there is more it says what, and asks.
+    It starts from empty queues, tables and histories. An embedded AWS that a demo has brought up is
+    thrown away for that, with what was sent to it; before any other it asks.
 
     In a project of actonce init, and where the stack has a function of your own, it acts by that,
     and counts its effects in the table that you name, in the stack's own, or by looking each up,
@@ -136,8 +133,6 @@ def demo(
         actonce demo --strategy ledger
 
         actonce demo --weather outage
-
-        actonce demo --timings
 
         actonce demo --input requests.jsonl --json
     """
@@ -166,10 +161,9 @@ def demo(
     sky = None
     if weather is not None:
         settings, sky = _in(kinds.DEMO[weather].resized(messages=messages), settings), Sky()
-    watch = Timings(console.say)
-    result = run(settings, paths, watch.say, sky)
-    phases = watch.done()
-    waited = round(sum(took for _, took in phases), 1)
+    started = time.monotonic()
+    result = run(settings, paths, console.say, sky)
+    waited = round(time.monotonic() - started, 1)
     if json_:
         of_sky = {} if sky is None else {"weather": sky.weather.name, "did_not_pass": sky.refused}
         console.print_json(result.outcome.as_json() | {"seconds_in_all": waited} | of_sky)
@@ -177,15 +171,12 @@ def demo(
         _show(result, waited, strategy, sky, own, result.example)
     if result.second is not None:
         _show_second(result.second)
-    if timings:
-        for text, seconds in [*phases, ("in all", waited)]:
-            console.err.print(f"{seconds:7.1f} s  {text}", style="dim", markup=False)
     if not _is_good(result, sky):
         raise typer.Exit(1)
 
 
 def _ask(sentence: str, *, yes: bool) -> None:
-    """Have what no demo has put there thrown away only by who wants it.
+    """Have what no demo has brought up thrown away only by who wants it.
 
     Raises:
         WrongUse: there is nobody to ask.

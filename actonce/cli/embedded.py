@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from actonce.cli.options import named_values
-from actonce.demo.faults import Level
 from actonce.embedded import lifecycle
+from actonce.embedded.faults import Level
 from actonce.stack.clients import Aws, Stack, embedded_variables
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console

@@ -2,15 +2,13 @@
 
 import shlex
 import sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from actonce.adopt.project import manifest
-from actonce.adopt.project.changes import What
+from actonce.adopt.project import manifest, placing
 from actonce.adopt.project.folder import Folder
-from actonce.adopt.project.placing import Upgrade, beside_of, place, upgrade_of
 from actonce.adopt.project.plan import STACK, Kind, has_audit, plan, stack_name
 from actonce.stack.sources import MANIFEST
 from actonce.terminal import output as console
@@ -59,15 +57,6 @@ Or, to deploy it as a stack of its own in front of a function that is deployed a
     sam deploy --guided --stack-name actonce --capabilities CAPABILITY_IAM \\
         --parameter-overrides EffectFunctionArn=ARN FindFunctionArn=ARN"""
 
-_SAID = {
-    What.ADD: "new",
-    What.REPLACE: "changed",
-    What.REMOVE: "removed",
-    What.KEEP: "yours, left as it is",
-    What.ORPHAN: "yours, left as it is; this version has none",
-    What.BESIDE: "yours, left as it is",
-}
-
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder.")] = Path(),
@@ -81,19 +70,13 @@ def init(
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="Bring what is in DIR to this version.")
     ] = False,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="With --upgrade: show what changes, line by line.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --upgrade: show it, and write nothing.")
-    ] = False,
 ) -> None:
     """Put the stack into a repository of yours, or make a project around it.
 
     Its templates, its state machine and its functions' code go into DIR/actonce, of the version of
     this command line, to be nested in your template; actonce/actonce.json there remembers what they
-    were. An upgrade replaces what you have not changed. What you have changed stays yours: if the
-    new version has changed it as well, that is written beside it, with .new after its name.
+    were. An upgrade brings them to this version, unless one of them was changed since: then it
+    names it, and writes nothing. What an upgrade changed is shown by git diff.
 
     Examples:
 
@@ -101,26 +84,24 @@ def init(
 
         actonce init
 
-        actonce init --upgrade --dry-run --diff
+        actonce init --upgrade
     """
     if new and upgrade:
         raise WrongUse("--new makes a project, and --upgrade changes one: say one of them.")
-    if (diff or dry_run) and not upgrade:
-        raise WrongUse("--diff and --dry-run belong to --upgrade.")
     if folder.exists() and not folder.is_dir():
         raise WrongUse(f"{folder} is no folder.")
     if not new and not folder.exists():
         raise WrongUse(f"There is no folder {folder}; actonce init --new makes one.")
     place_of = Folder(folder.resolve())
     if upgrade:
-        _upgrade(place_of, audit=audit, diff=diff, dry_run=dry_run)
+        _upgrade(place_of, audit=audit)
     else:
         _init(place_of, folder, Kind.PROJECT if new else Kind.STACK, audit=audit)
 
 
 def _init(folder: Folder, typed: Path, kind: Kind, *, audit: bool) -> None:
     wanted = plan(kind, folder.root.name, audit=audit)
-    written = place(folder, wanted)
+    written = placing.place(folder, wanted)
     where = folder.root if kind is Kind.PROJECT else folder.root / STACK
     console.out.print(f"ActOnce {wanted.version} is in {where}: {len(written)} files written.")
     if kind is Kind.STACK:
@@ -138,50 +119,16 @@ def _init(folder: Folder, typed: Path, kind: Kind, *, audit: bool) -> None:
     )
 
 
-def _upgrade(folder: Folder, *, audit: bool, diff: bool, dry_run: bool) -> None:
+def _upgrade(folder: Folder, *, audit: bool) -> None:
     there = manifest.read(folder.root)
     if there is None:
         raise Failed(
             f"{folder.root} has no {MANIFEST}, so actonce init has put nothing there; "
             "without --upgrade it does."
         )
-    audit = audit or has_audit(there.files)
-    changes = upgrade_of(folder, there, plan(there.kind, folder.root.name, audit=audit))
-    if not dry_run:
-        changes.apply()
-    _show(changes, diff=diff)
-    versions = f"from {there.version} to {changes.wanted.version}"
-    if dry_run:
-        console.out.print(f"Nothing was written; without --dry-run, {versions}.")
-    elif changes.of(What.BESIDE):
-        console.out.print(f"Upgraded {versions}, but for what you have to bring together.")
-        raise typer.Exit(1)
-    elif changes.of(What.ADD, What.REPLACE, What.REMOVE) or there.version != changes.wanted.version:
-        console.out.print(f"Upgraded {versions}.")
-    else:
-        console.out.print(f"It is of version {there.version} already.")
-
-
-def _show(changes: Upgrade, *, diff: bool) -> None:
-    for change in changes.changes:
-        if change.what is What.NOTHING:
-            continue
-        console.out.print(f"{change.path}: {_said(changes, change.path, change.what)}")
-        if diff and change.what in (What.REPLACE, What.BESIDE):
-            for line in changes.diff(change.path).splitlines():
-                console.out.print(f"    {line}")
-
-
-def _said(changes: Upgrade, path: PurePosixPath, what: What) -> str:
-    said = _SAID[what]
-    if what in (What.KEEP, What.BESIDE) and path not in changes.found:
-        said = "you removed it"
-    if what in (What.REPLACE, What.BESIDE):
-        added, gone = changes.lines(path)
-        lines = f"+{added} -{gone}"
-        said += (
-            f", {lines}"
-            if what is What.REPLACE
-            else f"; this version's ({lines}) is {beside_of(path).name}, bring them together"
-        )
-    return said
+    wanted = plan(there.kind, folder.root.name, audit=audit or has_audit(there.files))
+    changes = placing.upgrade(folder, there, wanted)
+    for said in ("added", "replaced", "removed"):
+        for path in getattr(changes, said):
+            console.out.print(f"{path}: {said}")
+    console.out.print(f"It is of version {wanted.version}.")

@@ -7,15 +7,11 @@ import typer
 
 from actonce.cli import tables
 from actonce.cli.options import Json, of_a_stack
-from actonce.messages.dead_letters import DeadLetter, waiting
 from actonce.messages.filters import read_moment
 from actonce.messages.recent import MOST_ROWS, Listed, Recent, recent
-from actonce.queues.scan import QueueReader
-from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import WrongUse
 from actonce_core.records import timestamp
 
 _ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
@@ -40,9 +36,6 @@ def list_(
             "a lease in_progress or complete.",
         ),
     ] = None,
-    waits: Annotated[
-        bool, typer.Option("--waiting", help="Only those that wait for a decision.")
-    ] = False,
     limit: Annotated[
         int, typer.Option(metavar="N", min=1, max=10_000, help="No more than N, the newest first.")
     ] = 20,
@@ -51,8 +44,8 @@ def list_(
 ) -> None:
     """List recent messages, the newest first: those that have an execution, or a row.
 
-    The ID is one that every command takes, or a beginning of it. What could not be started is in
-    actonce unstarted list.
+    The ID is one that every command takes. What waits for a decision is in actonce dead-letters
+    list, what could not be started in actonce unstarted list.
 
     Examples:
 
@@ -60,15 +53,10 @@ def list_(
 
         actonce list --since 1h --status failed
 
-        actonce list --waiting --json
+        actonce list --since 2h --json
     """
-    if waits and status is not None:
-        raise WrongUse("--waiting and --status exclude each other: leave one out.")
     moment = read_moment(since, datetime.now(UTC)) if since is not None else None
     stack = find_stack(at)
-    if waits:
-        _show_waiting(stack, moment, limit, json=json)
-        return
     found = recent(stack, since=moment, status=status, limit=limit)
     if json:
         console.print_json(
@@ -122,46 +110,3 @@ def _id_of(one: Recent) -> str:
     if len(message_id) > _ID_CHARACTERS:
         return message_id[: _ID_CHARACTERS - 1] + "…"
     return message_id
-
-
-def _show_waiting(stack: Stack, since: datetime | None, limit: int, *, json: bool) -> None:
-    """Those whose dead letters wait, which are read as `dead-letters list` reads them."""
-    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        letters = [one for one in waiting(queue) if since is None or one.since >= since]
-    letters.sort(key=lambda one: one.since, reverse=True)
-    shown = letters[:limit]
-    if json:
-        console.print_json(
-            {
-                "messages": [_as_json(one) for one in shown],
-                "more": len(letters) > limit,
-                "read_in_part": bool(queue.held_elsewhere),
-                "held_elsewhere": queue.held_elsewhere,
-            }
-        )
-        return
-    if shown:
-        rows = [(one.execution_name, one.reason, one.posted_at, one.message_id) for one in shown]
-        headers = ("ID", "Reason", "Waits since")
-        if all(one.execution_name == one.message_id for one in shown):
-            tables.print_rows(headers, [row[:-1] for row in rows])
-        else:
-            tables.print_rows((*headers, "Message id"), rows)
-    elif not queue.held_elsewhere:
-        these = "" if since is None else "of these "
-        console.out.print(f"No message {these}waits for a decision.")
-    if len(letters) > limit:
-        console.err.print("There are more: --limit shows them.")
-    if queue.held_elsewhere:
-        console.err.print(f"Another reader holds {queue.held_elsewhere:,} more at this moment.")
-
-
-def _as_json(letter: DeadLetter) -> dict[str, str | None]:
-    return {
-        "id": letter.execution_name,
-        "message_id": letter.message_id,
-        "status": "WAITING",
-        "reason": letter.reason,
-        "since": timestamp(letter.since),
-        "ended": None,
-    }

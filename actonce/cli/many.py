@@ -1,10 +1,13 @@
-"""What the commands that act on many entries have in common: look, show, ask, act, tell."""
+"""What the commands of dead letters and of unstarted deliveries have in common.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+To list a queue, and to show, ask, act and tell: on what was shown, and on nothing that came later.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from actonce.cli import tables
 from actonce.cli.options import (
@@ -18,7 +21,8 @@ from actonce.cli.options import (
     Yes,
     gathered,
 )
-from actonce.messages.filters import Group, Narrowing, Waiting, age, grouped, read_moment
+from actonce.messages.filters import Narrowing, age, grouped, read_moment
+from actonce.operate.bulk import Bulk, Ended, Entry, Listing, counted
 from actonce.queues.scan import QueueReader, held_by_another
 from actonce.stack.endpoint import Chosen
 from actonce.terminal import output as console
@@ -34,56 +38,61 @@ MOST_GROUPS = 25
 _SHORT = 60  # characters of what others wrote, in a table; ids are whole
 _BAR_FROM = 100  # entries; fewer are read and done before a bar is seen
 
-T = TypeVar("T")
+E = TypeVar("E", bound=Entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[E]):
+    """What the commands of one queue call what lies in it.
+
+    Attributes:
+        queue: where it lies.
+        name: of a list of them, in JSON.
+        one: a person's words for one of them.
+        several: for more.
+        reasons: those that there are.
+        headers: of a table of them.
+        row: one of them in it.
+        as_json: one of them for machines.
+    """
+
+    queue: str
+    name: str
+    one: str
+    several: str
+    reasons: Sequence[str]
+    headers: Sequence[str]
+    row: Callable[[E], Sequence[str]]
+    as_json: Callable[[E], Mapping[str, Any]]
+
+    def check_reason(self, how: "Many") -> None:
+        """Whether there is the reason that was asked for.
+
+        Raises:
+            WrongUse: there is not.
+        """
+        reason = how.narrowing.kind.get("reason")
+        if reason is not None and reason not in self.reasons:
+            raise WrongUse(f"There is no reason {reason!r}; there are {', '.join(self.reasons)}.")
 
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """How a command acts on many; see the options of the same names."""
+    """How a command acts on many; see the options of the same names.
+
+    Attributes:
+        narrowing: which of all entries are meant.
+        is_narrowed: something was said that is for many only.
+    """
 
     narrowing: Narrowing
-    is_narrowed: bool
-    every: bool
-    rate: float | None
-    dry_run: bool
-    yes: bool
-    each: bool
-    json: bool
-
-    @classmethod
-    def asked_for(
-        cls,
-        kind: Mapping[str, str | None],
-        *,
-        before: str | None,
-        match: str | None,
-        limit: int | None,
-        every: bool = False,
-        rate: float | None = None,
-        dry_run: bool = False,
-        yes: bool = False,
-        each: bool = False,
-        json: bool = False,
-    ) -> "Many":
-        """Read the options.
-
-        Raises:
-            WrongUse: `before` is no time.
-        """
-        narrowed = {name: value for name, value in kind.items() if value is not None}
-        if "error" in narrowed:
-            narrowed["error"] = name_of(narrowed["error"])  # as the list shows it, or as it is
-        at = read_moment(before, datetime.now(UTC)) if before else None
-        return cls(
-            narrowing=Narrowing(narrowed, at, match, limit),
-            is_narrowed=bool(narrowed or before or match is not None or limit or rate or dry_run),
-            every=every,
-            rate=rate,
-            dry_run=dry_run,
-            yes=yes,
-            each=each,
-            json=json,
-        )
+    is_narrowed: bool = False
+    every: bool = False
+    rate: float | None = None
+    dry_run: bool = False
+    yes: bool = False
+    each: bool = False
+    json: bool = False
 
     def allowing(self, at: Chosen) -> Chosen:
         """Where it acts, with --yes if that was said.
@@ -135,57 +144,182 @@ def asked_how(
         options |= {"dry_run": DryRun, "yes": Yes}
     options |= {"each": Each, "json": Json}
 
-    def asked_for(**said: Any) -> Many:
-        kind = {name: said.pop(name) for name in kinds}
-        return Many.asked_for(kind, **said)
+    def asked_for(before: str | None, limit: int | None, match: str | None, **said: Any) -> Many:
+        told = {name: said.pop(name) for name in kinds}
+        kind = {name: value for name, value in told.items() if value is not None}
+        if "error" in kind:
+            kind["error"] = name_of(kind["error"])  # as the list shows it, or as it is
+        at = read_moment(before, datetime.now(UTC)) if before else None
+        narrowed = (before, limit, match, said.get("rate"), said.get("dry_run") or None)
+        is_narrowed = bool(kind) or any(one is not None for one in narrowed)
+        return Many(Narrowing(kind, at, match, limit), is_narrowed, **said)
 
     return gathered("how", options, asked_for)
 
 
-def check_reason(reason: str | None, known: Sequence[str]) -> None:
-    """Whether there is such a reason.
-
-    Raises:
-        WrongUse: there is not.
-    """
-    if reason is not None and reason not in known:
-        raise WrongUse(f"There is no reason {reason!r}; there are {', '.join(known)}.")
-
-
-def reading(queue: QueueReader, name: str, read: Callable[[Callable[[int], None]], T]) -> T:
-    """Read a queue, with a bar where it takes long; what `read` read."""
+def read(
+    queue: QueueReader, name: str, look: Callable[[Callable[[int], None]], Listing[E]]
+) -> Listing[E]:
+    """Read a queue, with a bar where it takes long; what `look` found."""
     with console.progress(f"Reading {name}", quiet_until=_BAR_FROM) as bar:
-
-        def tell(number: int) -> None:
-            bar.update(number, max(number, queue.expected))
-
-        found = read(tell)
-    if queue.held_elsewhere:
+        listing = look(lambda number: bar.update(number, max(number, queue.expected)))
+    if listing.held_elsewhere:
         console.err.print(
-            f"Another reader holds {queue.held_elsewhere:,} more at this moment; they are not "
+            f"Another reader holds {listing.held_elsewhere:,} more at this moment; they are not "
             "among these."
         )
-    return found
+    return listing
 
 
-def check_all_seen(how: Many, seen: int, held_elsewhere: int) -> None:
-    """Whether what was asked for was seen whole, or as much of it as was asked for.
+def print_list(kind: Kind[E], listing: Listing[E], how: Many) -> None:
+    """Print what was listed: each, or where there are many how many of which kind."""
+    entries = listing.entries
+    if how.json:
+        console.print_json(_told(kind, listing))
+    elif not entries and not listing.held_elsewhere:
+        console.out.print(f"There is no {kind.one}{' as asked for' if how.is_narrowed else ''}.")
+    elif len(entries) > GROUPED_FROM and not how.each:
+        console.out.print(f"{len(entries):,} {kind.several}:")
+        _print_groups(entries)
+    elif entries:
+        tables.print_rows(kind.headers, [kind.row(one) for one in entries])
+
+
+def act(
+    kind: Kind[E],
+    verb: str,
+    listing: Listing[E],
+    how: Many,
+    make: Callable[[], Bulk[E]],
+    *,
+    missing: Sequence[str] = (),
+    warning: str | None = None,
+    file: Path | None = None,
+) -> None:
+    """Act on what was listed, and tell what became of each.
+
+    Of --all it is shown first and asked about; what was named is meant.
 
     Args:
-        how: what was asked for.
-        seen: how many were found of it.
-        held_elsewhere: how many another reader held, some of them meant perhaps.
+        kind: see there.
+        verb: what is done, as the command is called.
+        listing: on what.
+        how: see there.
+        make: what does it; called once that is asked for.
+        missing: what was named and not found.
+        warning: what to say before it is asked.
+        file: where what goes is kept.
+
+    Raises:
+        Failed: the answer was no, or not all that was asked for was seen and done.
+        Interrupted: a person ended it in the middle.
+    """
+    if not _agreed(kind, verb, listing, how, warning):
+        _check_all_seen(how, listing)
+        return
+    entries = listing.entries
+    ended, left, early = _run(verb, make(), len(entries)) if entries else ([], 0, None)
+    failed = [one for one in ended if not one.happened]
+    kept = str(file) if file is not None and len(ended) > len(failed) else None
+    if how.json:
+        told = {"action": verb, "dry_run": False, "counts": counted(ended), "left": left}
+        told |= {"ends": [one.as_json() for one in ended], "missing": missing, "file": kept}
+        console.print_json(told | {"held_elsewhere": listing.held_elsewhere})
+    else:
+        _print_ends(ended if how.each else failed, ended, kept)
+        if how.every and not entries and not listing.held_elsewhere:
+            console.out.print(f"There is no {kind.one} as asked for.")
+    if early is not None:
+        raise early
+    if missing:
+        held = listing.held_elsewhere
+        why = f"; {held_by_another(held)}; look again" if held else ""
+        raise Failed(f"Not {'seen ' if held else ''}in {kind.queue}: {', '.join(missing)}{why}.")
+    if failed:
+        raise Failed(f"{len(failed):,} of {len(entries):,} stay as they are: see each.")
+    _check_all_seen(how, listing)
+
+
+def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: str | None) -> bool:
+    """Show what would be acted on, and ask; False where that was all that was asked for.
+
+    Raises:
+        Failed: the answer was no.
+    """
+    entries = listing.entries
+    if not how.every:
+        return True
+    if entries and not how.json:
+        console.out.print(f"To {verb}: {console.counted(len(entries), kind.one, kind.several)}")
+        _print_groups(entries)
+    if how.dry_run:
+        if how.json:
+            console.print_json({"action": verb, "dry_run": True, **_told(kind, listing)})
+        return False
+    if entries and not how.yes:
+        if warning is not None:
+            console.say(warning)
+        if not console.ask(f"{verb.capitalize()} these {len(entries):,}?"):
+            raise Failed("Nothing was done.")
+    return True
+
+
+def _run(verb: str, work: Bulk[E], total: int) -> tuple[list[Ended[E]], int, BaseException | None]:
+    """Act, with a bar.
+
+    Returns:
+        What became of each, how many it did not come to, and what ended it early: that is told of
+        after the rest.
+    """
+    early: BaseException | None = None
+    with console.progress(verb.capitalize(), total, quiet_until=_BAR_FROM) as bar:
+        try:
+            work.run(lambda done: bar.update(done, total))
+        except KeyboardInterrupt:
+            early = Interrupted(
+                f"Interrupted: {total - work.left:,} of {total:,} were seen to, the other "
+                f"{work.left:,} wait as before. The same command goes on with them."
+            )
+        except Exception as error:  # noqa: BLE001 - what was done is told first, then this raised
+            early = error
+    if work.left_behind:
+        console.err.print(
+            f"{work.left_behind:,} of them could not be deleted and come again; that is harmless."
+        )
+    return work.ended, work.left, early
+
+
+def _print_ends(lines: Sequence[Ended[E]], ended: Sequence[Ended[E]], file: str | None) -> None:
+    for one in lines:
+        (console.out if one.happened else console.err).print(f"{one.entry.called}: {one.said}")
+    for end, number in sorted(counted(ended).items()):
+        console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
+    if file is not None:
+        console.out.print(f"Kept in {file}")
+
+
+def _told(kind: Kind[E], listing: Listing[E]) -> dict[str, Any]:
+    """What was listed, for machines."""
+    return {
+        kind.name: [kind.as_json(one) for one in listing.entries],
+        "groups": [group.as_json() for group in grouped(listing.entries)],
+        "held_elsewhere": listing.held_elsewhere,
+    }
+
+
+def _check_all_seen(how: Many, listing: Listing[E]) -> None:
+    """Whether all that was asked for was seen, or as much of it as was asked for.
 
     Raises:
         Failed: it was not; so who acts on all has not acted on all.
     """
-    limit = how.narrowing.limit
-    if held_elsewhere and (limit is None or seen < limit):
+    limit, seen = how.narrowing.limit, len(listing.entries)
+    if how.every and listing.held_elsewhere and (limit is None or seen < limit):
         what = "Not all was seen" if seen else "Nothing was seen and nothing done"
-        raise Failed(f"{what}: {held_by_another(held_elsewhere)}; say the same again.")
+        raise Failed(f"{what}: {held_by_another(listing.held_elsewhere)}; say the same again.")
 
 
-def print_groups(entries: Sequence[Waiting]) -> None:
+def _print_groups(entries: Sequence[Entry]) -> None:
     """Print how many there are of which kind, and for how long they wait."""
     groups = grouped(entries)
     now = datetime.now(UTC)
@@ -199,70 +333,11 @@ def print_groups(entries: Sequence[Waiting]) -> None:
         )
         for group in groups[:MOST_GROUPS]
     ]
-    kinds = [name.capitalize() for name in groups[0].kind] if groups else []
+    kinds = [name.capitalize() for name in groups[0].kind]
     tables.print_rows(("Number", *kinds, "Oldest", "Newest", "For example"), rows)
     if len(groups) > MOST_GROUPS:
         rest = groups[MOST_GROUPS:]
         console.out.print(f"and {sum(group.count for group in rest):,} of {len(rest):,} more kinds")
-
-
-def groups_as_json(entries: Sequence[Waiting]) -> list[dict[str, Any]]:
-    """The same for machines, all of them."""
-    groups: list[Group] = grouped(entries)
-    return [group.as_json() for group in groups]
-
-
-def ask(question: str, many: Many) -> None:
-    """Ask, unless told not to.
-
-    Raises:
-        Failed: the answer was not yes.
-    """
-    if not many.yes and not console.ask(question):
-        raise Failed("Nothing was done.")
-
-
-def ask_whether_meant(beginning: str, whole: str, many: Many) -> None:
-    """Ask whether an id of which only the beginning was named is meant.
-
-    `--yes` is no answer to that: a script's id that is not there is not the beginning of another.
-
-    Raises:
-        WrongUse: nobody can be asked, or is to be.
-        Failed: the answer was not yes.
-    """
-    if many.yes or many.json or not console.can_ask():
-        raise WrongUse(
-            f"{beginning!r} is only the beginning of {_short(whole)!r}: name it whole. At a "
-            "terminal, and without --yes and --json, you are asked whether that is meant."
-        )
-    ask(f"{beginning} is the beginning of {_short(whole)}. Is that meant?", many)
-
-
-@contextmanager
-def acting(
-    text: str, total: int, left: Callable[[], int]
-) -> Iterator[tuple[Callable[[int], None], list[BaseException]]]:
-    """Act on many, with a bar. What ends it early is caught and kept, to be told of afterwards.
-
-    Args:
-        text: what is being done.
-        total: on how many.
-        left: how many it has not come to.
-    """
-    early: list[BaseException] = []
-    with console.progress(text, total, quiet_until=_BAR_FROM) as bar:
-        try:
-            yield lambda done: bar.update(done, total), early
-        except KeyboardInterrupt:
-            early.append(
-                Interrupted(
-                    f"Interrupted: {total - left():,} of {total:,} were seen to, the other "
-                    f"{left():,} wait as before. The same command goes on with them."
-                )
-            )
-        except Exception as error:  # noqa: BLE001 - what was done is told first, then this raised
-            early.append(error)
 
 
 def _short(text: str) -> str:

@@ -48,7 +48,7 @@ Limit = Annotated[
 Rate = Annotated[
     float | None,
     typer.Option(
-        metavar="N", min=0.001, max=10_000, help="No more than N a second; for what comes after it."
+        metavar="N", min=0.1, max=10_000, help="No more than N a second; for what comes after it."
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and end.")]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from actonce.embedded import lifecycle
-from actonce.embedded.sam_local import SamLocal
+from actonce.embedded.sam_local import invoke
 from actonce.stack.embedded_folder import Paths
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
@@ -33,7 +33,7 @@ def sam_local(
     if state is None:
         raise Failed("The embedded AWS is not up; actonce up brings it up.")
     stack = find_stack(Chosen(embedded=True))
-    answer = SamLocal(paths, state, stack, console.say).invoke(function, event)
+    answer = invoke(paths, state, stack, function, event, console.say)
     console.print_json(answer.value)
     if answer.raised:
         raise Failed(f"{function} raised {answer.value['errorType']}.")

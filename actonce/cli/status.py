@@ -1,96 +1,36 @@
 """`actonce status`."""
 
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from time import sleep
-from typing import Annotated
-
-import typer
 
 from actonce.cli import tables
 from actonce.cli.options import Json, of_a_stack
 from actonce.messages.filters import age
-from actonce.operate.status import Depth, Status, with_reasons
+from actonce.operate.status import Status
 from actonce.operate.status import status as status_of
-from actonce.queues.scan import held_by_another
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import WrongUse
 
 
 @of_a_stack()
-def status(
-    *,
-    watch: Annotated[bool, typer.Option("--watch", help="Look again, until Ctrl-C.")] = False,
-    interval: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1, help="Between two looks of --watch.")
-    ] = 5.0,
-    reasons: Annotated[
-        bool,
-        typer.Option(
-            "--reasons", help="Read the dead letters as well, and say why how many of them wait."
-        ),
-    ] = False,
-    at: Chosen,
-    json: Json = False,
-) -> None:
+def status(*, at: Chosen, json: Json = False) -> None:
     """Show how the stack is: paused or not, what waits where, which alarms are on.
 
-    Without --reasons it receives no message, so it hides none from others. With --watch it is drawn
-    anew on a terminal; elsewhere each look is a line.
+    It receives no message, so it hides none from others.
 
     Examples:
 
         actonce status
 
-        actonce status --reasons
-
-        actonce status --watch
-
-        actonce status --json
+        watch actonce status
     """
-    if watch and reasons:
-        raise WrongUse("--watch looks often, and --reasons hides letters: leave one of them out.")
     stack = find_stack(at)
-
-    def look() -> Status:
-        return status_of(stack, datetime.now(UTC), of_demo(stack))
-
-    def show(found: Status) -> None:
-        if json:
-            console.print_json(found.as_json())
-        else:
-            _show(found, datetime.now(UTC))
-
-    if not watch:
-        found = look()
-        show(with_reasons(found, stack) if reasons else found)
-    elif json:
-        _again_and_again(look, show, interval)
-    elif console.out.is_terminal and not console.out.is_dumb_terminal:
-        with console.out.screen():  # what was on the terminal comes back
-
-            def draw(found: Status) -> None:
-                console.out.clear()
-                show(found)
-
-            _again_and_again(look, draw, interval)
+    found = status_of(stack, datetime.now(UTC), of_demo(stack))
+    if json:
+        console.print_json(found.as_json())
     else:
-        _again_and_again(look, lambda found: console.out.print(_line(found)), interval)
-
-
-def _again_and_again(
-    look: Callable[[], Status], show: Callable[[Status], None], interval: float
-) -> None:
-    try:
-        while True:
-            show(look())
-            console.out.file.flush()
-            sleep(interval)
-    except KeyboardInterrupt:  # it ends in no other way, and there is nothing to go on with
-        raise typer.Exit(130) from None
+        _show(found, datetime.now(UTC))
 
 
 def _show(found: Status, now: datetime) -> None:
@@ -106,11 +46,6 @@ def _show(found: Status, now: datetime) -> None:
         "Paused": _paused(found),
         "Queue feeds": ", ".join(told) or "nothing",
         "Open": _open(found),
-        **(
-            {}
-            if found.reasons is None
-            else {"Decisions": _reasons(found.reasons, found.held_elsewhere)}
-        ),
         **(
             {}
             if found.oldest_failed_seconds is None
@@ -166,15 +101,6 @@ def _open(found: Status) -> str:
     return f"{number} execution{'' if number == '1' else 's'}"
 
 
-def _reasons(reasons: Mapping[str, int], held_elsewhere: int | None) -> str:
-    told = ", ".join(f"{reason} {number:,}" for reason, number in reasons.items())
-    number = console.counted(sum(reasons.values()), "waits", "wait")
-    if held_elsewhere:
-        held = f"{held_by_another(held_elsewhere)}; look again"
-        return f"{number}: {told}; {held}" if told else f"cannot be told: {held}"
-    return f"{number}: {told}" if told else "none waits"
-
-
 def _alarms(found: Status, now: datetime) -> str:
     if found.alarms is None:
         return _not_seen(found, "alarms", "")
@@ -193,23 +119,3 @@ def _audited(found: Status) -> str:
 def _not_seen(found: Status, name: str, otherwise: str) -> str:
     why = found.not_seen.get(name)
     return otherwise if why is None else f"cannot be seen: {why}"
-
-
-def _line(found: Status) -> str:
-    """The same in one line, for a log."""
-    told = [_depth(name.replace("_", " "), depth) for name, depth in found.queues.items()]
-    if found.open is not None:
-        told.append(_open(found))
-    if found.oldest_failed_seconds is not None:
-        told.append(f"oldest that failed {found.oldest_failed_seconds} s")
-    not_paused = "nothing is taken" if found.is_stopped_without_pause else "not paused"
-    told.append("paused" if found.pause else not_paused)
-    if found.alarms:
-        told.append(f"alarms: {', '.join(one.name for one in found.alarms)}")
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}  {', '.join(told)}"
-
-
-def _depth(name: str, depth: Depth) -> str:
-    oldest = "" if depth.oldest_seconds is None else f" (oldest {depth.oldest_seconds} s or more)"
-    in_flight = f" and {depth.in_flight} in flight" if depth.in_flight else ""
-    return f"{name} {depth.waiting}{in_flight}{oldest}"

@@ -1,7 +1,6 @@
 """`actonce unstarted`: deliveries that could not be started."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +12,10 @@ from actonce.cli import many, tables
 from actonce.cli.options import Json, check_id, of_a_stack
 from actonce.messages import history, unstarted
 from actonce.messages.unstarted import Unstarted
-from actonce.operate.discarding import Cleared, Clearing, Discarding, Redriving, Shown, look
+from actonce.operate.bulk import Listing
+from actonce.operate.discarding import Discarding, Redriving, look
 from actonce.operate.unread import cannot_be_told
-from actonce.queues.scan import QueueReader, held_by_another
+from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
 from actonce.stack.message_ids import message_reader
@@ -35,7 +35,7 @@ app = typer.Typer(
 
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="ID", help="SQS message ids or message ids, or beginnings; or --all."),
+    typer.Argument(metavar="ID", help="SQS message ids or message ids; or --all."),
 ]
 Note = Annotated[str, typer.Option(help="Why; it is kept with each of them.")]
 Match = Annotated[
@@ -46,6 +46,22 @@ Reason = Annotated[
     typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(unstarted.REASONS)}."),
 ]
 _KINDS = {"reason": Reason}
+_DELIVERIES: many.Kind[Unstarted] = many.Kind(
+    queue="UnstartedQueue",
+    name="unstarted",
+    one="delivery that could not be started",
+    several="deliveries that could not be started",
+    reasons=unstarted.REASONS,
+    headers=("SQS message id", "Reason", "Since", "Message id", "Detail"),
+    row=lambda one: (
+        one.sqs_message_id,
+        one.reason,
+        timestamp(one.since),
+        one.message_id or "",
+        one.detail,
+    ),
+    as_json=Unstarted.as_json,
+)
 
 
 @app.command("list")
@@ -60,41 +76,15 @@ def list_(*, how: many.Many, at: Chosen) -> None:
 
         actonce unstarted list --reason conflict
     """
-    _check_reason(how)
+    _DELIVERIES.check_reason(how)
     stack = find_stack(at)
-    shown = _look(stack, message_reader(stack), how)
-    entries = shown.entries
-    if how.json:
-        found = [entry.as_json() for entry in entries]
-        console.print_json(
-            {
-                "unstarted": found,
-                "groups": many.groups_as_json(entries),
-                "held_elsewhere": shown.held_elsewhere,
-            }
-        )
-    elif not entries and not shown.held_elsewhere:
-        of_this = "of this " if how.is_narrowed else ""
-        console.out.print(f"Nothing {of_this}lies in UnstartedQueue.")
-    elif not entries:
-        pass  # what another reader holds has been told of
-    elif len(entries) > many.GROUPED_FROM and not how.each:
-        console.out.print(f"{len(entries):,} deliveries could not be started:")
-        many.print_groups(entries)
-    else:
-        rows = [
-            (one.sqs_message_id, one.reason, timestamp(one.since), one.message_id or "", one.detail)
-            for one in entries
-        ]
-        tables.print_rows(("SQS message id", "Reason", "Since", "Message id", "Detail"), rows)
+    many.print_list(_DELIVERIES, _look(stack, message_reader(stack), how), how)
 
 
 @app.command()
 @of_a_stack()
 def show(
-    message_id: Annotated[
-        str, typer.Argument(metavar="ID", help="SQS message id or message id, or a beginning.")
-    ],
+    message_id: Annotated[str, typer.Argument(metavar="ID", help="SQS message id or message id.")],
     *,
     at: Chosen,
     json: Json = False,
@@ -112,9 +102,6 @@ def show(
     with _queue(stack) as queue:
         entries = unstarted.entries(queue, message_reader(stack))
     found = [entry for entry in entries if entry.is_named(message_id)]
-    if not found:
-        whole = unstarted.by_beginning(entries, message_id)
-        found = [entry for entry in entries if whole is not None and entry.is_named(whole)]
     if not found and queue.held_elsewhere:
         told = cannot_be_told(f"{message_id!r} lies", queue.held_elsewhere)
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
@@ -174,14 +161,18 @@ def redrive(*, ids: Ids = None, how: many.Many, at: Chosen) -> None:
         actonce unstarted redrive --all --reason received_too_often
     """
     how.check(ids)
-    _check_reason(how)
+    _DELIVERIES.check_reason(how)
     stack = find_stack(how.allowing(at), changes=not how.every)
     reader = message_reader(stack)
-    chosen = _choose(stack, reader, ids, how, "redriven")
-    if chosen is None:
-        return
-    work = Redriving(stack, reader, chosen.entries, rate=how.rate)
-    _clear(work, how, "redriven", "Sent back", chosen)
+    listing, missing = _choose(_look(stack, reader, how), ids)
+    many.act(
+        _DELIVERIES,
+        "redrive",
+        listing,
+        how,
+        lambda: Redriving(stack, reader, listing, rate=how.rate),
+        missing=missing,
+    )
 
 
 @app.command()
@@ -214,7 +205,7 @@ def discard(
         actonce unstarted discard --all --reason not_json --to garbage.jsonl --note 'a scanner'
     """
     how.check(ids)
-    _check_reason(how)
+    _DELIVERIES.check_reason(how)
     if not note.strip():
         raise WrongUse("An empty note is none: say why, for whoever reads the file.")
     file = to or Path(f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl")
@@ -222,146 +213,33 @@ def discard(
         raise WrongUse(f"{file} is there already; name a new file.")
     stack = find_stack(how.allowing(at), changes=not how.every)
     reader = message_reader(stack)
-    chosen = _choose(stack, reader, ids, how, "discarded")
-    if chosen is None:
-        return
-    if chosen.entries:
-        work = Discarding(stack, reader, chosen.entries, file, note=note)
-        _clear(work, how, "discarded", "Discarded", chosen, str(file))
-    else:
-        _clear(None, how, "discarded", "Discarded", chosen)
-
-
-def _check_reason(how: many.Many) -> None:
-    many.check_reason(how.narrowing.kind.get("reason"), unstarted.REASONS)
-
-
-@dataclass(frozen=True, slots=True)
-class _ToClear:
-    """What is to be acted on, names of which nothing was seen, and how many others held."""
-
-    entries: Sequence[Unstarted]
-    missing: list[str]
-    held_elsewhere: int
+    listing, missing = _choose(_look(stack, reader, how), ids)
+    many.act(
+        _DELIVERIES,
+        "discard",
+        listing,
+        how,
+        lambda: Discarding(stack, reader, listing, file, note=note),
+        missing=missing,
+        file=file,
+    )
 
 
 def _choose(
-    stack: Stack, reader: MessageReader, ids: list[str] | None, how: many.Many, word: str
-) -> _ToClear | None:
-    """What is to be acted on; None: nothing at all, and all is said.
-
-    Raises:
-        Failed: nothing was seen, and not all could be.
-    """
-    shown = _look(stack, reader, how)
-    entries = shown.entries
-    if ids:
-        whole = {name: _whole(stack, name, entries, how) for name in ids}
-        chosen = [
-            entry for entry in entries if any(entry.is_named(name) for name in whole.values())
-        ]
-        missing = [
-            name for name, meant in whole.items() if not any(e.is_named(meant) for e in chosen)
-        ]
-        return _ToClear(chosen, missing, shown.held_elsewhere)
-    if not how.json:
-        if not entries:
-            many.check_all_seen(how, 0, shown.held_elsewhere)
-            console.out.print("Nothing of this lies in UnstartedQueue.")
-            return None
-        deliveries = console.counted(len(entries), "delivery", "deliveries")
-        console.out.print(f"To be {word}: {deliveries}")
-        many.print_groups(entries)
-    if how.dry_run:
-        if how.json:
-            found = [entry.as_json() for entry in entries]
-            groups = many.groups_as_json(entries)
-            console.print_json(
-                {
-                    "dry_run": True,
-                    "groups": groups,
-                    "unstarted": found,
-                    "held_elsewhere": shown.held_elsewhere,
-                }
-            )
-            if not entries:
-                many.check_all_seen(how, 0, shown.held_elsewhere)
-        return None
-    many.ask(f"{len(entries):,} to be {word}?", how)
-    return _ToClear(entries, [], shown.held_elsewhere)
+    listing: Listing[Unstarted], ids: list[str] | None
+) -> tuple[Listing[Unstarted], list[str]]:
+    """What is to be acted on, and names of which nothing was seen."""
+    if not ids:
+        return listing, []
+    chosen = [one for one in listing.entries if any(map(one.is_named, ids))]
+    missing = [name for name in dict.fromkeys(ids) if not any(e.is_named(name) for e in chosen)]
+    return replace(listing, entries=chosen), missing
 
 
-def _whole(stack: Stack, name: str, entries: Sequence[Unstarted], how: many.Many) -> str:
-    """The id that is meant by what was named: itself, or the only one that begins so."""
-    if any(entry.is_named(name) for entry in entries):
-        return name
-    found = unstarted.by_beginning(entries, name)
-    if found is None or history.is_known(stack, name):
-        return name
-    many.ask_whether_meant(name, found, how)
-    return found
-
-
-def _clear(
-    work: Clearing | None,
-    how: many.Many,
-    word: str,
-    said: str,
-    chosen: _ToClear,
-    file: str | None = None,
-) -> None:
-    """Do it, and tell what became of each."""
-    early: list[BaseException] = []
-    cleared: list[Cleared] = []
-    left = 0
-    total = len(chosen.entries)
-    if work is not None:
-        with many.acting(said, total, lambda: work.left) as (tell, early):
-            work.run(tell)
-        cleared, left = work.cleared, work.left
-    failed = [one for one in cleared if one.why]
-    done = len(cleared) - len(failed)
-    if how.json:
-        console.print_json(
-            {
-                word: done,
-                "failed": [
-                    {"sqs_message_id": one.entry.sqs_message_id, "why": one.why} for one in failed
-                ],
-                "missing": chosen.missing,
-                "held_elsewhere": chosen.held_elsewhere,
-                "left": left,
-                "file": file,
-                "ends": [one.as_json() for one in cleared],
-            }
-        )
-    else:
-        for one in cleared if how.each else failed:
-            line = f"{one.entry.sqs_message_id}: {one.why or said.lower()}"
-            (console.err if one.why else console.out).print(line)
-        console.out.print(f"{said}: {done}" + (f", kept in {file}" if file and done else ""))
-    if work is not None and work.left_behind:
-        console.err.print(
-            f"{work.left_behind} of them could not be deleted and come again; that is harmless."
-        )
-    if early:
-        raise early[0]
-    if chosen.missing:
-        names = ", ".join(chosen.missing)
-        if chosen.held_elsewhere:
-            held = held_by_another(chosen.held_elsewhere)
-            raise Failed(f"Not seen in UnstartedQueue: {names}; {held}; look again.")
-        raise Failed(f"Not in UnstartedQueue: {names}")
-    if failed:
-        raise Failed(f"{len(failed)} of {total} stay where they are; see above.")
-    if how.every:
-        many.check_all_seen(how, total, chosen.held_elsewhere)
-
-
-def _look(stack: Stack, reader: MessageReader, how: many.Many) -> Shown:
+def _look(stack: Stack, reader: MessageReader, how: many.Many) -> Listing[Unstarted]:
     with _queue(stack) as queue:
-        return many.reading(
-            queue, "UnstartedQueue", lambda tell: look(queue, reader, how.narrowing, tell)
+        return many.read(
+            queue, _DELIVERIES.queue, lambda tell: look(queue, reader, how.narrowing, tell)
         )
 
 

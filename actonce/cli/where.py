@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from botocore.exceptions import ClientError
 
 from actonce.cli import tables
 from actonce.cli.effects_options import (
@@ -18,9 +17,7 @@ from actonce.cli.effects_options import (
     own_effects,
 )
 from actonce.cli.options import Json, check_id, of_a_stack
-from actonce.messages.id_prefixes import SHORTEST, only_one
 from actonce.messages.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
-from actonce.messages.recent import MOST_NAMES, newest_names
 from actonce.messages.story import Story, read_story
 from actonce.operate.message_summary import sentence, sentence_of_conflicts
 from actonce.operate.pausing import find_pause
@@ -40,9 +37,7 @@ from actonce_core.records import timestamp
 def where(
     message_id: Annotated[
         str,
-        typer.Argument(
-            metavar="MESSAGE_ID", help="The producer's id, an execution's name, or a beginning."
-        ),
+        typer.Argument(metavar="MESSAGE_ID", help="The producer's id, or an execution's name."),
     ],
     effects_table: EffectsTableName = None,
     effects_file: EffectsFileName = None,
@@ -82,9 +77,6 @@ def where(
     own = own_effects(stack, effects_table, effects_file, named)
     story = read_story(stack, message_id, own)
     if not story.is_known:
-        whole = _by_beginning(stack, message_id)
-        story = story if whole is None else read_story(stack, whole, own)
-    if not story.is_known:
         raise Failed(" ".join(_unseen(stack, story, sent)))
     if json:
         console.print_json(story.as_json())
@@ -111,25 +103,3 @@ def _unseen(stack: Stack, story: Story, sent: Path | None) -> list[str]:
     paused = find_pause(stack.sqs, stack.requests_queue)
     held_elsewhere = story.unstarted_held_elsewhere
     return sentences(story.message_id, requests, paused, lines, held_elsewhere)
-
-
-def _by_beginning(stack: Stack, beginning: str) -> str | None:
-    """The only one of the newest executions whose name begins so; None: there is none.
-
-    DynamoDB cannot search for the beginning of a row's id, and no table is read for it.
-    """
-    if len(beginning) < SHORTEST:
-        return None
-    if stack.ledger_table is not None:
-        console.say("Behind a ledger or a lease a message is found by its whole id only.")
-        return None
-    try:
-        names = newest_names(stack)
-    except ClientError:  # who may not list them names ids whole
-        return None
-    whole = only_one(beginning, {name: name for name in names})
-    if whole is not None:
-        console.say(f"{beginning} is the beginning of {whole}")
-    else:
-        console.say(f"No execution has this name, and of the newest {MOST_NAMES:,} none begins so.")
-    return whole

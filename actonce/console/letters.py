@@ -7,7 +7,8 @@ from datetime import datetime
 from actonce.console.snapshots import Found
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Narrowing
-from actonce.operate.deciding import Shown, look
+from actonce.operate.bulk import Listing
+from actonce.operate.deciding import look
 from actonce.queues.scan import QueueReader
 
 _ALL = Narrowing({})
@@ -50,12 +51,12 @@ def read_letters(queue: QueueReader, tell: Callable[[int], None]) -> Found[Lette
     older: dict[str, list[DeadLetter]] = {}
     for letter in shown.older:
         older.setdefault(letter.execution_name, []).append(letter)
-    entries = [Letter(one, tuple(older.get(one.execution_name, ()))) for one in shown.letters]
+    entries = [Letter(one, tuple(older.get(one.execution_name, ()))) for one in shown.entries]
     return Found(entries, len(shown.older) + shown.others, shown.held_elsewhere)
 
 
-def as_shown(letters: Iterable[Letter]) -> Shown:
+def as_shown(letters: Iterable[Letter]) -> Listing[DeadLetter]:
     """What `actonce.operate.deciding.Deciding` decides on."""
     chosen: Sequence[Letter] = list(letters)
     older = [letter for one in chosen for letter in one.older]
-    return Shown([one.newest for one in chosen], older, held_elsewhere=0)
+    return Listing([one.newest for one in chosen], held_elsewhere=0, older=older)

@@ -8,8 +8,9 @@ from actonce.console.letters import Letter, as_shown
 from actonce.console.works import Ended
 from actonce.messages.dead_letters import Decision
 from actonce.messages.unstarted import Unstarted
+from actonce.operate.bulk import Bulk, Listing
 from actonce.operate.deciding import Deciding
-from actonce.operate.discarding import Clearing, Discarding, Redriving
+from actonce.operate.discarding import Discarding, Redriving
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import message_reader
 
@@ -31,13 +32,11 @@ class Decide:
         self, stack: Stack, letters: Sequence[Letter], decision: Decision, note: str
     ) -> None:
         shown = as_shown(letters)
-        self._work = Deciding(stack, shown, wait_for_others=_WAIT_FOR_OTHERS)
-        self._decision = decision
-        self._note = note
+        self._work = Deciding(stack, shown, decision, note, wait_for_others=_WAIT_FOR_OTHERS)
 
     def run(self) -> None:
         """See `Task.run`."""
-        self._work.run(self._decision, self._note)
+        self._work.run()
 
     def stop(self) -> None:
         """See `Task.stop`."""
@@ -47,13 +46,13 @@ class Decide:
         """See `Task.ended`."""
         return [
             Ended(
-                name=one.letter.message_id,
-                message_id=one.letter.message_id,
-                end=str(one.end),
+                name=one.entry.message_id,
+                message_id=one.entry.message_id,
+                end=one.end,
                 said=one.said,
                 happened=one.happened,
             )
-            for one in self._work.decided
+            for one in self._work.ended
         ]
 
     def said(self) -> Sequence[str]:
@@ -74,9 +73,9 @@ class Clear:
     def __init__(
         self, stack: Stack, entries: Sequence[Unstarted], file: Path | None = None, note: str = ""
     ) -> None:
-        self._make: Callable[[], Clearing] = lambda: _clearing(stack, entries, file, note)
+        self._make: Callable[[], Bulk[Unstarted]] = lambda: _clearing(stack, entries, file, note)
         self._file = file
-        self._work: Clearing | None = None
+        self._work: Bulk[Unstarted] | None = None
         self._stopped = False
         self._lock = threading.Lock()
 
@@ -100,16 +99,15 @@ class Clear:
         """See `Task.ended`."""
         if self._work is None:
             return []
-        done = "sent back" if self._file is None else "discarded"
         return [
             Ended(
                 name=one.entry.message_id or one.entry.sqs_message_id,
                 message_id=one.entry.message_id,
-                end="failed" if one.why else done,
-                said=one.why or f"{done.capitalize()}.",
-                happened=one.why is None,
+                end=one.end,
+                said=one.said,
+                happened=one.happened,
             )
-            for one in self._work.cleared
+            for one in self._work.ended
         ]
 
     def said(self) -> Sequence[str]:
@@ -125,8 +123,11 @@ class Clear:
         return told
 
 
-def _clearing(stack: Stack, entries: Sequence[Unstarted], file: Path | None, note: str) -> Clearing:
+def _clearing(
+    stack: Stack, entries: Sequence[Unstarted], file: Path | None, note: str
+) -> Bulk[Unstarted]:
     reader = message_reader(stack)
+    listing = Listing(entries, held_elsewhere=0)
     if file is None:
-        return Redriving(stack, reader, entries, wait_for_others=_WAIT_FOR_OTHERS)
-    return Discarding(stack, reader, entries, file, note=note, wait_for_others=_WAIT_FOR_OTHERS)
+        return Redriving(stack, reader, listing, wait_for_others=_WAIT_FOR_OTHERS)
+    return Discarding(stack, reader, listing, file, note=note, wait_for_others=_WAIT_FOR_OTHERS)

@@ -10,18 +10,18 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from actonce.demo import by_hand, faults, outcome, ready_audit, records, requests, second_count
-from actonce.demo.at_stake import Demos, at_stake
+from actonce.demo import outcome, records, requests, second_count
 from actonce.demo.own import Own
-from actonce.demo.timings import Say
-from actonce.embedded import lifecycle
+from actonce.demo.second_count import Say
+from actonce.embedded import faults, functions, lifecycle
+from actonce.messages import dead_letters
 from actonce.queues.fifo_sending import FifoIds, FifoSender
 from actonce.queues.sending import Accepted, End, Line, Sender, read_lines
 from actonce.queues.sent_record import SentRecord
-from actonce.stack.clients import Aws, Stack
+from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.stack.embedded_running import State
 from actonce.terminal import output as console
@@ -48,8 +48,8 @@ class Settings:
         weather: that all is sent into; None for the calm.
         quiet_seconds: longest wait for anything to move.
         own: a team's own effect is shown; None: the example.
-        may_discard: asked, with a sentence, before anything is thrown away that no demo has put
-            there; what it raises ends the demo.
+        may_discard: asked, with a sentence, before an embedded AWS is thrown away that no demo has
+            brought up; what it raises ends the demo.
     """
 
     messages: int
@@ -121,54 +121,46 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
     wanted = kept if settings.parameters is None else settings.parameters
     _check_countable(settings, wanted, was_up=was_up)
     lifecycle.check(paths, wanted)
-    demos = Demos.read(paths.demo, state.pid) if state is not None else None
-    if not settings.keep and state is not None and state.deployed:
-        _ask_before_discarding(settings, state, demos)
+    if not settings.keep and state is not None and state.deployed and not _is_a_demos(paths, state):
+        settings.may_discard(
+            "The demo starts afresh and throws away what is on the embedded AWS, which no demo has "
+            "brought up."
+        )
     try:
         state, stack = lifecycle.up(
             paths, say, parameters=settings.parameters, fresh=not settings.keep
         )
         if not settings.keep:
+            paths.demo.write_text(json.dumps({"pid": state.pid}))
             for folder in (paths.sent, paths.records):
                 shutil.rmtree(folder, ignore_errors=True)
         reader = reader_of(stack)
         source, planned = _traffic(settings, reader)
-        begun = _begun(paths, state, source, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
-        with contextlib.ExitStack() as whole_run:
-            with faults.deployed(stack, paths.faults, planned), _under(stack, sky):
-                say("Warming the functions")
-                lifecycle.warm(stack, lifecycle.WARM_EFFECTS if sky is None else WARM_IN_WEATHER)
-                say("Sending, and waiting for rest")
-                started = time.monotonic()
-                if sky is not None and settings.weather is not None:
-                    sky.change(settings.weather)
-                sent = send(stack, reader, source, record)
-                ready = (
-                    whole_run.enter_context(ready_audit.starting(paths.sent))
-                    if settings.audit
-                    else None
-                )
-                expected = len({message.execution_name for message in sent} - {None})
-                resting = Resting(expected, settings.quiet_seconds, sky)
-                wait_for_rest(stack, resting)
-                by_operator = _operated(settings, stack, resting, say)
-                seconds = time.monotonic() - started
-            replace(begun, at_rest=True).write(paths.demo)
-            if ready is not None:
-                say("Collecting the records")
-                second_count.begin(stack, paths.records, paths.sent, ready, settings.own)
-            say("Counting")
-            # An execution goes on by itself: executions that were started in order end in any.
-            ordered = stack.is_fifo and stack.ledger_table is not None
-            found = records.read(stack, settings.own, [one.own_id for one in sent if one.own_id])
-            # The order of a team's own effects nobody knows.
-            ordered = ordered and settings.own is None
-            counted = outcome.judge(sent, found, seconds, ordered=ordered)
-            second = None
-            if ready is not None:
-                say("Auditing the records")
-                second = second_count.finish(paths.records, counted, ready, say)
+        with faults.deployed(stack, paths.faults, planned), _under(stack, sky):
+            say("Warming the functions")
+            functions.warm(stack, functions.WARM_EFFECTS if sky is None else WARM_IN_WEATHER)
+            say("Sending, and waiting for rest")
+            started = time.monotonic()
+            if sky is not None and settings.weather is not None:
+                sky.change(settings.weather)
+            sent = send(stack, reader, source, record)
+            expected = len({message.execution_name for message in sent} - {None})
+            resting = Resting(expected, settings.quiet_seconds, sky)
+            wait_for_rest(stack, resting)
+            by_operator = _operated(settings, stack, resting, say)
+            seconds = time.monotonic() - started
+        say("Counting")
+        # An execution goes on by itself: executions that were started in order end in any. The
+        # order of a team's own effects nobody knows.
+        ordered = stack.is_fifo and stack.ledger_table is not None and settings.own is None
+        found = records.read(stack, settings.own, [one.own_id for one in sent if one.own_id])
+        counted = outcome.judge(sent, found, seconds, ordered=ordered)
+        second = None
+        if settings.audit:
+            second = second_count.count_again(
+                stack, paths.records, paths.sent, counted, say, settings.own
+            )
     except KeyboardInterrupt as error:
         raise _interrupted(paths, was_up=was_up) from error
     interruptions = faults.injected(paths.faults) if planned else Counter[str]()
@@ -180,29 +172,22 @@ def _operated(settings: Settings, stack: Stack, resting: "Resting", say: Say) ->
     done = Counter[str]()
     if settings.level is faults.Level.MANY:
         say("An operator has every other dead letter tried again")
-        done["operator retried"] = by_hand.retry_every_other(stack)
+        # Most of them are acted on then, for a fault is met once; unknown outcomes are looked up.
+        chosen = sorted(records.waiting(stack))[::2]
+        answers = [
+            dead_letters.decide(stack, name, "retry", "the demo's operator") for name in chosen
+        ]
+        done["operator retried"] = sum(answer.decided for answer in answers)
         wait_for_rest(stack, resting)
     return done
 
 
-def _ask_before_discarding(settings: Settings, state: State, demos: Demos | None) -> None:
+def _is_a_demos(paths: Paths, state: State) -> bool:
+    """Whether a demo has brought up the server that runs."""
     try:
-        stack = Stack.find_all(Aws(state.endpoint_url), lifecycle.STACK_NAME)[0]
-    except Failed:
-        return  # there is a server, and nothing on it
-    found = at_stake(stack, demos, depth(stack, stack.requests_queue))
-    if found:
-        settings.may_discard(found.sentence)
-
-
-def _begun(paths: Paths, state: State, source: bytes, reader: MessageReader) -> Demos:
-    """Write down what is going to be sent, to know it again."""
-    lines = [line for line in read_lines(io.BytesIO(source)) if isinstance(line, Line)]
-    ids = {_identify(reader, line.body, "").message_id for line in lines} - {None}
-    before = Demos.read(paths.demo, state.pid) or Demos(state.pid)
-    begun = Demos(state.pid, before.ids | {one for one in ids if one}, at_rest=False)
-    begun.write(paths.demo)
-    return begun
+        return bool(json.loads(paths.demo.read_text())["pid"] == state.pid)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _interrupted(paths: Paths, *, was_up: bool) -> Interrupted:

@@ -4,6 +4,8 @@ The demo's own count looks into queues, tables and executions; the audit reads w
 down. They share no code, so they agree or one of them is wrong.
 """
 
+import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,11 +13,11 @@ from typing import Any
 
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import Own
-from actonce.demo.ready_audit import ReadyAudit
-from actonce.demo.timings import Say
 from actonce.records.collect import STREAMS, Wanted, collect
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +33,28 @@ class SecondCount:
     differences: list[str]
 
 
-def begin(
+def count_again(  # noqa: PLR0913 - what a run has left
     stack: Stack,
     records: Path,
     sent: Path,
-    audit: ReadyAudit,
+    outcome: Outcome,
+    say: Say,
     own: Own | None = None,
-) -> None:
-    """Collect a run's records, and have them audited.
+) -> SecondCount:
+    """Collect a run's records, have them audited, and hold that against the first count.
 
     Args:
         stack: it ran on; everything has come to rest.
         records: the folder for its records, and for the results in its folder `audit`.
         sent: where the `sent` stream was written.
-        audit: that judges the records.
+        outcome: the first count.
+        say: told what is being done.
         own: where a team's own effects are.
 
     Raises:
-        Failed: the records could not be collected.
+        Failed: the records could not be collected or judged.
     """
+    say("Collecting the records")
     by_word = is_by_word(stack, own)
     now = datetime.now(UTC)
     since = _first_sent(sent)
@@ -64,7 +69,28 @@ def begin(
     collected = collect(stack, wanted)
     if collected.missing:
         raise Failed(f"The records are not complete: {' '.join(collected.missing)}")
-    audit.begin(records, now, by_word=by_word)
+    say("Auditing the records")
+    summary = _audited(records, now, "executions" if by_word else "effects")
+    page = records / "audit" / "report.html"
+    importlib.import_module("actonce.records.report").write(summary, page)
+    return SecondCount(page, _differences(outcome, summary))
+
+
+def _audited(records: Path, as_of: datetime, effects_by: str) -> dict[str, Any]:
+    """What the audit says of the records; nothing is in flight any more."""
+    # Spark takes longer to import than all else of the demo.
+    job = importlib.import_module("pipeline.audit.job")
+    session = importlib.import_module("pipeline.session")
+    request = job.requested(str(records), as_of=as_of.isoformat(), grace=0.0, effects_by=effects_by)
+    try:
+        with session.ended_together():
+            spark = session.spark_session("actonce-audit", brief=True)
+            summary: dict[str, Any] = job.audit(spark, request)
+            spark.stop()
+    except Exception as error:
+        said = str(error).split("\n", 1)[0]
+        raise Failed(f"The audit of the demo's records failed: {said}") from error
+    return summary
 
 
 def is_by_word(stack: Stack, own: Own | None) -> bool:
@@ -75,22 +101,6 @@ def is_by_word(stack: Stack, own: Own | None) -> bool:
         return True
     # A project's effect may use the stack's own table, or not.
     return not stack.dynamodb.scan(TableName=stack.appointments_table, Limit=1)["Items"]
-
-
-def finish(records: Path, outcome: Outcome, audit: ReadyAudit, say: Say) -> SecondCount:
-    """Hold what the audit found against the first count, and draw its page.
-
-    Raises:
-        Failed: the records could not be judged.
-    """
-    # Here, while the audit is at work: it takes longer to import than most commands take to run.
-    from actonce.records import report  # noqa: PLC0415
-
-    summary = audit.summary()
-    say("Drawing the page")
-    page = records / "audit" / "report.html"
-    report.write(summary, page)
-    return SecondCount(page, _differences(outcome, summary))
 
 
 def _first_sent(folder: Path) -> datetime:

@@ -44,6 +44,15 @@ def seen(fact: T | Unseen) -> T:
     return fact
 
 
+def there(fact: T | Gone | Unseen) -> T | None:
+    """A fact that could be read; None where nothing is there.
+
+    Raises:
+        NotSeen: it could not.
+    """
+    return None if isinstance(fact, Gone) else seen(fact)
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function as it is deployed now.

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
-from actonce.doctor.facts import Facts, Feed, Function, Gone, NotSeen, Queue, Unseen, seen
+from actonce.doctor.facts import Facts, Feed, NotSeen, seen, there
 from actonce.stack.versions import misfit
 
 _DAY = 24 * 60 * 60
@@ -66,12 +67,11 @@ class Examined:
         return 3 if self.not_checked else 0
 
 
-Said = Iterator[tuple[Hazard, str]]
+class Found(NamedTuple):
+    """What a check yields: what may come of it, and the sentence."""
 
-
-def said(hazard: Hazard, sentence: str) -> tuple[Hazard, str]:
-    """One finding of a check: what may come of it, and the sentence."""
-    return hazard, sentence
+    hazard: Hazard
+    sentence: str
 
 
 def examine(facts: Facts) -> Examined:
@@ -88,35 +88,21 @@ def examine(facts: Facts) -> Examined:
     return Examined(facts.stack, tuple(findings), tuple(not_checked))
 
 
-def effect_time_out(facts: Facts) -> Said:
+def effect_time_out(facts: Facts) -> Iterator[Found]:
     """The effect's function ends within EffectTimeoutSeconds."""
-    if facts.effect is None:
+    function, allowed = there(facts.effect), facts.number("EffectTimeoutSeconds")
+    if function is None:
         return
-    function, allowed = seen(facts.effect), facts.number("EffectTimeoutSeconds")
-    if isinstance(function, Function) and function.timeout > allowed:
-        yield said(
+    if function.timeout > allowed:
+        yield Found(
             Hazard.TWICE,
             f"{function.name} may run {function.timeout} s and EffectTimeoutSeconds is {allowed}: "
             "it could act after it was looked up, and be asked again. Give the function a time-out "
             f"of {allowed} s or less; or, while no message is open, set EffectTimeoutSeconds to "
             f"{function.timeout}.",
         )
-    if isinstance(function, Function) and (function.durable or 0) + function.timeout > allowed:
-        yield from _durable(function, allowed)
-    if not facts.starts_executions and not facts.is_example:
-        starter = seen(facts.starter)
-        if isinstance(starter, Function) and starter.timeout <= allowed + _STATE_BEYOND_TIMEOUT:
-            yield said(
-                Hazard.NONE,
-                f"{starter.name} ends after {starter.timeout} s and may wait {allowed} s for the "
-                "effect: what takes longest is left unknown and looked up. Set "
-                "StarterTimeoutSeconds to more than that.",
-            )
-
-
-def _durable(function: Function, allowed: int) -> Said:
-    if function.durable is not None:
-        yield said(
+    if function.durable is not None and function.durable + function.timeout > allowed:
+        yield Found(
             Hazard.TWICE,
             f"{function.name} is a durable function, which goes on in further invocations when its "
             f"caller has gone, for {function.durable} s (its ExecutionTimeout), and "
@@ -124,15 +110,22 @@ def _durable(function: Function, allowed: int) -> Said:
             "again. Have a function without DurableConfig perform, or one whose ExecutionTimeout "
             f"and time-out together are {allowed} s or less.",
         )
+    if not facts.starts_executions and not facts.is_example:
+        starter = there(facts.starter)
+        if starter is not None and starter.timeout <= allowed + _STATE_BEYOND_TIMEOUT:
+            yield Found(
+                Hazard.NONE,
+                f"{starter.name} ends after {starter.timeout} s and may wait {allowed} s for the "
+                "effect: what takes longest is left unknown and looked up. Set "
+                "StarterTimeoutSeconds to more than that.",
+            )
 
 
-def effect_version(facts: Facts) -> Said:
+def effect_version(facts: Facts) -> Iterator[Found]:
     """The effect's function is a published version, which no deployment changes."""
-    if facts.effect is None:
-        return
-    function = seen(facts.effect)
-    if isinstance(function, Function) and not function.is_version:
-        yield said(
+    function = there(facts.effect)
+    if function is not None and not function.is_version:
+        yield Found(
             Hazard.TWICE,
             f"{function.name} is not a published version, so what is deployed there while "
             "executions are open is theirs as well: with a longer time-out it could act after it "
@@ -140,36 +133,36 @@ def effect_version(facts: Facts) -> Said:
         )
 
 
-def consumer_time_out(facts: Facts) -> Said:
+def consumer_time_out(facts: Facts) -> Iterator[Found]:
     """The consumer ends when its ledger or lease thinks that it does."""
     if facts.starts_executions:
         return
-    consumer = seen(facts.starter)
-    if not isinstance(consumer, Function):
+    consumer = there(facts.starter)
+    if consumer is None:
         return
     told = int((consumer.variables or {}).get("FUNCTION_TIMEOUT_SECONDS", "0"))
     if told and consumer.timeout > told:
-        yield said(
+        yield Found(
             Hazard.TWICE,
             f"{consumer.name} may run {consumer.timeout} s, and others take its messages over as "
             f"if it ended after {told}. Deploy the stack again: somebody changed the function.",
         )
 
 
-def looking_up(facts: Facts) -> Said:
+def looking_up(facts: Facts) -> Iterator[Found]:
     """Unknown outcomes can be looked up."""
     if facts.effect is None:
         return
     if facts.find is None:
-        yield said(
+        yield Found(
             Hazard.NONE,
             "No function looks up what was done, so every unknown outcome waits for a person. Have "
             "one answer `find`, and name it with FindFunctionArn.",
         )
         return
-    find, allowed = seen(facts.find), facts.number("EffectTimeoutSeconds")
-    if isinstance(find, Function) and find.timeout > allowed + _STATE_BEYOND_TIMEOUT:
-        yield said(
+    find, allowed = there(facts.find), facts.number("EffectTimeoutSeconds")
+    if find is not None and find.timeout > allowed + _STATE_BEYOND_TIMEOUT:
+        yield Found(
             Hazard.NONE,
             f"{find.name} may take {find.timeout} s to look up, and after "
             f"{allowed + _STATE_BEYOND_TIMEOUT} it is given up: then a person decides. Have it "
@@ -177,7 +170,7 @@ def looking_up(facts: Facts) -> Said:
         )
 
 
-def functions(facts: Facts) -> Said:
+def functions(facts: Facts) -> Iterator[Found]:
     """What is called is there, in this Region."""
     region = facts.region
     for parameter, fact in (("EffectFunctionArn", facts.effect), ("FindFunctionArn", facts.find)):
@@ -185,46 +178,46 @@ def functions(facts: Facts) -> Said:
         if fact is None:
             continue
         if arn and arn.split(":")[3] != region:
-            yield said(
+            yield Found(
                 Hazard.STOPS,
                 f"{parameter} is of the Region {arn.split(':')[3]}, and the stack is in {region}: "
                 "it cannot be called. Name a function of this Region.",
             )
-        elif isinstance(seen(fact), Gone):
-            yield said(
+        elif there(fact) is None:
+            yield Found(
                 Hazard.STOPS,
                 f"The function of {parameter} is not there, so every message becomes a dead "
                 "letter. Deploy it, or name another.",
             )
-    if isinstance(seen(facts.starter), Gone):
-        yield said(
+    if there(facts.starter) is None:
+        yield Found(
             Hazard.STOPS,
             "The function that the queue feeds is not there, so nothing is taken. Deploy the stack "
             "again.",
         )
 
 
-def concurrency(facts: Facts) -> Said:
+def concurrency(facts: Facts) -> Iterator[Found]:
     """What is called may run."""
-    effect, starter = seen(facts.effect), seen(facts.starter)
-    if isinstance(effect, Function) and seen(effect.reserved) == 0:
-        yield said(
+    effect, starter = there(facts.effect), there(facts.starter)
+    if effect is not None and seen(effect.reserved) == 0:
+        yield Found(
             Hazard.STOPS,
             f"{effect.name} has a reserved concurrency of 0, so it is never run, and messages "
             "become dead letters when their patience is over. Give it some, or pause the stack: "
             "actonce pause.",
         )
-    if not isinstance(starter, Function):
+    if starter is None:
         return
     reserved, most = seen(starter.reserved), facts.number("MaximumConcurrency")
     if reserved == 0:
-        yield said(
+        yield Found(
             Hazard.STOPS,
             f"{starter.name} has a reserved concurrency of 0, so no message is taken. Take the "
             "limit away; actonce pause is how to stop it.",
         )
     elif reserved is not None and reserved < most:
-        yield said(
+        yield Found(
             Hazard.NONE,
             f"{starter.name} has a reserved concurrency of {reserved}, below MaximumConcurrency "
             f"({most}): SQS counts each throttled batch as received. Set MaximumConcurrency to "
@@ -232,11 +225,11 @@ def concurrency(facts: Facts) -> Said:
         )
 
 
-def queue(facts: Facts) -> Said:
+def queue(facts: Facts) -> Iterator[Found]:
     """The requests queue keeps what is not finished, and lets the starter take it."""
-    requests = _seen(facts.requests)
-    if isinstance(requests, Gone):
-        yield said(
+    requests = there(facts.requests)
+    if requests is None:
+        yield Found(
             Hazard.STOPS,
             "The requests queue is not there, so nothing is taken and nobody can send. Make it "
             "again by deploying the stack that it belongs to.",
@@ -245,7 +238,7 @@ def queue(facts: Facts) -> Said:
     wanted = facts.parameters.get("QueueType", "standard")
     if requests.is_fifo != (wanted == "fifo"):
         kind = "FIFO" if requests.is_fifo else "standard"
-        yield said(
+        yield Found(
             Hazard.LOST,
             f"{requests.name} is a {kind} queue and QueueType is "
             f"{wanted}, so what cannot be started cannot be moved to UnstartedQueue, and is "
@@ -253,14 +246,14 @@ def queue(facts: Facts) -> Said:
         )
     key, given = requests.key, facts.parameters.get("KmsKeyArn", "")
     if key and key != "alias/aws/sqs" and key not in (given, given.rpartition("/")[2]):
-        yield said(
+        yield Found(
             Hazard.STOPS,
             f"{requests.name} is encrypted with {key}, which the stack's roles may not use: "
             "nothing can be taken. Give the key as KmsKeyArn.",
         )
-    starter = seen(facts.starter)
-    if isinstance(starter, Function) and requests.visibility < _BATCHES_IN_SIX * starter.timeout:
-        yield said(
+    starter = there(facts.starter)
+    if starter is not None and requests.visibility < _BATCHES_IN_SIX * starter.timeout:
+        yield Found(
             Hazard.NONE,
             f"{requests.name} has a visibility timeout of {requests.visibility} s, less than six "
             f"times the time-out of what it feeds ({starter.timeout} s): messages come again while "
@@ -268,71 +261,65 @@ def queue(facts: Facts) -> Said:
         )
 
 
-def _seen(fact: Queue | Gone | Unseen) -> Queue | Gone:
-    if isinstance(fact, Unseen):
-        raise NotSeen(fact.why)
-    return fact
-
-
-def redrive(facts: Facts) -> Said:
+def redrive(facts: Facts) -> Iterator[Found]:
     """What leaves the requests queue by itself goes where somebody looks."""
-    requests = _seen(facts.requests)
-    if isinstance(requests, Gone):
+    requests = there(facts.requests)
+    if requests is None:
         return
     if requests.retention < _KEPT_LONGEST:
         days = requests.retention / _DAY
-        yield said(
+        yield Found(
             Hazard.LOST if requests.retention < _DAY else Hazard.NONE,
             f"{requests.name} drops what was not taken within {days:.3g} days. Set its retention "
             "to 14 days, so that an outage or a pause has time.",
         )
     if not requests.dead_letter_target:
-        yield said(
+        yield Found(
             Hazard.NONE,
             f"{requests.name} has no redrive policy: what ends the starter each time comes again "
             "until it is dropped. Give it one, with a maxReceiveCount of 1000.",
         )
         return
     target = requests.dead_letter_target.rpartition(":")[2]
-    unstarted = seen(facts.unstarted)
-    is_ours = isinstance(unstarted, Queue) and unstarted.arn == requests.dead_letter_target
+    unstarted = there(facts.unstarted)
+    is_ours = unstarted is not None and unstarted.arn == requests.dead_letter_target
     if requests.max_receive_count < _LEAST_RECEIVES:
-        yield said(
+        yield Found(
             Hazard.LOST,
             f"{requests.name} moves a message to {target} when it was received "
             f"{requests.max_receive_count} times: minutes of throttling do that, and it ends where "
             "it was never acted on. Set maxReceiveCount to 1000.",
         )
     elif requests.max_receive_count < _CALM_RECEIVES:
-        yield said(
+        yield Found(
             Hazard.NONE,
             f"{requests.name} moves a message to {target} when it was received "
             f"{requests.max_receive_count} times, which an outage can do. Set maxReceiveCount to "
             "1000: what cannot be started is handed on by itself.",
         )
     if not is_ours:
-        yield said(
+        yield Found(
             Hazard.NONE,
             f"{requests.name} moves what was received too often to {target}, where actonce "
             "unstarted and actonce where do not look. Have an alarm on it.",
         )
 
 
-def feeding(facts: Facts) -> Said:
+def feeding(facts: Facts) -> Iterator[Found]:
     """Nothing but this stack takes from the requests queue, and it does."""
-    starter, feeds = seen(facts.starter), seen(facts.feeds)
-    own = starter.arn if isinstance(starter, Function) else ""
+    starter, feeds = there(facts.starter), seen(facts.feeds)
+    own = "" if starter is None else starter.arn
     ours = [one for one in feeds if one.function == own]
     for other in feeds:
         if other.function != own and other.takes:
-            yield said(
+            yield Found(
                 Hazard.TWICE,
                 f"{_name(other)} takes from the requests queue as well, and acts on what it takes "
                 "without ActOnce. Remove its event source mapping.",
             )
     for one in ours:
         if not one.reports_failures:
-            yield said(
+            yield Found(
                 Hazard.LOST,
                 f"The event source mapping of {_name(one)} does not report failed deliveries one "
                 "by one, so those of a batch are acknowledged with the others. Deploy the stack "
@@ -341,7 +328,7 @@ def feeding(facts: Facts) -> Said:
     if facts.parameters.get("QueueFeeds", "function") == "worker":
         return
     if not any(one.takes for one in ours) and seen(facts.pause) is None:
-        yield said(
+        yield Found(
             Hazard.STOPS,
             "No event source mapping of this stack takes messages, and nobody paused it with "
             "actonce. actonce resume enables it; if there is none, deploy the stack again.",
@@ -352,13 +339,13 @@ def _name(feed: Feed) -> str:
     return ":".join(feed.function.split(":")[6:]) or feed.function
 
 
-def pausing(facts: Facts) -> Said:
+def pausing(facts: Facts) -> Iterator[Found]:
     """It is not paused for longer than the queue keeps messages."""
     pause = seen(facts.pause)
     if pause is None:
         return
-    requests = seen(facts.requests)
-    retention = requests.retention if isinstance(requests, Queue) else _KEPT_LONGEST
+    requests = there(facts.requests)
+    retention = _KEPT_LONGEST if requests is None else requests.retention
     try:
         began = datetime.fromisoformat(pause.since)
     except ValueError:
@@ -367,55 +354,55 @@ def pausing(facts: Facts) -> Said:
     drops = began + timedelta(seconds=retention)
     by = f"The stack is paused since {pause.since} by {pause.by}"
     if (drops - facts.now).total_seconds() < _LONG_PAUSE * _DAY:
-        yield said(
+        yield Found(
             Hazard.LOST,
             f"{by}: from {drops:%Y-%m-%d} on SQS drops what was sent when it began. actonce "
             "resume, before that.",
         )
     else:
         told = f", {days:.0f} days" if days >= 1 else ""
-        yield Hazard.NONE, f"{by}{told}. actonce resume goes on."
+        yield Found(Hazard.NONE, f"{by}{told}. actonce resume goes on.")
     if any(one.takes for one in seen(facts.feeds)):
-        yield said(
+        yield Found(
             Hazard.NONE,
             "It says that it is paused, and an event source mapping takes messages all the same. "
             "Say it again: actonce pause, or actonce resume.",
         )
 
 
-def deciding(facts: Facts) -> Said:
+def deciding(facts: Facts) -> Iterator[Found]:
     """Dead letters wait for a person, and for nobody else."""
     for one in seen(facts.decides):
         if one.takes:
-            yield said(
+            yield Found(
                 Hazard.LOST,
                 f"{_name(one)} takes from DeadLetterQueue: without its message nobody can decide "
                 "on a dead letter. Remove its event source mapping.",
             )
-    letters = _seen(facts.dead_letters)
+    letters = there(facts.dead_letters)
     wait = facts.number("DecisionTimeoutSeconds")
-    if isinstance(letters, Gone):
-        yield said(
+    if letters is None:
+        yield Found(
             Hazard.LOST,
             "DeadLetterQueue is not there: what cannot be finished waits where nobody sees it. "
             "Deploy the stack again.",
         )
     elif letters.retention < wait:
-        yield said(
+        yield Found(
             Hazard.LOST,
             f"DeadLetterQueue keeps a dead letter for {letters.retention / _DAY:.3g} days, and its "
             f"execution waits {wait / _DAY:.3g}: in between nobody can decide. Deploy the stack "
             "again: somebody changed the queue.",
         )
     elif letters.dead_letter_target:
-        yield said(
+        yield Found(
             Hazard.LOST,
             "DeadLetterQueue has a redrive policy, and looking at a dead letter counts as "
             "receiving it, so it moves away undecided. Remove the policy.",
         )
 
 
-def remembering(facts: Facts) -> Said:
+def remembering(facts: Facts) -> Iterator[Found]:
     """Names are remembered for as long as the stack counts on it."""
     days = facts.number("NamesRememberedDays")
     if facts.starts_executions and days > _ALWAYS_REMEMBERED_DAYS:
@@ -427,27 +414,27 @@ def remembering(facts: Facts) -> Said:
     yield from ()
 
 
-def telling(facts: Facts) -> Said:
+def telling(facts: Facts) -> Iterator[Found]:
     """Somebody is told of alarms."""
     alarms = seen(facts.alarms)
     if not alarms.confirmed:
         pending = f" ({alarms.pending} not confirmed yet)" if alarms.pending else ""
-        yield said(
+        yield Found(
             Hazard.NONE,
             f"Nobody is told of alarms: the topic has no subscription{pending}. Set AlarmEmail and "
             "confirm it, or subscribe to AlarmTopicArn.",
         )
     for name in alarms.silenced:
-        yield (
+        yield Found(
             Hazard.NONE,
             f"The alarm {name} tells nobody: its actions are disabled. Enable them.",
         )
 
 
-def permissions(facts: Facts) -> Said:
+def permissions(facts: Facts) -> Iterator[Found]:
     """The stack's roles may do what they have to."""
     for one in seen(facts.denied):
-        yield said(
+        yield Found(
             Hazard.STOPS,
             f"{one.role} may not {one.action} on {one.resource}, so messages wait or become dead "
             "letters. Deploy the stack again, or see what denies it: a boundary, or a policy of "
@@ -455,14 +442,14 @@ def permissions(facts: Facts) -> Said:
         )
 
 
-def versions(facts: Facts) -> Said:
+def versions(facts: Facts) -> Iterator[Found]:
     """The stack is of the version of this command line."""
     told = misfit(facts.stack, facts.version, facts.mine)
     if told is not None:
-        yield Hazard.NONE, told
+        yield Found(Hazard.NONE, told)
 
 
-CHECKS: dict[str, Callable[[Facts], Said]] = {
+CHECKS: dict[str, Callable[[Facts], Iterator[Found]]] = {
     "effect-time-out": effect_time_out,
     "effect-version": effect_version,
     "consumer-time-out": consumer_time_out,

@@ -28,7 +28,7 @@ from typing import Any
 
 import yaml
 
-from actonce.embedded import nesting
+from actonce.embedded import faults, nesting
 from actonce.embedded.lambda_runtime import provide_package
 from actonce.embedded.local_audit import is_audit, rewrite_audit
 from actonce.embedded.nesting import value_of
@@ -67,14 +67,14 @@ class Settings:
         bootstrap: the text of each Python function's `bootstrap`.
         parameters: values of the parameters that are given to the outermost stack.
         nested: values for an ActOnce stack nested in it, over the team's own.
-        faults: variables of the faults around a team's effect; empty: none are injected.
+        faults: the folder of a plan of faults around a team's effect; None: none are injected.
         say: told, a sentence each, what will not be here as on AWS.
     """
 
     bootstrap: str
     parameters: Mapping[str, str]
     nested: Mapping[str, str] = field(default_factory=dict)
-    faults: Mapping[str, str] = field(default_factory=dict)
+    faults: Path | None = None
     say: Callable[[str], None] = lambda _: None
 
 
@@ -179,8 +179,8 @@ class _Rewriting:
         properties[place] = f"{name}/template.yaml"
         given = properties.setdefault("Parameters", {})
         if nesting.is_actonce(parsed):
-            if self.settings.faults:
-                self._inject(name, given.get("EffectFunctionArn"))
+            if self.settings.faults is not None:
+                self._inject(name, given.get("EffectFunctionArn"), self.settings.faults)
             known_there = nesting.read(nested).parameters
             given.update({n: v for n, v in self.settings.nested.items() if n in known_there})
         known = {parameter: value_of(value, self.values) for parameter, value in given.items()}
@@ -192,7 +192,7 @@ class _Rewriting:
         parameters = {parameter: value for parameter, value in known.items() if value is not None}
         _rewrite(nested, self.local / name, replace(self.settings, parameters=parameters))
 
-    def _inject(self, name: str, effect: Any) -> None:
+    def _inject(self, name: str, effect: Any, folder: Path) -> None:
         """Put the faults around the function that a nested ActOnce stands in front of."""
         named = _function_named(effect)
         function = self.template["Resources"].get(named, {})
@@ -209,9 +209,9 @@ class _Rewriting:
                 "in Python."
             )
             return
-        properties["Handler"] = "faulty_effect.handler"
+        properties["Handler"] = faults.FAULTY_EFFECT
         variables = properties.setdefault("Environment", {}).setdefault("Variables", {})
-        variables |= {**self.settings.faults, "FAULTY_HANDLER": handler}
+        variables |= faults.variables_around(handler, folder)
 
     def _hurry(self, resources: dict[str, Any]) -> None:
         """What is ActOnce's alone: its definition's time-outs, and a person who wants to see it."""
@@ -276,10 +276,10 @@ def parameter_names(template: Path) -> frozenset[str]:
 def code_places(template: nesting.Template) -> frozenset[str]:
     """The folders and files of functions' code and of definitions, as a template names them."""
     return frozenset(
-        place.value
+        properties[name]
         for _, _, properties in template.resources()
         for name in ("CodeUri", "Code", "DefinitionUri", "ContentUri")
-        if (place := nesting.entry(properties, name)) is not None and nesting.is_text(place)
+        if isinstance(properties.get(name), str)
     )
 
 

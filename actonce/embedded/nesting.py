@@ -16,41 +16,54 @@ NAMES = ("template.yaml", "template.yml", "template.json")
 """As sam looks for a template."""
 
 
+class _Loader(yaml.SafeLoader):
+    """Reads CloudFormation's short tags (`!Sub`) as the functions that they stand for."""
+
+
+def _function(loader: yaml.SafeLoader, name: str, node: yaml.Node) -> dict[str, Any]:
+    if isinstance(node, yaml.SequenceNode):
+        value: Any = loader.construct_sequence(node, deep=True)
+    elif isinstance(node, yaml.MappingNode):
+        value = loader.construct_mapping(node, deep=True)
+    else:
+        value = node.value.split(".", 1) if name == "GetAtt" else node.value
+    return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
+
+
+_Loader.add_multi_constructor("!", _function)
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template as it was written, short tags and all.
+    """A template as it was written.
 
     Attributes:
         file: where it lies.
-        root: its nodes, which know their places in the text.
+        body: its sections; CloudFormation's functions are in their long form.
         logical_id: what it is called in the template that it is nested in; empty for the outermost.
     """
 
     file: Path
-    root: yaml.MappingNode
+    body: Mapping[str, Any]
     logical_id: str = ""
 
     @property
     def is_actonce(self) -> bool:
         """Whether it is ActOnce's."""
-        release = entry(entry(entry(self.root, "Mappings"), "ActOnce"), "Release")
-        return entry(release, "Version") is not None
+        return is_actonce(self.body)
 
     @property
-    def parameters(self) -> dict[str, str]:
-        """Its parameters, with their defaults; empty where there is none."""
-        found = {}
-        for name, value in entries(entry(self.root, "Parameters")):
-            default = entry(value, "Default")
-            found[name] = default.value if isinstance(default, yaml.ScalarNode) else ""
-        return found
+    def parameters(self) -> dict[str, Mapping[str, Any]]:
+        """Its parameters' declarations, by their names."""
+        return {str(name): _mapping(one) for name, one in _section(self.body, "Parameters")}
 
-    def resources(self) -> Iterator[tuple[str, str, yaml.MappingNode]]:
+    def resources(self) -> list[tuple[str, str, dict[str, Any]]]:
         """Each resource that has properties: logical id, type, properties."""
-        for name, resource in entries(entry(self.root, "Resources")):
-            kind, properties = entry(resource, "Type"), entry(resource, "Properties")
-            if isinstance(kind, yaml.ScalarNode) and isinstance(properties, yaml.MappingNode):
-                yield name, kind.value, properties
+        return [
+            (str(name), str(resource.get("Type")), resource["Properties"])
+            for name, resource in _section(self.body, "Resources")
+            if isinstance(_mapping(resource).get("Properties"), dict)
+        ]
 
 
 def read(file: Path, logical_id: str = "") -> Template:
@@ -60,15 +73,15 @@ def read(file: Path, logical_id: str = "") -> Template:
         WrongUse: it cannot be read, or is no template.
     """
     try:
-        root = yaml.compose(file.read_text("utf-8"), Loader=yaml.SafeLoader)
+        body = yaml.load(file.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe one
     except OSError as error:
         raise WrongUse(f"{file} cannot be read: {error.strerror or error}.") from error
     except (yaml.YAMLError, ValueError) as error:
         told = " ".join(str(error).split())
         raise WrongUse(f"{file} is not YAML: {told}") from error
-    if not isinstance(root, yaml.MappingNode):
+    if not isinstance(body, dict):
         raise WrongUse(f"{file} is no template of CloudFormation.")
-    return Template(file, root, logical_id)
+    return Template(file, body, logical_id)
 
 
 def outermost(folder: Path) -> Path:
@@ -84,17 +97,21 @@ def outermost(folder: Path) -> Path:
 
 
 def nested(template: Template) -> Iterator[Template]:
-    """The templates that lie beside it and are nested in it, not deeper."""
+    """The templates that lie beside it and are nested in it, not deeper.
+
+    Raises:
+        WrongUse: one of them cannot be read, or its place is worked out by CloudFormation.
+    """
     for name, kind, properties in template.resources():
-        place = entry(properties, PLACES[kind]) if kind in PLACES else None
-        if place is not None and not is_text(place):
+        place = properties.get(PLACES.get(kind, ""))
+        if isinstance(place, Mapping):
             # CloudFormation would take a function here, and sam build builds nothing of it.
             raise WrongUse(
                 f"{template.file}: {PLACES[kind]} of {name} has to be written out; sam build "
                 "takes no function such as !Sub there."
             )
-        if isinstance(place, yaml.ScalarNode) and "://" not in place.value:
-            yield read((template.file.parent / place.value).resolve(), name)
+        if isinstance(place, str) and "://" not in place:
+            yield read((template.file.parent / place).resolve(), name)
 
 
 def all_of(template: Template) -> Iterator[Template]:
@@ -105,33 +122,16 @@ def all_of(template: Template) -> Iterator[Template]:
             yield from all_of(one)
 
 
-def entries(node: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
-    """What a mapping has; nothing for another node."""
-    if isinstance(node, yaml.MappingNode):
-        for name, value in node.value:
-            yield str(name.value), value
-
-
-def entry(node: yaml.Node | None, name: str) -> yaml.Node | None:
-    """One value of a mapping."""
-    return next((value for found, value in entries(node) if found == name), None)
-
-
-def is_text(node: yaml.Node) -> bool:
-    """Whether a text is written there, and not one of CloudFormation's functions (`!Sub`)."""
-    return isinstance(node, yaml.ScalarNode) and node.tag.startswith("tag:yaml.org,2002:")
-
-
-def is_actonce(parsed: Mapping[str, Any]) -> bool:
-    """As `Template.is_actonce`, of what sam has built."""
-    return "ActOnce" in parsed.get("Mappings", {})
+def is_actonce(body: Mapping[str, Any]) -> bool:
+    """Whether a template is ActOnce's, as it was written or as sam has built it."""
+    return "ActOnce" in _mapping(body.get("Mappings"))
 
 
 def value_of(value: Any, values: Mapping[str, str]) -> str | None:
     """A property's value where it is written out, or a parameter's; None: CloudFormation knows it.
 
     Args:
-        value: as the built template has it.
+        value: as the template has it.
         values: the parameters'.
     """
     if isinstance(value, Mapping) and value.keys() == {"Ref"}:
@@ -139,3 +139,11 @@ def value_of(value: Any, values: Mapping[str, str]) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, str | int | float) else None
+
+
+def _section(body: Mapping[str, Any], name: str) -> list[tuple[Any, Any]]:
+    return list(_mapping(body.get(name)).items())
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

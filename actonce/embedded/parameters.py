@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
 from actonce.embedded import nesting
 from actonce.terminal.errors import WrongUse
 
@@ -30,7 +28,7 @@ def check(given: Mapping[str, str], templates: Sequence[nesting.Template]) -> No
             raise WrongUse(
                 f"{templates[0].file.name} has no parameter {name!r}; it has {', '.join(known)}."
             )
-        allowed = _declared(one, name) | (HERE.get(name, {}) if one.is_actonce else {})
+        allowed = {**one.parameters[name], **(HERE.get(name, {}) if one.is_actonce else {})}
         wrong = complaint(value, allowed)
         if wrong is not None:
             raise WrongUse(f"{name}={value}: {one.file.name} wants {wrong} there.")
@@ -59,18 +57,6 @@ def complaint(value: str, declared: Mapping[str, Any]) -> str | None:
     if pattern is not None and not all(_fits(str(pattern), one) for one in values):
         return str(declared.get("ConstraintDescription") or f"what fits {pattern}")
     return None
-
-
-def _declared(template: nesting.Template, name: str) -> dict[str, Any]:
-    node = nesting.entry(nesting.entry(template.root, "Parameters"), name)
-    plain = yaml.SafeLoader("")
-    found = {}
-    for key, value in nesting.entries(node):
-        try:
-            found[key] = plain.construct_object(value, deep=True)
-        except yaml.YAMLError:
-            continue  # one of CloudFormation's functions, which are not for parameters
-    return found
 
 
 def _is_number_between(text: str, least: Any, most: Any) -> bool:

@@ -5,17 +5,18 @@ Python that runs this: sam looks for the interpreter that the runtime is named a
 embedded AWS runs them with this one.
 """
 
-import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from actonce.embedded import nesting
-from actonce.embedded.nesting import PLACES, Template, entries, entry, is_text
+from actonce.embedded.nesting import PLACES, Template
 from actonce.terminal.errors import WrongUse
 
 _PATHS = frozenset(
@@ -70,7 +71,7 @@ def actonce_in(template: Template) -> list[Template]:
 def runtimes(template: Template) -> dict[str, str]:
     """The outermost template's parameters that name a runtime, with this Python's."""
     prepared = Prepared(template.file)
-    list(_runtimes(template, prepared))
+    _name_runtimes(replace(template, body=deepcopy(template.body)), prepared)
     return prepared.overrides
 
 
@@ -89,56 +90,58 @@ def prepare(template: Template, folder: Path) -> Prepared:
 
 
 def _copy(template: Template, target: Path, prepared: Prepared) -> None:
-    text = template.file.read_text("utf-8")
-    copies: dict[str, Path] = {}
-    for one in nesting.nested(template):
-        if not one.is_actonce:
-            copies[one.logical_id] = target.parent / one.logical_id / "template.yaml"
-            _copy(one, copies[one.logical_id], prepared)
-    edits: list[tuple[int, int, str]] = []
-    for name, kind, properties in template.resources():
-        place = entry(properties, PLACES[kind]) if kind in PLACES else None
-        if isinstance(place, yaml.ScalarNode) and "://" not in place.value:
-            at = copies.get(name, (template.file.parent / place.value).resolve())
-            edits.append(_replaced(place, str(at)))
-            if name not in copies:
-                edits.append(_with_runtime(properties))
-    edited = {start for start, _, _ in edits}
-    for node in _texts(template.root, lambda name: name in _PATHS):
-        there = _beside(template.file.parent, node.value)
-        if node.start_mark.index not in edited and there is not None:
-            edits.append(_replaced(node, str(there)))
-    edits += _runtimes(template, prepared)
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
+    copy = replace(template, body=deepcopy(template.body))
+    nested = {one.logical_id: one for one in nesting.nested(template)}
+    for holder, name in _entries(copy.body):
+        if name in _PATHS and (there := _beside(template.file.parent, holder[name])):
+            holder[name] = str(there)
+    for name, kind, properties in copy.resources():
+        if name not in nested:
+            continue
+        place = nested[name].file
+        if nested[name].is_actonce:
+            given = properties.get("Parameters")
+            given = given if isinstance(given, dict) else {}
+            properties["Parameters"] = {**given, "PythonRuntime": _RUNTIME}
+        else:
+            place = target.parent / name / "template.yaml"
+            _copy(nested[name], place, prepared)
+        properties[PLACES[kind]] = str(place)
+    _name_runtimes(copy, prepared)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, "utf-8")
+    target.write_text(yaml.safe_dump(dict(copy.body), sort_keys=False), "utf-8")
 
 
-def _beside(folder: Path, text: str) -> Path | None:
-    """What a text names that lies beside the template; None if it names nothing there."""
+def _beside(folder: Path, value: Any) -> Path | None:
+    """What a value names that lies beside the template; None if it names nothing there."""
+    if not isinstance(value, str) or not value:
+        return None
     try:
-        there = (folder / text).resolve()
-        return there if text and there.exists() else None
+        there = (folder / value).resolve()
+        return there if there.exists() else None
     except (OSError, ValueError):  # no path at all
         return None
 
 
-def _runtimes(template: Template, prepared: Prepared) -> Iterator[tuple[int, int, str]]:
-    named = template.parameters
-    if not template.logical_id:  # what it hands on to what is nested in it
-        for node in _scalars(template.root, lambda name: name == "PythonRuntime"):
-            if node.tag == "!Ref" and node.value in named:
-                prepared.overrides[node.value] = _RUNTIME
-    for node in _scalars(template.root, lambda name: name == "Runtime"):
-        is_parameter = node.tag == "!Ref" and node.value in named
-        wanted = named[node.value] if is_parameter else node.value
-        if not wanted.startswith("python"):
+def _name_runtimes(template: Template, prepared: Prepared) -> None:
+    """Write this Python's runtime wherever a template names one of Python, or a parameter does."""
+    is_outermost = not template.logical_id
+    for holder, name in _entries(template.body):
+        value = holder[name]
+        parameter = value.get("Ref") if isinstance(value, dict) else None
+        declared = template.parameters.get(parameter or "")
+        # The outermost one's parameter that is handed on to what is nested in it.
+        if name == "PythonRuntime" and declared is not None and is_outermost:
+            prepared.overrides[str(parameter)] = _RUNTIME
+        if name != "Runtime":
             continue
-        if is_parameter and not template.logical_id:
-            prepared.overrides[node.value] = _RUNTIME
-        elif not is_parameter and is_text(node):
-            yield _replaced(node, _RUNTIME)
+        wanted = value if declared is None else declared.get("Default")
+        if not isinstance(wanted, str) or not wanted.startswith("python"):
+            continue
+        if declared is None:
+            holder[name] = _RUNTIME
+        elif is_outermost:
+            prepared.overrides[str(parameter)] = _RUNTIME
         if wanted != _RUNTIME:
             prepared.said.append(
                 f"What {template.file.name} has run on {wanted} is run on {_RUNTIME}, the Python "
@@ -146,41 +149,12 @@ def _runtimes(template: Template, prepared: Prepared) -> Iterator[tuple[int, int
             )
 
 
-def _with_runtime(properties: yaml.MappingNode) -> tuple[int, int, str]:
-    """ActOnce's own functions, too."""
-    parameters = entry(properties, "Parameters")
-    if not isinstance(parameters, yaml.MappingNode) or not parameters.value:
-        if parameters is not None:
-            raise WrongUse("Parameters of a nested stack have to be a mapping that is not empty.")
-        return _inserted(properties, f'"Parameters": {{"PythonRuntime": "{_RUNTIME}"}}')
-    runtime = entry(parameters, "PythonRuntime")
-    if runtime is not None:
-        return runtime.start_mark.index, runtime.end_mark.index, _RUNTIME
-    return _inserted(parameters, f'"PythonRuntime": "{_RUNTIME}"')
-
-
-def _inserted(mapping: yaml.MappingNode, text: str) -> tuple[int, int, str]:
-    first = mapping.value[0][0].start_mark
-    after = ", " if mapping.flow_style else "\n" + " " * first.column
-    return first.index, first.index, text + after
-
-
-def _replaced(node: yaml.ScalarNode, new: str) -> tuple[int, int, str]:
-    return node.start_mark.index, node.end_mark.index, json.dumps(new)
-
-
-def _texts(node: yaml.Node, wanted: Callable[[str], bool]) -> Iterator[yaml.ScalarNode]:
-    return (one for one in _scalars(node, wanted) if is_text(one))
-
-
-def _scalars(node: yaml.Node, wanted: Callable[[str], bool]) -> Iterator[yaml.ScalarNode]:
-    """Every scalar under a name that is wanted."""
-    if isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            yield from _scalars(value, wanted)
-    for name, value in entries(node):
-        if isinstance(value, yaml.ScalarNode):
-            if wanted(name):
-                yield value
-        else:
-            yield from _scalars(value, wanted)
+def _entries(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every entry of every mapping in a value: the mapping, and the name in it."""
+    if isinstance(value, dict):
+        for name in list(value):
+            yield value, name
+            yield from _entries(value[name])
+    elif isinstance(value, list):
+        for one in value:
+            yield from _entries(one)

@@ -6,7 +6,6 @@ container reaches the embedded AWS.
 """
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -19,8 +18,9 @@ from typing import Any
 
 import yaml
 
+from actonce.embedded import sam
 from actonce.embedded.forwarder import reachable_from_containers
-from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.stack.embedded_running import State
 from actonce.terminal.errors import Failed, WrongUse
@@ -50,63 +50,50 @@ def engine_missing() -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class SamLocal:
-    """Runs functions of the embedded AWS's stack in containers.
+def invoke(  # noqa: PLR0913 - where it runs, and what
+    paths: Paths, state: State, stack: Stack, function: str, event: Path, say: Say
+) -> Answer:
+    """Give an event to a function in a container. What it logs goes to standard error.
 
-    Attributes:
+    Args:
         paths: of the embedded AWS, with what sam build wrote.
         state: of the embedded AWS.
         stack: deployed there.
-        say: told what is run. What a function logs goes to standard error.
+        function: its logical name in template.yaml, such as `StarterFunction`.
+        event: file with the event, JSON.
+        say: told what is run.
+
+    Raises:
+        WrongUse: no such function or no such event file.
+        Failed: no container engine; or the function gave no answer: it crashed, it ran out of
+            time, or SAM failed.
     """
-
-    paths: Paths
-    state: State
-    stack: Stack
-    say: Say
-
-    def invoke(self, function: str, event: Path) -> Answer:
-        """Give an event to a function.
-
-        Args:
-            function: its logical name in template.yaml, such as `StarterFunction`.
-            event: file with the event, JSON.
-
-        Raises:
-            WrongUse: no such function or no such event file.
-            Failed: no container engine; or the function gave no answer: it crashed, it ran out of
-                time, or SAM failed.
-        """
-        if not event.is_file():
-            raise WrongUse(f"There is no event file {event}.")
-        variables = deployed_variables(self.stack)
-        if function not in variables:
-            raise WrongUse(
-                f"template.yaml has no {function!r}; it has {', '.join(sorted(variables))}."
-            )
-        with (
-            reachable_from_containers(self.state.port, _gateway()) as address,
-            tempfile.TemporaryDirectory(prefix="sam-local-", dir=self.paths.home) as folder,
-        ):
-            template, env_vars = write_inputs(
-                self.paths.build, Path(folder), f"http://{address}", variables
-            )
-            arguments = ["local", "invoke", function, "--event", str(event.resolve())]
-            arguments += ["--template", str(template), "--env-vars", str(env_vars)]
-            arguments += ["--config-file", str(PROJECT / "samconfig.toml")]
-            arguments += ["--skip-pull-image"]  # an image that is not there is pulled all the same
-            self.say(f"sam {shlex.join(arguments)}")
-            run = subprocess.run(
-                [sys.executable, "-m", "samcli", *arguments],
-                env=_environment(self.state),
-                cwd=self.paths.stack,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                check=False,
-                text=True,
-            )
-        return read_answer(run.stdout, function)
+    if not event.is_file():
+        raise WrongUse(f"There is no event file {event}.")
+    variables = deployed_variables(stack)
+    if function not in variables:
+        raise WrongUse(f"template.yaml has no {function!r}; it has {', '.join(sorted(variables))}.")
+    with (
+        reachable_from_containers(state.port, _gateway()) as address,
+        tempfile.TemporaryDirectory(prefix="sam-local-", dir=paths.home) as folder,
+    ):
+        template, env_vars = write_inputs(paths.build, Path(folder), f"http://{address}", variables)
+        arguments = ["local", "invoke", function, "--event", str(event.resolve())]
+        arguments += ["--template", str(template), "--env-vars", str(env_vars)]
+        arguments += ["--config-file", str(PROJECT / "samconfig.toml")]
+        arguments += ["--skip-pull-image"]  # an image that is not there is pulled all the same
+        say(f"sam {shlex.join(arguments)}")
+        run = subprocess.run(
+            [sys.executable, "-m", "samcli", *arguments],
+            # SAM asks STS who calls, and hands Region and credentials to the container.
+            env=sam.environment(AWS_ENDPOINT_URL=state.endpoint_url),
+            cwd=paths.stack,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            check=False,
+            text=True,
+        )
+    return read_answer(run.stdout, function)
 
 
 def deployed_variables(stack: Stack) -> dict[str, dict[str, str]]:
@@ -176,20 +163,6 @@ def read_answer(output: str, function: str) -> Answer:
 
 def _with_endpoint(variables: Mapping[str, str], endpoint_url: str) -> dict[str, str]:
     return {**variables, "AWS_ENDPOINT_URL": endpoint_url}
-
-
-def _environment(state: State) -> dict[str, str]:
-    """SAM's own: it asks STS who calls, and hands Region and credentials to the container."""
-    keep = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    return (
-        keep
-        | EMBEDDED_CREDENTIALS
-        | {
-            "AWS_ENDPOINT_URL": state.endpoint_url,
-            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-            "SAM_CLI_TELEMETRY": "0",
-        }
-    )
 
 
 def _gateway() -> str:

@@ -12,7 +12,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
 from actonce.messages.history import Execution
-from actonce.messages.id_prefixes import only_one
 from actonce.messages.unstarted import MAX_ATTRIBUTES, Attributes, sqs_form
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce.queues.sending import for_fifo
@@ -21,7 +20,6 @@ from actonce.terminal.errors import Failed
 from actonce_core.delivery import SOURCE_DEDUPLICATION_ID, SOURCE_MESSAGE_ID
 from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import DEAD_LETTER, Stay, dead_letter_stays
-from actonce_core.histories.events import json_object
 from actonce_core.histories.reading import read_events
 from actonce_core.locking.locks import COMPLETE, Outcome, ProcessingTable
 from actonce_core.records import timestamp
@@ -52,10 +50,8 @@ IN_VAIN = (
 ANOTHER_SINCE = "the message has another letter since"
 """What to say where a letter that was seen is not the one that waits."""
 
-_ENDS_OF_DEAD_LETTERS = frozenset({DEAD_LETTER, "Failed"})
-_PERFORM_EFFECT = "PerformEffect"
-_MAY_GO_ON = frozenset({"AwaitStraggler", "FindEffect", "Performed?", "Decision"})
-"""States that may be entered again in every version of the state machine."""
+_AFTER_A_DECISION = frozenset({DEAD_LETTER, "Failed"})
+"""Where an execution has failed because a decision said so."""
 
 _NO_OPEN_TASK = frozenset({"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"})
 _NO_SUCH_OPERATION = frozenset(
@@ -104,6 +100,16 @@ class DeadLetter:
         """The message's id."""
         return self.message_id
 
+    @property
+    def entry(self) -> str:
+        """SQS's id of it."""
+        return self.queued.sqs_message_id
+
+    @property
+    def ids(self) -> Mapping[str, str | None]:
+        """What it is named by, for machines."""
+        return {"message_id": self.message_id, "execution_name": self.execution_name}
+
     def texts(self) -> list[str]:
         """What can be looked for in it: id, execution, error, cause and the message."""
         message = json.dumps(self.message, ensure_ascii=False) if self.message else ""
@@ -138,14 +144,17 @@ class End(StrEnum):
     """It was accepted."""
     ALREADY = "already_decided"
     """The same decision had been accepted before."""
-    POSTED_AGAIN = "posted_again"
-    """The execution was redriven, and posts its dead letter again."""
     CONTINUED = "continued"
-    """The execution was redriven, in the middle of something else."""
+    """The execution had failed and was redriven, or the message was sent again."""
     NOT_DECIDED = "not_decided"
     """Nothing was decided: nobody waits for it, or what waits cannot be decided so."""
     FAILED = "failed"
     """It could not be asked; nothing was changed."""
+
+    @property
+    def happened(self) -> bool:
+        """What was asked for is so, or comes to be so by itself or by the next decision."""
+        return self not in (End.NOT_DECIDED, End.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,21 +175,6 @@ class Answer:
     def decided(self) -> bool:
         """This decision was accepted, just now."""
         return self.end is End.DECIDED
-
-    @property
-    def posted_again(self) -> bool:
-        """See `End.POSTED_AGAIN`."""
-        return self.end is End.POSTED_AGAIN
-
-    @property
-    def continued(self) -> bool:
-        """See `End.CONTINUED`."""
-        return self.end is End.CONTINUED
-
-    @property
-    def happened(self) -> bool:
-        """What was asked for is so, or comes to be so by itself or by the next decision."""
-        return self.end not in (End.NOT_DECIDED, End.FAILED)
 
 
 class NotThere(Failed):
@@ -282,26 +276,6 @@ def is_of_last(letter: DeadLetter, stays: Sequence[Stay]) -> bool:
     return letter.posted_at > timestamp(before.answered_at or before.posted_at)
 
 
-def by_beginning(stack: Stack, letters: Iterable[DeadLetter], beginning: str) -> DeadLetter | None:
-    """The only letter whose message id, or execution's name, begins so; None: there is none.
-
-    None, too, where a message has just this id: it is meant, and waits for no decision.
-
-    Args:
-        stack: that has them.
-        letters: one of each message.
-        beginning: what was typed.
-
-    Raises:
-        WrongUse: several begin so.
-    """
-    named = {letter.execution_name: letter for letter in letters}
-    names = {name: name for name in named}
-    names |= {letter.message_id: letter.execution_name for letter in named.values()}
-    found = only_one(beginning, names)
-    return None if found is None or history.is_known(stack, beginning) else named[found]
-
-
 def none_seen(message_id: str, held_elsewhere: int) -> str:
     """What to say of a message of which no letter was found, without a full stop.
 
@@ -341,11 +315,11 @@ def decisions_on(stack: Stack, letter: DeadLetter) -> list[Decision]:
     return [*again, "resolve", "reject"]
 
 
-def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
+def decider(stack: Stack, decision: Decision, note: str = "") -> "_ByToken | _ByRow":
     """Who decides on this stack by the letters given: Step Functions, or the table's rows."""
     if stack.ledger_table is not None:
         return _ByRow(stack, stack.ledger_table, decision, note)
-    return _ByToken(stack, decision, note, only_by_letters=True)
+    return _ByToken(stack, decision, note)
 
 
 def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") -> Answer:
@@ -361,11 +335,7 @@ def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") ->
         NotThere: there is no such message, or of a ledger's no dead letter; as far as was seen.
         Failed: its dead letter cannot be found now.
     """
-    by: Decider
-    if stack.ledger_table is not None:
-        by = _ByRow(stack, stack.ledger_table, decision, note)
-    else:
-        by = _ByToken(stack, decision, note, only_by_letters=False)
+    by = decider(stack, decision, note)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         letters = newest_first(one for one in letters_of(queue) if one.is_named(message_id))
         if letters:
@@ -383,12 +353,9 @@ def decide(stack: Stack, message_id: str, decision: Decision, note: str = "") ->
 class _ByToken:
     """Answers the task that waits, by its token; Step Functions takes the first answer only."""
 
-    def __init__(
-        self, stack: Stack, decision: Decision, note: str, *, only_by_letters: bool
-    ) -> None:
+    def __init__(self, stack: Stack, decision: Decision, note: str) -> None:
         self._stack = stack
         self._decision = decision
-        self._only_by_letters = only_by_letters
         self._output = json.dumps(_answer(stack, decision, note), ensure_ascii=False)
 
     def answer(self, letters: Sequence[DeadLetter]) -> Answer:
@@ -449,89 +416,51 @@ class _ByToken:
         if execution.status != "RUNNING":
             return self._over(execution, stays, history.last_state(events))
         if not stays or stays[-1].over:
-            return self._decided_before(stays, "")
-        if letters and self._only_by_letters and not is_of_last(letters[0], stays):
+            return self._decided_before(stays)
+        if letters and not is_of_last(letters[0], stays):
             return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}: look again.")
-        return self._still_open(stays[-1], letters)
-
-    def _still_open(self, newest: Stay, letters: Sequence[DeadLetter]) -> Answer:
-        """What to do where the newest stay waits for a decision."""
-        if self._is_in_vain(str(newest.failure.get("reason")), str(newest.failure.get("cause"))):
+        failure = stays[-1].failure
+        if self._is_in_vain(str(failure.get("reason")), str(failure.get("cause"))):
             return Answer(End.NOT_DECIDED, IN_VAIN, entry_goes=False)
-        if not (letters and self._only_by_letters):
-            # On AWS the history tells the token, too.
-            if self._send(newest.task_token):
-                return self._accepted()
-            if letters:
-                said = "It was decided already, this very moment."
-                return Answer(End.ALREADY, said, entry_goes=True)
+        # On AWS the history tells the token, too.
+        if not letters and self._send(stays[-1].task_token):
+            return self._accepted()
         return Answer(
             End.FAILED,
             "It waits for a decision, but not for this dead letter's: say the same again.",
             entry_goes=False,
         )
 
-    def _decided_before(self, stays: Sequence[Stay], since: str) -> Answer:
-        made = _last_decision(stays)
-        if made is not None and made["decision"] == self._decision:
-            said = f"It was decided already: {_how_it_stands(stays)}.{since}"
-            return Answer(End.ALREADY, said, entry_goes=True)
-        return Answer(
-            End.NOT_DECIDED,
-            f"This letter waits for no decision: {_how_it_stands(stays)}.{since}"
-            if since
-            else f"It waits for no decision: {_how_it_stands(stays)}.",
-            entry_goes=made is not None,
-        )
-
-    def _over(self, execution: Execution, stays: list[Stay], state: str | None) -> Answer:
+    def _over(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
         """What to do with an execution that has ended; `state` is the one that it entered last."""
-        if execution.status != "SUCCEEDED" and state not in _ENDS_OF_DEAD_LETTERS:
-            return self._interrupted(execution, state)
-        end = f"its execution ended {execution.status}"
+        end = f"its execution ended {execution.status} in {state or 'its first state'}"
         if execution.error:
             end += f" ({execution.error})"
-        if not stays or stays[-1].decision:
-            decided = self._decided_before(stays, "")
-            return replace(decided, said=f"{decided.said[:-1]}; {end}.")
-        if self._decision == "retry":
-            return self._redrive(execution, end)
-        return Answer(
-            End.NOT_DECIDED,
-            f"Nobody had decided when {end}; retry posts the dead letter again.",
-            entry_goes=False,
-        )
-
-    def _interrupted(self, execution: Execution, state: str | None) -> Answer:
-        """Continue what was aborted, or broke, in the state in which it was; never on a guess."""
-        end = f"Its execution ended {execution.status} in {state or 'its first state'}"
+        is_decided = bool(stays) and bool(stays[-1].decision) and state in _AFTER_A_DECISION
+        if execution.status == "SUCCEEDED" or is_decided:
+            return self._decided_before(stays, f" {end[0].upper()}{end[1:]}.")
         if self._decision != "retry":
-            return Answer(
-                End.NOT_DECIDED,
-                f"{end}, and waits for no decision; retry continues it.",
-                entry_goes=False,
-            )
-        if state not in _MAY_GO_ON and not _looks_when_redriven(self._stack, execution):
-            raise Failed(
-                f"{end}, and its state machine is one that performs again when it is redriven. "
-                "Find out by hand whether it was acted on; do not redrive it in the console either."
-            )
-        _redrive_execution(self._stack, execution, end)
+            said = f"Nobody had decided when {end}; retry has it go on from there."
+            return Answer(End.NOT_DECIDED, said, entry_goes=False)
+        _redrive(self._stack, execution, end)
         return Answer(
             End.CONTINUED,
-            f"{end}; it goes on now, and looks the effect up before it performs it.",
+            f"Nobody had decided when {end}; it goes on from there now: it looks the effect up "
+            "before it performs it, and posts a dead letter again that it had posted.",
             entry_goes=True,
         )
 
-    def _redrive(self, execution: Execution, end: str) -> Answer:
-        """Have the dead letter posted again: a redrive goes on in the state that failed."""
-        _redrive_execution(self._stack, execution, f"Nobody had decided when {end}")
-        return Answer(
-            End.POSTED_AGAIN,
-            f"Nobody had decided when {end}; it goes on now and posts the dead letter again, for "
-            "you to decide.",
-            entry_goes=True,
-        )
+    def _decided_before(self, stays: Sequence[Stay], since: str = "") -> Answer:
+        made = next((stay.decision for stay in reversed(stays) if stay.decision), None)
+        if made is None:
+            said = f"It waits for no decision: no decision was made.{since}"
+            return Answer(End.NOT_DECIDED, said, entry_goes=False)
+        when = f" at {made['decided_at']}" if "decided_at" in made else ""
+        by = f" by {made['decided_by']}" if "decided_by" in made else ""
+        told = f"the last decision was {made['decision']}{when}{by}.{since}"
+        if made["decision"] == self._decision:
+            return Answer(End.ALREADY, f"It was decided already: {told}", entry_goes=True)
+        return Answer(End.NOT_DECIDED, f"It waits for no decision: {told}", entry_goes=True)
 
     def _is_in_vain(self, reason: str, cause: str) -> bool:
         return self._decision == "retry" and is_retried_in_vain(self._stack, reason, cause)
@@ -719,38 +648,20 @@ def _deployed_version(stack: Stack) -> dict[str, Any]:
     }
 
 
-def _looks_when_redriven(stack: Stack, execution: Execution) -> bool:
-    """Whether the definition that the execution was started with guards its `PerformEffect`."""
-    answer = stack.stepfunctions.describe_state_machine_for_execution(executionArn=execution.arn)
-    states = json_object(answer["definition"]).get("States", {})
-    return "RedriveCount" in json.dumps(states.get(_PERFORM_EFFECT, {}).get("Arguments"))
-
-
-def _redrive_execution(stack: Stack, execution: Execution, end: str) -> None:
+def _redrive(stack: Stack, execution: Execution, end: str) -> None:
+    """Have an execution go on in the state that failed, in every one of which that is safe."""
     try:
         stack.stepfunctions.redrive_execution(executionArn=execution.arn)
     except ClientError as error:
         code = error.response["Error"]["Code"]
         if code in _NO_SUCH_OPERATION:
             raise Failed(
-                f"{end}, and this endpoint cannot redrive executions (AWS can), so it cannot go on."
+                f"Nobody had decided when {end}, and this endpoint cannot redrive executions "
+                "(AWS can), so it cannot go on."
             ) from error
         if code == "ExecutionNotRedrivable":
             raise Failed(
-                f"{end}, and Step Functions cannot redrive it any more: "
+                f"Nobody had decided when {end}, and Step Functions cannot redrive it any more: "
                 f"{error.response['Error']['Message']}"
             ) from error
         raise
-
-
-def _last_decision(stays: Sequence[Stay]) -> dict[str, Any] | None:
-    return next((stay.decision for stay in reversed(stays) if stay.decision), None)
-
-
-def _how_it_stands(stays: Sequence[Stay]) -> str:
-    made = _last_decision(stays)
-    if made is None:
-        return "no decision was made"
-    when = f" at {made['decided_at']}" if "decided_at" in made else ""
-    by = f" by {made['decided_by']}" if "decided_by" in made else ""
-    return f"the last decision was {made['decision']}{when}{by}"

@@ -110,16 +110,6 @@ def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
     return execution
 
 
-def is_known(stack: Stack, message_id: str) -> bool:
-    """Whether a message that has this id, or execution, was begun: by an execution, or a row."""
-    if stack.ledger_table is None:
-        return find_execution_of(stack, message_id) is not None
-    answer = stack.dynamodb.get_item(
-        TableName=stack.ledger_table, Key={"message_id": {"S": message_id}}
-    )
-    return "Item" in answer
-
-
 def steps(events: Sequence[Event]) -> list[Step]:
     """What a person wants to know of a history, in its order."""
     found: list[Step] = []

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from actonce.messages.id_prefixes import only_one
 from actonce.queues.scan import Queued, QueueReader, event_form
-from actonce.queues.sending import MAX_BYTES, for_fifo
+from actonce.queues.sending import for_fifo
 from actonce_core.delivery import (
     SOURCE_DEDUPLICATION_ID,
     SOURCE_GROUP_ID,
@@ -20,6 +19,7 @@ from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.records import timestamp
 from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attributes, was_refused
+from pipeline.sqs import MAX_BYTES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -72,6 +72,11 @@ class Unstarted:
     def entry(self) -> str:
         """The same, as what names it among all that waits."""
         return self.sqs_message_id
+
+    @property
+    def ids(self) -> Mapping[str, str | None]:
+        """What it is named by, for machines."""
+        return {"sqs_message_id": self.sqs_message_id, "message_id": self.message_id}
 
     @property
     def is_conflict(self) -> bool:
@@ -189,16 +194,6 @@ def entries(queue: QueueReader, reader: MessageReader) -> list[Unstarted]:
     """Everything in UnstartedQueue, oldest first."""
     found = [unstarted(queued, reader) for queued in queue.messages()]
     return sorted(found, key=lambda entry: entry.since)
-
-
-def by_beginning(found: Iterable[Unstarted], beginning: str) -> str | None:
-    """The only message id, or SQS message id, that begins so; None: there is none.
-
-    Raises:
-        WrongUse: several begin so.
-    """
-    ids = {name for one in found for name in (one.sqs_message_id, one.message_id) if name}
-    return only_one(beginning, {name: name for name in ids})
 
 
 def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str | None:

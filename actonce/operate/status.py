@@ -1,18 +1,15 @@
 """How a stack is: whether it takes messages, what waits where, and what is wrong with it."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.messages.dead_letters import waiting
 from actonce.operate.pausing import Feed, Pause, feeds, find_pause, workers_feed
-from actonce.queues.scan import QueueReader
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -113,9 +110,6 @@ class Status:
         audited: None: there is none at hand, or it could not be seen.
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
             the starter's own metric; None: none failed, or CloudWatch does not say.
-        reasons: how many messages wait for a decision why; None: nobody asked for it.
-        held_elsewhere: dead letters that another reader held, which are not among the reasons;
-            None: nobody asked for it.
         not_seen: why not, by `open_executions`, `alarms` and `last_audit`.
     """
 
@@ -133,8 +127,6 @@ class Status:
     audited: Audited | None = None
     oldest_failed_seconds: int | None = None
     not_seen: Mapping[str, str] = field(default_factory=dict)
-    reasons: Mapping[str, int] | None = None
-    held_elsewhere: int | None = None
     is_for_workers: bool = False
 
     @property
@@ -174,8 +166,6 @@ class Status:
             "last_audit": self.audited.as_json() if self.audited else None,
             "not_seen": dict(self.not_seen),
             "oldest_failed_seconds": self.oldest_failed_seconds,
-            "waiting_by_reason": None if self.reasons is None else dict(self.reasons),
-            "held_elsewhere": self.held_elsewhere,
         }
 
 
@@ -225,18 +215,6 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         oldest_failed_seconds=failing.result(),
         not_seen=not_seen,
     )
-
-
-def with_reasons(found: Status, stack: Stack) -> Status:
-    """The same, and why messages wait for a decision.
-
-    For that the dead letters are read, which are hidden from other readers for as long; those that
-    another reader holds are not among them, and counted apart.
-    """
-    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        counted = Counter(letter.reason for letter in waiting(queue))
-        held_elsewhere = queue.held_elsewhere
-    return replace(found, reasons=dict(counted.most_common()), held_elsewhere=held_elsewhere)
 
 
 def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> T | None:

@@ -21,7 +21,7 @@ from actonce.queues.scan import event_form
 from actonce_core.delivery import EFFECT_BACKOFF_GROWTH, Delivery, seconds_until_back
 from actonce_core.locking.consumer import Consumer
 from actonce_core.records import delivery_record
-from pipeline.sqs_errors import is_busy
+from pipeline.sqs import is_busy
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

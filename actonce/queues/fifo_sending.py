@@ -5,19 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
-from actonce.queues.sending import (
-    MAX_BATCH,
-    MAX_BYTES,
-    Fifo,
-    Line,
-    NotSent,
-    Report,
-    Sender,
-    read_lines,
-)
+from actonce.queues.sending import Fifo, Line, NotSent, Report, Sender, read_lines
 from actonce_core.delivery import Delivery
 from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Refusal
+from pipeline.sqs import MAX_BATCH, MAX_BYTES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

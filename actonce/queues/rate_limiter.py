@@ -1,8 +1,8 @@
-"""Calls among thousands: throttling passes, a refusal does not."""
+"""Calls among thousands: at a rate, and through throttling, but not through a refusal."""
 
 import random
-import re
 import threading
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -18,24 +18,18 @@ _LONGEST_WAIT = 30.0  # seconds
 TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
 
-# AWS's codes for "later, please", as botocore's standard retries know them, and SQS's for KMS.
+# AWS's codes for "later, please" whose names do not say that they throttle.
 _THROTTLED = frozenset(
     {
         "BandwidthLimitExceeded",
-        "KmsThrottled",
-        "KmsThrottlingException",
         "LimitExceededException",
+        "OverLimit",
         "PriorRequestNotComplete",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
         "RequestTimeout",
         "RequestTimeoutException",
         "SlowDown",
-        "Throttling",
-        "ThrottledException",
-        "ThrottlingException",
         "TooManyRequestsException",
         "TransactionInProgressException",
     }
@@ -49,7 +43,6 @@ _FORBIDDEN = frozenset(
         "ExpiredTokenException",
         "InvalidClientTokenId",
         "InvalidSignatureException",
-        "KMS.AccessDeniedException",
         "KmsAccessDeniedException",
         "SignatureDoesNotMatch",
         "UnrecognizedClientException",
@@ -57,8 +50,27 @@ _FORBIDDEN = frozenset(
 )
 
 
+class RateLimiter:
+    """No more than `rate` a second, evenly; None for as many as there can be."""
+
+    def __init__(self, rate: float | None, stopping: threading.Event) -> None:
+        self._between = 1 / rate if rate else 0.0
+        self._stopping = stopping
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    def wait(self) -> bool:
+        """Wait for one's turn; False if there will be none, because all is being stopped."""
+        with self._lock:
+            now = time.monotonic()
+            turn = max(now, self._next)
+            self._next = turn + self._between
+        return not self._stopping.wait(turn - now)
+
+
 def _code(error: ClientError) -> str:
-    return error.response["Error"]["Code"].rpartition("#")[2]
+    """Without a service's prefix."""
+    return error.response["Error"]["Code"].rpartition("#")[2].rpartition(".")[2]
 
 
 def is_transient(error: ClientError) -> bool:
@@ -67,8 +79,9 @@ def is_transient(error: ClientError) -> bool:
     Source: "Retry behavior", AWS SDKs and Tools Reference Guide (standard mode).
     """
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    code = re.split("[.#]", error.response["Error"]["Code"])[-1]
-    return status >= SERVER_ERROR or status == TOO_MANY_REQUESTS or code in _THROTTLED
+    code = _code(error)
+    is_throttled = "Throttl" in code or code in _THROTTLED
+    return status >= SERVER_ERROR or status == TOO_MANY_REQUESTS or is_throttled
 
 
 def is_forbidden(error: ClientError) -> bool:

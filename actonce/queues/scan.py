@@ -159,14 +159,23 @@ class QueueReader:
     Args:
         wait_for_others: seconds after which what others hold is waited for no more; None for as
             long as a reader like this one may hold it.
+        in_hand: for who ends messages as they come: about so many are taken at a time, each is
+            held no longer than those take, and news lets the reader wait for others anew. None for
+            who wants all of them held until the block ends.
     """
 
     def __init__(
-        self, sqs: "SQSClient", queue_url: str, *, wait_for_others: float | None = None
+        self,
+        sqs: "SQSClient",
+        queue_url: str,
+        *,
+        wait_for_others: float | None = None,
+        in_hand: int | None = None,
     ) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
         self._wait_for_others = wait_for_others
+        self._in_hand = in_hand
         self._handles: dict[str, str] = {}
         self.held_elsewhere = 0
         """After `messages`: how many others still held, which it may have missed."""
@@ -184,23 +193,37 @@ class QueueReader:
     ) -> None:
         self._give_back()
 
-    def messages(self) -> Iterator[Queued]:
-        """Every message once. At its end all of them are held, until the block ends."""
+    def messages(self, tell: Callable[[int], None] = lambda _: None) -> Iterator[Queued]:
+        """Every message once. At its end all of them are held, until the block ends.
+
+        Args:
+            tell: is told now and then how many have been read.
+        """
+        read = (message for answers in self.receives() for answer in answers for message in answer)
+        for number, message in enumerate(read, 1):
+            if number % 100 == 0:
+                tell(number)
+            yield message
+
+    def receives(self) -> Iterator[list[list[Queued]]]:
+        """Every message once, as they come: of several receives at a time, by receive."""
         self.expected, self.held_elsewhere = counts(self._sqs, self._queue_url)
         # What others hold counts too: a dead reader held it for as long as this whole queue asks.
         hold = hold_for(self.expected + self.held_elsewhere)
-        patience = hold + 5 if self._wait_for_others is None else self._wait_for_others
+        longest_wait = hold + 5 if self._wait_for_others is None else self._wait_for_others
         deadline: float | None = None
         seen: set[str] = set()
         everywhere = self.expected > _LONG
         while True:
             known, held_before = len(seen), self.held_elsewhere
-            for message in self._round(hold, everywhere=everywhere):
-                if message.sqs_message_id not in seen:
-                    seen.add(message.sqs_message_id)
-                    yield message
+            for answers in self._round(hold, everywhere=everywhere):
+                yield [
+                    [one for one in answer if one.sqs_message_id not in seen] for answer in answers
+                ]
+                seen |= {one.sqs_message_id for answer in answers for one in answer}
             # What reading takes is nobody's fault; what others hold is waited for from here on.
-            deadline = deadline or time.monotonic() + patience
+            if deadline is None or (self._in_hand is not None and len(seen) > known):
+                deadline = time.monotonic() + longest_wait
             visible, in_flight = counts(self._sqs, self._queue_url)
             self.held_elsewhere = max(0, in_flight - len(self._handles))
             # What others held before this round they may have given back after its last look.
@@ -223,31 +246,48 @@ class QueueReader:
                 raise
         self._handles.pop(message.sqs_message_id, None)
 
-    def _round(self, hold: int, *, everywhere: bool) -> Iterator[Queued]:
+    def delete_all(self, messages: Sequence[Queued]) -> int:
+        """Delete up to ten messages; how many could not be. May be called in threads."""
+        entries: list[Any] = [
+            {"Id": str(number), "ReceiptHandle": message.receipt_handle}
+            for number, message in enumerate(messages)
+        ]
+        answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
+        kept = {int(failed["Id"]) for failed in answer.get("Failed", [])}
+        for number, message in enumerate(messages):
+            if number not in kept:
+                self._handles.pop(message.sqs_message_id, None)
+        return len(kept)
+
+    def _round(self, hold: int, *, everywhere: bool) -> Iterator[list[list[Queued]]]:
         """Receive until there is nothing more to receive."""
         began = time.monotonic()
+        read: set[str] = set()
         again = 0
         while True:
-            known = set(self._handles)
-            left = max(0, self.expected - len(known))
-            if known:  # who reads slowly holds for longer, or the first come back before the last
-                needed = 1.5 * left * (time.monotonic() - began) / len(known)
+            left = max(0, self.expected - len(read))
+            if read and self._in_hand is None:
+                # Who reads slowly holds for longer, or the first come back before the last.
+                needed = 1.5 * left * (time.monotonic() - began) / len(read)
                 hold = min(max(hold, HOLD_SECONDS + int(needed)), _LONGEST_HOLD)
-            take = partial(self._take, hold=hold, everywhere=everywhere)
-            answers = _side_by_side(take, range(min(READERS, max(1, left // 10))))
+            in_hand = 10 * READERS if self._in_hand is None else self._in_hand
+            readers = min(READERS, max(1, min(left, in_hand) // 10))
+            take = partial(self._take, hold=hold, most=min(10, in_hand), everywhere=everywhere)
+            answers = _side_by_side(take, range(readers))
+            yield answers
             messages = [message for answer in answers for message in answer]
-            yield from messages
-            # What is held already and comes again was held for too long; what has not come yet may
+            # What was read already and comes again was held for too long; what has not come yet may
             # lie behind it, until all of it has come again.
-            is_new = any(message.sqs_message_id not in known for message in messages)
+            is_new = any(message.sqs_message_id not in read for message in messages)
+            read |= {message.sqs_message_id for message in messages}
             again = 0 if is_new else again + len(messages)
-            if not messages or again > len(known):
+            if not messages or again > len(read):
                 return
 
-    def _take(self, _: int, *, hold: int, everywhere: bool) -> list[Queued]:
+    def _take(self, _: int, *, hold: int, most: int, everywhere: bool) -> list[Queued]:
         """Noted at once, so that whatever comes between gives these back as well."""
         long_poll = everywhere and not _is_one_server(self._sqs)
-        messages = receive(self._sqs, self._queue_url, hold, long_poll=long_poll)
+        messages = receive(self._sqs, self._queue_url, hold, most=most, long_poll=long_poll)
         self._handles |= {m.sqs_message_id: m.receipt_handle for m in messages}
         return messages
 

@@ -1,31 +1,20 @@
 """Sending the lines of a file to RequestsQueue, each as one message, verbatim."""
 
 import json
-import math
-import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import IO, TYPE_CHECKING, Any, TypedDict
-
-from botocore import exceptions as botocore_exceptions
-from botocore.exceptions import ClientError
+from typing import IO, TYPE_CHECKING, TypedDict
 
 from actonce.terminal.errors import Failed
-from pipeline.sqs_errors import error_code, is_busy, is_refused
+from pipeline.sqs import MAX_BYTES, Answered, BatchSender, batches
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-MAX_BYTES = 1024 * 1024
-"""Largest message, and largest sum of a batch's messages, in bytes of UTF-8 (SQS: "Quotas")."""
-
-MAX_BATCH = 10
-"""Most messages of a batch (SQS: SendMessageBatch)."""
 
 BATCHES_IN_FLIGHT = 8
 
@@ -33,11 +22,6 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_READ = MAX_BYTES + len(_BYTE_ORDER_MARK) + len(b"\r\n")
 
 _NOT_TAKEN_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-_NO_ANSWER = (botocore_exceptions.ConnectionError, botocore_exceptions.HTTPClientError)
-_ONE_OF_THE_MESSAGES = frozenset(
-    {"BatchRequestTooLong", "InvalidMessageContents", "InvalidParameterValue"}
-)
 
 
 class Fifo(TypedDict, total=False):
@@ -150,40 +134,23 @@ def _too_long(number: int, size: int) -> NotSent:
     return NotSent(number, f"It has {size:,} bytes; SQS takes at most {MAX_BYTES:,}.")
 
 
-def batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    """Put lines together, in their order, as SQS takes them: 10 at most, 1 MiB in total."""
-    batch: list[Line] = []
-    size = 0
-    for line in lines:
-        if batch and (len(batch) == MAX_BATCH or size + line.size > MAX_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(line)
-        size += line.size
-    if batch:
-        yield batch
-
-
 class NoAnswer(Failed):
     """SQS, or the way to it, is gone: what is left has nowhere to go."""
 
 
 class Sender:
-    """Sends batches; what SQS was too busy for is sent again with back-off and full jitter.
-
-    A message may be in the queue twice if SQS took it and its answer was lost. That is what the
-    execution's name is for.
+    """Sends lines to a queue; see `BatchSender` for what is sent again.
 
     Args:
         retry_for: seconds after which what a batch could not send is given up.
     """
 
     def __init__(self, sqs: "SQSClient", queue_url: str, *, retry_for: float = 60.0) -> None:
-        self._sqs = sqs
-        self._queue_url = queue_url
         self._retry_for = retry_for
         self._stop = threading.Event()
-        self._answered_at = -math.inf
+        self._sender: BatchSender[Line] = BatchSender(
+            sqs, queue_url, retry_for=retry_for, stopping=self._stop, before=self._before
+        )
 
     def send_all(self, source: IO[bytes], report: Report) -> None:
         """Send every line of the stream, several batches side by side, in no particular order.
@@ -217,81 +184,40 @@ class Sender:
         """Send one batch until each of its messages came to its end.
 
         Raises:
+            ClientError: nothing can be sent.
             NoAnswer: SQS answered nobody in all that time, so the next batch will fare no better.
         """
         began = time.monotonic()
-        give_up_at = began + self._retry_for
-        rest, attempt = list(batch), 0
-        while True:
-            ends, again = self._try(rest)
+        reasons: list[str] = []
+
+        def told(answered: Answered[Line]) -> None:
+            at = datetime.now(UTC)
+            ends: list[End] = [Accepted(line, its_id, at) for line, its_id in answered.accepted]
+            ends += [NotSent(line.number, reason) for line, reason in answered.refused]
+            left.extend(answered.again)
+            reasons.extend(reason for _, reason in answered.again)
             if ends:
                 report(ends)
-            if not again:
-                return
-            pause = _pause(attempt)
-            attempt += 1
-            if time.monotonic() + pause > give_up_at or self._stop.wait(pause):
-                report(
-                    [
-                        NotSent(line.number, f"Given up after {attempt} attempt(s): {reason}")
-                        for line, reason in again
-                    ]
-                )
-                if self._answered_at < began and not self._stop.is_set():
-                    raise NoAnswer(f"SQS has not answered for {self._retry_for:g} s: {again[0][1]}")
-                return
-            rest = [line for line, _ in again]
-            self.before_retry(time.monotonic() - began)
+
+        left: list[tuple[Line, str]] = []
+        attempts = self._sender.send(batch, told)
+        if left:
+            report(
+                [
+                    NotSent(line.number, f"Given up after {attempts} attempt(s): {reason}")
+                    for line, reason in left
+                ]
+            )
+            if self._sender.answered_at < began and not self._stop.is_set():
+                raise NoAnswer(f"SQS has not answered for {self._retry_for:g} s: {reasons[0]}")
+
+    def _before(self, _: int, seconds: float) -> bool:
+        if seconds > 0:
+            self.before_retry(seconds)
+        return True
 
     def before_retry(self, seconds: float) -> None:
-        """Told that a batch is sent again, so long after it was sent first."""
-
-    def _try(self, lines: Sequence[Line]) -> tuple[list[End], list[tuple[Line, str]]]:
-        """One attempt: what came to its end, and what is to be tried again, with the reason."""
-        entries: list[Any] = [
-            {"Id": str(index), "MessageBody": line.body, **line.fifo}
-            for index, line in enumerate(lines)
-        ]
-        try:
-            answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
-        except _NO_ANSWER as error:
-            return [], [(line, str(error)) for line in lines]
-        except ClientError as error:
-            self._answered_at = time.monotonic()
-            return self._try_less(lines, error)
-        self._answered_at = time.monotonic()
-        at = datetime.now(UTC)
-        left = dict(enumerate(lines))
-        ends: list[End] = []
-        again: list[tuple[Line, str]] = []
-        for success in answer.get("Successful", []):
-            line = left.pop(int(success["Id"]))
-            ends.append(Accepted(line, success["MessageId"], at))
-        for failure in answer.get("Failed", []):
-            line = left.pop(int(failure["Id"]))
-            reason = f"{failure['Code']}: {failure.get('Message', '')}".removesuffix(": ")
-            if is_refused(failure):
-                ends.append(NotSent(line.number, reason))
-            else:
-                again.append((line, reason))
-        again += [(line, "SQS did not answer for it.") for line in left.values()]
-        return ends, again
-
-    def _try_less(
-        self, lines: Sequence[Line], error: ClientError
-    ) -> tuple[list[End], list[tuple[Line, str]]]:
-        """After the whole request was refused."""
-        if is_busy(error):
-            return [], [(line, str(error)) for line in lines]
-        if error_code(error) not in _ONE_OF_THE_MESSAGES:
-            raise error
-        if len(lines) == 1:
-            return [NotSent(lines[0].number, str(error))], []
-        # One message must not keep its neighbours from being sent.
-        middle = len(lines) // 2
-        first_ends, first_again = self._try(lines[:middle])
-        second_ends, second_again = self._try(lines[middle:])
-        return first_ends + second_ends, first_again + second_again
+        """Told before a batch is sent, so long after it was sent first."""
 
 
 def _settle(pending: set[Future[None]]) -> set[Future[None]]:
@@ -300,7 +226,3 @@ def _settle(pending: set[Future[None]]) -> set[Future[None]]:
     for future in done:
         future.result()
     return pending
-
-
-def _pause(attempt: int) -> float:
-    return random.uniform(0, min(5.0, 0.2 * 2**attempt))  # noqa: S311 - jitter keeps no secret

@@ -65,11 +65,6 @@ class Paths:
         return self.home / _PREPARED
 
     @property
-    def local_before(self) -> Path:
-        """What `local` was before the deployment that is under way."""
-        return self.home / "local-before"
-
-    @property
     def state(self) -> Path:
         """What runs, where, with which parameters (JSON)."""
         return self.home / "embedded.json"

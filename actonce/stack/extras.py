@@ -17,7 +17,7 @@ MODULES = {
         "yaml",
     ),
     "console": ("jinja2", "starlette", "uvicorn"),
-    "audit": ("jinja2", "matplotlib", "pyspark"),
+    "audit": ("jinja2", "pyspark"),
     # A backfill can do without what Spark wants in Python only for some archives.
     "pipeline": ("pyspark",),
 }

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from actonce.stack import samconfig
 from actonce.stack.clients import Aws, Stack
-from actonce.stack.consent import Consents, consent
 from actonce.stack.embedded_folder import Paths
 from actonce.stack.embedded_running import read_state, running
 from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, stack_name
@@ -18,12 +17,11 @@ _NOT_CHOSEN = Chosen()
 
 
 def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
-    """AWS, or the embedded AWS: see `whereabouts.decide`. The person is told which.
+    """AWS, or the embedded AWS: see `endpoint.decide`. The person is told which.
 
     Args:
         chosen: what the person said.
-        changes: whether something is changed there; on AWS the person is asked then, once in a
-            terminal's session.
+        changes: whether something is changed there; on AWS the person is asked then.
 
     Raises:
         Failed: it cannot be reached, or the person said no.
@@ -91,19 +89,13 @@ def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> str:
     told = line(place, name, account, region)
     console.say(told)
     if asks:
-        _ask(told, account, region, name)
+        _ask(told)
     return told
 
 
-def _ask(told: str, account: str | None, region: str, name: str | None) -> None:
-    key = consent(account, region, name or "") if account is not None else None
-    consents = Consents.of_user(os.environ)
-    if key is not None and consents.has(key):
-        return
+def _ask(told: str) -> None:
     seen = "" if console.err.is_terminal else f"{told}. "
-    answer = console.ask_at_terminal(
-        f"{seen}This changes something there. Go on? It is asked once in this terminal."
-    )
+    answer = console.ask_at_terminal(f"{seen}This changes something there. Go on?")
     if answer is None:
         raise WrongUse(
             f"{told}: this changes something there, and nobody can be asked here. Say --yes; or "
@@ -111,8 +103,6 @@ def _ask(told: str, account: str | None, region: str, name: str | None) -> None:
         )
     if not answer:
         raise Failed("Nothing was done.")
-    if key is not None:
-        consents.remember(key)
 
 
 def _here() -> Path:

@@ -2,7 +2,7 @@
 
 from actonce.demo import records, requests
 from actonce.demo.run import WARM_IN_WEATHER, Resting, reader_of, send, wait_for_rest
-from actonce.embedded import lifecycle
+from actonce.embedded import functions
 from actonce.stack.clients import Stack
 from actonce.weather.figures import Before, Figures, figures
 from actonce.weather.kinds import Shown
@@ -25,7 +25,7 @@ def show(stack: Stack, shown: Shown, seed: int, quiet_seconds: float) -> Figures
     traffic = requests.generate(shown.messages, seed)
     sky = Sky()
     with under(stack, sky):
-        lifecycle.warm(stack, WARM_IN_WEATHER)
+        functions.warm(stack, WARM_IN_WEATHER)
         before = Before.of(stack)
         sky.change(shown.weather)
         sent = send(stack, reader_of(stack), "\n".join(traffic.bodies).encode())

@@ -23,7 +23,7 @@ from typing import Any
 
 from actonce.cli.demo import Strategy
 from actonce.demo import records, requests
-from actonce.embedded import lifecycle
+from actonce.embedded import functions, lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
@@ -64,7 +64,7 @@ def count_all(say: Say) -> list[Count]:
                 say(f"{strategy}: bringing the embedded AWS up")
                 way = Strategy(strategy).parameters
                 _, stack = lifecycle.up(paths, lambda _: None, parameters=_PARAMETERS | way)
-                lifecycle.warm(stack)
+                functions.warm(stack)
                 found += _count_way(_deployed_way(strategy, stack), say)
                 if strategy == STRATEGIES[-1]:
                     found += _count_way(_powertools(stack, paths), say)

@@ -9,37 +9,34 @@ Invariant: rows = sent + already sent + not sent + duplicates + conflicts + quar
 
 import contextlib
 import json
-import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
 from pipeline.backfill import archive as archives
 from pipeline.backfill import plan as plans
-from pipeline.backfill import small
 from pipeline.backfill.archive import CSV, ArchiveFile, columns_of, files_of, format_of
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.plan import Plan, PlanFiles
 from pipeline.backfill.rows import Selection
-from pipeline.backfill.send import Queue, Run, send_parts
+from pipeline.backfill.send import Sending
 from pipeline.backfill.work import (
     ConfirmationCount,
-    let_send,
     read_state,
     the_only_run,
     write_whole,
 )
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
 VERSION = 1
 """Of `plan.json`; a folder of another version is refused."""
-
-POLL_SECONDS = 0.2
 
 Progress = Callable[[int, int], None]
 """Told how many messages are confirmed, and how many there are."""
@@ -84,8 +81,7 @@ class Summary:
 class Backfill:
     """A backfill whose folder is held and whose plan is made. See `opened`."""
 
-    def __init__(self, make_session: Callable[[], SparkSession], work: Path, plan: Plan) -> None:
-        self._make_session = make_session
+    def __init__(self, work: Path, plan: Plan) -> None:
         self._work = work
         self._plan = plan
         self._count = ConfirmationCount(work)
@@ -101,7 +97,13 @@ class Backfill:
         return [(row["message_id"], row["body"]) for _, row in zip(range(most), rows, strict=False)]
 
     def send(
-        self, queue: Queue, rate: float, progress: Progress, *, retry_for: float = 60.0
+        self,
+        sqs: "SQSClient",
+        queue_url: str,
+        rate: float,
+        progress: Progress,
+        *,
+        retry_for: float = 60.0,
     ) -> list[str]:
         """Send what is not confirmed yet, at most `rate` messages a second.
 
@@ -112,47 +114,25 @@ class Backfill:
 
         Raises:
             WrongRequest: earlier runs sent to another queue.
+            BackfillFailed: a confirmation cannot be written.
         """
-        self._remember(queue)
+        self._remember(queue_url)
         if not self.summary().not_sent:
             return []
-        spark = self._make_session()
-        name = str(uuid.uuid4())
-        run = Run(self._work.absolute(), name, queue, rate / self._plan.senders, retry_for)
-        let_send(self._work, name)
-        problems: list[str] = []
-        errors: list[BaseException] = []
+        sending = Sending(sqs, queue_url, self._work, rate, retry_for)
+        sending.send(self._plan.parts, lambda: progress(self._count(), self._plan.rows["message"]))
+        return sending.problems
 
-        def send_all() -> None:
-            try:
-                parts = range(self._plan.parts)
-                problems.extend(send_parts(spark, run, parts, self._plan.senders))
-            except Exception as error:  # noqa: BLE001 - raised again below
-                errors.append(error)
-
-        sending = threading.Thread(target=send_all, name="backfill", daemon=True)
-        sending.start()
-        try:
-            while sending.is_alive():
-                sending.join(POLL_SECONDS)
-                progress(self._count(), self._plan.rows["message"])
-        finally:
-            let_send(self._work, "")
-            sending.join()
-        if errors:
-            raise BackfillFailed(f"Spark: {str(errors[0]).strip().splitlines()[-1]}") from errors[0]
-        return problems
-
-    def _remember(self, queue: Queue) -> None:
+    def _remember(self, queue_url: str) -> None:
         path = self._work / "queue.json"
         known = read_state(path)
-        if known is not None and known.get("url") != queue.url:
+        if known is not None and known.get("url") != queue_url:
             raise WrongRequest(
                 f"{self._work} has sent to {known.get('url')}, and is now asked to send to "
-                f"{queue.url}: name another folder with --work."
+                f"{queue_url}: name another folder with --work."
             )
         if known is None:
-            write_whole(path, json.dumps({"url": queue.url}))
+            write_whole(path, json.dumps({"url": queue_url}))
 
 
 @contextmanager
@@ -161,7 +141,7 @@ def opened(
 ) -> Iterator[Backfill]:
     """Hold the folder and plan the archive there, unless it is planned already.
 
-    Spark is started only if there is much to plan, or something to send.
+    Spark is started only to plan.
 
     Raises:
         WrongRequest: the archive or the selection cannot be read, or is not what the folder was
@@ -173,7 +153,7 @@ def opened(
         if known is None:
             _check_columns(files, selection)
             known = _plan(make_session, files, selection, work)
-        yield Backfill(make_session, work, known)
+        yield Backfill(work, known)
 
 
 def _plan(
@@ -183,10 +163,7 @@ def _plan(
     work: Path,
 ) -> Plan:
     was = archives.fingerprinted(files)
-    if small.is_small(files):
-        plan = small.write(files, selection, work)
-    else:
-        plan = plans.write(make_session(), files, selection, work)
+    plan = plans.write(make_session(), files, selection, work)
     with contextlib.suppress(OSError):
         if archives.changed(was, files) is None:
             state = {

@@ -26,6 +26,8 @@ ENDS = ("message", "duplicate", "conflict", "quarantined")
 PART_BYTES = 128 * 1024 * 1024
 """Bytes of archive per part of the plan, about; a part is sorted and sent by one task at a time."""
 
+_LEAST_PARTS = 8  # so that as many are sent side by side
+_TASKS = 64  # that read files, at most
 _BATCH_ROWS = 1000
 _BATCH_BYTES = 4 * 1024 * 1024
 
@@ -65,20 +67,7 @@ class PlanFiles:
         )
 
 
-def slots(spark: SparkSession) -> int:
-    """How many tasks run side by side, as far as Spark tells classic and Connect clients alike."""
-    tasks = spark.range(1024).select(F.spark_partition_id().alias("task"))
-    return tasks.distinct().count()
-
-
-def number_of_parts(archive_bytes: int, side_by_side: int) -> int:
-    """A multiple of the tasks that run side by side, so that all end at about one time."""
-    return side_by_side * max(1, -(-archive_bytes // (PART_BYTES * side_by_side)))
-
-
-def rows(
-    spark: SparkSession, files: dict[str, Path], selection: Selection, tasks: int
-) -> DataFrame:
+def rows(spark: SparkSession, files: dict[str, Path], selection: Selection) -> DataFrame:
     """Every row of the files; each file is read by one task, in which a line has a number."""
     named = [(name, str(path.absolute())) for name, path in files.items()]
 
@@ -86,9 +75,9 @@ def rows(
         for batch in batches:
             for row in batch.to_pylist():
                 name, path = named[row["id"]]
-                yield from _batches(planned_rows(name, Path(path), selection))
+                yield from _batches(_planned_rows(name, Path(path), selection))
 
-    indexes = spark.range(0, len(named), 1, min(len(named), tasks))
+    indexes = spark.range(0, len(named), 1, min(len(named), _TASKS))
     return indexes.mapInArrow(read, _ROWS_DDL)
 
 
@@ -130,29 +119,22 @@ _FIRST = ("file", "line", "fingerprint")
 
 def write(spark: SparkSession, files: dict[str, Path], selection: Selection, work: Path) -> "Plan":
     """Make the plan of an archive in a folder that is held."""
-    side_by_side = slots(spark)
-    parts = number_of_parts(sum(path.stat().st_size for path in files.values()), side_by_side)
+    parts = max(_LEAST_PARTS, sum(path.stat().st_size for path in files.values()) // PART_BYTES)
     draft, folder = work / "plan.draft", work / "plan"
     shutil.rmtree(draft, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)
-    planned = rows(spark, files, selection, tasks=4 * side_by_side)
     (
-        judged(planned, parts)
+        judged(rows(spark, files, selection), parts)
         .write.mode("overwrite")
         .partitionBy("end", "part")
         .option("compression", "zstd")
         .parquet(f"file://{draft.absolute()}")
     )
     draft.rename(folder)
-    return finished(work, parts, side_by_side)
-
-
-def finished(work: Path, parts: int, senders: int) -> "Plan":
-    """List conflicts and what is quarantined, and count the plan that was put into the folder."""
     plan = PlanFiles(work / "plan")
     _write_lines(work / "conflicts.jsonl", map(_conflict, plan.rows("conflict")))
     _write_lines(work / "quarantine.jsonl", map(_quarantined, plan.rows("quarantined")))
-    return Plan(parts, senders, {end: plan.count(end) for end in ENDS})
+    return Plan(parts, {end: plan.count(end) for end in ENDS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,23 +143,15 @@ class Plan:
 
     Attributes:
         parts: how many parts the messages are in.
-        senders: how many of them are sent side by side.
         rows: how many rows have each of `ENDS`.
     """
 
     parts: int
-    senders: int
     rows: dict[str, int]
 
 
-def planned_rows(name: str, path: Path, selection: Selection) -> Iterator[dict[str, Any]]:
-    """A file's rows: file, line, problem, and message_id, fingerprint and body where it has none.
-
-    Args:
-        name: of the file, as the plan names it.
-        path: of the file.
-        selection: what a message is made of.
-    """
+def _planned_rows(name: str, path: Path, selection: Selection) -> Iterator[dict[str, Any]]:
+    """A file's rows: file, line, problem, and where it has none message_id, fingerprint, body."""
     for row in archive.rows_of(path):
         planned: dict[str, Any] = {"file": name, "line": row.line, "problem": row.problem}
         if row.fields is not None:

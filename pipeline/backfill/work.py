@@ -1,20 +1,18 @@
 """The folder that a backfill works in: what makes it go on where it was killed.
 
-lock                              held by the run; who holds it may have messages sent
-run                               the run that may send; its senders read it before each batch
+lock                              held by the run: only who holds it sends
+queue.json                        the queue that earlier runs sent to
 plan.json                         what was asked for, the archive's files, the counts; written
                                   last, so that it is there means: the plan is whole
 plan/end=…/part=…/                the archive's rows by their end, Parquet
 conflicts.jsonl quarantine.jsonl  rows that are not sent, with file and line
-senders/part-00000.lock           held by the one sender of a part
 sent/dt=…/part-00000.jsonl        confirmations, which are the audit's `sent` stream
 """
 
 import fcntl
 import json
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -22,8 +20,6 @@ from typing import Any
 
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.durable import sync_folder
-
-_RUN_LOCK_SECONDS = 5.0  # a sender that looks whether its run is alive holds the lock for a moment
 
 
 @contextmanager
@@ -39,57 +35,20 @@ def the_only_run(work: Path) -> Iterator[None]:
     except OSError as error:
         raise WrongRequest(f"{work} cannot be worked in: {error.strerror or error}.") from error
     try:
-        deadline = time.monotonic() + _RUN_LOCK_SECONDS
-        while not _lock(descriptor, fcntl.LOCK_EX):
-            if time.monotonic() > deadline:
-                raise WrongRequest(
-                    f"Another backfill works in {work}: wait for its end, or name another folder "
-                    "with --work."
-                )
-            time.sleep(0.05)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WrongRequest(
+                f"Another backfill works in {work}: wait for its end, or name another folder "
+                "with --work."
+            ) from None
         yield
     finally:
         os.close(descriptor)
 
 
-def run_is_over(work: Path, run: str) -> bool:
-    """Whether a run must not send any more: it is dead, has stopped, or another took its place."""
-    try:
-        if (work / "run").read_text() != run:
-            return True
-        descriptor = os.open(work / "lock", os.O_RDWR)
-    except FileNotFoundError:
-        return True
-    try:
-        return _lock(descriptor, fcntl.LOCK_SH)
-    finally:
-        os.close(descriptor)
-
-
-def let_send(work: Path, run: str) -> None:
-    """Say which run may send; the empty text: none."""
-    write_whole(work / "run", run)
-
-
-@contextmanager
-def the_only_sender(work: Path, part: int, is_over: Callable[[], bool]) -> Iterator[bool]:
-    """Hold a part, against senders of an earlier run that have not noticed its end.
-
-    Yields False if the run ended before the part was free.
-    """
-    folder = work / "senders"
-    folder.mkdir(exist_ok=True)
-    descriptor = os.open(folder / f"part-{part:05d}.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        while not (held := _lock(descriptor, fcntl.LOCK_EX)) and not is_over():
-            time.sleep(0.05)
-        yield held
-    finally:
-        os.close(descriptor)
-
-
 class Confirmations:
-    """A part's confirmed messages. Who makes one holds the part.
+    """A part's confirmed messages. One thread has a part.
 
     Invariant: when `append` has returned, its lines survive a crash of the machine; a line that
     was being written when the process was killed counts as not confirmed and is taken away.
@@ -188,11 +147,3 @@ def write_whole(path: Path, text: str) -> None:
         os.fsync(file.fileno())
     draft.replace(path)
     sync_folder(path.parent)
-
-
-def _lock(descriptor: int, how: int) -> bool:
-    try:
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from actonce.queues import scan as queue_peek
+from actonce.queues import scan
 from actonce.stack.clients import Aws, Stack
 
 STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-message"
@@ -41,7 +41,7 @@ def minute_long_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers of a queue find that a minute has gone by whenever they look at the clock."""
     minutes = itertools.count(1)
     clock = SimpleNamespace(monotonic=lambda: 60.0 * next(minutes), sleep=lambda _: None)
-    monkeypatch.setattr(queue_peek, "time", clock)
+    monkeypatch.setattr(scan, "time", clock)
 
 
 VERSION_DEPLOYED = {
@@ -66,7 +66,7 @@ def deployed(aws: Aws, outputs: dict[str, str]) -> None:
 @pytest.fixture
 def moto_stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     """The stack's queues, on moto in this process: one server, so no poll need be long."""
-    monkeypatch.setattr(queue_peek, "LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr(scan, "LONG_POLL_SECONDS", 0)
     with mock_aws():
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", _session())
         aws = Aws()

@@ -1,66 +1,48 @@
-"""What a demo would throw away: what no demo has sent is somebody's."""
+"""What a demo may throw away, and what it counts."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from actonce.cli.demo import _ask
-from actonce.demo.at_stake import AtStake, Demos, at_stake
-from actonce.demo.outcome import judge
+from actonce.demo import run as demo
+from actonce.demo.outcome import Sent, judge
 from actonce.demo.records import Records
-from actonce.stack.clients import Stack
+from actonce.embedded import lifecycle
+from actonce.embedded.faults import Level
+from actonce.embedded.lifecycle import State
+from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, WrongUse
 
 
-@pytest.fixture
-def stack(moto_stack: Stack) -> Stack:
-    """It remembers two messages."""
-    dynamodb = moto_stack.aws.client("dynamodb")
-    dynamodb.create_table(
-        TableName="fingerprints",
-        KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    for message_id in ("of-a-demo", "somebodys"):
-        dynamodb.put_item(TableName="fingerprints", Item={"message_id": {"S": message_id}})
-    moto_stack.outputs["FingerprintsTableName"] = "fingerprints"
-    return moto_stack
-
-
-def test_what_demos_have_sent_is_not_at_stake(stack: Stack) -> None:
-    assert at_stake(stack, Demos(1, frozenset({"of-a-demo"})), 0).messages == {"somebodys"}
-    assert not at_stake(stack, Demos(1, frozenset({"of-a-demo", "somebodys"})), 0)
-
-
-def test_without_a_demo_all_is_somebodys_what_waits_unread_too(stack: Stack) -> None:
-    found = at_stake(stack, None, 3)
-    assert found.messages == {"of-a-demo", "somebodys"}
-    assert found.sentence == (
-        "The demo starts afresh and throws away what became of 2 messages, such as of-a-demo and "
-        "3 messages that wait in RequestsQueue."
-    )
-
-
-def test_what_a_demo_that_was_ended_in_the_middle_left_in_the_queue_is_its_own(
-    stack: Stack,
+def test_what_no_demo_has_brought_up_is_asked_for_before_it_is_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids = frozenset({"of-a-demo", "somebodys"})
-    assert not at_stake(stack, Demos(1, ids, at_rest=False), 3)
-    assert at_stake(stack, Demos(1, ids), 3) == AtStake(frozenset(), 3)
+    class AskedError(Exception):
+        pass
 
+    def asked(_: str) -> None:
+        raise AskedError
 
-def test_what_a_demo_did_is_known_of_the_server_it_was_done_on_only(tmp_path: Path) -> None:
-    file = tmp_path / "demo.json"
-    assert Demos.read(file, 7) is None
-    demos = Demos(7, frozenset({"a", "ü"}), at_rest=False)
-    demos.write(file)
-    assert Demos.read(file, 7) == demos
-    assert Demos.read(file, 8) is None
-    file.write_text("cut o")
-    assert Demos.read(file, 7) is None
+    def up(*_: object, **__: object) -> None:
+        raise Failed("not asked")
+
+    paths = Paths(tmp_path)
+    settings = demo.Settings(1, 1, Level.NONE, None, keep=False, parameters=None, may_discard=asked)
+    monkeypatch.setattr(lifecycle, "running", lambda _: State(7, 1, {}, "deployed"))
+    monkeypatch.setattr(lifecycle, "up", up)
+    for brought_up in (None, "cut o", '{"pid": 8}'):
+        if brought_up is not None:
+            paths.demo.write_text(brought_up)
+        with pytest.raises(AskedError):
+            demo.run(settings, paths, lambda _: None)
+    for unasked in (replace(settings, keep=True), settings):
+        with pytest.raises(Failed, match="not asked"):
+            demo.run(unasked, paths, lambda _: None)
+        paths.demo.write_text('{"pid": 7}')
 
 
 def test_nobody_to_ask_is_wrong_use_that_says_what_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,3 +82,19 @@ def test_deliveries_that_came_back_are_counted_by_why() -> None:
     assert found.came_back == {"StillInProgress": 2, "failed": 1}
     assert found.deliveries == found.started + found.suppressed + sum(found.came_back.values())
     assert in_words("StillInProgress") == "another attempt is at work"
+
+
+def test_what_was_acted_on_twice_or_ended_nowhere_is_counted() -> None:
+    sent = [Sent(f"sqs-{one}", one, one) for one in ("once", "twice", "waits", "refused", "gone")]
+    found = Records(
+        deliveries=[],
+        executions=dict.fromkeys(("once", "twice"), "SUCCEEDED"),
+        resolved=set(),
+        effects={"once": 1, "twice": 2},
+        books={},
+        refused={("sqs-refused", "not_json")},
+        waiting={"waits"},
+    )
+    judged = judge(sent, found, 1, ordered=False)
+    assert (judged.acted_on_twice, judged.lost, judged.exactly_once) == (1, 1, False)
+    assert judge(sent[:1], replace(found, effects={"once": 1}), 1, ordered=False).exactly_once

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from actonce.messages.dead_letters import End, decide
+from actonce.messages.dead_letters import End, NotThere, decide
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED, deployed
@@ -201,10 +201,8 @@ def test_a_version_without_a_function_that_finds_says_so(
 @pytest.mark.parametrize(
     ("status", "outputs", "is_decided"),
     [
-        ("UPDATE_COMPLETE", VERSION_DEPLOYED, True),
         ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", VERSION_DEPLOYED, True),
         ("UPDATE_ROLLBACK_COMPLETE", VERSION_DEPLOYED, True),
-        ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", VERSION_DEPLOYED, True),
         ("UPDATE_IN_PROGRESS", VERSION_DEPLOYED, False),
         ("UPDATE_ROLLBACK_IN_PROGRESS", {}, False),
         ("UPDATE_ROLLBACK_FAILED", VERSION_DEPLOYED, False),
@@ -231,17 +229,6 @@ def test_nothing_is_tried_again_while_a_deployment_is_under_way(
             with pytest.raises(Failed, match=f"is {status}, and .* when the deployment has ended"):
                 decide(moto_stack, "m-1", "retry")
             assert tokens_left(moto_stack) == {"token"}
-
-
-def test_what_the_stack_can_look_up_by_now_is_retried(
-    moto_stack: Stack, stepfunctions: Stubber
-) -> None:
-    outputs = moto_stack.outputs | VERSION_DEPLOYED
-    stack = dataclasses.replace(moto_stack, outputs=outputs)
-    post(stack, "token", **NOT_LOOKED_UP)
-    accepts(stepfunctions, "token")
-
-    assert decide(stack, "m-1", "retry").decided
 
 
 def test_nothing_is_deleted_unless_the_decision_was_accepted(
@@ -276,27 +263,17 @@ def test_an_entry_that_cannot_be_answered_does_not_hide_one_that_can(
 
 
 @pytest.mark.parametrize("code", ["TaskDoesNotExist", "TaskTimedOut", "InvalidToken"])
+@pytest.mark.parametrize(("again", "end"), [("reject", End.NOT_DECIDED), ("resolve", End.ALREADY)])
 def test_a_second_decision_changes_nothing_and_says_so(
-    moto_stack: Stack, stepfunctions: Stubber, code: str
+    moto_stack: Stack, stepfunctions: Stubber, code: str, again: Any, end: End
 ) -> None:
     post(moto_stack, "token")
     refuses(stepfunctions, "token", code)
     execution(stepfunctions, "SUCCEEDED")
     history(stepfunctions, *DECIDED)
-    answer = decide(moto_stack, "m-1", "reject")
-    assert not answer.happened
-    assert "the last decision was resolve" in answer.said
-    assert tokens_left(moto_stack) == set()
-
-
-def test_the_same_decision_again_is_no_failure(moto_stack: Stack, stepfunctions: Stubber) -> None:
-    post(moto_stack, "token")
-    refuses(stepfunctions, "token", "TaskTimedOut")
-    execution(stepfunctions, "SUCCEEDED")
-    history(stepfunctions, *DECIDED)
-    answer = decide(moto_stack, "m-1", "resolve")
-    assert (answer.end, answer.decided, answer.happened) == (End.ALREADY, False, True)
-    assert "the last decision was resolve; its execution ended SUCCEEDED." in answer.said
+    answer = decide(moto_stack, "m-1", again)
+    assert answer.end is end
+    assert "the last decision was resolve. Its execution ended SUCCEEDED" in answer.said
     assert tokens_left(moto_stack) == set()
 
 
@@ -313,7 +290,7 @@ def test_a_retry_of_what_nobody_answered_has_it_posted_again(
     history(stepfunctions, *TIMED_OUT)
     stepfunctions.add_response("redrive_execution", {"redriveDate": AT}, {"executionArn": ARN})
     answer = decide(moto_stack, "m-1", "retry")
-    assert (answer.decided, answer.posted_again) == (False, True)
+    assert answer.end is End.CONTINUED
     assert tokens_left(moto_stack) == set()
 
 
@@ -324,7 +301,7 @@ def test_a_retry_that_nothing_can_look_up_is_refused_and_says_what_to_do(
     execution(stepfunctions, "RUNNING")
     history(stepfunctions, entered_with={"failure": NOT_LOOKED_UP})
     answer = decide(moto_stack, "m-1", "retry")
-    assert not answer.happened
+    assert not answer.end.happened
     assert answer.said.startswith("Nothing can look it up")
     assert "dead-letters perform" in answer.said
     assert tokens_left(moto_stack) == {"token"}
@@ -356,7 +333,7 @@ def test_a_retry_of_what_nobody_answered_in_time_posts_it_whatever_can_look_it_u
     execution(stepfunctions, "FAILED", "States.Timeout")
     history(stepfunctions, *TIMED_OUT, entered_with={"failure": NOT_LOOKED_UP})
     stepfunctions.add_response("redrive_execution", {"redriveDate": AT}, {"executionArn": ARN})
-    assert decide(moto_stack, "m-1", "retry").posted_again
+    assert decide(moto_stack, "m-1", "retry").end is End.CONTINUED
 
 
 @pytest.mark.parametrize("decision", ["perform", "resolve", "reject"])
@@ -368,27 +345,9 @@ def test_another_decision_on_what_nobody_answered_says_what_to_do(
     execution(stepfunctions, "FAILED", "States.Timeout")
     history(stepfunctions, *TIMED_OUT)
     answer = decide(moto_stack, "m-1", decision)
-    assert (answer.decided, answer.posted_again, answer.happened) == (False, False, False)
-    assert "retry posts the dead letter again" in answer.said
+    assert answer.end is End.NOT_DECIDED
+    assert "retry has it go on" in answer.said
     assert tokens_left(moto_stack) == {"token"}  # it stays to be seen
-
-
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("ExecutionNotRedrivable", "cannot redrive it any more: not redrivable"),
-        ("InvalidAction", "this endpoint cannot redrive"),
-        ("UnknownOperationException", "this endpoint cannot redrive"),
-    ],
-)
-def test_an_execution_that_cannot_be_redriven_is_a_failure(
-    moto_stack: Stack, stepfunctions: Stubber, code: str, said: str
-) -> None:
-    execution(stepfunctions, "FAILED", "States.Timeout")
-    history(stepfunctions, *TIMED_OUT)
-    stepfunctions.add_client_error("redrive_execution", code, "not redrivable")
-    with pytest.raises(Failed, match=said):
-        decide(moto_stack, "m-1", "retry")
 
 
 def test_a_dead_letter_that_is_gone_from_the_queue_is_answered_by_its_history(
@@ -422,7 +381,7 @@ def test_a_running_execution_that_needs_no_decision_is_left_alone(
     execution(stepfunctions, "RUNNING")
     history(stepfunctions, *DECIDED)
     answer = decide(moto_stack, "m-1", "reject")
-    assert not answer.happened
+    assert not answer.end.happened
     assert answer.said.startswith("It waits for no decision")
 
 
@@ -434,6 +393,17 @@ def test_a_message_that_nobody_knows_is_a_failure(
         decide(moto_stack, "m-1", "resolve")
 
 
+@pytest.mark.usefixtures("minute_long_looks")
+def test_where_another_reader_holds_letters_one_is_not_said_not_to_be_there(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    post(moto_stack, "token", message_id="m-2")
+    moto_stack.sqs.receive_message(QueueUrl=moto_stack.dead_letter_queue, VisibilityTimeout=600)
+    stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
+    with pytest.raises(NotThere, match="cannot be told, and it has no execution"):
+        decide(moto_stack, "m-1", "resolve")
+
+
 def test_an_entry_whose_execution_is_gone_stays_to_be_seen(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:
@@ -441,18 +411,21 @@ def test_an_entry_whose_execution_is_gone_stays_to_be_seen(
     refuses(stepfunctions, "token", "TaskDoesNotExist")
     stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
     answer = decide(moto_stack, "m-1", "resolve")
-    assert not answer.happened
+    assert not answer.end.happened
     assert "find out by hand" in answer.said
     assert tokens_left(moto_stack) == {"token"}
 
 
-def test_what_cannot_be_redriven_keeps_its_entry(moto_stack: Stack, stepfunctions: Stubber) -> None:
+@pytest.mark.parametrize("code", ["ExecutionNotRedrivable", "InvalidAction"])
+def test_what_cannot_be_redriven_is_a_failure_and_keeps_its_entry(
+    moto_stack: Stack, stepfunctions: Stubber, code: str
+) -> None:
     post(moto_stack, "token")
     refuses(stepfunctions, "token", "TaskTimedOut")
     execution(stepfunctions, "FAILED", "States.Timeout")
     history(stepfunctions, *TIMED_OUT)
-    stepfunctions.add_client_error("redrive_execution", "ExecutionNotRedrivable", "too old")
-    with pytest.raises(Failed, match="cannot redrive it any more"):
+    stepfunctions.add_client_error("redrive_execution", code, "too old")
+    with pytest.raises(Failed, match="cannot redrive"):
         decide(moto_stack, "m-1", "retry")
     assert tokens_left(moto_stack) == {"token"}
 
@@ -464,58 +437,17 @@ def interrupted_in(stubber: Stubber, state: str, status: str = "ABORTED") -> Non
     history(stubber, ("TaskStateEntered", entered), (f"Execution{status.title()}", {}))
 
 
-def has_definition(stubber: Stubber, operation: str) -> None:
-    payload = {"Payload": {"operation": operation}}
-    definition = {"States": {"PerformEffect": {"Type": "Task", "Arguments": payload}}}
-    stubber.add_response(
-        "describe_state_machine_for_execution",
-        {
-            "stateMachineArn": STATE_MACHINE,
-            "name": "process-message",
-            "definition": json.dumps(definition),
-            "roleArn": "arn:aws:iam::123456789012:role/process-message",
-            "updateDate": AT,
-        },
-        {"executionArn": ARN},
-    )
-
-
-LOOKS_FIRST = "{% $states.context.Execution.RedriveCount = 0 ? 'perform' : $error('no') %}"
-
-
 @pytest.mark.parametrize("status", ["ABORTED", "FAILED"])
-def test_a_retry_of_what_was_aborted_in_the_effect_continues_it(
-    moto_stack: Stack, stepfunctions: Stubber, status: str
+@pytest.mark.parametrize("state", ["PerformEffect", "AwaitStraggler", "FindEffect", "Decision"])
+def test_a_retry_of_what_ended_undecided_goes_on_from_there(
+    moto_stack: Stack, stepfunctions: Stubber, state: str, status: str
 ) -> None:
-    interrupted_in(stepfunctions, "PerformEffect", status)
-    has_definition(stepfunctions, LOOKS_FIRST)
+    interrupted_in(stepfunctions, state, status)
     stepfunctions.add_response("redrive_execution", {"redriveDate": AT}, {"executionArn": ARN})
 
     answer = decide(moto_stack, "m-1", "retry")
 
-    assert (answer.decided, answer.posted_again, answer.continued) == (False, False, True)
-    assert f"ended {status} in PerformEffect" in answer.said
-    assert "looks the effect up" in answer.said
-
-
-def test_what_would_perform_again_is_not_continued(
-    moto_stack: Stack, stepfunctions: Stubber
-) -> None:
-    interrupted_in(stepfunctions, "PerformEffect")
-    has_definition(stepfunctions, "perform")
-
-    with pytest.raises(Failed, match="performs again when it is redriven"):
-        decide(moto_stack, "m-1", "retry")
-
-
-@pytest.mark.parametrize("state", ["AwaitStraggler", "FindEffect", "Performed?", "Decision"])
-def test_what_was_aborted_before_the_effect_could_be_performed_goes_on_in_any_version(
-    moto_stack: Stack, stepfunctions: Stubber, state: str
-) -> None:
-    interrupted_in(stepfunctions, state)
-    stepfunctions.add_response("redrive_execution", {"redriveDate": AT}, {"executionArn": ARN})
-
-    assert decide(moto_stack, "m-1", "retry").continued
+    assert (answer.end, f"ended {status} in {state}" in answer.said) == (End.CONTINUED, True)
 
 
 @pytest.mark.parametrize("decision", ["perform", "resolve", "reject"])
@@ -526,8 +458,8 @@ def test_what_was_aborted_waits_for_no_decision(
 
     answer = decide(moto_stack, "m-1", decision)
 
-    assert (answer.decided, answer.continued) == (False, False)
-    assert "retry continues it" in answer.said
+    assert answer.end is End.NOT_DECIDED
+    assert "retry has it go on" in answer.said
 
 
 def test_what_an_operator_has_rejected_is_not_continued(
@@ -539,14 +471,4 @@ def test_what_an_operator_has_rejected_is_not_continued(
 
     answer = decide(moto_stack, "m-1", "retry")
 
-    assert (answer.decided, answer.continued) == (False, False)
-
-
-def test_what_was_aborted_too_long_ago_is_a_failure(
-    moto_stack: Stack, stepfunctions: Stubber
-) -> None:
-    interrupted_in(stepfunctions, "FindEffect")
-    stepfunctions.add_client_error("redrive_execution", "ExecutionNotRedrivable", "too old")
-
-    with pytest.raises(Failed, match="cannot redrive it any more: too old"):
-        decide(moto_stack, "m-1", "retry")
+    assert answer.end is End.NOT_DECIDED

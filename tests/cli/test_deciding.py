@@ -12,10 +12,11 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from actonce.messages.dead_letters import Decision, End, dead_letter, decide, is_of_last
+from actonce.messages.dead_letters import DeadLetter, Decision, End, dead_letter, decide, is_of_last
 from actonce.messages.filters import Narrowing
-from actonce.operate.deciding import Deciding, Shown, counted, look
-from actonce.queues import bulk_pass as queue_pass
+from actonce.operate.bulk import Listing, counted
+from actonce.operate.deciding import Deciding, look
+from actonce.queues import scan
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.histories.dead_letters import Stay
@@ -87,17 +88,20 @@ def dead(stack: Stack, message_id: str, number: int = 0, **more: Any) -> None:
     post(stack, message_id, number, **more)
 
 
-def shown(stack: Stack, narrowing: Narrowing | None = None) -> Shown:
+def shown(stack: Stack, narrowing: Narrowing | None = None) -> Listing[DeadLetter]:
     with QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=0) as queue:
         return look(queue, narrowing or Narrowing({}))
 
 
 def decide_on(
-    stack: Stack, those: Shown, decision: Decision, meanwhile: Callable[[], Any] = lambda: None
+    stack: Stack,
+    those: Listing[DeadLetter],
+    decision: Decision,
+    meanwhile: Callable[[], Any] = lambda: None,
 ) -> Deciding:
-    work = Deciding(stack, those, wait_for_others=0)
+    work = Deciding(stack, those, decision, "a note", wait_for_others=0)
     meanwhile()
-    work.run(decision, "a note")
+    work.run()
     return work
 
 
@@ -110,8 +114,8 @@ def test_all_that_were_shown_are_decided_and_none_that_came_later(ledger: Stack)
     for number in range(12):
         dead(ledger, f"m-{number}", number)
     work = decide_on(ledger, shown(ledger), "resolve", lambda: dead(ledger, "later"))
-    assert counted(work.decided) == {End.DECIDED: 12}
-    assert work.undecided == 0
+    assert counted(work.ended) == {End.DECIDED: 12}
+    assert work.left == 0
     assert row(ledger, "m-7")["outcome"] == "resolved"
     assert row(ledger, "later")["outcome"] == "dead_letter"
     assert ids_left(ledger) == ["later"]
@@ -122,7 +126,7 @@ def test_what_is_retried_is_sent_again_and_a_letter_posted_since_is_left(ledger:
         dead(ledger, f"m-{number}", number)
     again = lambda: post(ledger, "m-1", 50)  # noqa: E731
     work = decide_on(ledger, shown(ledger), "retry", again)
-    assert counted(work.decided) == {End.DECIDED: 3}
+    assert counted(work.ended) == {End.DECIDED: 3}
     sent = received(ledger, ledger.requests_queue)
     assert sorted(json.loads(m["Body"])["message_id"] for m in sent) == ["m-0", "m-1", "m-2"]
     assert row(ledger, "m-1")["status"] == "IN_PROGRESS"
@@ -133,9 +137,9 @@ def test_older_letters_of_the_same_message_go_with_its_newest(ledger: Stack) -> 
     post(ledger, "m-1", 1)
     dead(ledger, "m-1", 2)
     those = shown(ledger)
-    assert (len(those.letters), len(those.older)) == (1, 1)
+    assert (len(those.entries), len(those.older)) == (1, 1)
     work = decide_on(ledger, those, "retry")
-    assert counted(work.decided) == {End.DECIDED: 1}
+    assert counted(work.ended) == {End.DECIDED: 1}
     assert len(received(ledger, ledger.requests_queue)) == 1
     assert ids_left(ledger) == []
 
@@ -147,7 +151,7 @@ def test_a_letter_that_was_shown_decides_nothing_that_failed_again_since(
     dead(ledger, "m-1", 1)
     # Somebody has had it tried again, it failed again, and the old letter is still there.
     work = decide_on(ledger, shown(ledger), decision, lambda: dead(ledger, "m-1", 2))
-    (decided,) = work.decided
+    (decided,) = work.ended
     assert decided.end is End.NOT_DECIDED
     assert "the message has another letter since: look again" in decided.said
     assert row(ledger, "m-1")["outcome"] == "dead_letter"
@@ -172,14 +176,14 @@ def test_only_what_is_meant_is_shown_by_its_newest_letter(ledger: Stack) -> None
     dead(ledger, "m-3", 4)
 
     def names(narrowing: Narrowing) -> set[str]:
-        return {letter.message_id for letter in shown(ledger, narrowing).letters}
+        return {letter.message_id for letter in shown(ledger, narrowing).entries}
 
     assert names(Narrowing({"reason": "rejected"})) == {"m-2"}
     assert names(Narrowing({}, match="503")) == {"m-1"}
     assert names(Narrowing({}, match="north")) == {"m-2"}
     assert names(Narrowing({"error": "NotPerformed"}, limit=1)) == {"m-1"}
     assert all(
-        letter.message is None and letter.queued.body == "" for letter in shown(ledger).letters
+        letter.message is None and letter.queued.body == "" for letter in shown(ledger).entries
     )
 
 
@@ -202,7 +206,7 @@ def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
     work = decide_on(
         ledger, shown(ledger), decision, lambda: put_row(ledger, "m-1", status, outcome)
     )
-    assert {one.letter.message_id: one.end for one in work.decided} == {
+    assert {one.entry.message_id: one.end for one in work.ended} == {
         "m-1": end,
         "m-2": End.DECIDED,
     }
@@ -233,7 +237,7 @@ def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
 ) -> None:
     dead(ledger, "m-1", **more)
     work = decide_on(ledger, shown(ledger), decision)
-    assert [one.end for one in work.decided] == [end]
+    assert [one.end for one in work.ended] == [end]
     key = {"message_id": {"S": "m-1"}}
     item = ledger.dynamodb.get_item(TableName=TABLE, Key=key)["Item"]
     is_free = end is End.DECIDED
@@ -270,27 +274,27 @@ def test_a_letter_that_another_reader_holds_is_not_decided(ledger: Stack) -> Non
         "resolve",
         lambda: ledger.sqs.receive_message(QueueUrl=url, VisibilityTimeout=600),
     )
-    (one,) = work.decided
+    (one,) = work.ended
     assert (one.end, one.happened) == (End.FAILED, False)
-    assert "another reader holds it" in one.said
+    assert "Another reader holds it" in one.said
 
 
 def test_interrupted_and_begun_again_it_goes_on(ledger: Stack) -> None:
     for number in range(15):
         dead(ledger, f"m-{number}", number)
-    work = Deciding(ledger, shown(ledger), rate=30, wait_for_others=0)
+    work = Deciding(ledger, shown(ledger), "reject", "no", rate=30, wait_for_others=0)
 
     def ctrl_c(done: int) -> None:
         if done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        work.run("reject", "no", ctrl_c)
-    first = counted(work.decided)
+        work.run(ctrl_c)
+    first = counted(work.ended)
     assert set(first) == {End.DECIDED}
-    assert work.undecided == 15 - first[End.DECIDED] > 0
+    assert work.left == 15 - first[End.DECIDED] > 0
     again = decide_on(ledger, shown(ledger), "reject")
-    assert counted(again.decided) == {End.DECIDED: work.undecided}
+    assert counted(again.ended) == {End.DECIDED: work.left}
     assert ids_left(ledger) == []
 
 
@@ -307,8 +311,8 @@ def test_killed_between_decision_and_deletion_the_next_run_clears_up(ledger: Sta
         decide_on(ledger, shown(ledger), "reject")
     events.unregister("before-call.sqs.DeleteMessageBatch", unique_id="kill")
     work = decide_on(ledger, shown(ledger), "reject")
-    assert counted(work.decided) == {End.ALREADY: 5}
-    assert all(one.happened for one in work.decided)
+    assert counted(work.ended) == {End.ALREADY: 5}
+    assert all(one.happened for one in work.ended)
     assert ids_left(ledger) == []
 
 
@@ -330,7 +334,7 @@ def test_hostile_texts_are_letters_like_others(ledger: Stack) -> None:
     text = HOSTILE_SENT
     dead(ledger, text, execution_name="sha256-1", error=text, cause=text)
     work = decide_on(ledger, shown(ledger, Narrowing({"error": text}, match=text)), "resolve")
-    assert counted(work.decided) == {End.DECIDED: 1}
+    assert counted(work.ended) == {End.DECIDED: 1}
     assert row(ledger, text)["outcome"] == "resolved"
 
 
@@ -341,7 +345,7 @@ def test_what_is_no_letter_is_left_alone(ledger: Stack) -> None:
     for wrong in ({"error": None}, {"cause": 7}, {"rounds": "x"}, {"execution_name": ["m-1"]}):
         post(ledger, "m-1", **wrong)
     work = decide_on(ledger, shown(ledger, Narrowing({}, match="m")), "resolve")
-    assert counted(work.decided) == {End.DECIDED: 1}
+    assert counted(work.ended) == {End.DECIDED: 1}
     assert len(received(ledger, ledger.dead_letter_queue)) == 8
 
 
@@ -350,7 +354,7 @@ def test_what_is_no_letter_is_left_alone(ledger: Stack) -> None:
 
 @pytest.fixture
 def stepfunctions(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(queue_pass, "WORKERS", 1)  # answers are given in order
+    monkeypatch.setattr(scan, "READERS", 1)  # answers are given in order
     client = boto3.client("stepfunctions")
     moto_stack.aws._clients["stepfunctions"] = client
     deployed(moto_stack.aws, moto_stack.outputs | VERSION_DEPLOYED)
@@ -376,7 +380,7 @@ def test_each_waiting_task_is_answered_and_throttling_passes(
         "before-call.cloudformation.DescribeStacks", lambda **_: reads.append(1)
     )
     work = decide_on(moto_stack, shown(moto_stack), "retry")
-    assert counted(work.decided) == {End.DECIDED: 3}
+    assert counted(work.ended) == {End.DECIDED: 3}
     assert ids_left(moto_stack) == []
     assert len(reads) == 1  # what is deployed is read once, not for each letter
 
@@ -390,20 +394,16 @@ def test_a_letter_whose_execution_is_gone_fails_alone_and_stays(
     stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
     stepfunctions.add_response("send_task_success", {}, {"taskToken": "t-1", "output": ANY})
     work = decide_on(moto_stack, shown(moto_stack), "resolve")
-    assert [one.end for one in work.decided] == [End.NOT_DECIDED, End.DECIDED]
+    assert [one.end for one in work.ended] == [End.NOT_DECIDED, End.DECIDED]
     assert ids_left(moto_stack) == ["m-0"]
 
 
-def test_a_letter_that_left_the_queue_is_decided_by_its_token(
-    moto_stack: Stack, stepfunctions: Stubber
-) -> None:
-    post(moto_stack, "m-0", 0, task_token="t-0")
-    stepfunctions.add_response("send_task_success", {}, {"taskToken": "t-0", "output": ANY})
-    url = moto_stack.dead_letter_queue
-    work = decide_on(
-        moto_stack, shown(moto_stack), "resolve", lambda: moto_stack.sqs.purge_queue(QueueUrl=url)
-    )
-    assert counted(work.decided) == {End.DECIDED: 1}
+def test_a_letter_that_left_the_queue_is_not_decided(ledger: Stack) -> None:
+    dead(ledger, "m-0")
+    url = ledger.dead_letter_queue
+    work = decide_on(ledger, shown(ledger), "resolve", lambda: ledger.sqs.purge_queue(QueueUrl=url))
+    assert [(one.end, one.happened) for one in work.ended] == [(End.FAILED, False)]
+    assert row(ledger, "m-0")["outcome"] == "dead_letter"
 
 
 AT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -474,7 +474,7 @@ def test_a_letter_that_was_seen_is_not_taken_for_one_that_was_posted_since(
     )
     again = lambda: post(moto_stack, "m-0", 59, task_token="t-1", execution_arn=arn)  # noqa: E731
     work = decide_on(moto_stack, shown(moto_stack), made, again)
-    assert [one.end for one in work.decided] == [end]
-    assert "the last decision was retry" in work.decided[0].said
-    assert "the message has another letter since: look again" in work.decided[0].said
+    assert [one.end for one in work.ended] == [end]
+    assert "the last decision was retry" in work.ended[0].said
+    assert "the message has another letter since: look again" in work.ended[0].said
     assert ids_left(moto_stack) == ["m-0"]

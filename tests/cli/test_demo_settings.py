@@ -1,5 +1,6 @@
 """What the demo refuses before it touches a stack, and how it counts a team's own effects."""
 
+import fcntl
 import io
 import json
 from collections import Counter
@@ -10,11 +11,11 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from actonce.demo import faults
+from actonce.cli import demo as command
 from actonce.demo import run as demo
 from actonce.demo.own import Own, counted
 from actonce.demo.second_count import is_by_word
-from actonce.embedded import lifecycle
+from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
@@ -116,3 +117,22 @@ def test_parameters_that_cannot_be_are_told_before_anybody_is_asked(
     )
     with pytest.raises(WrongUse, match="no parameter 'Bogus'"):
         demo.run(settings, Paths(tmp_path), lambda _: None)
+
+
+def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
+    with pytest.raises(WrongUse, match="there is no such file"):
+        command.demo(file=tmp_path / "nowhere.jsonl")
+
+
+def test_a_second_demo_in_one_folder_touches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def touched(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(lifecycle, "running", touched)
+    settings = demo.Settings(1, 1, faults.Level.NONE, None, keep=False, parameters=None)
+    with (tmp_path / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(WrongUse, match="Another demo runs"):
+            demo.run(settings, Paths(tmp_path), lambda _: None)

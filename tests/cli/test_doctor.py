@@ -76,84 +76,61 @@ OFF = replace(OURS, state="Disabled")
 LEDGER = told(Strategy="ledger")
 CONSUMER = replace(STARTER, variables={"FUNCTION_TIMEOUT_SECONDS": "30"})
 
-FOUND: list[tuple[dict[str, Any], str, Hazard, str]] = [
-    ({"effect": replace(EFFECT, timeout=16)}, "effect-time-out", Hazard.TWICE, "of 15 s or less"),
-    (
-        LEDGER | {"starter": replace(STARTER, timeout=20)},
-        "effect-time-out",
-        Hazard.NONE,
-        "StarterTimeoutSeconds",
-    ),
-    ({"effect": replace(EFFECT, durable=1)}, "effect-time-out", Hazard.TWICE, "for 1 s (its Exec"),
-    ({"effect": of_cards("")}, "effect-version", Hazard.TWICE, "cards is not a published version"),
-    ({"effect": of_cards(":live")}, "effect-version", Hazard.TWICE, "cards:live is not a publish"),
-    ({"effect": of_cards(":$LATEST")}, "effect-version", Hazard.TWICE, "cards:$LATEST is not"),
-    (
-        LEDGER | {"starter": replace(CONSUMER, timeout=60)},
-        "consumer-time-out",
-        Hazard.TWICE,
-        "if it ended after 30",
-    ),
-    ({"feeds": (OURS, OTHER)}, "feeding", Hazard.TWICE, "old-consumer takes from the requests"),
-    (
-        {"feeds": (replace(OURS, reports_failures=False),)},
-        "feeding",
-        Hazard.LOST,
-        "ReportBatchItemFailures",
-    ),
-    ({"feeds": (OFF,)}, "feeding", Hazard.STOPS, "nobody paused it with actonce"),
-    ({"feeds": ()}, "feeding", Hazard.STOPS, "if there is none, deploy the stack again"),
-    ({"requests": Gone(), "feeds": (OURS,)}, "queue", Hazard.STOPS, "is not there"),
-    (queue(arn=f"{SQS}:orders.fifo"), "queue", Hazard.LOST, "is a FIFO queue and QueueType is sta"),
-    (told(QueueType="fifo"), "queue", Hazard.LOST, "is a standard queue and QueueType is fifo"),
-    (queue(key="arn:aws:kms:us-east-1:1:key/a"), "queue", Hazard.STOPS, "as KmsKeyArn"),
-    (queue(visibility=179), "queue", Hazard.NONE, "Set it to 180 s or more"),
-    (queue(retention=4 * DAY), "redrive", Hazard.NONE, "within 4 days"),
-    (queue(retention=3600), "redrive", Hazard.LOST, "within 0.0417 days"),
-    (queue(dead_letter_target=""), "redrive", Hazard.NONE, "has no redrive policy"),
-    (queue(max_receive_count=3), "redrive", Hazard.LOST, "Set maxReceiveCount to 1000"),
-    (queue(max_receive_count=10), "redrive", Hazard.NONE, "which an outage can do"),
-    (queue(dead_letter_target=f"{SQS}:dlq"), "redrive", Hazard.NONE, "actonce unstarted"),
-    ({"pause": paused(2), "feeds": (OFF,)}, "pause", Hazard.NONE, "by kim, 2 days"),
-    ({"pause": paused(12), "feeds": (OFF,)}, "pause", Hazard.LOST, "from 2026-03-16 on SQS drops"),
-    ({"pause": paused(0)}, "pause", Hazard.NONE, "takes messages all the same"),
-    ({"decides": (OTHER,)}, "dead-letters", Hazard.LOST, "takes from DeadLetterQueue"),
-    ({"dead_letters": Gone()}, "dead-letters", Hazard.LOST, "DeadLetterQueue is not there"),
-    (
-        {"dead_letters": Queue(f"{SQS}:letters", 30, 4 * DAY)},
-        "dead-letters",
-        Hazard.LOST,
-        "for 4 days, and its execution waits 14",
-    ),
+FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
+    ({"effect": replace(EFFECT, timeout=16)}, "effect-time-out", Hazard.TWICE),
+    (LEDGER | {"starter": replace(STARTER, timeout=20)}, "effect-time-out", Hazard.NONE),
+    ({"effect": replace(EFFECT, durable=1)}, "effect-time-out", Hazard.TWICE),
+    ({"effect": of_cards("")}, "effect-version", Hazard.TWICE),
+    ({"effect": of_cards(":live")}, "effect-version", Hazard.TWICE),
+    ({"effect": of_cards(":$LATEST")}, "effect-version", Hazard.TWICE),
+    (LEDGER | {"starter": replace(CONSUMER, timeout=60)}, "consumer-time-out", Hazard.TWICE),
+    ({"feeds": (OURS, OTHER)}, "feeding", Hazard.TWICE),
+    ({"feeds": (replace(OURS, reports_failures=False),)}, "feeding", Hazard.LOST),
+    ({"feeds": (OFF,)}, "feeding", Hazard.STOPS),
+    ({"feeds": ()}, "feeding", Hazard.STOPS),
+    ({"requests": Gone(), "feeds": (OURS,)}, "queue", Hazard.STOPS),
+    (queue(arn=f"{SQS}:orders.fifo"), "queue", Hazard.LOST),
+    (told(QueueType="fifo"), "queue", Hazard.LOST),
+    (queue(key="arn:aws:kms:us-east-1:1:key/a"), "queue", Hazard.STOPS),
+    (queue(visibility=179), "queue", Hazard.NONE),
+    (queue(retention=4 * DAY), "redrive", Hazard.NONE),
+    (queue(retention=3600), "redrive", Hazard.LOST),
+    (queue(dead_letter_target=""), "redrive", Hazard.NONE),
+    (queue(max_receive_count=3), "redrive", Hazard.LOST),
+    (queue(max_receive_count=10), "redrive", Hazard.NONE),
+    (queue(dead_letter_target=f"{SQS}:dlq"), "redrive", Hazard.NONE),
+    ({"pause": paused(2), "feeds": (OFF,)}, "pause", Hazard.NONE),
+    ({"pause": paused(12), "feeds": (OFF,)}, "pause", Hazard.LOST),
+    ({"pause": paused(0)}, "pause", Hazard.NONE),
+    ({"decides": (OTHER,)}, "dead-letters", Hazard.LOST),
+    ({"dead_letters": Gone()}, "dead-letters", Hazard.LOST),
+    ({"dead_letters": Queue(f"{SQS}:letters", 30, 4 * DAY)}, "dead-letters", Hazard.LOST),
     (
         {"dead_letters": Queue(f"{SQS}:letters", 30, 14 * DAY, f"{SQS}:x", 5)},
         "dead-letters",
         Hazard.LOST,
-        "Remove the policy",
     ),
-    ({"effect": Gone()}, "functions", Hazard.STOPS, "function of EffectFunctionArn is not there"),
-    ({"find": Gone()}, "functions", Hazard.STOPS, "function of FindFunctionArn is not there"),
-    ({"starter": Gone(), "feeds": ()}, "functions", Hazard.STOPS, "that the queue feeds is not"),
+    ({"effect": Gone()}, "functions", Hazard.STOPS),
+    ({"find": Gone()}, "functions", Hazard.STOPS),
+    ({"starter": Gone(), "feeds": ()}, "functions", Hazard.STOPS),
     (
         told(EffectFunctionArn=EFFECT.arn.replace("us-east-1", "eu-west-1")),
         "functions",
         Hazard.STOPS,
-        "Name a function of this Region",
     ),
-    ({"effect": replace(EFFECT, reserved=0)}, "concurrency", Hazard.STOPS, "so it is never run"),
-    ({"starter": replace(STARTER, reserved=0)}, "concurrency", Hazard.STOPS, "no message is taken"),
-    ({"starter": replace(STARTER, reserved=5)}, "concurrency", Hazard.NONE, "to 5 or less"),
+    ({"effect": replace(EFFECT, reserved=0)}, "concurrency", Hazard.STOPS),
+    ({"starter": replace(STARTER, reserved=0)}, "concurrency", Hazard.STOPS),
+    ({"starter": replace(STARTER, reserved=5)}, "concurrency", Hazard.NONE),
     (
         {"denied": (Denied("once-role", "sqs:SendMessage", f"{SQS}:letters"),)},
         "permissions",
         Hazard.STOPS,
-        "once-role may not sqs:SendMessage",
     ),
-    ({"find": None}, "looking-up", Hazard.NONE, "name it with FindFunctionArn"),
-    ({"find": replace(EFFECT, timeout=60)}, "looking-up", Hazard.NONE, "after 20 it is given up"),
-    ({"alarms": Alarms(0, 1)}, "alarms", Hazard.NONE, "(1 not confirmed yet)"),
-    ({"alarms": Alarms(1, 0, ("Old",))}, "alarms", Hazard.NONE, "alarm Old tells nobody"),
-    ({"version": None}, "version", Hazard.NONE, "does not say its version"),
+    ({"find": None}, "looking-up", Hazard.NONE),
+    ({"find": replace(EFFECT, timeout=60)}, "looking-up", Hazard.NONE),
+    ({"alarms": Alarms(0, 1)}, "alarms", Hazard.NONE),
+    ({"alarms": Alarms(1, 0, ("Old",))}, "alarms", Hazard.NONE),
+    ({"version": None}, "version", Hazard.NONE),
 ]
 
 
@@ -162,17 +139,12 @@ def test_nothing_is_found_of_a_sound_stack() -> None:
     assert (examined.findings, examined.not_checked, examined.exit_status) == ((), (), 0)
 
 
-@pytest.mark.parametrize(
-    ("changed", "check", "hazard", "said"), FOUND, ids=[one[1] + ": " + one[3] for one in FOUND]
-)
-def test_it_is_found_with_its_remedy(
-    changed: dict[str, Any], check: str, hazard: Hazard, said: str
+@pytest.mark.parametrize(("changed", "check", "hazard"), FOUND)
+def test_it_is_found_by_its_check_and_for_its_hazard(
+    changed: dict[str, Any], check: str, hazard: Hazard
 ) -> None:
     examined = examine(sound_but(**changed))
-    (found,) = (one for one in examined.findings if said in one.sentence)
-    assert (found.check, found.hazard) == (check, hazard)
-    assert found.sentence.endswith((".", "*'"))
-    assert "\n" not in found.sentence
+    assert (check, hazard) in {(one.check, one.hazard) for one in examined.findings}
     assert examined.exit_status == (0 if hazard is Hazard.NONE else 1)
     assert examined.not_checked == ()
 

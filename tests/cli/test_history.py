@@ -127,18 +127,6 @@ def test_a_message_body_kept_as_a_text_is_read_as_well() -> None:
     assert stay.task_token == "token-2"
 
 
-def test_a_decided_dead_letter_is_over_and_says_who_decided() -> None:
-    (stay,) = dead_letter_stays(events_of(*POSTED, *DECIDED))
-    assert stay.over
-    assert stay.decision["decision"] == "resolve"
-    assert stay.decision["decided_by"].endswith("user/operator")
-
-
-def test_an_unanswered_dead_letter_is_over_without_a_decision() -> None:
-    (stay,) = dead_letter_stays(events_of(*POSTED, *TIMED_OUT))
-    assert (stay.over, stay.decision) == (True, {})
-
-
 def test_a_redriven_execution_posts_the_dead_letter_again() -> None:
     again = scheduled({"MessageBody": {"task_token": "token-2"}})
     events = events_of(*POSTED, *TIMED_OUT, ("ExecutionRedriven", {"redriveCount": 1}), again)
@@ -146,22 +134,6 @@ def test_a_redriven_execution_posts_the_dead_letter_again() -> None:
     assert first.over
     assert (second.over, second.task_token, second.failure) == (False, "token-2", first.failure)
     assert told(events)[-1] == ("", "redriven")
-
-
-def test_a_dead_letter_posted_anew_after_a_retry_is_another_stay() -> None:
-    retried = (
-        ("TaskSucceeded", {"output": '{"decision": "retry"}'}),
-        exited("DeadLetter", {"decision": "retry", "note": ""}),
-        entered("Decision", kind="Choice"),
-        entered("FindEffect"),
-        scheduled({"MessageBody": {"task_token": "not one"}}),
-        exited("FindEffect"),
-        entered("DeadLetter", {"rounds": 0, "failure": FAILURE}),
-        scheduled({"MessageBody": {"task_token": "token-2"}}),
-    )
-    first, second = dead_letter_stays(events_of(*POSTED, *retried))
-    assert (first.decision["decision"], first.task_token) == ("retry", "token-1")
-    assert (second.over, second.task_token) == (False, "token-2")
 
 
 def test_aborted_and_timed_out_executions_have_an_end() -> None:

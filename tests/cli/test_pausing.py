@@ -13,7 +13,6 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from actonce.cli import pausing as pausing_command
-from actonce.cli import status as status_command
 from actonce.operate.pausing import Pause, PauseWatch, feeds, find_pause, pause, resume
 from actonce.operate.status import status
 from actonce.stack.clients import Stack
@@ -157,9 +156,7 @@ def test_what_was_resumed_in_part_is_still_said_to_be_paused(fed: Fed) -> None:
     assert status(stack, NOW).pause == paused
 
 
-def test_a_paused_stack_that_a_deployment_lets_go_on_says_so_and_is_paused_again(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_paused_stack_that_a_deployment_lets_go_on_says_so_and_is_paused_again(fed: Fed) -> None:
     stack = fed("function")
     pause(stack, by=BY, note="", now=NOW)
     assert not status(stack, NOW).is_fed_all_the_same
@@ -167,12 +164,6 @@ def test_a_paused_stack_that_a_deployment_lets_go_on_says_so_and_is_paused_again
     stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=True, BatchSize=5)
 
     assert status(stack, NOW).as_json()["fed_all_the_same"] is True
-    monkeypatch.setattr(status_command, "find_stack", lambda *_, **__: stack)
-    monkeypatch.setattr(console, "out", SafeConsole())
-    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
-    status_command.status()
-    assert "taken all the same" in " ".join(capsys.readouterr().err.split())
-
     pause(stack, by=BY, note="", now=NOW)
 
     assert state_of(stack) == "Disabled"
@@ -226,42 +217,20 @@ def test_a_pause_that_a_resume_ends_whole_meanwhile_is_made_anew(fed: Fed) -> No
     assert (status(stack, NOW).pause, state_of(stack)) == (paused, "Disabled")
 
 
-def test_a_function_that_nobody_paused_and_that_takes_nothing_is_told(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_function_that_nobody_paused_and_that_takes_nothing_is_told(fed: Fed) -> None:
     stack = fed("function")
-    monkeypatch.setattr(status_command, "find_stack", lambda *_, **__: stack)
-    monkeypatch.setattr(console, "out", SafeConsole())
-    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
-    status_command.status()
-    assert "Nothing is taken" not in " ".join(capsys.readouterr().err.split())
+    assert not status(stack, NOW).is_stopped_without_pause
     (feed,) = feeds(stack)
     stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=False)
-
-    status_command.status()
-    told = capsys.readouterr()
-    assert "Nothing is taken, and nobody said pause" in " ".join(told.err.split())
-    assert "Paused no, but nothing is taken" in " ".join(told.out.split())
-    status_command.status(json=True)
-    assert json.loads(capsys.readouterr().out)["stopped_without_pause"] is True
+    assert status(stack, NOW).as_json()["stopped_without_pause"] is True
     resume(stack)
     assert not status(stack, NOW).is_stopped_without_pause
     pause(stack, by=BY, note="", now=NOW)
     assert not status(stack, NOW).is_stopped_without_pause
 
 
-def test_where_workers_feed_on_the_queue_a_disabled_function_is_as_it_should_be(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stack = fed("worker")
-    monkeypatch.setattr(status_command, "find_stack", lambda *_, **__: stack)
-    monkeypatch.setattr(console, "out", SafeConsole())
-    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
-    assert not status(stack, NOW).is_stopped_without_pause
-    status_command.status()
-    told = capsys.readouterr()
-    assert "Nothing is taken" not in " ".join(told.err.split())
-    assert "Paused no Queue feeds workers on hosts" in " ".join(told.out.split())
+def test_where_workers_feed_on_the_queue_a_disabled_function_is_as_it_should_be(fed: Fed) -> None:
+    assert not status(fed("worker"), NOW).is_stopped_without_pause
 
 
 class Watched:

@@ -19,7 +19,7 @@ from actonce.terminal import output as console
 from actonce.terminal.errors import WrongUse
 from actonce.terminal.output import SafeConsole
 from actonce_core.execution import execution_name
-from tests.cli.test_deciding import TABLE, ledger, post
+from tests.cli.test_deciding import TABLE, ledger
 
 __all__ = ["ledger"]
 
@@ -193,43 +193,6 @@ def test_a_table_that_is_read_in_part_is_said_to_be(ledger: Stack, run: Run) -> 
     assert "Only some 20,000 rows were read" in err
 
 
-# --------------------------------------------------------------------------- waiting
-
-
-def test_what_waits_for_a_decision_is_listed_the_newest_first(moto_stack: Stack, run: Run) -> None:
-    for message_id in ("m-1", "m-2"):
-        post(moto_stack, message_id)
-
-    out, _ = run(moto_stack, waits=True)
-
-    assert {line.split()[0] for line in out.splitlines()} == {"ID", "m-1", "m-2"}
-    told = json.loads(run(moto_stack, waits=True, json=True)[0])
-    assert {(one["id"], one["status"]) for one in told["messages"]} == {
-        ("m-1", "WAITING"),
-        ("m-2", "WAITING"),
-    }
-    assert not told["more"]
-    assert "There are more" in run(moto_stack, waits=True, limit=1)[1]
-    nothing = run(moto_stack, waits=True, since="2040-01-31")[0]
-    assert nothing == "No message of these waits for a decision.\n"
-    with pytest.raises(WrongUse, match="--waiting and --status exclude each other"):
-        run(moto_stack, waits=True, status="failed")
-
-
-@pytest.mark.usefixtures("minute_long_looks")
-def test_of_what_another_reader_holds_it_is_not_said_that_none_waits(
-    moto_stack: Stack, run: Run
-) -> None:
-    post(moto_stack, "m-1")
-    moto_stack.sqs.receive_message(QueueUrl=moto_stack.dead_letter_queue, VisibilityTimeout=600)
-
-    out, err = run(moto_stack, waits=True)
-
-    assert (out, err) == ("", "Another reader holds 1 more at this moment.\n")
-    told = json.loads(run(moto_stack, waits=True, json=True)[0])
-    assert told == {"messages": [], "more": False, "read_in_part": True, "held_elsewhere": 1}
-
-
 # --------------------------------------------------------------------------- the demo's example
 
 
@@ -247,7 +210,13 @@ def test_the_demo_names_the_message_with_most_to_tell() -> None:
 
 @pytest.mark.parametrize(
     ("message_id", "argument"),
-    [("a b", "'a b'"), ("-x", "-- -x"), ("\x1b[2J", "sha256-1"), ("m-1", "m-1")],
+    [
+        ("a; b", "'a; b'"),
+        ("it's", "'it'\"'\"'s'"),
+        ("-x", "-- -x"),
+        ("\x1b[2J", "sha256-1"),
+        ("m-1", "m-1"),
+    ],
 )
 def test_an_id_is_told_as_it_is_typed(message_id: str, argument: str) -> None:
     assert as_argument(message_id, "sha256-1") == argument

@@ -13,18 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce.queues.sending import (
-    MAX_BYTES,
     Accepted,
     End,
     Line,
     NoAnswer,
     NotSent,
     Sender,
-    batches,
     read_lines,
     spread_over_lines,
 )
 from actonce.stack.clients import Stack
+from pipeline.sqs import MAX_BYTES, batches
 from tests.cli.received import received
 
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/requests"
@@ -84,10 +83,6 @@ def test_blank_lines_are_no_messages_but_count_as_lines() -> None:
     assert read(b'\n{"a": 1}\n  \t\r\n\n{"b": 2}') == [line(2, '{"a": 1}'), line(5, '{"b": 2}')]
 
 
-def test_blanks_around_a_message_are_the_messages() -> None:
-    assert read(b'  {"a":1}  \n') == [line(1, '  {"a":1}  ')]
-
-
 def test_a_byte_order_mark_is_the_files_and_not_the_messages() -> None:
     assert read(b'\xef\xbb\xbf{"a":1}\n\xef\xbb\xbf{}') == [
         line(1, '{"a":1}'),
@@ -133,11 +128,6 @@ def test_what_sqs_does_not_take_is_named(content: bytes, reason: str) -> None:
     assert good == line(2)
 
 
-def test_the_ends_of_unicodes_planes_are_sent() -> None:
-    body = "\t\ud7ff\ue000\ufffd\U00010000\U0010ffff"
-    assert [one.body for one in read(body.encode()) if isinstance(one, Line)] == [body]
-
-
 # ------------------------------------------------------------------- batches
 
 
@@ -175,13 +165,6 @@ def test_bad_lines_do_not_keep_their_neighbours_from_being_sent(moto_stack: Stac
     Sender(moto_stack.sqs, moto_stack.requests_queue).send_all(io.BytesIO(content), ends)
     assert ends.accepted == [1, 3, 5]
     assert set(ends.not_sent) == {2, 4}
-
-
-def test_a_batch_that_is_too_long_for_the_endpoint_is_sent_in_parts(moto_stack: Stack) -> None:
-    ends = Ends()
-    batch = [line(1, "x" * 600_000), line(2, "y" * 600_000), line(3)]
-    Sender(moto_stack.sqs, moto_stack.requests_queue).send(batch, ends)
-    assert ends.accepted == [1, 2, 3]
 
 
 @pytest.mark.usefixtures("moto_stack")

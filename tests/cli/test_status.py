@@ -12,19 +12,17 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from actonce.cli import status as command
-from actonce.operate.pausing import pause
+from actonce.operate.pausing import Feed, Pause
 from actonce.operate.status import MOST_COUNTED, Depth, Open, status
 from actonce.records import audit_summary
 from actonce.stack.clients import Aws, Stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import WrongUse
 from actonce.terminal.output import SafeConsole
-from tests.cli import on_moto
-from tests.cli.test_deciding import post
-from tests.cli.test_pausing import ALARM_TOPIC, BY, NOW, Fed, fed
+from tests.cli.test_pausing import ALARM_TOPIC, NOW, Fed, fed
 
 __all__ = ["fed"]
 
+PAUSED = Pause("2026-01-31T09:30:00.000Z", "somebody", "")
 EMPTY = {"waiting": 0, "in_flight": 0, "delayed": 0, "oldest_seconds": None}
 
 
@@ -108,8 +106,6 @@ def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
         "last_audit": None,
         "not_seen": {},
         "oldest_failed_seconds": None,
-        "waiting_by_reason": None,
-        "held_elsewhere": None,
     }
 
 
@@ -241,114 +237,6 @@ def test_an_audit_of_what_ran_before_is_not_the_last_one(
 # --------------------------------------------------------------------------- as it is shown
 
 
-class Ended(Exception):
-    """In place of Ctrl-C."""
-
-
-def watched(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **how: bool
-) -> str:
-    """What --watch prints where there is no terminal, in two looks."""
-    looks: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        looks.append(seconds)
-        stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody="{}")
-        if len(looks) == 2:
-            raise Ended
-
-    monkeypatch.setattr(command, "find_stack", lambda *_, **__: stack)
-    monkeypatch.setattr(command, "sleep", sleep)
-    monkeypatch.setattr(console, "out", SafeConsole())
-    with pytest.raises(Ended):
-        command.status(watch=True, interval=7.0, **how)
-    assert looks == [7.0, 7.0]
-    return capsys.readouterr().out
-
-
-def test_where_there_is_no_terminal_each_look_is_a_line(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stack = state_machine(fed("function"))
-    alarm(stack, "UnstartedMessagesAlarm", "ALARM")
-    pause(stack, by=BY, note="", now=NOW)
-
-    first, second = watched(stack, monkeypatch, capsys).splitlines()
-
-    end = "dead letters 0, 0 executions, paused, alarms: UnstartedMessagesAlarm"
-    assert first.endswith(f"  requests 0, unstarted 0, {end}")
-    assert second.endswith(f"  requests 0, unstarted 1, {end}")
-
-
-def test_for_machines_each_look_is_an_object(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = watched(state_machine(fed("function")), monkeypatch, capsys, json=True)
-    waiting = [json.loads(line)["queues"]["unstarted"]["waiting"] for line in told.splitlines()]
-    assert waiting == [0, 1]
-
-
-def test_asked_for_it_says_why_how_many_letters_wait_and_gives_them_back(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stack = state_machine(fed("function"))
-    monkeypatch.setattr(command, "find_stack", lambda *_, **__: stack)
-    monkeypatch.setattr(console, "out", SafeConsole())
-    command.status(reasons=True)
-    assert "Decisions none waits" in " ".join(capsys.readouterr().out.split())
-    post(stack, "m-1", reason="rejected")
-    command.status(reasons=True)
-    assert "Decisions 1 waits: rejected 1" in " ".join(capsys.readouterr().out.split())
-    for message_id, reason in (("m-2", "rejected"), ("m-3", "not_performed")):
-        post(stack, message_id, reason=reason)
-    post(stack, "m-1", 1, reason="rejected")  # posted again: it is one message
-
-    command.status(reasons=True)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Decisions 3 wait: rejected 2, not_performed 1" in told
-    command.status(reasons=True, json=True)
-    found = json.loads(capsys.readouterr().out)
-    assert found["waiting_by_reason"] == {"rejected": 2, "not_performed": 1}
-    assert found["queues"]["dead_letters"] == EMPTY | {"waiting": 4}
-
-    with pytest.raises(WrongUse, match="leave one of them out"):
-        command.status(reasons=True, watch=True)
-
-
-@pytest.mark.usefixtures("minute_long_looks")
-def test_letters_that_another_reader_holds_are_not_none(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stack = state_machine(fed("function"))
-    monkeypatch.setattr(command, "find_stack", lambda *_, **__: stack)
-    monkeypatch.setattr(console, "out", SafeConsole())
-    post(stack, "m-1", reason="rejected")
-    stack.sqs.receive_message(QueueUrl=stack.dead_letter_queue, VisibilityTimeout=600)
-    command.status(reasons=True)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Decisions cannot be told: another reader holds 1 at this moment; look again" in told
-    post(stack, "m-2", reason="rejected")
-    command.status(reasons=True)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Decisions 1 waits: rejected 1; another reader holds 1 at this moment; look" in told
-    command.status(reasons=True, json=True)
-    found = json.loads(capsys.readouterr().out)
-    assert (found["waiting_by_reason"], found["held_elsewhere"]) == ({"rejected": 1}, 1)
-
-
-def test_at_a_terminal_it_is_drawn_anew_until_ctrl_c_and_leaves_nothing(tmp_path: Path) -> None:
-    watch = ("status", "--watch", "--interval", "1", "--region", "us-east-1")
-    ends, told = on_moto.run([watch], tmp_path, answers=b"\x03", after=b"dead letters")
-
-    assert [one["status"] for one in ends] == [130]
-    enter, leave = "\x1b[?1049h", "\x1b[?1049l"
-    where, shown = told.split(enter)
-    assert "On AWS: account 123456789012" in where
-    assert "Queue feeds" in shown
-    assert "Traceback" not in told
-    assert shown.rpartition(leave)[2].strip() in ("", "\x1b[?25h")
-
-
 def test_a_person_is_told_ages_as_far_as_they_are_known(
     fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -386,3 +274,35 @@ def test_a_person_is_told_where_it_is_what_is_wrong_and_where_to_look(
     assert any(line.startswith("Alarms DeadLettersWaitingAlarm (for ") for line in told)
     assert "Last audit none at hand: actonce collect, actonce audit" in told
     assert told[-1] == "dead letters 1 0 0 actonce dead-letters list"
+
+
+@pytest.mark.parametrize(
+    ("paused", "enabled", "warned"),
+    [
+        (None, True, ""),
+        (None, False, "nobody said pause"),
+        (PAUSED, False, ""),
+        (PAUSED, True, "taken all the same"),
+    ],
+)
+def test_a_person_is_warned_where_what_is_said_and_what_is_taken_differ(
+    fed: Fed,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    paused: Pause | None,
+    enabled: bool,
+    warned: str,
+) -> None:
+    feed = Feed("uuid", "starter", "Enabled" if enabled else "Disabled")
+    found = replace(status(state_machine(fed("function")), NOW), pause=paused, feeds=(feed,))
+    monkeypatch.setattr(command, "find_stack", lambda *_, **__: None)
+    monkeypatch.setattr(command, "of_demo", lambda _: None)
+    monkeypatch.setattr(command, "status_of", lambda *_: found)
+    monkeypatch.setattr(console, "out", SafeConsole())
+    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
+
+    command.status()
+
+    told = " ".join(capsys.readouterr().err.split())
+    assert warned in told
+    assert bool(told) is bool(warned)

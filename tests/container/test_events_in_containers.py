@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from actonce.embedded import sam_local
 from actonce.embedded.lifecycle import State
-from actonce.embedded.sam_local import Answer, SamLocal
+from actonce.embedded.sam_local import Answer
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import WrongUse
-from tests.event_cases import DUPLICATES, EVENTS, STARTER_CASES, StarterCase, read_event
+from tests.support.event_cases import DUPLICATES, EVENTS, STARTER_CASES, StarterCase, read_event
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
@@ -29,10 +30,10 @@ NOTHING_FOUND = Answer({"performed": False, "effect": None}, raised=False)
 @pytest.fixture(scope="session")
 def invoke(paths: Paths, state: State, stack: Stack) -> Invoke:
     """Gives an event of events/ to a function in a container."""
-    sam_local = SamLocal(paths, state, stack, lambda _: None)
 
     def run(function: str, event: str) -> Answer:
-        return sam_local.invoke(function, EVENTS / f"{event}.json")
+        file = EVENTS / f"{event}.json"
+        return sam_local.invoke(paths, state, stack, function, file, lambda _: None)
 
     return run
 
@@ -64,7 +65,7 @@ def take_unstarted(stack: Stack, number: int) -> "list[MessageTypeDef]":
     return messages
 
 
-# One of each form that an event has; tests/test_events.py gives the handler all of them.
+# One of each form that an event has; tests/unit/test_events.py gives the handler all of them.
 IN_CONTAINERS = ("one_message", "mixed_batch", "odd_ids", "fifo_groups", "too_large")
 QUICK = IN_CONTAINERS[:2]
 

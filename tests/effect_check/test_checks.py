@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actonce.adopt.effect_check.calls import End, Event, Kill, Raw, Said, read
+from actonce.adopt.effect_check.calls import End, Event, Kill, Outcome, Raw, read
 from actonce.adopt.effect_check.checks import PREFIX, Checks, Finding, Settings, Status
 from actonce_core.effect import NotPerformed, Rejected, answer
 from tests.effect_check.simulated import Hung, Simulated, World
@@ -442,21 +442,21 @@ def test_what_is_performed_can_be_told_apart_from_anything_else() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (Raw(End.ANSWERED, {"performed": True, "effect": {}}), Said.PERFORMED),
-        (Raw(End.ANSWERED, {"performed": True, "rejected": True, "effect": {}}), Said.PERFORMED),
-        (Raw(End.ANSWERED, {"rejected": True}), Said.UNKNOWN),
-        (Raw(End.ANSWERED, {"not_performed": True}), Said.UNKNOWN),
-        (Raw(End.FAILED, {"errorType": "Rejected", "errorMessage": "no"}), Said.REJECTED),
-        (Raw(End.FAILED, {"errorType": "NotPerformed", "errorMessage": ""}), Said.NOT_PERFORMED),
-        (Raw(End.FAILED, {"errorType": "a.NotPerformed"}), Said.UNKNOWN),
-        (Raw(End.FAILED, "no object"), Said.UNKNOWN),
-        (Raw(End.ANSWERED, None), Said.UNKNOWN),
-        (Raw(End.ANSWERED, []), Said.UNKNOWN),
-        (Raw(End.DIED), Said.UNKNOWN),
-        (Raw(End.HUNG), Said.UNKNOWN),
+        (Raw(End.ANSWERED, {"performed": True, "effect": {}}), Outcome.PERFORMED),
+        (Raw(End.ANSWERED, {"performed": True, "rejected": True, "effect": {}}), Outcome.PERFORMED),
+        (Raw(End.ANSWERED, {"rejected": True}), Outcome.UNKNOWN),
+        (Raw(End.ANSWERED, {"not_performed": True}), Outcome.UNKNOWN),
+        (Raw(End.FAILED, {"errorType": "Rejected", "errorMessage": "no"}), Outcome.REJECTED),
+        (Raw(End.FAILED, {"errorType": "NotPerformed", "errorMessage": ""}), Outcome.NOT_PERFORMED),
+        (Raw(End.FAILED, {"errorType": "a.NotPerformed"}), Outcome.UNKNOWN),
+        (Raw(End.FAILED, "no object"), Outcome.UNKNOWN),
+        (Raw(End.ANSWERED, None), Outcome.UNKNOWN),
+        (Raw(End.ANSWERED, []), Outcome.UNKNOWN),
+        (Raw(End.DIED), Outcome.UNKNOWN),
+        (Raw(End.HUNG), Outcome.UNKNOWN),
     ],
 )
-def test_an_answer_is_read_as_the_stack_reads_it(raw: Raw, said: Said) -> None:
+def test_an_answer_is_read_as_the_stack_reads_it(raw: Raw, said: Outcome) -> None:
     assert read(raw, "perform", "m-1").said is said
 
 

@@ -15,7 +15,6 @@ from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from tests.embedded import waiting
 from tests.embedded.homes import home
 
 _NEEDS_EMBEDDED = {"embedded_paths", "stack", "state"}
@@ -69,12 +68,6 @@ def send(stack: Stack) -> Callable[[Any], None]:
         stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=text)
 
     return send_body
-
-
-@pytest.fixture(scope="session")
-def wait_until() -> Callable[..., Any]:
-    """See `waiting.wait_until`."""
-    return waiting.wait_until
 
 
 @pytest.fixture(scope="session")

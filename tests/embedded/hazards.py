@@ -12,8 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import count
@@ -27,18 +26,16 @@ from actonce.conformance import page
 from actonce.conformance.real import REAL_WAYS
 from actonce.conformance.stage import CLOCK_SKEW
 from actonce.conformance.verdict import Ends, Verdict, judge, one_form
-from actonce.demo import faults, records
-from actonce.demo.injected import fault_injection
+from actonce.demo import records
 from actonce.demo.run import depth
-from actonce.embedded import lifecycle
-from actonce.embedded.latest import unpublished
-from actonce.messages import dead_letters
+from actonce.embedded import faults, functions
+from actonce.embedded.injected import fault_injection
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce_core.delivery import Delivery
 from actonce_core.effect import NotPerformed, OutcomeUnknown
 from actonce_core.locking.consumer import _CannotFind
-from actonce_core.locking.locks import Host, LockLost, StillInProgress
+from actonce_core.locking.locks import LockLost, StillInProgress
 from actonce_core.start import End
 from appointments import book_key
 from consumer import consumer_from_environment
@@ -87,11 +84,8 @@ _BEHIND_LOCKS = Times(stand_still=6.5, straggle=9)
 class Theatre:
     """A deployed stack, its faults and the queue that feeds it."""
 
-    def __init__(
-        self, stack: Stack, faults_folder: Path, queue_url: str, short_version: str
-    ) -> None:
+    def __init__(self, stack: Stack, faults_folder: Path, queue_url: str) -> None:
         self.stack = stack
-        self.short_version = short_version
         self.queue_url = queue_url
         self.run = f"real-{uuid.uuid4().hex[:8]}"
         self.times = _BEHIND_EXECUTIONS if stack.ledger_table is None else _BEHIND_LOCKS
@@ -103,10 +97,7 @@ class Theatre:
         """Have calls for this message meet these faults, by operation."""
         with self._lock:
             self._planned[message_id] = {name: list(one) for name, one in planned.items() if one}
-            file = self._folder / fault_injection.PLAN
-            new = file.with_suffix(".new")
-            new.write_text(json.dumps(self._planned))
-            new.replace(file)  # whole, for the functions read it all the time
+            faults.write_plan(self._folder, {"messages": self._planned})
 
     def is_met(self, message_id: str, operation: str) -> bool:
         """Whether the first fault of that operation has come."""
@@ -122,13 +113,10 @@ class Theatre:
             if not self.is_met(message_id, operation)
         ]
 
-    def handler_here(
-        self, *, ahead: timedelta = timedelta(), endpoint_url: str | None = None
-    ) -> Callable[[Delivery], End]:
+    def handler_here(self, *, endpoint_url: str | None = None) -> Callable[[Delivery], End]:
         """What the deployed function runs, on a host of its own: in this process.
 
         Args:
-            ahead: how far its wall clock is ahead.
             endpoint_url: where it finds AWS.
         """
         variables = self._function["Environment"]["Variables"] | EMBEDDED_CREDENTIALS
@@ -139,56 +127,12 @@ class Theatre:
             "CLOCK_SKEW_SECONDS": str(CLOCK_SKEW // 1000),
         }
 
-        def clock() -> datetime:
-            return datetime.now(UTC) + ahead
-
         with self._lock, pytest.MonkeyPatch.context() as environment:
             for name, value in variables.items():
                 environment.setenv(name, value)
             if self.stack.ledger_table is None:
-                return replace(starter_from_environment(), clock=clock).start_message
-            consumer = consumer_from_environment()
-            consumer.locks.host = Host(clock=clock)
-            return consumer.consume
-
-    def handler_of_another_strategy(self) -> Callable[[Delivery], End]:
-        """What locks.yaml, or its other strategy, would run in this stack's place, here."""
-        variables = {
-            "STRATEGY": "lease" if self.stack.outputs["Strategy"] == "ledger" else "ledger",
-            "LEDGER_TABLE": self.stack.fingerprints_table,
-            "APPOINTMENTS_TABLE": self.stack.appointments_table,
-            "DEAD_LETTER_QUEUE_URL": self.stack.dead_letter_queue,
-            "STRAGGLER_MARGIN_SECONDS": "1",
-            "CLOCK_SKEW_SECONDS": "1",
-            "FUNCTION_TIMEOUT_SECONDS": "20",
-            "MAX_ROUNDS": "3",
-            "NAMES_REMEMBERED_DAYS": "25",
-        }
-        with self._environment(variables):
+                return starter_from_environment().start_message
             return consumer_from_environment().consume
-
-    def starter_of_another_state_machine(self) -> Callable[[Delivery], End]:
-        """A starter of a copy of the state machine, in this process."""
-        states = self.stack.stepfunctions
-        own = states.describe_state_machine(stateMachineArn=self.stack.state_machine)
-        made = states.create_state_machine(
-            name=f"{self.run}-copy", definition=own["definition"], roleArn=own["roleArn"]
-        )
-        with self._environment({"STATE_MACHINE_ARN": made["stateMachineArn"]}):
-            return starter_from_environment().start_message
-
-    @contextmanager
-    def _environment(self, variables: Mapping[str, str]) -> Iterator[None]:
-        """The deployed function's environment, and what differs from it."""
-        deployed = self._function["Environment"]["Variables"] | EMBEDDED_CREDENTIALS
-        deployed |= {
-            "AWS_ENDPOINT_URL": str(self.stack.aws.endpoint_url),
-            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-        }
-        with self._lock, pytest.MonkeyPatch.context() as environment:
-            for name, value in (deployed | variables).items():
-                environment.setenv(name, value)
-            yield
 
     def invoke(self, record: Mapping[str, Any]) -> bool:
         """Call the deployed function with one delivery; whether it may be acknowledged."""
@@ -264,33 +208,6 @@ class Scene:
             handle(Delivery(uuid.uuid4().hex, json.dumps(body), {}, {}))
         self.send(body)
 
-    def run_on_copy(self, body: Body, change: Callable[[str], str]) -> None:
-        """Run its execution on a copy of the state machine, to its end or to its dead letter."""
-        stack = self.theatre.stack
-        deployed = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
-        changed = change(deployed["definition"])
-        assert changed != deployed["definition"]
-        copy = stack.stepfunctions.create_state_machine(
-            name=f"{self.prefix}-copy", definition=changed, roleArn=deployed["roleArn"]
-        )
-        execution = stack.stepfunctions.start_execution(
-            stateMachineArn=copy["stateMachineArn"],
-            name=body["message_id"],
-            input=json.dumps({"message_id": body["message_id"], "body": json.dumps(body)}),
-        )["executionArn"]
-
-        def is_at_rest() -> bool:
-            answer = stack.stepfunctions.describe_execution(executionArn=execution)
-            history = stack.stepfunctions.get_execution_history(executionArn=execution)
-            entered = [
-                one["stateEnteredEventDetails"]["name"]
-                for one in history["events"]
-                if "stateEnteredEventDetails" in one
-            ]
-            return answer["status"] != "RUNNING" or entered[-1:] == ["DeadLetter"]
-
-        wait_until(is_at_rest, LONGEST_SECONDS)
-
     def wait_until_acted_on(self, body: Body) -> None:
         """Wait for its effect."""
         stack = self.theatre.stack
@@ -342,13 +259,6 @@ def _resend_5_minutes(scene: Scene) -> None:
     scene.send(body)
 
 
-def _handled_before(ago: timedelta) -> Callable[[Scene], None]:
-    def cause(scene: Scene) -> None:
-        scene.consume_here(scene.message("a"), scene.theatre.handler_here(ahead=-ago))
-
-    return cause
-
-
 def _crash(scene: Scene) -> None:
     scene.send(scene.message("before-batch", delivery=["before:killed"]))
     scene.send(scene.message("after-batch", delivery=["after:killed"]))
@@ -388,22 +298,6 @@ def _zombie(scene: Scene) -> None:
     scene.consume_here(wakes, second)
 
 
-def _clock_ahead(scene: Scene) -> None:
-    second = scene.theatre.handler_here(ahead=timedelta(minutes=5))
-    body = scene.message("a", perform=["before:stood-still-2"])
-    scene.send(body)
-    scene.wait_until_met(body, "perform")
-    scene.consume_here(body, second)
-
-
-def _clock_behind(scene: Scene) -> None:
-    second = scene.theatre.handler_here(ahead=-timedelta(minutes=5))
-    body = scene.message("a", perform=["before:killed"])
-    scene.send(body)
-    scene.wait_until_met(body, "perform")
-    scene.consume_here(body, second)
-
-
 def _conflict(scene: Scene) -> None:
     scene.request(scene.message("at-once", content="one"))
     scene.request(scene.message("at-once", content="other"))
@@ -435,49 +329,6 @@ def _poison(scene: Scene) -> None:
     scene.request(scene.message("rejected") | {"practice": 7})
 
 
-def _given_up(scene: Scene) -> None:
-    scene.request(scene.message("rejected") | {"practice": 7})
-    scene.send(scene.message("crash", delivery=["after:killed"]) | {"practice": 7})
-
-
-def _tried_again(scene: Scene) -> None:
-    stack = scene.theatre.stack
-    if stack.ledger_table is not None:
-        return  # what is decided behind a lock is sent again, as new
-    body = scene.message("a", perform=["before:Rejected"])
-    scene.send(body)
-    wait_until(lambda: body["message_id"] in records.waiting(stack), LONGEST_SECONDS)
-    dead_letters.decide(stack, body["message_id"], "retry")
-    scene.wait_until_acted_on(body)
-
-
-def _closed(scene: Scene) -> None:
-    body = scene.message("a") | {"practice": 7}
-    scene.send(body)
-    scene.send(body)
-
-
-def _unclear(scene: Scene) -> None:
-    if scene.theatre.stack.ledger_table is not None:
-        return  # behind a lock the effect is no function of its own
-
-    def expect_another_yes(definition: str) -> str:
-        return definition.replace("Payload.performed = true", "Payload.performed = 'yes'", 1)
-
-    body = scene.message("a")
-    scene.sent.append((body["message_id"], body))
-    scene.run_on_copy(body, expect_another_yes)
-
-
-def _cold_start(scene: Scene) -> None:
-    if scene.theatre.stack.ledger_table is None:
-        scene.send(scene.message("a", perform=["before:killed"]))
-
-
-def _long_effect(scene: Scene) -> None:
-    scene.send(scene.message("a", perform=["before:stood-still-2"]), times=2)
-
-
 def _late_takeover(scene: Scene) -> None:
     body = scene.message("a", perform=["before:killed"])
     scene.send(body)
@@ -486,20 +337,6 @@ def _late_takeover(scene: Scene) -> None:
         handle = scene.theatre.handler_here(endpoint_url=proxy.url)
         proxy.disturbance = Disturbance("late", 1, 1)
         scene.consume_here(body, handle)
-
-
-def _late_answer(scene: Scene) -> None:
-    with lossy_proxy(str(scene.theatre.stack.aws.endpoint_url)) as proxy:
-        handle = scene.theatre.handler_here(endpoint_url=proxy.url)
-        for number in (1, 2):
-            proxy.disturbance = Disturbance("late", number, 1)
-            body = scene.message(str(number))
-            scene.send(body)
-            scene.consume_here(body, handle)
-
-
-def _provider_down(scene: Scene) -> None:
-    scene.send(scene.message("a", perform=["before:NotPerformed"] * 2))
 
 
 def _provider_gone(scene: Scene) -> None:
@@ -511,101 +348,27 @@ def _provider_gone(scene: Scene) -> None:
     scene.request(scene.message("a"))
 
 
-def _find_down(scene: Scene) -> None:
-    scene.send(
-        scene.message(
-            "a", perform=["after:Lambda.Unknown"], find=["before:Lambda.ServiceException"] * 2
-        )
-    )
-
-
 def _group_order(scene: Scene) -> None:
-    scene.request(scene.message("a", perform=["before:NotPerformed"] * 3))
+    scene.request(scene.message("a", perform=["before:NotPerformed"] * 2))
     scene.request(scene.message("b"))
-
-
-def _deployed_between(scene: Scene) -> None:
-    if scene.theatre.stack.ledger_table is not None:
-        return  # behind a lock there is no execution that a deployment could part from its function
-
-    def name_the_short_version(definition: str) -> str:
-        machine = json.loads(definition)
-        perform = machine["States"]["PerformEffect"]
-        perform["Arguments"]["FunctionName"] = scene.theatre.short_version
-        perform["TimeoutSeconds"] = 1
-        machine["States"]["AwaitStraggler"]["Seconds"] = 1
-        return json.dumps(machine)
-
-    body = scene.message("a", perform=["before:stood-still-3"])
-    scene.sent.append((body["message_id"], body))
-    scene.run_on_copy(body, name_the_short_version)
-
-
-def _aborted_redriven(scene: Scene) -> None:
-    stack = scene.theatre.stack
-    if stack.ledger_table is not None:
-        return
-    body = scene.message("a", perform=["before:stood-still-3"])
-    scene.send(body)
-    scene.wait_until_met(body, "perform")
-    stack.stepfunctions.stop_execution(executionArn=stack.execution_arn(body["message_id"]))
-    count = "$states.context.Execution.RedriveCount"
-    scene.run_on_copy(body, lambda text: text.replace(count, "1"))
-
-
-def _another_memory(scene: Scene) -> None:
-    theatre = scene.theatre
-    handlers = {"strategy": theatre.handler_of_another_strategy()}
-    if theatre.stack.ledger_table is None:
-        handlers["state-machine"] = theatre.starter_of_another_state_machine()
-    for name, handle in handlers.items():
-        body = scene.message(name)
-        with suppress(*GIVEN_BACK):
-            handle(Delivery(uuid.uuid4().hex, json.dumps(body), {}, {}))
-        scene.wait_until_acted_on(body)
-        scene.request(body)
-
-
-def _any_two(scene: Scene) -> None:
-    scene.send(scene.message("crash", delivery=["after:killed"], perform=["after:Lambda.Unknown"]))
-    stands_still = f"before:stood-still-{VISIBILITY_SECONDS + 1}"
-    scene.send(scene.message("zombie", delivery=[stands_still], perform=["after:killed"]))
 
 
 CAUSES: dict[str, Callable[[Scene], None]] = {
     "twice-at-once": _twice_at_once,
     "again-later": _again_later,
     "resend-5-minutes": _resend_5_minutes,
-    "resend-later": _handled_before(timedelta(hours=2)),
-    "resend-91-days": _handled_before(timedelta(days=91)),
-    "short-history": _handled_before(timedelta(days=26)),
     "crash": _crash,
     "crash-after-effect": _crash_after_effect,
     "effect-unheard": _effect_unheard,
     "effect-late": _effect_late,
     "margin": _margin,
     "zombie": _zombie,
-    "clock-ahead": _clock_ahead,
-    "clock-behind": _clock_behind,
     "conflict": _conflict,
     "services-fail": _services_fail,
     "poison": _poison,
-    "given-up": _given_up,
-    "tried-again": _tried_again,
-    "closed": _closed,
-    "unclear": _unclear,
-    "cold-start": _cold_start,
-    "long-effect": _long_effect,
     "late-takeover": _late_takeover,
-    "late-answer": _late_answer,
-    "provider-down": _provider_down,
     "provider-gone": _provider_gone,
-    "find-down": _find_down,
     "group-order": _group_order,
-    "deployed-between": _deployed_between,
-    "aborted-redriven": _aborted_redriven,
-    "another-memory": _another_memory,
-    "any-two": _any_two,
 }
 """By the names of the scenarios."""
 
@@ -614,9 +377,8 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
     """Cause every hazard, wait until all has come to rest, and say how each ended."""
     nothing_yet: faults.Plan = {"nobody": {}}
     with faults.deployed(stack, faults_folder, nothing_yet), _feeding_queue(stack) as queue_url:
-        short_version = _publish_short_version(stack) if stack.ledger_table is None else ""
-        lifecycle.warm(stack)
-        theatre = Theatre(stack, faults_folder, queue_url, short_version)
+        functions.warm(stack)
+        theatre = Theatre(stack, faults_folder, queue_url)
         scenes = [Scene(theatre, hazard) for hazard in CAUSES]
         # Made here: `handler_here` changes the environment that a client is made from.
         for service in ("dynamodb", "lambda", "sqs"):
@@ -627,16 +389,6 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
         assert theatre.unmet() == []
     found = ends_by_practice(stack, {scene.prefix: scene.sent for scene in scenes})
     return {scene.hazard: found[scene.prefix] for scene in scenes}
-
-
-def _publish_short_version(stack: Stack) -> str:
-    """The ARN of a version of the effect, as it is deployed now, with a second for each call."""
-    function = unpublished(stack.effect_function)
-    long = stack.lambda_.get_function_configuration(FunctionName=function)["Timeout"]
-    stack.lambda_.update_function_configuration(FunctionName=function, Timeout=1)
-    published = stack.lambda_.publish_version(FunctionName=function)
-    stack.lambda_.update_function_configuration(FunctionName=function, Timeout=long)
-    return published["FunctionArn"]
 
 
 def ends_by_practice(stack: Stack, sent: Mapping[str, Sequence[Sent]]) -> dict[str, Ends]:

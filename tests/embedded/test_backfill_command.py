@@ -15,8 +15,9 @@ import pytest
 from actonce.embedded.lifecycle import State
 from actonce.messages.delivery_log import delivery_lines
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
-from pipeline.backfill.send import MAX_BATCH
+from pipeline.backfill.send import SENDERS
 from pipeline.backfill.work import ConfirmationCount
+from pipeline.sqs import MAX_BATCH
 from tests import java
 from tests.actonce_server import ACTONCE
 from tests.embedded.command_line import run, run_json
@@ -77,7 +78,6 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
         for line in path.read_text().splitlines()
     ]
     assert Counter(line["message_id"] for line in lines) == Counter(messages)
-    senders = json.loads((work / "plan.json").read_text())["plan"]["senders"]
 
     def effects() -> Counter[str]:
         pages = stack.dynamodb.get_paginator("scan").paginate(
@@ -96,7 +96,7 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
     # What was sent twice was suppressed, and is not more than was in flight when it was killed.
     confirmed_ids = {line["sqs_message_id"] for line in lines}
     wait_until(lambda: confirmed_ids <= _delivered(stack, messages))
-    assert len(_delivered(stack, messages)) <= len(messages) + senders * MAX_BATCH
+    assert len(_delivered(stack, messages)) <= len(messages) + SENDERS * MAX_BATCH
 
 
 def _is_empty(stack: Stack) -> bool:

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,8 @@ from actonce.stack.embedded_folder import Paths
 from actonce_core.delivery import Delivery
 from actonce_core.message import Message, MessageReader
 from tests import java
-from tests.embedded import appointments
 from tests.embedded.running_demo import demo, start
+from tests.support import appointments
 
 pytestmark = pytest.mark.embedded
 
@@ -40,25 +39,6 @@ def test_real_double_bookings_are_duplicates_or_conflicts_by_their_content(
         met["same" if known == message.fingerprint else "other"] += 1
     assert len(first) == 985
     assert met == {"same": 985 + duplicates} | ({"other": conflicts} if conflicts else {})
-
-
-@appointments.needed
-def test_real_double_bookings_are_acted_on_once(paths: Paths, tmp_path: Path) -> None:
-    lines = appointments.as_json_lines(sms_received=True).splitlines()
-    ids = [json.loads(line)["message_id"] for line in lines]
-    booked = Counter(ids)
-    # All double bookings, and some of those that were booked once.
-    some = [n for n, one in enumerate(ids) if n < 200 or booked[one] > 1]
-    distinct = len({ids[n] for n in some})
-    assert len(some) - distinct == 15
-    file = tmp_path / "requests.jsonl"
-    file.write_text("\n".join(lines[n] for n in some))
-    answer = demo(paths, "--input", str(file))
-    assert answer["sent"] == len(some)
-    assert answer["distinct"] == answer["started"] == answer["effects"] == distinct
-    assert answer["suppressed"] == 6
-    assert answer["refused"] == {"conflict": 9}
-    assert answer["exactly_once"] is True
 
 
 @java.needed

@@ -28,8 +28,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     bootstrap = lambda_runtime.bootstrap
 
     def with_the_effect_that_overruns(packages: Path, bytecode: Path) -> str:
-        handler = 'if [ "$_HANDLER" = appointments.handler ]; then _HANDLER=overrunning.handler; fi'
-        more = f'export EXTRA_PYTHONPATH="{HELD_UP}"\nexport OVERRUNNING="{tmp_path}"\n{handler}\n'
+        handler = 'if [ "$_HANDLER" = appointments.handler ]; then _HANDLER=held_up.handler; fi'
+        more = f'export EXTRA_PYTHONPATH="{HELD_UP}"\nexport HELD_UP="{tmp_path}"\n{handler}\n'
         return bootstrap(packages, bytecode).replace(
             "export PYTHONPATH", f"{more}export PYTHONPATH", 1
         )

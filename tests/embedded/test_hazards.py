@@ -10,7 +10,7 @@ from actonce.conformance.hazards import SCENARIOS
 from actonce.conformance.real import CAUSED, NOT_CAUSED, NOT_DEPLOYED, REAL_WAYS
 from actonce.conformance.verdict import Ends, Kind, Verdict
 from actonce.conformance.ways.known import WAYS
-from actonce.embedded.lifecycle import warm
+from actonce.embedded.functions import warm
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from tests.embedded.hazards import CAUSES, cause_all, disagreement, verdict_of
@@ -30,43 +30,19 @@ def test_no_way_of_this_project_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "hazard", "verdict", "told"),
+    ("way", "hazard", "verdict", "is_found"),
     [
-        ("step-functions", "crash", Verdict(Kind.SURVIVED), ""),
-        (
-            "step-functions",
-            "crash",
-            Verdict(Kind.TWICE),
-            (
-                "step-functions against crash: really twice; the walk of step-functions found only "
-                "survived."
-            ),
-        ),
-        (
-            "ledger",
-            "conflict",
-            Verdict(Kind.SURVIVED),
-            (
-                "ledger against conflict: really survived; the walk of ledger-fenced found only "
-                "parked."
-            ),
-        ),
-        ("ledger", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), ""),
-        (
-            "lease",
-            "group-order",
-            Verdict(Kind.SURVIVED, is_out_of_order=True),
-            (
-                "lease against group-order: really survived, out of order; the walk of "
-                "lease-fenced-fifo found only survived."
-            ),
-        ),
+        ("step-functions", "crash", Verdict(Kind.SURVIVED), True),
+        ("step-functions", "crash", Verdict(Kind.TWICE), False),
+        ("ledger", "conflict", Verdict(Kind.SURVIVED), False),
+        ("ledger", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), True),
+        ("lease", "group-order", Verdict(Kind.SURVIVED, is_out_of_order=True), False),
     ],
 )
 def test_what_the_walk_did_not_find_is_a_disagreement(
-    way: str, hazard: str, verdict: Verdict, told: str
+    way: str, hazard: str, verdict: Verdict, is_found: bool
 ) -> None:
-    assert disagreement(way, hazard, verdict) == told
+    assert (disagreement(way, hazard, verdict) == "") is is_found
 
 
 @pytest.fixture(scope="module")

@@ -110,18 +110,6 @@ def test_up_twice_is_harmless_up_after_half_starts_over_and_down_leaves_no_proce
 
 
 @pytest.mark.nothing_built
-def test_a_changed_parameter_is_deployed_and_a_wrong_one_leaves_what_runs(home: Path) -> None:
-    unknown = _actonce(home, "up", "--parameter", "Nonsense=1")
-    assert unknown.returncode == 2
-    assert "no parameter 'Nonsense'" in unknown.stderr
-    assert _processes_of(home) == []
-
-    malformed = _actonce(home, "up", "--parameter", "ContentFrom")
-    assert malformed.returncode == 2
-    assert "NAME=VALUE" in malformed.stderr
-
-
-@pytest.mark.nothing_built
 def test_a_taken_port_is_said_in_one_sentence(home: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

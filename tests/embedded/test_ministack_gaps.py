@@ -12,20 +12,14 @@ import uuid
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
-from botocore.exceptions import ClientError
 from ministack.services import lambda_svc, stepfunctions
 from ministack.services.cloudformation import provisioners
 
-from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.stack.clients import Stack
 from tests.embedded.waiting import wait_for_execution, wait_until
-
-if TYPE_CHECKING:
-    from mypy_boto3_stepfunctions import SFNClient
 
 CreateMachine = Callable[..., str]
 
@@ -66,23 +60,6 @@ def create_machine(stack: Stack, roles: dict[str, str]) -> CreateMachine:
     return create
 
 
-@pytest.fixture(scope="module")
-def succeeding(create_machine: CreateMachine) -> str:
-    return create_machine({"Type": "Succeed"})
-
-
-@pytest.fixture(scope="module")
-def test_state_client(stack: Stack) -> "SFNClient":
-    return boto3.client(
-        "stepfunctions",
-        endpoint_url=stack.aws.endpoint_url,
-        region_name=EMBEDDED_REGION,
-        aws_access_key_id=EMBEDDED_CREDENTIALS["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=EMBEDDED_CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-        config=Config(inject_host_prefix=False, retries={"total_max_attempts": 1}),
-    )
-
-
 def package(**files: str) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -113,53 +90,6 @@ def test_duplicate_start_of_a_running_execution_is_an_error(
     assert stack.stepfunctions.describe_execution(executionArn=arn)["status"] == "RUNNING"
 
 
-@pytest.mark.parametrize("name", ["a b", "a*b", "a:b", "a" * 81], ids=["blank", "*", ":", "long"])
-def test_execution_names_are_not_checked(stack: Stack, succeeding: str, name: str) -> None:
-    with open_gap("names are checked, so tests of hashed names may rest on it"):
-        try:
-            stack.stepfunctions.start_execution(
-                stateMachineArn=succeeding, name=f"{name}{uuid.uuid4()}"
-            )
-            answer = "200"
-        except stack.stepfunctions.exceptions.InvalidName:
-            answer = "InvalidName"
-        assert answer == "200"
-
-
-def test_size_of_an_executions_input_is_not_checked(
-    stack: Stack, succeeding: str, message_id: str
-) -> None:
-    with open_gap("input sizes are checked, so tests of large messages may rest on it"):
-        try:
-            stack.stepfunctions.start_execution(
-                stateMachineArn=succeeding,
-                name=message_id,
-                input=json.dumps({"body": "x" * 257 * 1024}),
-            )
-            answer = "200"
-        except ClientError as error:
-            answer = error.response["Error"]["Code"]
-        assert answer == "200"
-
-
-def test_failed_execution_cannot_be_redriven(
-    stack: Stack, create_machine: CreateMachine, message_id: str
-) -> None:
-    machine = create_machine({"Type": "Fail", "Error": "Any"})
-    arn = stack.stepfunctions.start_execution(stateMachineArn=machine, name=message_id)[
-        "executionArn"
-    ]
-    assert wait_for_execution(stack, arn)["status"] == "FAILED"
-
-    with open_gap("RedriveExecution exists: run an unanswered dead letter's redrive for real"):
-        try:
-            stack.stepfunctions.redrive_execution(executionArn=arn)
-            answer = "200"
-        except ClientError as error:
-            answer = error.response["Error"]["Code"]
-        assert answer in ("InvalidAction", "UnknownOperationException")
-
-
 # --------------------------------------------------------------------------- running them
 
 
@@ -184,18 +114,6 @@ def test_time_out_that_is_an_expression_is_not_evaluated(
 
     with open_gap("TimeoutSeconds may be JSONata; local_stack need not evaluate it"):
         assert wait_for_execution(stack, arn)["error"] == "States.Runtime"
-
-
-def test_execution_has_no_time_out_as_a_whole(
-    stack: Stack, create_machine: CreateMachine, message_id: str
-) -> None:
-    machine = create_machine({"Type": "Wait", "Seconds": 2, "End": True}, TimeoutSeconds=1)
-    arn = stack.stepfunctions.start_execution(stateMachineArn=machine, name=message_id)[
-        "executionArn"
-    ]
-
-    with open_gap("an execution times out as a whole, and the alarm on it can be tested"):
-        assert wait_for_execution(stack, arn)["status"] == "SUCCEEDED"
 
 
 def invoke(function: str) -> dict[str, Any]:
@@ -249,51 +167,6 @@ def test_built_in_python_runtime_calls_every_exception_the_same(
 
     with open_gap("its Python runtime names errors as AWS's; lambda_runtime's bootstrap can go"):
         assert wait_for_execution(stack, arn)["error"] == "Runtime.HandlerError"
-
-
-# --------------------------------------------------------------------------- TestState
-
-
-@pytest.fixture(scope="module")
-def task(stack: Stack) -> str:
-    return json.dumps(
-        invoke(stack.appointments_function)
-        | {
-            "QueryLanguage": "JSONata",
-            "Output": {"from": "the Output"},
-            "Retry": [{"ErrorEquals": ["NotPerformed"], "MaxAttempts": 5}],
-            "Catch": [{"ErrorEquals": ["NotPerformed"], "Next": "Caught"}],
-        }
-    )
-
-
-def test_test_state_looks_at_catch_before_retry(
-    test_state_client: "SFNClient", roles: dict[str, str], task: str
-) -> None:
-    answer = test_state_client.test_state(
-        definition=task,
-        roleArn=roles["states"],
-        input="{}",
-        mock={"errorOutput": {"error": "NotPerformed", "cause": "mocked"}},
-        stateConfiguration={"retrierRetryCount": 0},
-    )
-
-    with open_gap("TestState answers RETRIABLE first; test_test_state.py can test retries"):
-        assert answer["status"] == "CAUGHT_ERROR"
-
-
-def test_test_state_does_not_evaluate_the_output_of_a_mocked_answer(
-    test_state_client: "SFNClient", roles: dict[str, str], task: str
-) -> None:
-    answer = test_state_client.test_state(
-        definition=task,
-        roleArn=roles["states"],
-        input="{}",
-        mock={"result": json.dumps({"from": "the mock"})},
-    )
-
-    with open_gap("TestState evaluates Output; test_test_state.py can test outputs"):
-        assert json.loads(answer["output"]) == {"from": "the mock"}
 
 
 # --------------------------------------------------------------------------- other services

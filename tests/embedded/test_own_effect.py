@@ -211,23 +211,6 @@ def test_its_contract_is_tried_on_it_where_it_is_deployed(paths: Paths, patient:
     assert found["killed-after"][0] == "not tried"
 
 
-def test_without_a_function_to_look_up_an_unknown_outcome_is_a_person_s(
-    paths: Paths, gift_cards: str
-) -> None:
-    own = {"EffectFunctionArn": gift_cards, "FindFunctionArn": ""}
-    state, stack = lifecycle.up(paths, lambda _: None, parameters=own)
-    send(stack, {"message_id": "unseen", "amount": 50, "lose_the_answer": True})
-
-    def letter() -> Any:
-        found = run_json(state, "dead-letters", "list")["dead_letters"]
-        return [one for one in found if one["message_id"] == "unseen"]
-
-    (one,) = wait_until(letter, 60)
-    assert one["reason"] == "outcome_unknown"
-    assert "No function is named to look it up" in one["cause"]
-    assert cards(stack)["unseen"] == 50
-
-
 def in_terminal(paths: Paths) -> dict[str, str]:
     """The environment of a person in the folder of that embedded AWS."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
@@ -253,28 +236,3 @@ def test_a_demo_in_front_of_it_goes_on_from_what_is_there(paths: Paths, gift_car
     assert outcome["distinct"] == outcome["effects"] == 20
     assert outcome["sent"] > 20
     assert outcome["acted_on_twice"] == outcome["lost"] == 0
-
-
-def test_a_worker_acts_by_it(paths: Paths, gift_cards: str) -> None:
-    own = dict.fromkeys(("EffectFunctionArn", "FindFunctionArn"), gift_cards)
-    _, stack = lifecycle.up(
-        paths, lambda _: None, parameters=own | {"Strategy": "ledger", "QueueFeeds": "worker"}
-    )
-    for _ in range(2):
-        send(stack, {"message_id": "by a worker", "amount": 60})
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "actonce.cli.app", "worker", "--strategy", "ledger"],
-        env=in_terminal(paths),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        wait_until(lambda: cards(stack).get("by a worker"), 60)
-    finally:
-        worker.terminate()
-        told, errors = worker.communicate(timeout=60)
-    assert worker.returncode == 0, errors
-    assert cards(stack)["by a worker"] == 60
-    assert '"end": "started"' in told

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,17 +11,13 @@ from actonce.demo import records
 from actonce.demo.run import Resting, wait_for_rest
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
-from actonce.messages.unstarted import entries
-from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
-from actonce_core.message import MessageReader
-from tests.embedded.command_line import run, run_json
+from tests.embedded.command_line import run_json
 from tests.embedded.hazards import CAUSES, Body, cause_all, disagreement, verdict_of
 from tests.embedded.homes import home
-from tests.embedded.running_demo import BAD_LINES, demo
+from tests.embedded.running_demo import demo
 from tests.embedded.waiting import wait_until
-from tests.web_console.asking import console_of, finish, read_queues
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
@@ -81,17 +76,6 @@ def test_interrupted_messages_are_acted_on_once_and_in_order(deployed: Deployed)
     assert answer["out_of_order"] == 0
 
 
-def test_bad_input_ends_as_with_the_step_functions_way(deployed: Deployed, tmp_path: Path) -> None:
-    file = tmp_path / "bad.jsonl"
-    file.write_text("\n".join(BAD_LINES) + "\n")
-    answer = deployed.demo("--input", str(file))
-    # Whichever content of "good" comes first is acted on; the deliveries of the other are refused.
-    assert answer["refused"].pop("conflict") in {1, 2}
-    assert answer["refused"] == {"no_message_id": 2, "not_json": 2, "too_large": 1}
-    assert answer["lost"] == answer["acted_on_twice"] == 0
-    assert answer["out_of_order"] == (0 if deployed.queue == "fifo" else None)
-
-
 def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None:
     rejected = {"to-resolve", "to-reject", "to-retry"}
     for message_id in rejected:
@@ -102,8 +86,8 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
         answer = run_json(
             deployed.state, "dead-letters", decision, f"to-{decision}", "--note", "by telephone"
         )
-        assert answer["decided"] is True
-    assert run_json(deployed.state, "dead-letters", "retry", "to-retry")["decided"] is True
+        assert answer["end"] == "decided"
+    assert run_json(deployed.state, "dead-letters", "retry", "to-retry")["end"] == "decided"
     # The effect rejects it again, so its dead letter is posted again, and nothing else happens.
     wait_until(lambda: "to-retry" in records.waiting(deployed.stack))
     wait_for_rest(deployed.stack, Resting(0))
@@ -115,62 +99,11 @@ def test_a_dead_letter_is_decided_like_an_executions(deployed: Deployed) -> None
         )["Item"]["outcome"]["S"]
         for message_id in rejected
     }
-    told = run(deployed.state, "where", "to-resolve").stdout
-    assert "Its row is COMPLETE (resolved); it was acted on, by the word of whoever" in told
-    assert "by telephone" in told
     assert outcomes == {
         "to-resolve": "resolved",
         "to-reject": "rejected",
         "to-retry": "dead_letter",
     }
-
-
-def test_the_console_shows_rows_for_executions_and_decides_on_them(
-    deployed: Deployed, tmp_path: Path
-) -> None:
-    for message_id, practice in (("console-1", 7), ("console-2", "main")):
-        body = {"message_id": message_id, "practice": practice}
-        deployed.send(body, deduplication_id=message_id)
-    wait_until(lambda: "console-1" in records.waiting(deployed.stack))
-    wait_for_rest(deployed.stack, Resting(0))
-    client, desk = console_of(deployed.stack, tmp_path)
-    read_queues(desk)
-    assert "console-1" in client.get("/dead-letters").text
-    latest = desk.letters.latest
-    assert latest is not None
-    (letter,) = (one for one in latest.entries if one.called == "console-1")
-    asked = {"word": "w", "entry": letter.entry, "decision": "resolve", "note": "by telephone"}
-    assert client.post("/dead-letters/decide", **asked).status == 303
-    finish(desk)
-    assert "console-1" not in client.get("/dead-letters").text
-    decided = client.get("/message/log", id="console-1").text
-    assert "resolved" in decided
-    assert "by telephone" in decided
-    performed = client.get("/message/log", id="console-2").text
-    assert "It was performed" in performed or "acted on once" in performed
-    assert "<svg" not in performed, "there is no execution that could have gone a way"
-    listed = client.get("/messages", status="complete").text
-    assert "console-1" in listed
-    assert "console-2" in listed
-
-
-def test_what_was_refused_can_be_sent_back(deployed: Deployed) -> None:
-    stack = deployed.stack
-
-    def conflicts() -> set[str]:
-        with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
-            found = entries(queue, MessageReader())
-        return {one.queued.sqs_message_id for one in found if one.reason == "conflict"}
-
-    known = conflicts()
-    body = {"message_id": "good", "practice": "another"}
-    deployed.send(body, deduplication_id="a-conflict")
-    wait_until(lambda: conflicts() - known)
-    before = conflicts()
-    redriven = run(deployed.state, "unstarted", "redrive", "--all", "--reason", "conflict", "--yes")
-    assert redriven.returncode == 0, redriven.stderr
-    # Still conflicts, so they come to lie there again, as new entries.
-    wait_until(lambda: len(conflicts() - before) == len(before))
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 import json
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from actonce.embedded.lifecycle import State
@@ -61,7 +60,7 @@ def test_a_redriven_conflict_comes_back_with_what_it_had(
     (first,) = wait_until(lambda: listed(stack, message_id))
 
     answer = run_json(state, "unstarted", "redrive", message_id)
-    assert (answer["redriven"], answer["failed"], answer["missing"]) == (1, [], [])
+    assert (answer["counts"], answer["missing"]) == ({"sent_back": 1}, [])
 
     def came_back() -> list[Unstarted]:
         return [e for e in listed(stack, message_id) if e.sqs_message_id != first.sqs_message_id]
@@ -87,45 +86,11 @@ def test_a_redriven_message_that_can_be_started_now_is(
     assert run(state, *redrive).returncode == 2  # nobody can be asked
     answer = run(state, *redrive, "--match", message_id, "--yes")
     assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.startswith("To be redriven: 1 delivery\n")
+    assert answer.stdout.startswith("To redrive: 1 delivery ")
     assert answer.stdout.endswith("Sent back: 1\n")
     ended = wait_for_execution(stack, stack.execution_arn(message_id))
     assert ended["status"] == "SUCCEEDED"
     assert listed(stack, message_id) == []
-
-
-def test_what_is_not_there_is_named_and_the_others_are_redriven(
-    state: State, stack: Stack, message_id: str
-) -> None:
-    body = json.dumps({"message_id": message_id})
-    stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=body)
-    answer = run(state, "unstarted", "redrive", message_id, "no-such-id", "--json")
-    assert answer.returncode == 1
-    told = json.loads(answer.stdout)
-    assert (told["redriven"], told["failed"], told["missing"]) == (1, [], ["no-such-id"])
-    assert "Not in UnstartedQueue: no-such-id" in answer.stderr
-    assert wait_for_execution(stack, stack.execution_arn(message_id))["status"] == "SUCCEEDED"
-    assert run(state, "unstarted", "show", "no-such-id").returncode == 1
-
-
-def test_what_is_discarded_is_kept_in_a_file(
-    state: State, stack: Stack, message_id: str, tmp_path: Path
-) -> None:
-    for number in range(3):
-        stack.sqs.send_message(
-            QueueUrl=stack.unstarted_queue, MessageBody=f"{{{message_id} {number}"
-        )
-    file = tmp_path / "discarded.jsonl"
-    discard = ("unstarted", "discard", "--all", "--match", message_id, "--to", str(file))
-    assert run(state, *discard, "--note", " ", "--yes").returncode == 2
-    answer = run_json(state, *discard, "--note", "a test of ours", "--yes")
-    assert (answer["discarded"], answer["file"]) == (3, str(file))
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert sorted(line["body"] for line in lines) == [f"{{{message_id} {n}" for n in range(3)]
-    assert {line["note"] for line in lines} == {"a test of ours"}
-    again = run(state, *discard, "--note", "a test of ours", "--yes")
-    assert again.returncode == 2
-    assert "is there already" in again.stderr
 
 
 def test_two_readers_at_once_miss_nothing(stack: Stack) -> None:

@@ -53,12 +53,11 @@ def test_the_demo_is_audited_and_its_records_again_with_what_make_demo_installs(
 ) -> None:
     for left_out in LEFT_OUT:
         (tmp_path / f"{left_out}.py").write_text("raise ImportError('make demo leaves it out')")
-    demo = [*ACTONCE, "demo", "--messages", "20", "--faults", "none", "--timings"]
+    demo = [*ACTONCE, "demo", "--messages", "20", "--faults", "none"]
     answer = run(machine, *demo, PYTHONPATH=str(tmp_path))
     assert answer.returncode == 0, answer.stderr
     assert "The audit of the records agrees" in answer.stderr
     assert "NOT AUDITED" not in answer.stderr
-    assert "s  Auditing the records" in answer.stderr
 
     audit = [*ACTONCE, "audit", str(machine[0].records), "--json"]
     again = run(machine, *audit, PYTHONPATH=str(tmp_path))

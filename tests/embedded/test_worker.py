@@ -149,11 +149,11 @@ class Zombie(NamedTuple):
 
 
 ZOMBIES = (
-    Zombie("ledger-worker-fenced", "ledger", "SlowFenced", Kind.SURVIVED),
-    Zombie("lease-worker-fenced", "lease", "SlowFenced", Kind.SURVIVED),
-    # What no lock can prevent, and docs/strategies say so.
-    Zombie("ledger-worker", "ledger", "Slow", Kind.TWICE),
-    Zombie("lease-worker", "lease", "Slow", Kind.TWICE),
+    Zombie("ledger-worker-fenced", "ledger", "HeldUpFenced", Kind.SURVIVED),
+    Zombie("lease-worker-fenced", "lease", "HeldUpFenced", Kind.SURVIVED),
+    # What no lock can prevent, and docs/strategies.md says so.
+    Zombie("ledger-worker", "ledger", "HeldUp", Kind.TWICE),
+    Zombie("lease-worker", "lease", "HeldUp", Kind.TWICE),
 )
 
 
@@ -178,23 +178,22 @@ def _stand_still(
     """What was sent, after the worker slept past its time, another acted, and it woke up."""
     message_id = f"stood-still-{zombie.way}"
     body = {"message_id": message_id, "practice": zombie.way}
-    begun, go_on = folder / "begun", folder / "go-on"
     queue_url = stack.sqs.create_queue(QueueName=message_id)["QueueUrl"]
     options = ("--threads", "1", "--queue", queue_url)
     asleep = _start(
         zombie.strategy, state, folder / "asleep.log", *options,
-        "--effect", f"slow_effect:{zombie.effect}",
-        BEGUN=str(begun), GO_ON=str(go_on), PYTHONPATH=str(Path(__file__).parent / "held_up"),
+        "--effect", f"held_up:{zombie.effect}",
+        HELD_UP=str(folder), PYTHONPATH=str(Path(__file__).parent / "held_up"),
     )  # fmt: skip
     awake = None
     try:
         stack.sqs.send_message(QueueUrl=queue_url, MessageBody=json.dumps(body))
-        wait_until(begun.exists, 60)
+        wait_until(lambda: any(folder.glob("begun-*")), 60)
         asleep.send_signal(signal.SIGSTOP)
         awake = _start(zombie.strategy, state, folder / "awake.log", *options)
         wait_until(lambda: message_id in records.execution_names(stack, "SUCCEEDED"), 60)
         assert len(effects_by_practice(stack)[zombie.way]) == 1
-        go_on.touch()
+        (folder / "go-on").touch()
         asleep.send_signal(signal.SIGCONT)
         wait_until(lambda: "failed" in (folder / "asleep.log").read_text())
     finally:

@@ -6,23 +6,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from moto.server import ThreadedMotoServer
+from moto import mock_aws
 from pyspark.sql import SparkSession
 
 from pipeline.backfill import archive as backfill_archive
 from pipeline.backfill import job as backfill
-from pipeline.backfill import small
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.job import Summary
 from pipeline.backfill.plan import ENDS, PlanFiles
 from pipeline.backfill.rows import Selection
-from pipeline.backfill.send import Queue
 from pipeline.session import spark_session
 from tests import java
-from tests.embedded import appointments as real
+from tests.support import appointments as real
 
 pytestmark = java.needed
 
@@ -36,14 +35,9 @@ def make_session() -> Callable[[], SparkSession]:
 
 
 @pytest.fixture
-def queue() -> Iterator[Queue]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    _, port = server.get_host_and_port()
-    queue = Queue("", f"http://127.0.0.1:{port}", "us-east-1", ("testing", "testing"))
-    url = queue.client().create_queue(QueueName="requests")["QueueUrl"]
-    yield Queue(url, queue.endpoint_url, queue.region, queue.keys)
-    server.stop()
+def sqs() -> Iterator[Any]:
+    with mock_aws():
+        yield boto3.client("sqs", region_name="us-east-1")
 
 
 def no_session() -> SparkSession:
@@ -105,41 +99,31 @@ def test_each_row_ends_where_plain_python_says(
         assert [(line["file"], line["line"]) for line in lines] == expected[end]
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
 @pytest.mark.usefixtures("spark")
-def test_a_small_archive_is_planned_without_spark_as_spark_plans_it(
-    make_session: Callable[[], SparkSession],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    packed: bool,
+def test_each_kind_of_row_ends_where_it_belongs(
+    make_session: Callable[[], SparkSession], tmp_path: Path
 ) -> None:
     folder = tmp_path / "archive"
     folder.mkdir()
-    texts = {
-        "a.jsonl": '{"id": 1, "x": 1}\n{"id": 1, "x": 2}\n{\n\n{"id": "ü/%", "x": [1.50]}\n{}\n',
-        "b.jsonl": '{"x": 1, "id": 1}\n{"id": "1", "x": 1}\n{"id": 2}\n[]\n',
-        "c.csv": "id,x\n1,1\n7,8\n7,8,9\n7,9\n",
+    first = '{"id": 1, "x": 1}\n{"id": 1, "x": 2}\n{\n\n{"id": "ü/%", "x": [1.50]}\n{}\n'
+    (folder / "a.jsonl").write_text(first)
+    (folder / "b.jsonl.gz").write_bytes(
+        gzip.compress(b'{"x": 1, "id": 1}\n{"id": "1", "x": 1}\n{"id": 2}\n[]\n')
+    )
+    (folder / "c.csv").write_text("id,x\n1,1\n7,8\n7,8,9\n7,9\n")
+    work = tmp_path / "work"
+    with backfill.opened(make_session, folder, BY_ID, work) as planned:
+        assert planned.summary() == Summary(13, 4, 0, 0, 4, 1, 4, 4)
+    ends = {
+        end: [(row["file"][0], row["line"]) for row in PlanFiles(work / "plan").rows(end)]
+        for end in ENDS
     }
-    for name, text in texts.items():
-        data = text.encode()
-        place = folder / (f"{name}.gz" if packed else name)
-        place.write_bytes(gzip.compress(data) if packed else data)
-
-    def made(work: Path, session: Callable[[], SparkSession]) -> Any:
-        with backfill.opened(session, folder, BY_ID, work) as planned:
-            summary = planned.summary()
-        ends = {end: list(PlanFiles(work / "plan").rows(end)) for end in ENDS}
-        for row in ends["quarantined"]:  # it has no first one, and nobody reads it
-            del row["first_file"], row["first_line"]
-        lists = [(work / f"{name}.jsonl").read_text() for name in ("conflicts", "quarantine")]
-        return summary, ends, lists
-
-    here = made(tmp_path / "here", no_session)
-    monkeypatch.setattr(small, "MOST_BYTES", 0)
-    by_spark = made(tmp_path / "spark", make_session)
-    assert here == by_spark
-    assert min(map(len, here[1].values())) > 0
+    assert ends == {
+        "message": [("a", 1), ("a", 5), ("b", 3), ("c", 3)],
+        "duplicate": [("b", 1)],
+        "conflict": [("a", 2), ("b", 2), ("c", 2), ("c", 5)],
+        "quarantined": [("a", 3), ("a", 6), ("b", 4), ("c", 4)],
+    }
 
 
 REAL_ID = "PatientId,ScheduledDay,AppointmentDay"
@@ -176,44 +160,43 @@ def test_real_double_bookings_are_duplicates_or_conflicts_by_their_content(
 
 
 def test_a_plan_is_sent_once_and_its_summary_adds_up(
-    make_session: Callable[[], SparkSession], tmp_path: Path, queue: Queue
+    make_session: Callable[[], SparkSession], tmp_path: Path, sqs: Any
 ) -> None:
+    queue = sqs.create_queue(QueueName="requests")["QueueUrl"]
     archive = tmp_path / "archive"
     archive.mkdir()
     written(archive, {"a": [(n, 0) for n in range(100)] + [None], "b": [(1, 0), (2, 1)]})
     work = tmp_path / "work"
     told: list[int] = []
     with backfill.opened(make_session, archive, BY_ID, work) as planned:
-        assert planned.send(queue, 10_000, lambda done, _: told.append(done)) == []
+        assert planned.send(sqs, queue, 10_000, lambda done, _: told.append(done)) == []
         assert planned.summary() == Summary(103, 100, 100, 0, 0, 1, 1, 1)
     assert told[-1] == 100
     assert told == sorted(told)
-    # Nothing is left, so Spark is not even started.
+    # It is planned, so Spark is not even started.
     with backfill.opened(no_session, archive, BY_ID, work) as planned:
-        assert planned.send(queue, 10_000, lambda *_: None) == []
+        assert planned.send(sqs, queue, 10_000, lambda *_: None) == []
         assert planned.summary() == Summary(103, 100, 0, 100, 0, 1, 1, 1)
     received: Counter[str] = Counter()
-    sqs = queue.client()
-    while messages := sqs.receive_message(QueueUrl=queue.url, MaxNumberOfMessages=10).get(
-        "Messages"
-    ):
+    while messages := sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages"):
         received.update(json.loads(message["Body"])["message_id"] for message in messages)
     assert received == Counter(map(str, range(100)))
 
 
-def test_senders_that_cannot_send_say_why_and_send_later(
-    make_session: Callable[[], SparkSession], tmp_path: Path, queue: Queue
+def test_a_queue_that_is_gone_is_named_and_another_is_refused(
+    make_session: Callable[[], SparkSession], tmp_path: Path, sqs: Any
 ) -> None:
     (tmp_path / "a.jsonl").write_text("".join(f'{{"id":{n}}}\n' for n in range(20)))
     work = tmp_path / "work"
-    gone = Queue(queue.url.replace("requests", "gone"), queue.endpoint_url, "us-east-1", queue.keys)
+    queue = sqs.create_queue(QueueName="requests")["QueueUrl"]
+    gone = queue.replace("requests", "gone")
     with backfill.opened(make_session, tmp_path / "a.jsonl", BY_ID, work) as planned:
-        problems = planned.send(gone, 10_000, lambda *_: None)
+        problems = planned.send(sqs, gone, 10_000, lambda *_: None)
         assert problems
         assert all("NonExistentQueue" in problem for problem in problems)
         assert planned.summary().not_sent == 20
         with pytest.raises(WrongRequest, match=r"has sent to .*gone"):
-            planned.send(queue, 10_000, lambda *_: None)
+            planned.send(sqs, queue, 10_000, lambda *_: None)
 
 
 def test_another_archive_or_other_options_are_refused(

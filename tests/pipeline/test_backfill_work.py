@@ -9,11 +9,8 @@ from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.work import (
     ConfirmationCount,
     Confirmations,
-    let_send,
     read_state,
-    run_is_over,
     the_only_run,
-    the_only_sender,
     write_whole,
 )
 
@@ -56,8 +53,7 @@ def test_whatever_was_cut_off_is_not_confirmed_and_can_be_confirmed_again(
     assert counted() == 4
 
 
-def test_a_folder_is_held_by_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.backfill.work._RUN_LOCK_SECONDS", 0.0)
+def test_a_folder_is_held_by_one_run(tmp_path: Path) -> None:
     with the_only_run(tmp_path), pytest.raises(WrongRequest, match="Another backfill works in"):
         the_only_run(tmp_path).__enter__()
     with the_only_run(tmp_path):
@@ -68,34 +64,6 @@ def test_a_folder_that_cannot_be_made_is_wrong_use(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(WrongRequest, match="cannot be worked in"):
         the_only_run(tmp_path / "file").__enter__()
-
-
-def test_a_run_is_over_when_it_is_dead_has_stopped_or_was_followed(tmp_path: Path) -> None:
-    with the_only_run(tmp_path):
-        assert run_is_over(tmp_path, "first")
-        let_send(tmp_path, "first")
-        assert not run_is_over(tmp_path, "first")
-        let_send(tmp_path, "")
-        assert run_is_over(tmp_path, "first")
-        let_send(tmp_path, "second")
-        assert run_is_over(tmp_path, "first")
-        assert not run_is_over(tmp_path, "second")
-    assert run_is_over(tmp_path, "second")
-
-
-def test_a_part_has_one_sender_and_a_second_waits_for_its_own_runs_end_only(
-    tmp_path: Path,
-) -> None:
-    ended = iter([False, False, True])
-    with the_only_sender(tmp_path, 0, lambda: False) as first:
-        assert first
-        with the_only_sender(tmp_path, 0, lambda: next(ended)) as second:
-            assert not second
-        assert next(ended, None) is None
-        with the_only_sender(tmp_path, 1, lambda: False) as other:
-            assert other
-    with the_only_sender(tmp_path, 0, lambda: False) as third:
-        assert third
 
 
 def test_state_is_there_whole_or_refused(tmp_path: Path) -> None:

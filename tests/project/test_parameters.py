@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded import lifecycle, nesting, parameters
+from actonce.embedded import lifecycle, nesting, parameters, serving
 from actonce.embedded.lifecycle import State
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed, WrongUse
@@ -43,7 +43,8 @@ def test_what_the_template_has_by_default_and_what_is_set_here_is_allowed() -> N
     for name in ("template.yaml", "locks.yaml"):
         template = nesting.read(PROJECT / name)
         here = {n: v for n, v in lifecycle.LOCAL_PARAMETERS.items() if n in template.parameters}
-        parameters.check(template.parameters | here, [template])
+        usual = {n: str(one.get("Default", "")) for n, one in template.parameters.items()}
+        parameters.check(usual | here, [template])
         given |= here.keys()
     assert given == lifecycle.LOCAL_PARAMETERS.keys()
 
@@ -98,19 +99,24 @@ def _runs(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError
 
     monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, {}, "deployed"))
-    for name in ("_stop", "_start_server", "_deploy", "_deploy_in_place"):
-        monkeypatch.setattr(lifecycle, name, touched)
+    for module, name in (
+        (serving, "stop"),
+        (serving, "start"),
+        (lifecycle, "_deploy"),
+        (lifecycle, "_deploy_in_place"),
+    ):
+        monkeypatch.setattr(module, name, touched)
 
 
 def test_the_port_of_the_last_time_is_taken_again_unless_it_is_taken(tmp_path: Path) -> None:
     paths = Paths(tmp_path)
-    assert lifecycle._port_of_last_time(paths) == 0
+    assert serving.port_of_last_time(paths) == 0
     paths.port.write_text("no number")
-    assert lifecycle._port_of_last_time(paths) == 0
+    assert serving.port_of_last_time(paths) == 0
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         port = int(other.getsockname()[1])
         paths.port.write_text(str(port))
         other.listen()
-        assert lifecycle._port_of_last_time(paths) == 0
-    assert lifecycle._port_of_last_time(paths) == port
+        assert serving.port_of_last_time(paths) == 0
+    assert serving.port_of_last_time(paths) == port

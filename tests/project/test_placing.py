@@ -2,15 +2,17 @@
 
 import json
 import os
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from actonce.adopt.project import manifest
-from actonce.adopt.project.changes import What
+from actonce.adopt.project.changes import Changes
 from actonce.adopt.project.folder import Folder
-from actonce.adopt.project.placing import Upgrade, place, upgrade_of
+from actonce.adopt.project.placing import place, upgrade
 from actonce.adopt.project.plan import Kind, Plan
 from actonce.stack.sources import MANIFEST
 from actonce.terminal.errors import Failed, WrongUse
@@ -48,12 +50,16 @@ def shop(tmp_path: Path) -> Folder:
     return folder
 
 
-def upgraded(folder: Folder, wanted: Plan) -> Upgrade:
+def upgraded(folder: Folder, wanted: Plan) -> Changes:
     there = manifest.read(folder.root)
     assert there is not None
-    upgrade = upgrade_of(folder, there, wanted)
-    upgrade.apply()
-    return upgrade
+    return upgrade(folder, there, wanted)
+
+
+def version_of(folder: Folder) -> str:
+    there = manifest.read(folder.root)
+    assert there is not None
+    return there.version
 
 
 # --------------------------------------------------------------------------- placing
@@ -99,6 +105,14 @@ def test_a_project_is_made_in_a_new_folder_only_but_git_may_be_there(tmp_path: P
         place(Folder(tmp_path), plan())
     (tmp_path / "setup.py").unlink()
     place(Folder(tmp_path), plan())
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_nothing_is_put_into_the_package_itself(kind: Kind) -> None:
+    folder = Path(manifest.__file__).parent / "elsewhere"
+    with pytest.raises(Failed, match="ActOnce itself"):
+        place(Folder(folder), plan(kind=kind))
+    assert not folder.exists()
 
 
 def test_the_stack_goes_into_a_repository_and_leaves_the_rest_alone(tmp_path: Path) -> None:
@@ -188,17 +202,15 @@ def test_what_cannot_be_written_is_one_sentence(shop: Folder) -> None:
 
 def test_what_nobody_changed_is_replaced_added_and_removed(shop: Folder) -> None:
     newer = {"actonce/template.yaml": "one\ntwo\n", "actonce/functions/sub/new.py": "new\n"}
-    upgrade = upgraded(shop, plan("1.1.0", newer))
+    changes = upgraded(shop, plan("1.1.0", newer))
     assert tree(shop.root) == newer | SEEDS
-    assert {str(one.path): one.what for one in upgrade.changes} == {
-        "actonce/template.yaml": What.REPLACE,
-        "actonce/functions/starter.py": What.REMOVE,
-        "actonce/functions/sub/new.py": What.ADD,
-    }
-    assert upgrade.lines(PurePosixPath("actonce/template.yaml")) == (1, 0)
-    there = manifest.read(shop.root)
-    assert there is not None
-    assert there.version == "1.1.0"
+    assert changes == Changes(
+        added=[PurePosixPath("actonce/functions/sub/new.py")],
+        replaced=[PurePosixPath("actonce/template.yaml")],
+        removed=[PurePosixPath("actonce/functions/starter.py")],
+        refused=[],
+    )
+    assert version_of(shop) == "1.1.0"
 
 
 def test_folders_that_are_empty_then_go_as_well(shop: Folder) -> None:
@@ -215,68 +227,38 @@ def test_the_seeds_are_never_looked_at_again(shop: Folder) -> None:
     assert (shop.root / "functions/your_effect.py").read_text() == "my own\n"
 
 
-def test_what_the_team_changed_stays_and_the_new_one_lies_beside_it(shop: Folder) -> None:
-    (shop.root / "actonce/template.yaml").write_text("one\nmine\n")
-    newer = FILES | {"actonce/template.yaml": "one\ntwo\n"}
-    upgrade = upgraded(shop, plan("1.1.0", newer))
-    assert upgrade.of(What.BESIDE) == [PurePosixPath("actonce/template.yaml")]
-    assert upgrade.diff(PurePosixPath("actonce/template.yaml")).splitlines()[3:] == [
-        " one",
-        "-mine",
-        "+two",
-    ]
-    assert tree(shop.root) == newer | SEEDS | {
-        "actonce/template.yaml": "one\nmine\n",
-        "actonce/template.yaml.new": "one\ntwo\n",
-    }
-    # Once more changes nothing: theirs is theirs until a newer version changes it again.
-    again = upgraded(shop, plan("1.1.0", newer))
-    assert again.of(What.KEEP) == [PurePosixPath("actonce/template.yaml")]
-    # And the one beside it is still this program's, to be replaced by a newer one.
-    upgraded(shop, plan("1.2.0", FILES | {"actonce/template.yaml": "three\n"}))
-    assert (shop.root / "actonce/template.yaml.new").read_text() == "three\n"
-    assert (shop.root / "actonce/template.yaml").read_text() == "one\nmine\n"
-
-
-def test_work_on_the_one_beside_is_not_written_over(shop: Folder) -> None:
+def test_what_the_team_changed_made_or_removed_is_named_and_nothing_is_written(
+    shop: Folder,
+) -> None:
     (shop.root / "actonce/template.yaml").write_text("mine\n")
-    (shop.root / "actonce/template.yaml.new").write_text("half merged\n")
-    newer = {path: f"{text}two\n" for path, text in FILES.items()}
-    with pytest.raises(Failed, match=r"template\.yaml\.new has been changed.*Nothing was written"):
-        upgraded(shop, plan("1.1.0", newer))
-    there = manifest.read(shop.root)
-    assert there is not None
-    assert there.version == "1.0.0"
-    assert (shop.root / "actonce/functions/starter.py").read_text() == "pass\n"
-
-
-def test_what_the_team_changed_and_no_version_did_is_kept(shop: Folder) -> None:
-    (shop.root / "actonce/template.yaml").write_text("mine\n")
-    upgrade = upgraded(shop, plan("1.1.0"))
-    assert upgrade.of(What.KEEP) == [PurePosixPath("actonce/template.yaml")]
-    assert (shop.root / "actonce/template.yaml").read_text() == "mine\n"
-
-
-def test_what_the_team_changed_and_no_version_has_any_more_is_kept(shop: Folder) -> None:
-    (shop.root / "actonce/functions/starter.py").write_text("mine\n")
-    upgraded(shop, plan("1.1.0", {"actonce/template.yaml": "one\n"}))
-    assert (shop.root / "actonce/functions/starter.py").read_text() == "mine\n"
-
-
-def test_what_the_team_took_away_is_not_put_back_in_silence(shop: Folder) -> None:
-    (shop.root / "actonce/template.yaml").unlink()
-    upgraded(shop, plan("1.0.1"))
-    assert not (shop.root / "actonce/template.yaml").exists()
-    upgraded(shop, plan("1.1.0", FILES | {"actonce/template.yaml": "two\n"}))
-    assert not (shop.root / "actonce/template.yaml").exists()
-    assert (shop.root / "actonce/template.yaml.new").read_text() == "two\n"
-
-
-def test_a_file_of_theirs_where_a_newer_version_has_one_stays(shop: Folder) -> None:
+    (shop.root / "actonce/functions/starter.py").unlink()
     (shop.root / "actonce/audit.yaml").write_text("mine\n")
-    upgraded(shop, plan("1.1.0", FILES | {"actonce/audit.yaml": "ours\n"}))
-    assert (shop.root / "actonce/audit.yaml").read_text() == "mine\n"
-    assert (shop.root / "actonce/audit.yaml.new").read_text() == "ours\n"
+    before = tree(shop.root)
+    newer = dict.fromkeys((*FILES, "actonce/audit.yaml", "actonce/new.py"), "two\n")
+    with pytest.raises(Failed) as refused:
+        upgraded(shop, plan("1.1.0", newer))
+    named = ("actonce/template.yaml", "actonce/functions/starter.py", "actonce/audit.yaml")
+    assert all(path in str(refused.value) for path in named)
+    assert "new.py" not in str(refused.value)
+    assert tree(shop.root) == before
+    assert version_of(shop) == "1.0.0"
+
+
+def test_what_is_told_to_git_shows_the_teams_change(shop: Folder) -> None:
+    def shell(command: str) -> str:
+        return subprocess.run(
+            ["sh", "-c", command], cwd=shop.root, check=True, capture_output=True, text=True
+        ).stdout
+
+    commit = "git add -A && git -c user.name=a -c user.email=a@b commit -qm"
+    shell(f"git init -q && {commit} 'actonce init'")
+    (shop.root / "actonce/template.yaml").write_text("mine\n")
+    shell(f"{commit} mine")
+    with pytest.raises(Failed) as refused:
+        upgraded(shop, plan("1.1.0", dict.fromkeys(FILES, "two\n")))
+    told = re.search(r"git diff .* -- actonce(?=\. )", str(refused.value))
+    assert told is not None
+    assert "-one\n+mine\n" in shell(told[0])
 
 
 def test_line_ends_that_git_has_rewritten_are_no_change(shop: Folder) -> None:
@@ -285,15 +267,12 @@ def test_line_ends_that_git_has_rewritten_are_no_change(shop: Folder) -> None:
     assert (shop.root / "actonce/template.yaml").read_text() == "two\n"
 
 
-@pytest.mark.parametrize("writes", range(4))
+@pytest.mark.parametrize("writes", range(3))
 def test_an_upgrade_that_ended_half_way_goes_on(
     shop: Folder, monkeypatch: pytest.MonkeyPatch, writes: int
 ) -> None:
     """At whichever write it ends, the next try ends as if nothing had been."""
-    newer = plan(
-        "1.1.0", {path: f"{text}two\n" for path, text in FILES.items()} | {"actonce/new.py": "\n"}
-    )
-    (shop.root / "actonce/functions/starter.py").write_text("mine\n")
+    newer = {"actonce/template.yaml": "two\n", "actonce/new.py": "\n"}
     write, left = Folder.write, [writes]
 
     def interrupted(self: Folder, path: PurePosixPath, content: bytes) -> None:
@@ -305,20 +284,11 @@ def test_an_upgrade_that_ended_half_way_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(Folder, "write", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            upgraded(shop, newer)
-    there = manifest.read(shop.root)
-    assert there is not None
-    assert there.version == "1.0.0"
-    upgraded(shop, newer)
-    there = manifest.read(shop.root)
-    assert there is not None
-    assert there.version == "1.1.0"
-    assert tree(shop.root) == SEEDS | {
-        "actonce/template.yaml": "one\ntwo\n",
-        "actonce/new.py": "\n",
-        "actonce/functions/starter.py": "mine\n",
-        "actonce/functions/starter.py.new": "pass\ntwo\n",
-    }
+            upgraded(shop, plan("1.1.0", newer))
+    assert version_of(shop) == "1.0.0"
+    upgraded(shop, plan("1.1.0", newer))
+    assert version_of(shop) == "1.1.0"
+    assert tree(shop.root) == newer | SEEDS
 
 
 def test_an_older_version_does_not_take_a_newer_one_back(shop: Folder) -> None:
@@ -366,4 +336,4 @@ def test_the_manifest_is_the_same_for_the_same_files(shop: Folder) -> None:
     text = (shop.root / MANIFEST).read_text()
     upgraded(shop, plan())
     assert (shop.root / MANIFEST).read_text() == text
-    assert list(json.loads(text)) == ["version", "kind", "files", "beside"]
+    assert list(json.loads(text)) == ["version", "kind", "files"]

@@ -77,7 +77,9 @@ def all_good() -> dict[str, Any]:
         },
         "verdicts": verdicts,
         "days": [day("2026-03-01", verdicts)],
+        "records": "records/",
         "asked_for": {"rejected": 2},
+        "listed": {},
         "gaps": {
             "duplicates": 65,
             "buckets": [

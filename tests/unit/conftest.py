@@ -1,10 +1,9 @@
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from moto import mock_aws
 
-from tests.unit.moto_aws import MotoAws
+from tests.support.moto_aws import MotoAws
 
 # moto's plain Step Functions leaves every execution running, whatever the definition says.
 _ENDS_AT_ONCE = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
@@ -25,16 +24,3 @@ def aws_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 def aws() -> Iterator[MotoAws]:
     with mock_aws():
         yield MotoAws.create(_ENDS_AT_ONCE)
-
-
-@pytest.fixture
-def wait_for() -> Callable[[Callable[[], bool]], None]:
-    """Waits until something is so, ten seconds at most."""
-
-    def wait(is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
-        while not is_so():
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-
-    return wait

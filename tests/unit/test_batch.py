@@ -19,7 +19,7 @@ from actonce_core.delivery import (
     seconds_until_back,
 )
 from actonce_core.start import End, Start
-from tests.unit.samples import sqs_record
+from tests.support.deliveries import sqs_record
 
 DONE = End(Start.STARTED, None)
 

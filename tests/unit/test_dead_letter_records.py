@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce_core.histories.dead_letters import dead_letter_records
-from tests.histories import Kind, answered, history_of, posted, started
+from tests.support.histories import Kind, answered, history_of, posted, started
 
 
 def lines_of(*kinds: Kind) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from dead_letters_of_day import (
     TooManyExecutions,
     UnreadableRecords,
 )
-from tests.histories import START, Kind, answered, history_of, posted, started
+from tests.support.histories import START, Kind, answered, history_of, posted, started
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -31,8 +31,6 @@ STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-mess
 KEY = "dead_letters/dt=2026-01-31/collected.jsonl.gz"
 WAITS = [started(), posted()]
 FAILED: Kind = ("ExecutionFailed", {"error": "RejectedByOperator"})
-
-Executions = Mapping[str, list[dict[str, Any]]]
 
 
 def listed(
@@ -143,16 +141,6 @@ def test_a_day_without_dead_letters_says_that_it_was_looked_at(night: Night) -> 
     assert night.lines() == []
 
 
-def test_executions_of_other_days_are_not_looked_at(night: Night) -> None:
-    midnight = datetime(2026, 1, 31, tzinfo=UTC)
-    night.lists(
-        RUNNING=[listed("began-later", start=midnight + timedelta(days=1))],
-        FAILED=[listed("ended-before", start=midnight, stop=midnight - timedelta(seconds=1))],
-    )
-
-    assert night.record()["executions"] == 0
-
-
 def test_one_that_fails_between_the_two_lists_is_looked_at_once(night: Night) -> None:
     night.lists(
         RUNNING=[listed("fails")], FAILED=[listed("fails", stop=datetime.now(UTC), status="FAILED")]
@@ -176,13 +164,6 @@ def test_a_line_stays_when_its_execution_is_not_looked_at_any_more(night: Night)
     night.record()
     assert len(night.lines()) == 2
     assert night.keys() == [KEY]
-
-
-def test_one_that_is_forgotten_meanwhile_is_left_out(night: Night) -> None:
-    night.lists(ABORTED=[listed("gone", stop=datetime.now(UTC), status="ABORTED")])
-    night.stepfunctions.add_client_error("get_execution_history", "ExecutionDoesNotExist")
-
-    assert night.record() == {"key": KEY, "executions": 1, "lines": 0}
 
 
 def test_more_than_can_be_looked_at_leaves_no_file_that_is_not_whole(night: Night) -> None:

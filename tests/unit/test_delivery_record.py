@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from actonce_core.message import Message, MessageReader, Reason, Refusal
 from actonce_core.records import delivery_record
 from actonce_core.start import End, Start
-from tests.unit.moto_aws import NOW
-from tests.unit.samples import delivery
+from tests.support.deliveries import delivery
+from tests.support.moto_aws import NOW
 
 MESSAGE = Message("order 17", '{"secret":1}', "a" * 64)
 OF_EVERY_DELIVERY: dict[str, Any] = {
@@ -53,13 +53,6 @@ def test_a_delivery_without_a_message_is_recorded_without_one(reason: Reason) ->
         "reason": reason.value,
         "detail": "A sentence.",
     }
-
-
-def test_a_message_too_large_is_recorded_with_its_id() -> None:
-    end = End(Refusal(Reason.TOO_LARGE, "A sentence.", "order 17"), None)
-    record = delivery_record(delivery("{}"), end, NOW)
-    assert record["message_id"] == "order 17"
-    assert "fingerprint" not in record
 
 
 @pytest.mark.parametrize(

@@ -5,34 +5,18 @@ import pytest
 from hypothesis import assume, example, given
 
 from actonce_core.execution import execution_name, unusable_id
-from tests.unit.samples import message_ids
+from tests.support.deliveries import message_ids
 
 SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 HASH_OF_A = "sha256-" + hashlib.sha256(b"a b").hexdigest()
 
 
-@pytest.mark.parametrize("message_id", ["a", "0", "order-1_B", "-", "x" * 80, "sha256-", "SHA256"])
+@pytest.mark.parametrize("message_id", ["a", "order-1_B", "-", "x" * 80, "sha256-"])
 def test_a_safe_id_is_the_execution_s_name(message_id: str) -> None:
     assert execution_name(message_id) == message_id
 
 
-@pytest.mark.parametrize(
-    "message_id",
-    [
-        "x" * 81,
-        "x" * 1_000_000,
-        "a b",
-        "a\n",
-        "a/b",
-        "a:b",
-        "a.b",
-        "é",
-        "٣",
-        "\U0001f600",
-        "\x00",
-        HASH_OF_A,
-    ],
-)
+@pytest.mark.parametrize("message_id", ["x" * 81, "a b", "a\n", "a/b", "a.b", "é", "٣", HASH_OF_A])
 def test_any_other_id_is_hashed_whole(message_id: str) -> None:
     digest = hashlib.sha256(message_id.encode()).hexdigest()
     assert execution_name(message_id) == f"sha256-{digest}"
@@ -44,27 +28,11 @@ def test_an_id_cannot_pose_as_the_hash_of_another() -> None:
     assert execution_name(execution_name(HASH_OF_A)) != execution_name(HASH_OF_A)
 
 
-def test_ids_that_differ_only_at_their_very_end_have_two_names() -> None:
-    assert execution_name("x" * 100_000 + "1") != execution_name("x" * 100_000 + "2")
-
-
-def test_ids_that_look_alike_have_two_names() -> None:
-    composed, decomposed = "caf\u00e9", "cafe\u0301"
-    assert execution_name(composed) != execution_name(decomposed)
-    assert execution_name("A") != execution_name("a")
-
-
 @given(message_ids)
 @example("\x00")
 @example("sha256-" + "0" * 64)
 def test_every_name_is_one_that_step_functions_takes(message_id: str) -> None:
     assert SAFE_NAME.fullmatch(execution_name(message_id))
-
-
-@given(message_ids)
-def test_one_id_has_one_name(message_id: str) -> None:
-    again = message_id.encode().decode()
-    assert execution_name(message_id) == execution_name(again)
 
 
 @given(message_ids, message_ids)

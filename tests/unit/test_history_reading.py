@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 from actonce_core.histories import reading
 from actonce_core.histories.dead_letters import dead_letter_records
 from actonce_core.histories.reading import Listed, executions_between, patiently, tell
-from tests.histories import START
+from tests.support.histories import START
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from actonce.demo.faults import INJECTED
+from actonce.embedded.faults import DRAWN_FAULTS, INJECTED, Level, drawn
 from actonce_core.effect import NotPerformed
 
 sys.path.append(str(INJECTED))  # as the functions' processes have it
 
+import fault_injection
 import faulty_consumer
-import interruption
 
 
 def test_nothing_that_stands_around_an_effect_imports_the_example() -> None:
@@ -36,11 +36,11 @@ def test_errors_of_the_contract_are_the_function_s_own_or_of_their_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(NotPerformed):
-        interruption.interrupt("NotPerformed", None)
+        fault_injection.interrupt("NotPerformed", None)
     # A function that knows nothing of ActOnce.
     monkeypatch.setitem(sys.modules, "actonce_core.effect", None)
     with pytest.raises(Exception, match="injected") as raised:
-        interruption.interrupt("Rejected", None)
+        fault_injection.interrupt("Rejected", None)
     assert type(raised.value).__name__ == "Rejected"
 
 
@@ -58,3 +58,11 @@ def test_an_effect_is_fenced_behind_the_faults_if_it_is_without_them() -> None:
 
     assert not hasattr(faulty_consumer.with_faults(Plain()), "perform_fenced")
     assert hasattr(faulty_consumer.with_faults(Fenced()), "perform_fenced")
+
+
+def test_a_drawn_plan_has_its_share_of_messages_meet_each_kind_in_perform_alone() -> None:
+    plan = drawn(Level.MANY)
+    met = [tuple(fault_injection.planned(plan, f"m-{n}", "perform")) for n in range(400)]
+    assert set(met) == {(), *DRAWN_FAULTS}
+    assert 0.4 < met.count(()) / len(met) < 0.6
+    assert not any(fault_injection.planned(plan, f"m-{n}", "find") for n in range(400))

@@ -65,7 +65,6 @@ def test_it_performs_through_the_contract_and_no_number_changes(stubber: Stubber
         ({"errorType": "my.NotPerformed", "errorMessage": "busy"}, True, OutcomeUnknown),
         ({"errorType": "Sandbox.Timedout", "errorMessage": "late"}, True, OutcomeUnknown),
         (None, True, OutcomeUnknown),
-        ({"not_performed": True, "rejected": True, "reason": "busy"}, False, OutcomeUnknown),
         ({"performed": "true"}, False, OutcomeUnknown),
         ({"performed": False}, False, OutcomeUnknown),
         (["performed"], False, OutcomeUnknown),

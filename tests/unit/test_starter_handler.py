@@ -16,8 +16,8 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import sqs_record
+from tests.support.deliveries import sqs_record
+from tests.support.moto_aws import MotoAws
 
 Handle = Callable[..., dict[str, Any]]
 
@@ -137,17 +137,6 @@ def lose_starts(monkeypatch: pytest.MonkeyPatch, of: Callable[[str], bool]) -> N
     monkeypatch.setattr(boto3, "client", make_lossy)
 
 
-def test_a_batch_of_good_records_starts_an_execution_each(
-    aws: MotoAws, handle: Handle, output: Callable[[], Output]
-) -> None:
-    answer = handle(*(record(n, {"message_id": f"m-{n}"}) for n in range(10)))
-    assert answer == {"batchItemFailures": []}
-    assert aws.executions() == {f"m-{n}": 1 for n in range(10)}
-    seen = output()
-    assert seen.per_stack() == {"Started": 10}
-    assert seen.ends() == {f"sqs-{n}": "started" for n in range(10)}
-
-
 def test_bad_records_are_refused_and_the_others_do_not_suffer(
     aws: MotoAws, handle: Handle, output: Callable[[], Output]
 ) -> None:
@@ -259,20 +248,6 @@ def test_every_delivery_has_one_log_line_and_none_has_its_body(
     ]
     assert "carried along" not in seen.text
     assert "secret" not in seen.text
-
-
-def test_a_log_line_tells_the_delivery_from_the_message(
-    handle: Handle, output: Callable[[], Output]
-) -> None:
-    handle(record(0, {"message_id": "order 17"}))
-    seen = output()
-    (line,) = seen.deliveries
-    assert line["end"] == "started"
-    assert line["message_id"] == "order 17"
-    assert line["execution_name"].startswith("sha256-")
-    assert line["sqs_message_id"] == "sqs-0"
-    assert line["level"] == "INFO"
-    assert line["service"] == seen.service
 
 
 def test_message_id_and_content_are_where_the_stack_s_parameters_say(

@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce_core.effect import Rejected, answer
-from actonce_core.execution import MAX_INPUT_BYTES
 from actonce_core.locking.dead_letters import MAX_SQS_BYTES, DeadLetterQueue, dead_letter
 from actonce_core.locking.locks import Attempt
-from actonce_core.message import Message, MessageReader, Reason, Refusal
+from actonce_core.message import Message, MessageReader, Refusal
 from actonce_core.unstarted import unstarted_attributes
-from tests import asl
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import delivery, json_values, text_attribute
+from tests.support import asl
+from tests.support.deliveries import delivery, json_values, text_attribute
+from tests.support.moto_aws import MotoAws
 
 # "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF": SendMessage, SQS API.
 TAKEN_BY_SQS = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
@@ -62,31 +61,6 @@ def test_its_numbers_too_whatever_reads_the_input_on_the_way(number: str) -> Non
     assert isinstance(message, Message)
     rewritten = json.dumps(json.loads(message.execution_input, parse_int=float, parse_float=float))
     assert what_the_effect_gets(rewritten) == f"[{number}]"
-
-
-@pytest.mark.parametrize("digits", [15, 19, 30, 300])
-def test_an_integer_id_of_any_length_is_its_text(digits: int) -> None:
-    number = "1" * digits
-    message = MessageReader().read(delivery(f'{{"message_id": {number}}}'))
-    assert isinstance(message, Message)
-    assert message.message_id == number
-    assert json.loads(message.execution_input)["message_id"] == number
-
-
-def test_a_body_is_measured_as_the_text_that_carries_it() -> None:
-    quotes = json.dumps(["\\"] * 40_000)
-    refusal = read(quotes)
-    assert isinstance(refusal, Refusal)
-    assert refusal.reason is Reason.TOO_LARGE
-    assert len(quotes) < MAX_INPUT_BYTES
-
-
-@pytest.mark.parametrize("character", ["\ufffe", "\uffff"])
-def test_an_id_that_sqs_does_not_carry_is_refused(character: str) -> None:
-    refusal = MessageReader().read(delivery({"message_id": f"m{character}"}))
-    assert isinstance(refusal, Refusal)
-    assert refusal.reason is Reason.NO_MESSAGE_ID
-    assert TAKEN_BY_SQS.fullmatch(refusal.detail)
 
 
 # ------------------------------------------------------------------ what is posted to queues

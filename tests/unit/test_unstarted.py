@@ -2,13 +2,12 @@ import json
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from actonce_core.delivery import Delivery
 from actonce_core.message import Reason, Refusal
 from actonce_core.unstarted import LARGEST_MESSAGE, UnstartedQueue, unstarted_attributes
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import delivery, text_attribute
+from tests.support.deliveries import delivery, text_attribute
+from tests.support.moto_aws import MotoAws
 
 REFUSAL = Refusal(Reason.CONFLICT, "Another content (fingerprint aaaaaaaaaaaa…).", "m-1")
 
@@ -32,9 +31,7 @@ def in_event_form(attributes: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-@pytest.mark.parametrize(
-    "body", ["{", " ", '{"a": NaN}', '{ "b":1,\n"a" : "\\u00e9é\U0001f600" }\n', "x" * 500_000]
-)
+@pytest.mark.parametrize("body", ["{", '{ "b":1,\n"a" : "\\u00e9é\U0001f600" }\n', "x" * 500_000])
 def test_the_body_arrives_verbatim(aws: MotoAws, body: str) -> None:
     assert handed_on(aws, delivery(body))["Body"] == body
 
@@ -108,12 +105,6 @@ def test_a_producer_s_attributes_of_a_refusal_s_names_are_kept(
     assert {name: value["stringValue"] for name, value in kept.items()} == {
         name: value["stringValue"] for name, value in own.items()
     }
-
-
-def test_a_queue_that_is_not_there_is_raised(aws: MotoAws) -> None:
-    aws.sqs.delete_queue(QueueUrl=aws.unstarted_queue)
-    with pytest.raises(ClientError):
-        UnstartedQueue(aws.sqs, aws.unstarted_queue).hand_on(delivery("{}"), REFUSAL)
 
 
 def test_beside_a_body_of_nearly_a_mebibyte_it_goes_as_it_came(aws: MotoAws) -> None:

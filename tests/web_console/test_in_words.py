@@ -17,8 +17,8 @@ from actonce.messages.history import Execution, Step, steps
 from actonce.messages.story import Story
 from actonce_core.histories.dead_letters import Stay, dead_letter_stays
 from docs import draw_state_machine as drawing
-from tests import histories
 from tests.hostile import HOSTILE, forbidden
+from tests.support import histories
 
 START = histories.START
 NAME = "m-1"

@@ -10,8 +10,8 @@ import pytest
 from actonce.console.machine_picture import machine_picture
 from actonce.messages.history import Step, steps
 from docs import draw_state_machine as drawing
-from tests import histories
 from tests.hostile import HOSTILE, forbidden
+from tests.support import histories
 
 SVG = drawing.PICTURE.read_text()
 DEFINITION = json.loads(drawing.DEFINITION.read_text())

@@ -987,7 +987,6 @@ def test_no_audit_is_told_and_one_that_is_at_hand_is_shown(
 def test_an_audit_that_has_not_come_to_its_end_says_nothing_of_a_message(
     ledger: Stack, console: Open, tmp_path: Path
 ) -> None:
-    pytest.importorskip("matplotlib")
     sentence = "The audit that began at 2026-01-31T10:00:00.000Z has not come to its end."
     summary = {
         "version": 1,

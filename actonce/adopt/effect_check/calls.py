@@ -76,7 +76,7 @@ class Caller(Protocol):
         """What of killing can be done here."""
 
 
-class Said(StrEnum):
+class Outcome(StrEnum):
     """What an answer says, by the contract."""
 
     PERFORMED = "it was performed"
@@ -87,7 +87,7 @@ class Said(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Answer:
     """An answer as the stack reads it.
 
     Attributes:
@@ -95,7 +95,7 @@ class Told:
         words: of an error, or of what is no clear answer.
     """
 
-    said: Said
+    said: Outcome
     raw: Raw
     effect: Any = None
     words: str = ""
@@ -117,10 +117,10 @@ class _OneAnswer:
         return {"Payload": payload, **failed}
 
 
-def read(raw: Raw, operation: str, message_id: str) -> Told:
+def read(raw: Raw, operation: str, message_id: str) -> Answer:
     """Read an answer as `invoked_effect` does behind a lock, and the state machine too."""
     if raw.end in _NO_ANSWER:
-        return Told(Said.UNKNOWN, raw, words=_NO_ANSWER[raw.end])
+        return Answer(Outcome.UNKNOWN, raw, words=_NO_ANSWER[raw.end])
     effect = InvokedEffect(cast("Any", _OneAnswer(raw)), "effect", "effect")
     try:
         if operation == "find":
@@ -128,12 +128,12 @@ def read(raw: Raw, operation: str, message_id: str) -> Told:
         else:
             found = effect.perform({"message_id": message_id, "body": None})
     except NotPerformed as error:
-        return Told(Said.NOT_PERFORMED, raw, words=str(error))
+        return Answer(Outcome.NOT_PERFORMED, raw, words=str(error))
     except Rejected as error:
-        return Told(Said.REJECTED, raw, words=str(error))
+        return Answer(Outcome.REJECTED, raw, words=str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody knows
-        return Told(Said.UNKNOWN, raw, words=_short(str(error)))
-    return Told(Said.NOTHING if found is None else Said.PERFORMED, raw, found)
+        return Answer(Outcome.UNKNOWN, raw, words=_short(str(error)))
+    return Answer(Outcome.NOTHING if found is None else Outcome.PERFORMED, raw, found)
 
 
 _NO_ANSWER = {End.DIED: "its process died", End.HUNG: "it had not ended at its time-out"}

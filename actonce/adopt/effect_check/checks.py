@@ -12,12 +12,12 @@ from enum import StrEnum
 from typing import Any
 
 from actonce.adopt.effect_check.calls import (
+    Answer,
     Caller,
     End,
     Kill,
+    Outcome,
     Raw,
-    Said,
-    Told,
     find_event,
     perform_event,
     read,
@@ -188,34 +188,34 @@ class Checks:
 
     def _perform(
         self, message_id: str, body: Any = None, kill: Kill | None = None, attempt: int = 1
-    ) -> Told:
+    ) -> Answer:
         asked = self.settings.body if body is None else body
         event = perform_event(message_id, asked, attempt)
         return self._performed(message_id, self.caller.call(event, kill))
 
-    def _performed(self, message_id: str, raw: Raw) -> Told:
+    def _performed(self, message_id: str, raw: Raw) -> Answer:
         told = read(raw, "perform", message_id)
-        if told.said is Said.PERFORMED:
+        if told.said is Outcome.PERFORMED:
             self.performed[message_id] = told.effect
             self.longest = max(self.longest, raw.seconds)
         _refuse_look_alikes(told)
         return told
 
-    def _find(self, message_id: str) -> Told:
+    def _find(self, message_id: str) -> Answer:
         return read(self.caller.call(find_event(message_id)), "find", message_id)
 
-    def _perform_well(self, message_id: str, body: Any = None) -> Told:
+    def _perform_well(self, message_id: str, body: Any = None) -> Answer:
         told = self._perform(message_id, body)
-        if told.said is not Said.PERFORMED:
+        if told.said is not Outcome.PERFORMED:
             raise _Broken(
                 f"perform of {_quoted(message_id)} was answered: {told}.",
                 'Answer {"performed": true, "effect": {…}} when it is done, for every id.',
             )
         return told
 
-    def _find_well(self, message_id: str) -> Told:
+    def _find_well(self, message_id: str) -> Answer:
         told = self._find(message_id)
-        if told.said not in (Said.PERFORMED, Said.NOTHING):
+        if told.said not in (Outcome.PERFORMED, Outcome.NOTHING):
             raise _Broken(
                 f"find of {_quoted(message_id)} was answered: {told}. A person would have to "
                 "decide each message whose outcome is unknown.",
@@ -224,7 +224,7 @@ class Checks:
             )
         return told
 
-    def _expect(self, message_id: str, said: Said, when: str, change: str) -> Told:
+    def _expect(self, message_id: str, said: Outcome, when: str, change: str) -> Answer:
         told = self._find_well(message_id)
         if told.said is not said:
             raise _Broken(f"{when}, find of {_quoted(message_id)} said: {told.said}.", change)
@@ -235,7 +235,7 @@ class Checks:
     def performs(self) -> str | None:
         """A plain message is performed, and the answer is a clear yes with a description."""
         told = self._perform(self._new_id("plain"))
-        if told.said is Said.PERFORMED:
+        if told.said is Outcome.PERFORMED:
             answer = told.raw.answer
             if isinstance(answer, dict) and "effect" not in answer:
                 raise _Broken(
@@ -275,7 +275,7 @@ class Checks:
         for end in ("never", ODD[0]):
             self._expect(
                 self._new_id(end),
-                Said.NOTHING,
+                Outcome.NOTHING,
                 "Nothing was performed under it, and",
                 "Look it up by the message's own id. A message that is found without having been "
                 "performed never is.",
@@ -287,7 +287,7 @@ class Checks:
         message_id = self._new_id("only-looked-for")
         for number in range(REPEATS):
             told = self._find_well(message_id)
-            if told.said is Said.PERFORMED:
+            if told.said is Outcome.PERFORMED:
                 raise _Broken(
                     f"Only find was asked for {_quoted(message_id)}, and the "
                     f"{_ordinal(number + 1)} time it said that it was performed: find acts.",
@@ -301,7 +301,7 @@ class Checks:
         self._perform_well(message_id)
         self._expect(
             message_id,
-            Said.PERFORMED,
+            Outcome.PERFORMED,
             "perform had answered that it was done, and",
             "Read consistently, by what perform stored with the effect: ConsistentRead=True, no "
             "index, replica, search or cache that lags. A find that is too early makes it happen "
@@ -334,7 +334,7 @@ class Checks:
         self.caller.renew()
         self._expect(
             message_id,
-            Said.PERFORMED,
+            Outcome.PERFORMED,
             "It was performed by one process, and in another",
             "Keep what find reads by outside of the process: where the effect itself is, or in a "
             "table. Memory and /tmp are gone with the process.",
@@ -356,7 +356,7 @@ class Checks:
         for near in (one[:-1], f"{one}-1", f"{one} ", one.lower(), one.upper(), "%", "*", ".*"):
             self._expect(
                 near,
-                Said.NOTHING,
+                Outcome.NOTHING,
                 f"Only {_quoted(one)} and {_quoted(two)} were performed, and",
                 "Compare the whole id, byte for byte: no beginning of it, no pattern, and letters "
                 "of the same case only. Else a message that was never performed is taken for done.",
@@ -367,7 +367,9 @@ class Checks:
         """Perform and find describe it in the same words."""
         message_id = self._new_id("described")
         told = self._perform_well(message_id)
-        found = self._expect(message_id, Said.PERFORMED, "It was performed, and", "See finds-it.")
+        found = self._expect(
+            message_id, Outcome.PERFORMED, "It was performed, and", "See finds-it."
+        )
         if found.effect != told.effect:
             raise _Broken(
                 f"perform said {_short_json(told.effect)}, and find {_short_json(found.effect)}: "
@@ -387,21 +389,21 @@ class Checks:
         message_id = self._new_id("long")
         message_id += "x" * (MAX_MESSAGE_ID_BYTES - len(message_id))
         told = self._agrees(message_id)
-        if told.said is not Said.PERFORMED:
+        if told.said is not Outcome.PERFORMED:
             return f"{MAX_MESSAGE_ID_BYTES:,} bytes: {told.said}"
         return None
 
-    def _agrees(self, message_id: str) -> Told:
+    def _agrees(self, message_id: str) -> Answer:
         """It is performed and found, or clearly not performed and not found."""
         told = self._perform(message_id)
-        if told.said is Said.UNKNOWN:
+        if told.said is Outcome.UNKNOWN:
             raise _Broken(
                 f"perform of {_quoted(message_id)} was answered: {told}. Nobody would know whether "
                 "it happened.",
                 "Take every id, encoded for where it is stored; or reject it before anything is "
                 "called.",
             )
-        expected = Said.PERFORMED if told.said is Said.PERFORMED else Said.NOTHING
+        expected = Outcome.PERFORMED if told.said is Outcome.PERFORMED else Outcome.NOTHING
         self._expect(
             message_id,
             expected,
@@ -413,14 +415,14 @@ class Checks:
 
     def rejected(self) -> str | None:
         """What never can be performed is rejected, and nothing was done."""
-        return self._refused(self.settings.rejected, Said.REJECTED, "--rejected", "Rejected")
+        return self._refused(self.settings.rejected, Outcome.REJECTED, "--rejected", "Rejected")
 
     def not_performed(self) -> str | None:
         """What provably did not happen is said to be so, and nothing was done."""
         asked = self.settings.not_performed
-        return self._refused(asked, Said.NOT_PERFORMED, "--not-performed", "NotPerformed")
+        return self._refused(asked, Outcome.NOT_PERFORMED, "--not-performed", "NotPerformed")
 
-    def _refused(self, body: Any, said: Said, option: str, error: str) -> str | None:
+    def _refused(self, body: Any, said: Outcome, option: str, error: str) -> str | None:
         if body is None:
             raise _Untried(f"give a body for which it is so with {option}")
         message_id = self._new_id("refused")
@@ -434,7 +436,7 @@ class Checks:
         if self.finds:
             self._expect(
                 message_id,
-                Said.NOTHING,
+                Outcome.NOTHING,
                 f"perform said: {said}; and",
                 f"Raise {error} only if it certainly did not happen; anything else is an unknown "
                 "outcome, and costs a wait. This costs a second effect.",
@@ -448,7 +450,7 @@ class Checks:
         raws = self.caller.at_once(events)
         for message_id, raw in zip(ids, raws, strict=True):
             told = self._performed(message_id, raw)
-            if told.said is Said.UNKNOWN:
+            if told.said is Outcome.UNKNOWN:
                 raise _Broken(
                     f"Of two that ran at once, perform of {_quoted(message_id)} was answered: "
                     f"{told}.",
@@ -459,11 +461,11 @@ class Checks:
                 continue
             found = self._expect(
                 message_id,
-                Said.PERFORMED if told.said is Said.PERFORMED else Said.NOTHING,
+                Outcome.PERFORMED if told.said is Outcome.PERFORMED else Outcome.NOTHING,
                 f"Two ran at once, perform said: {told.said}; and",
                 "Write each message's own record, not a list of all that is read and then written.",
             )
-            if told.said is Said.PERFORMED and found.effect != told.effect:
+            if told.said is Outcome.PERFORMED and found.effect != told.effect:
                 raise _Broken(
                     f"Two ran at once. perform of {_quoted(message_id)} said "
                     f"{_short_json(told.effect)}, and find {_short_json(found.effect)}.",
@@ -479,7 +481,7 @@ class Checks:
         for kill in kills:
             message_id = self._new_id(f"killed-{moment}")
             told = self._perform(message_id, kill=kill)
-            answered = told.said is Said.PERFORMED  # it was quicker than the kill
+            answered = told.said is Outcome.PERFORMED  # it was quicker than the kill
             found += self._final(message_id, kill, answered=answered)
         return f"{found} of {len(kills)} had happened" if moment == "in" else None
 
@@ -487,13 +489,13 @@ class Checks:
         """Whether it had happened; after the margin the first look is final."""
         self.caller.wait(self.settings.margin)
         first = self._find_well(message_id)
-        if kill.moment == "before" and first.said is Said.PERFORMED:
+        if kill.moment == "before" and first.said is Outcome.PERFORMED:
             raise _Broken(
                 f"The process was killed {kill}, and find of {_quoted(message_id)} said: "
                 f"{first.said}.",
                 "Say that it was performed only of what was; begun is not done.",
             )
-        if (answered or kill.moment == "after") and first.said is Said.NOTHING:
+        if (answered or kill.moment == "after") and first.said is Outcome.NOTHING:
             raise _Broken(
                 f"The process was killed {kill}. It had been performed, and find of "
                 f"{_quoted(message_id)} said: {first.said}. It would happen twice.",
@@ -512,7 +514,7 @@ class Checks:
                 "while it may; or StragglerMarginSeconds has to be longer than it takes (--margin "
                 "here).",
             )
-        return first.said is Said.PERFORMED
+        return first.said is Outcome.PERFORMED
 
     def leaves_nothing_running(self) -> str | None:
         """When it has answered, nothing of it goes on."""
@@ -541,7 +543,7 @@ class Checks:
         """What it makes of a second perform with one id (the stack does not rely on it)."""
         message_id = self._new_id("twice")
         first, second = self._perform_well(message_id), self._perform(message_id, attempt=2)
-        if second.said is not Said.PERFORMED:
+        if second.said is not Outcome.PERFORMED:
             return f"a second perform of one message is refused: {second}"
         if second.effect == first.effect:
             return "a second perform of one message gives the same description, so it may be one"
@@ -571,10 +573,10 @@ def _asks(check: Callable[[], str | None]) -> str:
 _LOOK_ALIKES = {"notperformed": "NotPerformed", "rejected": "Rejected"}
 
 
-def _refuse_look_alikes(told: Told) -> None:
+def _refuse_look_alikes(told: Answer) -> None:
     """An answer that was meant as one of the two, and is none."""
     answer = told.raw.answer
-    if told.said is not Said.UNKNOWN or not isinstance(answer, dict):
+    if told.said is not Outcome.UNKNOWN or not isinstance(answer, dict):
         return
     if told.raw.end is End.FAILED:
         name = str(answer.get("errorType", ""))

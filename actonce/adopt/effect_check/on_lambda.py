@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from actonce.adopt.effect_check.calls import End, Event, Kill, Raw
+from actonce.embedded import functions
 from actonce.stack.embedded_running import State
 
 if TYPE_CHECKING:
@@ -60,10 +61,7 @@ class OnLambda:
 
     def renew(self) -> None:
         """See `calls.Caller`; all functions' processes are killed."""
-        # Here, because it is of an extra that most targets do not need.
-        from actonce.embedded import lifecycle  # noqa: PLC0415
-
-        lifecycle.kill_functions(self.state)
+        functions.kill(self.state)
 
     def left_running(self) -> int:
         """Nobody can see into a function's host."""

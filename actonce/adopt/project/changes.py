@@ -1,34 +1,27 @@
-"""What becomes of each managed file: decided from three hashes, and from nothing else."""
+"""What an upgrade does to the managed files: decided from three digests of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from pathlib import PurePosixPath
 
 
-class What(StrEnum):
-    """What is done to a file."""
-
-    NOTHING = "nothing"
-    """It is as it should be."""
-    ADD = "added"
-    REPLACE = "replaced"
-    REMOVE = "removed"
-    KEEP = "kept"
-    """The team changed it, and this version did not: it stays theirs."""
-    BESIDE = "beside"
-    """Both changed it: it stays theirs, and this version's is written beside it."""
-    ORPHAN = "orphan"
-    """The team changed it, and this version has none any more: it stays theirs."""
-
-
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What is done to one file."""
+class Changes:
+    """What a newer version does in a folder, in order of the paths.
 
-    path: PurePosixPath
-    what: What
+    Attributes:
+        added: files that only this version has.
+        replaced: files that this version has in another form.
+        removed: files that this version has no more.
+        refused: files that the team has changed, made or removed. While there is one, nothing is
+            done.
+    """
+
+    added: list[PurePosixPath]
+    replaced: list[PurePosixPath]
+    removed: list[PurePosixPath]
+    refused: list[PurePosixPath]
 
 
 def digest(content: bytes) -> str:
@@ -36,34 +29,26 @@ def digest(content: bytes) -> str:
     return sha256(content.replace(b"\r\n", b"\n")).hexdigest()
 
 
-def decide(was: str | None, now: str | None, new: str | None) -> What:
-    """What to do to one file.
-
-    Invariant: a file that is neither as the manifest has it nor as this version has it is never
-    written over and never removed.
-
-    Args:
-        was: the manifest's digest of it; None: it is not in there.
-        now: of the file in the folder; None: there is none.
-        new: of this version's; None: this version has none.
-    """
-    if now == new:
-        return What.NOTHING
-    if now is None:
-        # In the manifest it was taken away by the team, and that is a change like another.
-        return What.ADD if was is None else What.KEEP if was == new else What.BESIDE
-    if now == was:
-        return What.REMOVE if new is None else What.REPLACE
-    if new is None:
-        return What.ORPHAN
-    return What.KEEP if was == new else What.BESIDE
-
-
-def decide_all(
+def decide(
     was: Mapping[PurePosixPath, str],
     now: Mapping[PurePosixPath, str],
     new: Mapping[PurePosixPath, str],
-) -> list[Change]:
-    """What to do to each file that the manifest or this version has, in order of their paths."""
+) -> Changes:
+    """What to do to each file that the manifest or this version has.
+
+    Invariant: a file that is neither as the manifest has it nor as this version has it is refused.
+
+    Args:
+        was: the manifest's digests.
+        now: those of the files in the folder.
+        new: this version's.
+    """
     paths = sorted(was.keys() | new.keys())
-    return [Change(path, decide(was.get(path), now.get(path), new.get(path))) for path in paths]
+    # What is as this version has it was put there by an upgrade that was cut short.
+    other = [path for path in paths if now.get(path) != new.get(path)]
+    return Changes(
+        added=[path for path in other if path not in was],
+        replaced=[path for path in other if path in was and path in new],
+        removed=[path for path in other if path not in new],
+        refused=[path for path in other if now.get(path) != was.get(path)],
+    )

@@ -20,15 +20,13 @@ class Manifest:
     """What was put there.
 
     Attributes:
-        version: of ActOnce, of every file but those that were kept.
+        version: of ActOnce, of every file.
         files: digests of the managed files as that version has them.
-        beside: digests of what was written beside files that the team had changed.
     """
 
     kind: Kind
     version: str
     files: Mapping[PurePosixPath, str]
-    beside: Mapping[PurePosixPath, str]
 
     def as_json(self) -> str:
         """Sorted and in lines, for a repository's sake."""
@@ -36,7 +34,6 @@ class Manifest:
             "version": self.version,
             "kind": self.kind.value,
             "files": {str(path): self.files[path] for path in sorted(self.files)},
-            "beside": {str(path): self.beside[path] for path in sorted(self.beside)},
         }
         return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
@@ -58,18 +55,10 @@ def read(folder: Path) -> Manifest | None:
         raise _broken(file, "it is no text") from error
     try:
         value = json.loads(text)
-        return Manifest(
-            Kind(value["kind"]),
-            _text(value["version"]),
-            _digests(value["files"]),
-            _digests(value.get("beside", {})),
-        )
+        files = {_inside(path): _text(digest) for path, digest in value["files"].items()}
+        return Manifest(Kind(value["kind"]), _text(value["version"]), files)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _broken(file, str(error)) from error
-
-
-def _digests(value: Any) -> dict[PurePosixPath, str]:
-    return {_inside(path): _text(digest) for path, digest in value.items()}
 
 
 def _inside(text: str) -> PurePosixPath:

@@ -2,16 +2,15 @@
 
 Invariant: at whatever point this ends, the same command begun again goes on, and no file that the
 team has changed is written over or removed. For the files are decided on by what is there, each is
-written whole or not at all, and the manifest, which says what the team has changed, comes last.
+written whole or not at all, and the manifest, which says what was put there, comes last.
 """
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
+import actonce
 from actonce.adopt.project import manifest
-from actonce.adopt.project.changes import Change, What, decide_all, digest
+from actonce.adopt.project.changes import Changes, decide, digest
 from actonce.adopt.project.folder import Folder
 from actonce.adopt.project.manifest import Manifest
 from actonce.adopt.project.plan import STACK, Kind, Plan
@@ -19,8 +18,8 @@ from actonce.stack.sources import MANIFEST
 from actonce.stack.versions import numbers
 from actonce.terminal.errors import Failed, WrongUse
 
-_BESIDE = ".new"
 _MANIFEST = PurePosixPath(MANIFEST)
+_PACKAGE = Path(actonce.__file__).parent
 
 
 def place(folder: Folder, wanted: Plan) -> list[PurePosixPath]:
@@ -34,6 +33,8 @@ def place(folder: Folder, wanted: Plan) -> list[PurePosixPath]:
     Raises:
         Failed: something else is there, or it cannot be written. Nothing of it is changed.
     """
+    if folder.root.is_relative_to(_PACKAGE):
+        raise Failed(f"{folder.root} is of ActOnce itself: name a folder of your own.")
     there = manifest.read(folder.root)
     if there is not None:
         raise Failed(
@@ -55,7 +56,7 @@ def place(folder: Folder, wanted: Plan) -> list[PurePosixPath]:
     folder.check_writable([*missing, _MANIFEST])
     for path in missing:
         folder.write(path, everything[path])
-    _write_manifest(folder, wanted, {})
+    _write_manifest(folder, wanted)
     return missing
 
 
@@ -69,78 +70,18 @@ def _in_the_way(folder: Folder, others: list[PurePosixPath], kind: Kind) -> str:
     return f"{folder.root} holds something else already ({named}): {instead}."
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
-    """What a newer version changes in a folder; nothing is written yet.
+def upgrade(folder: Folder, there: Manifest, wanted: Plan) -> Changes:
+    """Bring what a folder holds to a newer version, whole or not at all.
 
-    Attributes:
-        there: the folder's manifest.
+    Args:
+        folder: the team's.
+        there: its manifest.
         wanted: the newer version.
-        changes: one for each file.
-        found: what the files hold now.
-    """
-
-    folder: Folder
-    there: Manifest
-    wanted: Plan
-    changes: list[Change]
-    found: Mapping[PurePosixPath, bytes]
-
-    def of(self, *whats: What) -> list[PurePosixPath]:
-        """The files to which this is done."""
-        return [change.path for change in self.changes if change.what in whats]
-
-    def lines(self, path: PurePosixPath) -> tuple[int, int]:
-        """How many lines this version adds to what is there, and how many it takes away."""
-        diff = self.diff(path).splitlines()[2:]
-        return sum(one.startswith("+") for one in diff), sum(one.startswith("-") for one in diff)
-
-    def diff(self, path: PurePosixPath) -> str:
-        """What this version changes in a file, as `diff -u` tells it."""
-        old = self.found.get(path, b"").decode("utf-8", "replace").splitlines()
-        new = self.wanted.managed.get(path, b"").decode("utf-8", "replace").splitlines()
-        return "\n".join(difflib.unified_diff(old, new, f"{path}", f"{path}", lineterm=""))
-
-    def apply(self) -> None:
-        """Do it.
-
-        Raises:
-            Failed: something cannot be written; the same command goes on from there.
-        """
-        new = self.wanted.managed
-        beside = {beside_of(path): new[path] for path in self.of(What.BESIDE)}
-        self._check_beside(beside)
-        written = {path: new[path] for path in self.of(What.ADD, What.REPLACE)} | beside
-        self.folder.check_writable([*written, *self.of(What.REMOVE), _MANIFEST])
-        for path, content in written.items():
-            self.folder.write(path, content)
-        for path in self.of(What.REMOVE):
-            self.folder.remove(path)
-        remembered = {path: digest(content) for path, content in beside.items()}
-        # Files beside that the team has not dealt with yet are still this program's.
-        earlier = {p: d for p, d in self.there.beside.items() if (self.folder.root / p).exists()}
-        _write_manifest(self.folder, self.wanted, earlier | remembered)
-
-    def _check_beside(self, beside: Mapping[PurePosixPath, bytes]) -> None:
-        for path, content in self.folder.contents(beside).items():
-            if digest(content) not in (digest(beside[path]), self.there.beside.get(path)):
-                raise Failed(
-                    f"{self.folder.root / path} has been changed, and this version's would be "
-                    "written there: move it away first. Nothing was written."
-                )
-
-
-def beside_of(path: PurePosixPath) -> PurePosixPath:
-    """Where this version's is written if the team has changed theirs."""
-    return path.with_name(path.name + _BESIDE)
-
-
-def upgrade_of(folder: Folder, there: Manifest, wanted: Plan) -> Upgrade:
-    """What a version would change in a folder.
 
     Raises:
-        WrongUse: the folder's is newer.
-        Failed: something stands in the way.
+        WrongUse: the folder's version is newer.
+        Failed: the team has changed a file, or something stands in the way, and nothing is written;
+            or a file cannot be written, and the same command goes on from there.
     """
     its, mine = numbers(there.version), numbers(wanted.version)
     if its is not None and mine is not None and its > mine:
@@ -148,16 +89,30 @@ def upgrade_of(folder: Folder, there: Manifest, wanted: Plan) -> Upgrade:
             f"{folder.root} has ActOnce {there.version}, and this is the older {wanted.version}: "
             f"install ActOnce {there.version} from a clone of it."
         )
-    found = folder.contents(sorted(there.files.keys() | wanted.managed.keys()))
-    changes = decide_all(
-        there.files,
-        {path: digest(content) for path, content in found.items()},
-        {path: digest(content) for path, content in wanted.managed.items()},
-    )
-    return Upgrade(folder, there, wanted, changes, found)
+    new = wanted.managed
+    found = folder.contents(sorted(there.files.keys() | new.keys()))
+    changes = decide(there.files, _digests(found), _digests(new))
+    if changes.refused:
+        raise Failed(
+            f"Nothing was written, for these were changed since actonce init: "
+            f"{', '.join(map(str, changes.refused))}. What was changed is shown by git diff "
+            f"$(git log -1 --format=%h -- {MANIFEST}) -- {STACK}. Put them back as they were in "
+            "that commit, upgrade, and make your changes again."
+        )
+    written = [*changes.added, *changes.replaced]
+    folder.check_writable([*written, *changes.removed, _MANIFEST])
+    for path in written:
+        folder.write(path, new[path])
+    for path in changes.removed:
+        folder.remove(path)
+    _write_manifest(folder, wanted)
+    return changes
 
 
-def _write_manifest(folder: Folder, wanted: Plan, beside: Mapping[PurePosixPath, str]) -> None:
-    files = {path: digest(content) for path, content in wanted.managed.items()}
-    written = Manifest(wanted.kind, wanted.version, files, beside)
+def _digests(files: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, str]:
+    return {path: digest(content) for path, content in files.items()}
+
+
+def _write_manifest(folder: Folder, wanted: Plan) -> None:
+    written = Manifest(wanted.kind, wanted.version, _digests(wanted.managed))
     folder.write(_MANIFEST, written.as_json().encode())

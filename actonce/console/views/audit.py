@@ -8,7 +8,7 @@ from starlette.responses import Response
 from actonce.console.answers import as_json, page, wants_json
 from actonce.console.desk import Desk
 from actonce.records.audit_summary import has_ended
-from actonce.stack.extras import install
+from actonce.records.report.page import html
 
 _HOW = "actonce collect and actonce audit make them; on AWS the daily audit does"
 
@@ -42,11 +42,6 @@ def its_page(desk: Desk, _: Request) -> Response:
     if summary is None:
         sentence = f"No audit's results are at hand: {_HOW}."
         return page(desk, "lost.html.j2", code=404, sentence=sentence, back="/audit")
-    try:
-        from actonce.records.report.page import html  # noqa: PLC0415 - Matplotlib, a second to import
-    except ImportError:
-        sentence = f"The page is drawn by Matplotlib: {install('audit')}."
-        return page(desk, "lost.html.j2", code=501, sentence=sentence, back="/audit")
     try:
         drawn = html(summary)
     except ValueError as error:  # it has not come to its end, or is of another version, or torn

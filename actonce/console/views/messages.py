@@ -10,10 +10,12 @@ from starlette.responses import Response
 from actonce.console.answers import as_json, elsewhere, page, wants_json
 from actonce.console.desk import Desk
 from actonce.console.templating import address
-from actonce.messages.id_prefixes import SHORTEST
 from actonce.messages.recent import EXECUTION_STATUSES, MOST_NAMES, ROW_STATUSES, newest_names
 from actonce.messages.recent import page as page_of
 from actonce.terminal.errors import WrongUse
+
+SHORTEST: Final = 4
+"""Characters of a beginning."""
 
 _PAGE: Final = 50
 _MOST_FOUND: Final = 50

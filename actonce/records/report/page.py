@@ -1,4 +1,4 @@
-"""Puts the page together: the summary's numbers, the pictures, one template.
+"""Puts the page together: the summary's numbers, and one template.
 
 Everything that comes out of the summary is escaped by Jinja, and a content security policy forbids
 the page every script and every request, should anything ever slip through.
@@ -11,32 +11,29 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
 from actonce.records.report import wording
-from actonce.records.report.flow import draw_flow, flow
-from actonce.records.report.inline_svg import STYLE, Role, inline_svg
-from actonce.records.report.pictures import (
-    HORIZONS,
-    LATENCIES,
-    PERCENTILES,
-    draw_days,
-    draw_gaps,
-    draw_latency,
-)
 from pipeline.audit.streams import OPTIONAL, STREAMS
+from pipeline.audit.verdict_names import ALARMS
 from pipeline.visible import visible
 
 VERSION = 1
 """Of the summary's form."""
 
-WIDE, NARROW = 640, 344
-"""Pixels. Every picture is drawn for both, so that its text has the page's size on a phone too."""
-
 OPEN_ALARMS = 3
 """How many alarms show their timeline before anybody asks for it."""
+
+HORIZONS = (
+    ("within_5_minutes", "5 min", "a FIFO queue's window"),
+    ("within_14_days", "14 d", "a queue's longest retention"),
+    ("within_90_days", "90 d", "names of executions"),
+)
+"""The summary's key, its label, and what remembers messages for so long."""
+
+LATENCIES = ("sent_to_effect", "first_delivery_to_effect")
+PERCENTILES = ("p50", "p90", "p99", "max")
 
 HERE = Path(__file__).parent
 
@@ -108,6 +105,7 @@ def _drawn(summary: dict[str, Any]) -> str:
         "share": wording.share,
         "duration": wording.duration,
         "shortened": wording.shortened,
+        "bar": _bar,
     }
     judged = _JUDGED.get(summary["exit_status"], "bad")
     return environment.get_template("page.html.j2").render(
@@ -118,7 +116,7 @@ def _drawn(summary: dict[str, Any]) -> str:
         verdicts=[
             {
                 "name": name,
-                "role": role.name.lower(),
+                "role": role,
                 "mark": wording.MARKS[role],
                 "meaning": wording.MEANINGS[verdict],
                 "count": summary["verdicts"].get(verdict, 0),
@@ -126,9 +124,8 @@ def _drawn(summary: dict[str, Any]) -> str:
             for verdict, (name, role) in wording.VERDICTS.items()
         ],
         asked_for=_asked_for(summary),
-        alarm_verdicts=[name for name, (_, role) in wording.VERDICTS.items() if role is Role.ALARM],
+        alarm_verdicts=ALARMS,
         verdict_names={verdict: name for verdict, (name, _) in wording.VERDICTS.items()},
-        pictures=_pictures(summary),
         gap_rows=_gap_rows(summary["gaps"]["buckets"]),
         horizons=HORIZONS,
         latencies=LATENCIES,
@@ -140,23 +137,23 @@ def _drawn(summary: dict[str, Any]) -> str:
 
 
 def _asked_for(summary: dict[str, Any]) -> list[tuple[str, list[tuple[str, str, int]]]]:
-    """What bad weather and bad messages there were: headings, each with its rows."""
+    """What was tried again and what a person was asked: headings, each with its rows."""
     totals = summary["totals"]
-    counts = summary.get("asked_for", {})
+    counts = summary["asked_for"]
 
     def asked(reasons: dict[str, tuple[str, str]]) -> list[tuple[str, str, int]]:
         return [(*reasons[name], counts[name]) for name in reasons if name in counts]
 
     failed = "deliveries given back", "a service was out or throttled; SQS brought them again"
-    weather = [(*failed, totals["failed"])] if totals["failed"] else []
+    passed = [(*failed, totals["failed"])] if totals["failed"] else []
     refused = [
         (f"refused: {reason}", "deliveries, in UnstartedQueue", count)
         for reason, count in (totals["refused"] or {}).items()
     ]
     parts = [
-        ("Bad weather that passed by itself", weather),
-        ("Bad weather that outlasted the patience", asked(wording.BAD_WEATHER)),
-        ("Weather or the message", asked(wording.EITHER)),
+        ("Transient failures that passed", passed),
+        ("Transient failures that outlasted the retry deadline", asked(wording.TRANSIENT)),
+        ("Transient failures, or the message", asked(wording.EITHER)),
         ("Bad messages", [*asked(wording.BAD_MESSAGES), *refused]),
     ]
     return [(heading, rows) for heading, rows in parts if rows]
@@ -169,64 +166,10 @@ def _visible(value: Any) -> Any:
     return value
 
 
-def _pictures(summary: dict[str, Any]) -> dict[str, Markup]:
-    """Each picture that there is something to show in, drawn for both widths."""
-    drawn = flow(summary)
-    days, gaps, latency = summary["days"], summary["gaps"], summary["latency"]
-    pictures: dict[str, Markup] = {}
-    with mpl.rc_context(STYLE):
-        for width, kind in ((WIDE, "wide"), (NARROW, "narrow")):
-            figures = {}
-            if drawn.messages:
-                figures["flow"] = (draw_flow(drawn, width), _flow_alt(summary))
-            if gaps["duplicates"]:
-                figures["gaps"] = (draw_gaps(gaps, width), _gaps_alt(gaps))
-            if any(latency[key]["count"] for key, _ in LATENCIES):
-                figures["latency"] = (draw_latency(latency, width), _latency_alt(latency))
-            if len(days) > 1:
-                figures["days"] = (draw_days(days, width), _days_alt(summary))
-            for name, (figure, alt) in figures.items():
-                svg = inline_svg(figure, kind, visible(alt), f"{name}-{kind}-")
-                pictures[name] = pictures.get(name, Markup("")) + svg
-    return pictures
-
-
-def _flow_alt(summary: dict[str, Any]) -> str:
-    ends = ", ".join(
-        f"{wording.number(summary['verdicts'][verdict])} {name}"
-        for verdict, (name, _) in wording.VERDICTS.items()
-        if summary["verdicts"].get(verdict)
-    )
-    return (
-        f"Flow from sent to verdict: {wording.number(summary['messages'])} messages ended {ends}; "
-        f"{wording.number(summary['totals']['suppressed'])} deliveries were suppressed."
-    )
-
-
-def _gaps_alt(gaps: dict[str, Any]) -> str:
-    shares = ", ".join(
-        f"{wording.share(gaps[key])} within {label}" for _, key, label, _ in HORIZONS
-    )
-    return f"Histogram of how long after the first delivery duplicates came: {shares}."
-
-
-def _latency_alt(latency: dict[str, Any]) -> str:
-    return "Latency on a logarithmic axis. " + " ".join(
-        f"{name.capitalize()}: "
-        + ", ".join(f"{p} {wording.duration(latency[key][p])}" for p in PERCENTILES)
-        + "."
-        for key, name in LATENCIES
-        if latency[key]["count"]
-    )
-
-
-def _days_alt(summary: dict[str, Any]) -> str:
-    unsure = sum(1 for day in summary["days"] if day["cannot_judge"])
-    hatched = f" {unsure} of them, pale and hatched, cannot be judged wholly." if unsure else ""
-    return (
-        f"Messages and alarms on each of {len(summary['days'])} days from {summary['from']} to "
-        f"{summary['to']}.{hatched}"
-    )
+def _bar(count: int, most: int) -> Markup:
+    """A bar as long as the count's part of the most; one among a million is seen, too."""
+    width = min(100.0, max(0.5, 100 * count / most)) if count > 0 else 0
+    return Markup('<span class="bar" style="width: {:.1f}%"></span>').format(width)
 
 
 def _gap_rows(buckets: list[dict[str, Any]]) -> list[tuple[str, int]]:

@@ -3,21 +3,19 @@
 import math
 from datetime import timedelta
 
-from actonce.records.report.inline_svg import Role
-
 VERDICTS = {
-    "performed_once": ("performed once", Role.GOOD),
-    "resolved": ("resolved", Role.GOOD),
-    "rejected": ("rejected", Role.WAITING),
-    "refused": ("refused", Role.WAITING),
-    "awaiting_decision": ("awaiting decision", Role.WAITING),
-    "in_flight": ("in flight", Role.WAITING),
-    "conflict": ("conflict", Role.ALARM),
-    "contradiction": ("contradiction", Role.ALARM),
-    "performed_again": ("performed again", Role.ALARM),
-    "lost": ("lost", Role.ALARM),
+    "performed_once": ("performed once", "good"),
+    "resolved": ("resolved", "good"),
+    "rejected": ("rejected", "waiting"),
+    "refused": ("refused", "waiting"),
+    "awaiting_decision": ("awaiting decision", "waiting"),
+    "in_flight": ("in flight", "waiting"),
+    "conflict": ("conflict", "alarm"),
+    "contradiction": ("contradiction", "alarm"),
+    "performed_again": ("performed again", "alarm"),
+    "lost": ("lost", "alarm"),
 }
-"""Each verdict in words, and its colour; in the order of the pictures."""
+"""Each verdict in words, and its class in the style sheet; in the order of the page."""
 
 MEANINGS = {
     "performed_once": "one effect, as it should be",
@@ -32,10 +30,13 @@ MEANINGS = {
     "lost": "it ended nowhere",
 }
 
-BAD_WEATHER = {
-    "not_performed": ("not performed", "the provider refused, provably, past the patience"),
-    "throttled": ("throttled", "Lambda let too few of the effects through, past the patience"),
-    "outcome_unknown": ("outcome unknown", "it could not be looked up, past the patience"),
+TRANSIENT = {
+    "not_performed": ("not performed", "the provider refused, provably, past the retry deadline"),
+    "throttled": (
+        "throttled",
+        "Lambda let too few effects through, past the retry deadline",
+    ),
+    "outcome_unknown": ("outcome unknown", "it could not be looked up, past the retry deadline"),
 }
 EITHER = {
     "rounds_used_up": (
@@ -49,7 +50,7 @@ BAD_MESSAGES = {
 }
 """Why a person was asked, as the audit names it: in words, and what had happened."""
 
-MARKS = {Role.GOOD: "✓", Role.WAITING: "•", Role.ALARM: "✗"}
+MARKS = {"good": "✓", "waiting": "•", "alarm": "✗"}
 """Said beside every colour, for whoever does not see it."""
 
 

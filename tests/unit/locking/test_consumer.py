@@ -11,13 +11,13 @@ from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.locks import Outcome, ProcessingTable, StillInProgress
-from actonce_core.message import MessageReader, Reason, Refusal
+from actonce_core.message import MessageReader
 from actonce_core.start import End, Start
 from actonce_core.unstarted import UnstartedQueue
 from appointments import AppointmentBook, book_key
-from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import delivery
+from tests.support.deliveries import delivery
+from tests.support.lock_machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
+from tests.support.moto_aws import MotoAws
 
 ways = pytest.mark.parametrize("way", ["ledger", "lease"])
 MAX_ROUNDS = 3
@@ -79,41 +79,6 @@ def test_a_message_is_acted_on_once_and_its_duplicates_suppressed(way: str, aws:
     row = aws.ledger_row("m")
     assert (row["status"], row["outcome"]) == ("COMPLETE", "performed")
     assert json.loads(row["effect"])["slot"] == 1
-
-
-@ways
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ("{", Reason.NOT_JSON),
-        ({"practice": "main"}, Reason.NO_MESSAGE_ID),
-        ({"message_id": "m", "text": "x" * 300_000}, Reason.TOO_LARGE),
-    ],
-)
-def test_what_cannot_be_read_is_refused_as_by_the_starter(
-    way: str, body: Any, reason: Reason, aws: MotoAws
-) -> None:
-    consumer = _consumer(way, aws, Failing(aws))
-    theirs = aws.starter().start_message(delivery(body))
-    assert consumer.consume(delivery(body)) == theirs
-    assert isinstance(theirs.outcome, Refusal)
-    assert theirs.outcome.reason is reason
-    ours, starters = aws.unstarted()
-    assert ours["MessageAttributes"] == starters["MessageAttributes"]
-    assert aws.ledger_row("m") == {}
-
-
-@ways
-def test_another_content_is_refused_as_a_conflict(way: str, aws: MotoAws) -> None:
-    book = AppointmentBook(aws.dynamodb, aws.appointments_table)
-    _consume(way, aws, book)
-    other = delivery(MESSAGE | {"practice": "harbour"})
-    end = _consumer(way, aws, book).consume(other)
-    assert isinstance(end.outcome, Refusal)
-    assert end.outcome.reason is Reason.CONFLICT
-    (refused,) = aws.unstarted()
-    assert refused["MessageAttributes"]["reason"]["StringValue"] == "conflict"
-    assert _appointments(aws) == 1
 
 
 def test_a_duplicate_of_a_message_in_progress_goes_back_to_the_queue(aws: MotoAws) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from actonce_core import batch
 from appointments import AppointmentBook
-from tests.event_cases import STARTER_CASES, StarterCase, read_event
-from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import sqs_record
+from tests.support.deliveries import sqs_record
+from tests.support.event_cases import STARTER_CASES, StarterCase, read_event
+from tests.support.moto_aws import MotoAws
 
 CASES = [case for case in STARTER_CASES if case.fingerprint_row is None]
 
@@ -85,7 +85,7 @@ def test_a_lease_that_has_no_time_for_a_takeover_stops_the_function(
     consumer: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(os.environ, "FUNCTION_TIMEOUT_SECONDS", "30")
-    with pytest.raises(ValueError, match=r"A takeover needs 48 s .* and the consumer has 30 s"):
+    with pytest.raises(ValueError, match="48 s"):
         consumer.handler(read_event("one_message"), None)
 
 

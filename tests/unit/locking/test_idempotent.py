@@ -8,9 +8,9 @@ import pytest
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import NotPerformed, OutcomeUnknown
 from actonce_core.locking.idempotent import ConflictingContent, idempotent
-from actonce_core.locking.locks import Attempt, LockLost, Outcome, StillInProgress
-from tests.unit.locking.machine import LOCK_TIMEOUT, SKEW, Machine
-from tests.unit.moto_aws import MotoAws
+from actonce_core.locking.locks import Outcome, StillInProgress
+from tests.support.lock_machine import LOCK_TIMEOUT, SKEW, Machine
+from tests.support.moto_aws import MotoAws
 
 ways = pytest.mark.parametrize("way", ["ledger", "lease"])
 MESSAGE = {"id": "m", "amount": 1}
@@ -126,33 +126,8 @@ def test_what_cannot_be_looked_up_is_never_repeated(way: str, aws: MotoAws) -> N
     assert handler.done == []
 
 
-@ways
-def test_a_failure_releases_no_lock_but_its_own(way: str, aws: MotoAws) -> None:
-    other = Machine(now=LOCK_TIMEOUT + SKEW + 1)
-    holders: list[str] = []
-
-    def handle(_: Any) -> dict[str, Any]:
-        if not holders:  # taken over meanwhile, and this machine does not know
-            print_of = aws.ledger_row("m")["fingerprint"]
-            taken = other.locks(way, aws).acquire_processing_lock(
-                "m", LOCK_TIMEOUT, fingerprint=print_of
-            )
-            assert isinstance(taken, Attempt)
-            holders.append(taken.attempt_id)
-        raise NotPerformed("closed")
-
-    decorate = idempotent(
-        Machine().locks(way, aws),
-        message_id=lambda message: str(message["id"]),
-        lock_timeout=LOCK_TIMEOUT,
-    )
-    with pytest.raises(LockLost):
-        decorate(handle)(MESSAGE)
-    assert [aws.ledger_row("m")["attempt_id"]] == holders
-
-
 def test_the_example_of_the_page_books_once(aws: MotoAws) -> None:
-    page = (PROJECT / "docs" / "strategies" / "idempotent-handler.md").read_text()
+    page = (PROJECT / "docs" / "strategies.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     reserved: list[Any] = []
 
@@ -165,6 +140,6 @@ def test_the_example_of_the_page_books_once(aws: MotoAws) -> None:
         "look_up": lambda _: None,
         "reserve": reserve,
     }
-    exec(compile(code, "idempotent-handler.md", "exec"), names)
+    exec(compile(code, "strategies.md", "exec"), names)
     assert [names["book"]({"id": "m"}) for _ in range(2)] == [{"appointment": 1}] * 2
     assert reserved == [{"id": "m"}]

@@ -21,8 +21,8 @@ from actonce_core.locking.locks import (
     act_once,
     heartbeats_in_a_thread,
 )
-from tests.unit.locking.machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
-from tests.unit.moto_aws import MotoAws
+from tests.support.lock_machine import BEGIN, LOCK_TIMEOUT, SKEW, Machine
+from tests.support.moto_aws import MotoAws
 
 ways = pytest.mark.parametrize("way", ["ledger", "lease"])
 

@@ -1,0 +1,164 @@
+"""Reads Amazon States Language definitions: their states, ways and JSONata expressions."""
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cfnlint.api import lint_all
+from jsonata import Jsonata
+
+from actonce.stack import embedded_folder as paths
+
+PROJECT = paths.PROJECT
+PROCESS_MESSAGE = PROJECT / "statemachine" / "process_message.asl.json"
+
+SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
+EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
+
+EXAMPLE_SUBSTITUTIONS = {
+    "Partition": "aws",
+    "EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:effect",
+    "FindFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:effect",
+    "EffectTimeoutSeconds": "15",
+    "StragglerMarginSeconds": "30",
+    "MaxRounds": "3",
+    "DecisionTimeoutSeconds": "1209600",
+    "DeadLetterQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/dead-letters",
+}
+
+Definition = dict[str, Any]
+
+
+class NoResultError(Exception):
+    """A JSONata expression yields nothing; AWS fails the state (States.QueryEvaluationError)."""
+
+
+def definition(substitutions: Mapping[str, str] = EXAMPLE_SUBSTITUTIONS) -> Definition:
+    """ProcessMessage's definition, with its substitutions filled in as CloudFormation does."""
+    text = SUBSTITUTION.sub(lambda match: substitutions[match[1]], PROCESS_MESSAGE.read_text())
+    parsed: Definition = json.loads(text)
+    return parsed
+
+
+def evaluate(value: Any, variables: Mapping[str, Any] | None = None, **states: Any) -> Any:
+    """Evaluate a field: every `{% … %}` in it, as deep as it goes.
+
+    Args:
+        value: of the field; what is no expression stays as it is.
+        variables: what earlier states have assigned.
+        states: what `$states` has there: input, result, errorOutput, context.
+
+    Raises:
+        NoResultError: an expression yields nothing.
+    """
+    if isinstance(value, dict):
+        return {key: evaluate(item, variables, **states) for key, item in value.items()}
+    if isinstance(value, list):
+        return [evaluate(item, variables, **states) for item in value]
+    match = EXPRESSION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    # The library returns None for null and for nothing; AWS takes only the first for a value.
+    known = {**(variables or {}), "states": states}
+    if not _run(f"$exists(({match[1]}))", known):
+        raise NoResultError(match[1].strip())
+    return _run(match[1], known)
+
+
+def _run(expression: str, variables: Mapping[str, Any]) -> Any:
+    parsed = Jsonata.jsonata(expression.strip())
+    parsed.register_lambda("string", _string)
+    return parsed.evaluate(None, dict(variables))
+
+
+def _string(value: Any) -> str:
+    """`$string` as JSONata's reference has it; the library's own escapes all that is not ASCII."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def expressions(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every JSONata expression under a node, with the path that leads to it."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from expressions(value, f"{path}/{key}")
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from expressions(value, f"{path}/{index}")
+    elif isinstance(node, str) and (match := EXPRESSION.fullmatch(node)):
+        yield path, match[1].strip()
+
+
+def ways_out(state: Mapping[str, Any]) -> list[str]:
+    """The names of the states that may follow a state."""
+    ways = [choice["Next"] for choice in state.get("Choices", [])]
+    ways += [catcher["Next"] for catcher in state.get("Catch", [])]
+    return ways + [state[way] for way in ("Next", "Default") if way in state]
+
+
+def may_end(state: Mapping[str, Any]) -> bool:
+    """Whether an execution may end in a state."""
+    return state["Type"] in ("Succeed", "Fail") or state.get("End") is True
+
+
+def graph_problems(definition: Definition) -> list[str]:
+    """What is wrong with the ways from state to state; cfn-lint looks at none of this."""
+    states = definition["States"]
+    ways = {name: ways_out(state) for name, state in states.items()}
+    problems = [
+        f"{name} leads to {target}, which does not exist"
+        for name, targets in ways.items()
+        for target in targets
+        if target not in states
+    ]
+    if definition["StartAt"] not in states:
+        return [*problems, f"StartAt names {definition['StartAt']}, which does not exist"]
+
+    reachable = _closure({definition["StartAt"]}, ways)
+    problems += [f"{name} cannot be reached" for name in states if name not in reachable]
+
+    ways_back: dict[str, list[str]] = {}
+    for name, targets in ways.items():
+        for target in targets:
+            ways_back.setdefault(target, []).append(name)
+    ends = {name for name, state in states.items() if may_end(state)}
+    can_end = _closure(ends, ways_back)
+    return problems + [f"{name} never comes to an end" for name in states if name not in can_end]
+
+
+def _closure(start: set[str], ways: Mapping[str, list[str]]) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(start)
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += ways.get(name, [])
+    return seen
+
+
+def lint(definition: Definition) -> list[str]:
+    """What cfn-lint says; it reads a definition only inside a state machine's resource."""
+    definition = copy.deepcopy(definition)
+    for state in definition["States"].values():
+        if EXPRESSION.fullmatch(str(state.get("TimeoutSeconds"))):
+            state["TimeoutSeconds"] = 1  # AWS takes an expression here, cfn-lint's schema does not
+    properties = {"RoleArn": "arn:aws:iam::123456789012:role/states", "Definition": definition}
+    wrapped = {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Resources": {
+            "Machine": {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}
+        },
+    }
+    return [f"{match.rule.id}: {match.message}" for match in lint_all(json.dumps(wrapped))]
+
+
+def choose(choice: Mapping[str, Any], state_input: Mapping[str, Any]) -> str:
+    """The name of the state that a Choice leads to."""
+    for rule in choice["Choices"]:
+        if evaluate(rule["Condition"], input=state_input):
+            return str(rule["Next"])
+    return str(choice["Default"])
