@@ -72,6 +72,7 @@ def dot(definition: dict[str, Any]) -> str:
     Raises:
         KeyError: a transition has no words.
     """
+    start = definition["StartAt"]
     lines = [
         "digraph process_message {",
         '  graph [bgcolor="white", pad=0.3, nodesep=0.7, ranksep=0.7, fontname="Helvetica"];',
@@ -80,18 +81,26 @@ def dot(definition: dict[str, Any]) -> str:
             'fontname="Helvetica", fontsize=15, margin="0.2,0.12"];'
         ),
         '  edge [fontname="Helvetica", fontsize=12, color="#555555", fontcolor="#222222"];',
-        '  Start [shape=circle, label="", width=0.2, fillcolor="#333333"];',
-        '  End [shape=oval, label="end: performed", fillcolor="#d5f0d8"];',
-        f'  Start -> "{definition["StartAt"]}" [penwidth=2];',
+        (
+            '  Start [id="state_Start", class=start, shape=circle, label="", width=0.2, '
+            'fillcolor="#333333"];'
+        ),
+        (
+            '  End [id="state_End", class=succeed, shape=oval, label="end: performed", '
+            'fillcolor="#d5f0d8"];'
+        ),
+        f'  Start -> "{start}" [id="edge_Start_{start}", penwidth=2];',
     ]
     for name, state in definition["States"].items():
         shape = _SHAPES.get(state["Type"], "box")
         style = "filled,rounded" if shape == "box" else "filled"
         fill = _FILLS.get(state["Type"], "#eeeeee")
-        lines.append(f'  "{name}" [shape={shape}, style="{style}", fillcolor="{fill}"];')
+        marked = f'id="state_{name}", class={state["Type"].lower()}'
+        lines.append(f'  "{name}" [{marked}, shape={shape}, style="{style}", fillcolor="{fill}"];')
     for edge in dict.fromkeys(edges(definition)):
         look = _LOOKS.get(edge, "")
-        lines.append(f'  "{edge[0]}" -> "{edge[1]}" [label="{WORDS[edge]}"{look}];')
+        marked = f'id="edge_{edge[0]}_{edge[1]}"'
+        lines.append(f'  "{edge[0]}" -> "{edge[1]}" [{marked}, label="{WORDS[edge]}"{look}];')
     return "\n".join([*lines, "}", ""])
 
 

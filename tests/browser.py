@@ -45,23 +45,11 @@ def chromium() -> str | None:
 # Names of keys that write nothing, or not what they are called: code, Windows' number, text.
 _KEYS = {
     "Enter": ("Enter", 13, "\r"),
-    "Tab": ("Tab", 9, ""),
     "Escape": ("Escape", 27, ""),
-    "Backspace": ("Backspace", 8, ""),
-    "Delete": ("Delete", 46, ""),
-    "Home": ("Home", 36, ""),
-    "End": ("End", 35, ""),
-    "PageUp": ("PageUp", 33, ""),
-    "PageDown": ("PageDown", 34, ""),
-    "ArrowLeft": ("ArrowLeft", 37, ""),
-    "ArrowUp": ("ArrowUp", 38, ""),
-    "ArrowRight": ("ArrowRight", 39, ""),
-    "ArrowDown": ("ArrowDown", 40, ""),
     " ": ("Space", 32, " "),
     "/": ("Slash", 191, "/"),
     "?": ("Slash", 191, "?"),
 }
-_MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 
 # Chromium drops what is clicked and pressed before there is something to be seen.
 _PAINTED = "performance.getEntriesByName('first-contentful-paint').length > 0"
@@ -363,30 +351,23 @@ class Page:
         """Press keys one after the other.
 
         Args:
-            keys: what they write (`j`, `?`, ` `), or are called (`Enter`, `ArrowDown`), as
-                KeyboardEvent.key has it; held ones go in front (`Shift+Tab`).
+            keys: what they write (`j`, `7`, `?`), or are called (`Enter`), as KeyboardEvent.key
+                has it.
         """
         self.wait_until_seen()
         for key in keys:
-            # The last is the key itself, which may be a plus.
-            *held, name = key.split("+") if len(key) > 1 else [key]
-            if name in _KEYS:
-                code, number, text = _KEYS[name]
-            elif len(name) == 1 and name.isascii() and name.isalnum():
-                code = f"{'Digit' if name.isdigit() else 'Key'}{name.upper()}"
-                number, text = ord(name.upper()), name
+            if key in _KEYS:
+                code, number, text = _KEYS[key]
+            elif len(key) == 1 and key.isascii() and key.isalnum() and not key.isupper():
+                code = f"{'Digit' if key.isdigit() else 'Key'}{key.upper()}"
+                number, text = ord(key.upper()), key
             else:
-                raise ValueError(f"There is no key {name!r} here.")
-            modifiers = sum(_MODIFIERS[one] for one in held)
-            if (name.isupper() and len(name) == 1) or name == "?":
-                modifiers |= _MODIFIERS["Shift"]
-            if modifiers & ~_MODIFIERS["Shift"]:
-                text = ""  # a shortcut writes nothing
+                raise ValueError(f"There is no key {key!r} here.")
             common = {
-                "key": name,
+                "key": key,
                 "code": code,
                 "windowsVirtualKeyCode": number,
-                "modifiers": modifiers,
+                "modifiers": 8 if key == "?" else 0,  # Shift
             }
             down = "keyDown" if text else "rawKeyDown"
             self.send("Input.dispatchKeyEvent", type=down, text=text, **common)

@@ -98,7 +98,7 @@ def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried(
     assert (alarm["MetricName"], alarm["Statistic"]) == ("OldestFailedAge", "Maximum")
     # In every window there is a try, also of what waits for its turn besides.
     assert (alarm["EvaluationPeriods"], alarm["Period"]) == (1, 2 * LONGEST_BACKOFF_SECONDS)
-    assert tries_within_the_threshold > 5, "weather that passes at once tells nobody"
+    assert tries_within_the_threshold > 5, "a transient failure tells nobody"
 
 
 def test_no_alarm_looks_back_further_than_cloudwatch_does(template: dict[str, Any]) -> None:

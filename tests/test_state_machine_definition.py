@@ -172,7 +172,7 @@ def test_looking_up_is_repeated_after_anything_but_its_own_expressions(
         assert catcher["Output"]["failure"]["reason"] == "outcome_unknown"
 
 
-# --------------------------------------------------------------------------- patience
+# --------------------------------------------------------------------------- retries
 
 
 def retrier_of(states: dict[str, Any], name: str) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def test_an_hour_costs_fifteen_transitions_and_hardly_anybody_is_asked_within_it
     assert sum(retries > 20 for retries in in_an_hour) < 200
 
 
-def test_patience_stays_far_from_the_most_events_of_a_history(states: dict[str, Any]) -> None:
+def test_retries_stay_far_from_the_most_events_of_a_history(states: dict[str, Any]) -> None:
     machine = template.load()["Resources"]["ProcessMessage"]["Properties"]
     most_rounds = int(machine["DefinitionSubstitutions"]["MaxRounds"])
     # Scheduled, started and failed: of the effect and of its look-up, in every round.

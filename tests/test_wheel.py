@@ -223,7 +223,7 @@ from actonce.cli.app import COMMANDS
 COMMANDS["console"].load("console")
 from actonce.console import app, templating
 from actonce.console.views import message
-print(message._PICTURE.read_text()[:5])
+print(message.PICTURE.read_text()[:5])
 for folder in (templating._FOLDER, app._STATIC):
     print(*sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()))
 """

@@ -18,9 +18,8 @@ from actonce.cli.effects_options import (
 )
 from actonce.cli.options import of_a_stack
 from actonce.console.app import app
-from actonce.console.desk import Place, desk
+from actonce.console.context import Place, context_of
 from actonce.console.server import open_in_browser, serve
-from actonce.console.templating import renderer
 from actonce.messages.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
@@ -67,21 +66,7 @@ def console(
     named = Attributes(effects_key, effects_time, tuple(effects_description or ()), effects_id)
     own = own_effects(stack, effects_table, effects_file, named)
     place = Place(told=told, options=_options(at), discarded=Path.cwd())
-    made = desk(
-        stack,
-        place,
-        renderer(
-            {
-                "place": place,
-                "stack_name": stack.called,
-                "read_only": read_only,
-                "has_rows": stack.ledger_table is not None,
-            }
-        ),
-        own=own,
-        read_only=read_only,
-        audit=of_demo(stack),
-    )
+    context = context_of(stack, place, own=own, read_only=read_only, audit=of_demo(stack))
 
     def ready(address: str) -> None:
         terminal.out.print(f"The console is at {address}")
@@ -91,7 +76,7 @@ def console(
 
     with tempfile.TemporaryDirectory(prefix="actonce-console-") as private:
         folder = Path(private)
-        serve(lambda token, number: app(made, token, number), port, ready)
+        serve(lambda token, number: app(context, token, number), port, ready)
 
 
 def _options(at: Chosen) -> str:

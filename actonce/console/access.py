@@ -42,7 +42,7 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every answer, unless a view has set its own."""
+"""Of every answer."""
 
 _SAFE: Final = frozenset({"GET", "HEAD"})
 
@@ -72,15 +72,8 @@ class Access:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                there = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(
-                        (name.lower().encode(), value.encode())
-                        for name, value in HEADERS.items()
-                        if name.lower().encode() not in there
-                    ),
-                ]
+                own = [(name.lower().encode(), text.encode()) for name, text in HEADERS.items()]
+                message["headers"] = [*message["headers"], *own]
             await send(message)
 
         await (answer or self._app)(scope, receive, with_headers)
@@ -98,7 +91,8 @@ class Access:
             if origin != f"http://{headers['host']}" or site != "same-origin":
                 return PlainTextResponse("Only a page of this console may ask for this.\n", 403)
             length = headers.get("content-length", "")
-            if not (length.isascii() and length.isdigit() and int(length) <= LONGEST_BODY):
+            is_told = length.isascii() and length.isdigit() and "transfer-encoding" not in headers
+            if not is_told or int(length) > LONGEST_BODY:
                 return PlainTextResponse("Too much was sent, or no one knows how much.\n", 413)
         if self._is_known(headers.getlist("cookie")):
             return None

@@ -1,27 +1,75 @@
-"""Answers that the views give: a page, a part of one, JSON, or to look elsewhere."""
+"""What a view is asked, and the answers that views give: a page, a part of one, JSON, elsewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs
 
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from actonce.console.desk import Desk
+from actonce.console.context import Context
 from pipeline.visible import json_text
 
-Form = Mapping[str, list[str]]
-"""What a page's form has sent; a name may come several times."""
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an address or a form asks for.
+
+    Attributes:
+        fields: of the address of what is only shown, else of the form; a name may come several
+            times.
+        path: what stands in the address's path.
+        by_script: htmx asks, and puts the answer into a page.
+    """
+
+    fields: Mapping[str, Sequence[str]]
+    path: Mapping[str, str]
+    by_script: bool
+
+    def one(self, name: str) -> str:
+        """A field that comes once; empty if it does not come."""
+        return self.fields.get(name, [""])[0]
+
+    def number(self, name: str) -> int:
+        """A number; 0 where it is none."""
+        return as_number(self.one(name))
+
+    @property
+    def message_id(self) -> str:
+        """Of the message whose page is asked for.
+
+        Raises:
+            Refused: it is empty.
+        """
+        message_id = self.one("id")
+        if not message_id:
+            raise Refused("No message has an empty id.", 404, "/messages")
+        return message_id
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether an export is asked for."""
+        return self.one("format") == "json"
 
 
-def page(desk: Desk, template: str, /, code: int = 200, **values: Any) -> Response:
+class Refused(Exception):
+    """What is asked for is not done, or cannot be shown; nothing was changed.
+
+    Attributes:
+        sentence: why.
+        status: of HTTP.
+        back: the address of the list that it was chosen from; None: the same address again.
+    """
+
+    def __init__(self, sentence: str, status: int = 422, back: str | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.status = status
+        self.back = back
+
+
+def page(context: Context, template: str, /, code: int = 200, **values: Any) -> Response:
     """A page, or a part of one."""
-    return Response(desk.render(template, values), code, media_type="text/html")
-
-
-def problem(desk: Desk, sentence: str, code: int = 422) -> Response:
-    """A part of a page that says what is wrong; whatever was typed stays where it is."""
-    return page(desk, "problem.html.j2", code=code, sentence=sentence)
+    return Response(context.render(template, values), code, media_type="text/html")
 
 
 def as_json(value: Any, code: int = 200) -> Response:
@@ -29,29 +77,13 @@ def as_json(value: Any, code: int = 200) -> Response:
     return Response(json_text(value, indent=2) + "\n", code, media_type="application/json")
 
 
-def wants_json(request: Request) -> bool:
-    """Whether the address asks for an export."""
-    return request.query_params.get("format") == "json"
-
-
-def elsewhere(request: Request, address: str) -> Response:
+def elsewhere(asked: Asked, address: str) -> Response:
     """To another address; htmx is told in a header of its own, for it would follow in place."""
-    if "hx-request" in request.headers:
+    if asked.by_script:
         return Response(status_code=204, headers={"HX-Redirect": address})
     return RedirectResponse(address, 303)
 
 
-async def form(request: Request) -> Form:
-    """What a form has sent, urlencoded."""
-    body = await request.body()
-    return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
-
-
-def one(said: Form, name: str) -> str:
-    """A field that comes once; empty if it does not come."""
-    return said.get(name, [""])[0]
-
-
-def number(text: str) -> int:
+def as_number(text: str) -> int:
     """A number in an address or a form; 0 where it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

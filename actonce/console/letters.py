@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from actonce.console.snapshots import Found
+from actonce.console.queue_scans import Found
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Narrowing
 from actonce.operate.bulk import Listing

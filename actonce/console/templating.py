@@ -14,7 +14,8 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from actonce.messages import filters as choosing
+from actonce.messages.dead_letters import MEANINGS
+from actonce.messages.filters import age
 from actonce.messages.history import short_cause
 from actonce.terminal.error_names import in_words
 from actonce_core.records import timestamp
@@ -46,7 +47,7 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
         "number": lambda number: f"{number:,}",
         "time": _time,
     }
-    environment.globals |= {"address": address, **shared}
+    environment.globals |= {"address": address, "meanings": MEANINGS, **shared}
 
     def render(name: str, values: Mapping[str, Any]) -> str:
         return environment.get_template(name).render(values)
@@ -89,4 +90,4 @@ def _time(at: datetime | str | None, shown: str = "") -> Markup:
 
 
 def _age(since: datetime) -> Markup:
-    return _time(since, choosing.age(since, datetime.now(UTC)))
+    return _time(since, age(since, datetime.now(UTC)))

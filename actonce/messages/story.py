@@ -362,7 +362,9 @@ def _step_moment(step: Step) -> Moment:
     if step.what == "error":
         return Moment(step.at, step.state, in_words(detail.get("error", "failed")), _cause(detail))
     if step.what == "looked_up":
-        return Moment(step.at, step.state, *_LOOKED_UP.get(detail["performed"], _NO_ANSWER))
+        performed = detail["performed"]  # 1 is no yes, and an object no key
+        told = _LOOKED_UP[performed] if isinstance(performed, bool) else _NO_ANSWER
+        return Moment(step.at, step.state, *told)
     if step.what == "decision":
         by = f"by {detail['decided_by']}" if "decided_by" in detail else ""
         more = ", ".join(filter(None, [detail["note"], by]))

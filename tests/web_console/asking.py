@@ -9,10 +9,8 @@ from urllib.parse import urlencode
 
 from starlette.types import ASGIApp, Message
 
-from actonce.console import desk as desks
 from actonce.console.app import app
-from actonce.console.desk import Desk, Place
-from actonce.console.templating import renderer
+from actonce.console.context import Context, Place, context_of
 from actonce.stack.clients import Aws, Stack
 
 PORT = 8717
@@ -85,40 +83,32 @@ class Client:
         return Answer(start["status"], found, content.decode())
 
 
-def console_of(
-    stack: Stack, folder: Path, *, read_only: bool = False, **more: Any
-) -> tuple[Client, Desk]:
-    """A console of a stack: a client of it, and its desk, which has read nothing yet.
+def console_of(stack: Stack, folder: Path, **more: Any) -> tuple[Client, Context]:
+    """A console of a stack: a client of it, and its context, which has read nothing yet.
 
     Args:
         stack: whose.
         folder: for what is discarded.
-        read_only: see `desks.desk`, as of what else is handed on.
+        more: see `context_of`.
     """
     # Clients of its own: what counts their calls is not taken off again.
     own = dataclasses.replace(stack, aws=Aws(stack.aws.endpoint_url))
     place = Place("At a test, stack actonce", " --stack-name actonce", folder)
-    shared = {
-        "place": place,
-        "stack_name": "actonce",
-        "read_only": read_only,
-        "has_rows": stack.ledger_table is not None,
-    }
-    made = desks.desk(own, place, renderer(shared), read_only=read_only, **more)
-    return Client(app(made, TOKEN, PORT)), made
+    context = context_of(own, place, **more)
+    return Client(app(context, TOKEN, PORT)), context
 
 
-def read_queues(desk: Desk) -> None:
+def read_queues(context: Context) -> None:
     """Have both queues read, and wait for it."""
-    for reader in (desk.letters, desk.unstarted):
-        reader.look()
-        reader.wait(60)
+    for scans in (context.letters, context.unstarted):
+        scans.scan()
+        scans.wait(60)
 
 
-def finish(desk: Desk) -> None:
+def finish(context: Context) -> None:
     """Wait until nothing is under way, and what is read after it has been read."""
-    desk.works.rest(60)
-    assert all(work.is_over for work in desk.works.all())
-    for reader in (desk.letters, desk.unstarted):
-        reader.wait(60)
-        assert reader.standing().reading is None
+    context.jobs.wait(60)
+    assert all(job.is_over for job in context.jobs.all())
+    for scans in (context.letters, context.unstarted):
+        scans.wait(60)
+        assert scans.state().reading is None

@@ -99,13 +99,13 @@ def test_another_sites_form_changes_nothing(
     ledger: Stack, console: Open, headers: dict[str, str]
 ) -> None:
     dead(ledger, "m-1")
-    client, desk = console(ledger)
-    desk.letters.look()
-    desk.letters.wait(30)
-    asked = {"word": "w", "decision": "resolve", "note": "why", "message": "m-1"}
+    client, context = console(ledger)
+    context.letters.scan()
+    context.letters.wait(30)
+    asked = {"key": "w", "action": "resolve", "note": "why", "message": "m-1"}
     answer = client.post("/dead-letters/decide", headers, **asked)
     assert answer.status == 403
-    assert desk.works.all() == []
+    assert context.jobs.all() == []
     assert row(ledger, "m-1")["outcome"] == "dead_letter"
 
 
@@ -119,7 +119,13 @@ def test_whatever_may_change_something_asks_for_the_origin(client: Client, metho
 @pytest.mark.parametrize("length", ["", "-1", "x", str(LONGEST_BODY + 1), "\u0665"])
 def test_a_body_without_an_end_is_not_read(client: Client, length: str) -> None:
     headers = {"content-length": length.encode().decode("latin-1")}
-    assert client.post("/look", headers, queue="x").status == 413
+    assert client.post("/scan", headers, queue="x").status == 413
+
+
+def test_a_body_in_chunks_is_not_read_whatever_length_is_said(client: Client) -> None:
+    # Of the two a server goes by the chunks.
+    headers = {"transfer-encoding": "chunked", "content-length": "7"}
+    assert client.post("/scan", headers, queue="x").status == 413
 
 
 def test_each_answer_says_what_a_page_may_load(client: Client) -> None:
@@ -167,14 +173,14 @@ def templates() -> Iterable[tuple[str, str]]:
 
 def test_what_reads_only_has_no_way_to_change(ledger: Stack, console: Open) -> None:
     dead(ledger, "m-1")
-    client, desk = console(ledger, read_only=True)
-    desk.letters.look()
-    desk.letters.wait(30)
-    latest = desk.letters.latest
+    client, context = console(ledger, read_only=True)
+    context.letters.scan()
+    context.letters.wait(30)
+    latest = context.letters.latest
     assert latest is not None
-    asked: dict[str, Any] = {"word": "w", "decision": "resolve", "note": "why", "message": "m-1"}
-    asked |= {"snapshot": latest.number, "scope": "all", "action": "discard"}
-    for path in ("/dead-letters/decide", "/unstarted/clear", "/works/1/stop"):
+    asked: dict[str, Any] = {"key": "w", "action": "resolve", "note": "why", "message": "m-1"}
+    asked |= {"snapshot": latest.number, "scope": "all"}
+    for path in ("/dead-letters/decide", "/unstarted/decide", "/jobs/1/stop"):
         answer = client.post(path, **asked)
         assert answer.status == 403
         assert "--read-only" in answer.text
@@ -184,14 +190,13 @@ def test_what_reads_only_has_no_way_to_change(ledger: Stack, console: Open) -> N
 def test_what_reads_only_refuses_calls_that_change_whoever_makes_them(
     ledger: Stack, console: Open
 ) -> None:
-    from actonce.console.calls import Forbidden  # noqa: PLC0415
+    from actonce.console.read_only import Forbidden  # noqa: PLC0415
 
-    _, desk = console(ledger, read_only=True)
-    stack = desk.stack
+    _, context = console(ledger, read_only=True)
+    stack = context.stack
     with pytest.raises(Forbidden, match="SendMessage is not called"):
         stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody="x")
     with pytest.raises(Forbidden, match="PutItem"):
         stack.dynamodb.put_item(TableName="rows", Item={"message_id": {"S": "x"}})
     with pytest.raises(Forbidden, match="DeleteMessageBatch"):
         stack.sqs.delete_message_batch(QueueUrl=stack.requests_queue, Entries=[])
-    assert desk.calls.of_last_hour()["SendMessage"] == 0

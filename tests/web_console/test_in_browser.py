@@ -9,7 +9,7 @@ import uvicorn
 
 from actonce.console.access import TOKEN as TOKEN_NAME
 from actonce.console.app import app
-from actonce.console.desk import Desk
+from actonce.console.context import Context
 from actonce.console.server import listening
 from actonce.messages.dead_letters import decide
 from actonce.stack.clients import Stack
@@ -17,11 +17,11 @@ from tests.browser import Browser, Page, browser_or_skip
 from tests.cli.test_deciding import dead, row
 from tests.embedded.waiting import wait_until
 from tests.hostile import HOSTILE_SENT, forbidden
-from tests.web_console.asking import TOKEN, finish
+from tests.web_console.asking import TOKEN, finish, read_queues
 from tests.web_console.conftest import Open
-from tests.web_console.test_views import MARKUP, complete, look, unstart
+from tests.web_console.test_views import MARKUP, complete, unstart
 
-Opens = Callable[..., tuple[Page, Desk]]
+Opens = Callable[..., tuple[Page, Context]]
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +34,12 @@ def opens(browser: Browser, ledger: Stack, console: Open) -> Iterator[Opens]:
     """Serves a console on a stack as it is then, and opens its first screen."""
     ends: list[Callable[[], None]] = []
 
-    def opened(path: str = "/", **more: bool) -> tuple[Page, Desk]:
-        _, desk = console(ledger, **more)
-        look(desk.letters, desk.unstarted)
+    def opened(path: str = "/", **more: bool) -> tuple[Page, Context]:
+        _, context = console(ledger, **more)
+        read_queues(context)
         listener = listening(0)
         port: int = listener.getsockname()[1]
-        config = uvicorn.Config(app(desk, TOKEN, port), log_level="critical", ws="none")
+        config = uvicorn.Config(app(context, TOKEN, port), log_level="critical", ws="none")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
@@ -56,7 +56,7 @@ def opens(browser: Browser, ledger: Stack, console: Open) -> Iterator[Opens]:
         wait_until(lambda: server.started)
         joined = "&" if "?" in path else "?"
         page.open(f"http://127.0.0.1:{port}{path}{joined}{TOKEN_NAME}={TOKEN}")
-        return page, desk
+        return page, context
 
     yield opened
     for end in ends:
@@ -122,13 +122,13 @@ def test_what_was_looked_at_while_a_button_was_held_is_shown_after_it(
     ledger: Stack, opens: Opens
 ) -> None:
     letters(ledger, 2)
-    page, desk = opens()
+    page, context = opens()
     page.wait_until_seen()
     page.wait_for("document.querySelector('#stack h2')")
     mouse = {"x": 5, "y": 700, "button": "left", "clickCount": 1}
     page.send("Input.dispatchMouseEvent", type="mousePressed", **mouse)
     dead(ledger, "m-99", 40)
-    look(desk.letters)
+    read_queues(context)
     page.evaluate("document.querySelector('#stack h2').textContent = 'of before'")
     for element in ("#waiting", "#stack"):  # not by its next look
         page.evaluate(f"document.querySelector('{element}').removeAttribute('data-pulse')")
@@ -145,7 +145,7 @@ def test_what_was_looked_at_while_a_button_was_held_is_shown_after_it(
 
 def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> None:
     letters(ledger, 3)
-    page, desk = opens()
+    page, context = opens()
     page.press("j", "Enter")
     page.wait_for("document.querySelector('#choose') && document.readyState == 'complete'")
     page.press("j", "x", "a")
@@ -156,8 +156,8 @@ def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> 
     page.press("Enter")  # without a reason the browser itself says that one is wanted
     page.type("a typing error")
     page.press("Enter")
-    page.wait_for("document.querySelector('#work')?.innerText.includes('all seen to')")
-    finish(desk)
+    page.wait_for("document.querySelector('#job')?.innerText.includes('all seen to')")
+    finish(context)
     assert {row(ledger, f"m-{one:02}")["outcome"] for one in range(3)} == {"rejected"}
     assert page.complaints == []
 
@@ -179,7 +179,7 @@ def test_a_letter_that_came_while_the_page_was_open_is_not_decided_by_it(
     ledger: Stack, opens: Opens, *, has_script: bool
 ) -> None:
     rejected(ledger)
-    page, desk = opens("/message?id=m-1")
+    page, context = opens("/message?id=m-1")
     tab = page.tab(page.evaluate("location.href"))
     for one in (page, tab):
         one.send("Emulation.setScriptExecutionDisabled", value=not has_script)
@@ -190,16 +190,16 @@ def test_a_letter_that_came_while_the_page_was_open_is_not_decided_by_it(
         one.type("no such practice")
         one.wait_for("document.querySelector('#note').value")
     retried_by_a_colleague(ledger)
-    look(desk.letters)
+    read_queues(context)
     for one in (page, tab):
         one.click("#decide button.go", times=2 if has_script else 1)
-        one.wait_for("location.pathname.startsWith('/works/')")
-        finish(desk)
+        one.wait_for("location.pathname.startsWith('/jobs/')")
+        finish(context)
         assert row(ledger, "m-1").get("outcome") == "dead_letter"
         one.open(one.evaluate("location.href"))
-        assert "the message has another letter since" in one.text("#work")
+        assert "the message has another letter since" in one.text("#job")
     # Back there, the browser may have kept the form: it finds what it has begun.
-    works = len(desk.works.all())
+    jobs = len(context.jobs.all())
     page.evaluate("history.back()")
     page.wait_for("location.pathname == '/message' && document.readyState == 'complete'")
     page.open(page.evaluate("location.href"))
@@ -210,9 +210,9 @@ def test_a_letter_that_came_while_the_page_was_open_is_not_decided_by_it(
     page.type("it was there")
     page.wait_for("document.querySelector('#note').value")
     page.click("#decide button.go")
-    page.wait_for("location.pathname.startsWith('/works/')")
-    finish(desk)
-    assert (row(ledger, "m-1")["outcome"], len(desk.works.all())) == ("resolved", works + 1)
+    page.wait_for("location.pathname.startsWith('/jobs/')")
+    finish(context)
+    assert (row(ledger, "m-1")["outcome"], len(context.jobs.all())) == ("resolved", jobs + 1)
 
 
 LATER = "{const now = Date.now; Date.now = () => now() + 200_000; true}"
@@ -225,7 +225,7 @@ def test_a_page_that_stands_still_because_it_is_filled_in_says_its_age(
     ledger: Stack, opens: Opens
 ) -> None:
     rejected(ledger)
-    page, desk = opens("/message?id=m-1")
+    page, context = opens("/message?id=m-1")
     page.wait_for("document.querySelector('#now [data-key=u]')")  # the log has been read
     page.wait_for("document.querySelector('#decide input')")
     page.click("#note")
@@ -241,7 +241,7 @@ def test_a_page_that_stands_still_because_it_is_filled_in_says_its_age(
     assert page.evaluate("document.querySelector('#note').value") == "no such"
     # Of another letter nothing that was typed for the first is kept.
     retried_by_a_colleague(ledger)
-    look(desk.letters)
+    read_queues(context)
     page.evaluate("htmx.trigger('#now', 'pulse-15')")
     page.wait_for("document.querySelector('#decide').innerText.includes('timed out')")
     assert page.evaluate("document.querySelector('#note').value") == ""
@@ -250,7 +250,7 @@ def test_a_page_that_stands_still_because_it_is_filled_in_says_its_age(
 
 def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
     letters(ledger, 1)
-    page, desk = opens()
+    page, context = opens()
     page.send("Emulation.setScriptExecutionDisabled", value=True)
     address = page.evaluate("location.href")
     page.evaluate("window.isOfBefore = true")
@@ -265,8 +265,8 @@ def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
     page.type("a typing error")
     page.wait_for("document.querySelector('#note').value")
     page.click("button.go")
-    page.wait_for("location.pathname == '/works/1'")
-    finish(desk)
+    page.wait_for("location.pathname == '/jobs/1'")
+    finish(context)
     assert row(ledger, "m-00")["outcome"] == "rejected"
 
 
@@ -291,9 +291,9 @@ def test_what_is_in_messages_is_text_on_every_page(ledger: Stack, opens: Opens) 
         dead(ledger, f"m-{number}{hostile}", number, reason=hostile, error=hostile, cause=hostile)
         complete(ledger, f"m-{number}{hostile}")
         unstart(ledger, json.dumps({"message_id": hostile}), "not_json", detail="a detail")
-    page, desk = opens()
-    assert desk.letters.latest is not None
-    paths = ["/dead-letters", "/unstarted", "/messages", "/works", "/audit"]
+    page, context = opens()
+    assert context.letters.latest is not None
+    paths = ["/dead-letters", "/unstarted", "/messages", "/jobs", "/audit"]
     paths += page.evaluate("[...document.querySelectorAll('main tr a')].map(a => a.href)")
     for path in paths:
         page.open(path if path.startswith("http") else page.evaluate(f"location.origin + '{path}'"))
@@ -310,7 +310,7 @@ def test_nothing_is_wider_than_the_window(ledger: Stack, opens: Opens, width: in
     unstart(ledger, "{", "not_json")
     page, _ = opens()
     page.resize(width)
-    for path in ("/", "/dead-letters", "/unstarted", "/messages", "/message?id=m-01", "/works"):
+    for path in ("/", "/dead-letters", "/unstarted", "/messages", "/message?id=m-01", "/jobs"):
         page.open(page.evaluate(f"location.origin + '{path}'"))
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         inner, outer = page.evaluate(

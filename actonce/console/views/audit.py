@@ -1,50 +1,68 @@
-"""What the last audit said: its sentence, its days, its alarms, and its own page."""
+"""What the last audit said, of its days and of a message, where its results are at hand."""
 
-from collections.abc import Mapping
+from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from actonce.console.answers import as_json, page, wants_json
-from actonce.console.desk import Desk
-from actonce.records.audit_summary import has_ended
-from actonce.records.report.page import html
-
-_HOW = "actonce collect and actonce audit make them; on AWS the daily audit does"
-
-_OF_THE_PAGE: Mapping[str, str] = {
-    # It is one file with its style in it, and no script; it is framed by nobody.
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'"
-    )
-}
+from actonce.console.answers import Asked, page
+from actonce.console.context import Context
+from actonce.records import audit_summary
 
 
-def audit(desk: Desk, request: Request) -> Response:
-    """Its summary."""
-    summary = desk.audits.summary()
-    if wants_json(request):
-        return as_json(summary)
+def audit(context: Context, _: Asked) -> Response:
+    """Its sentence, its days and its alarms."""
+    summary = _summary(context)
     return page(
-        desk,
+        context,
         "audit.html.j2",
         summary=summary,
-        has_ended=summary is not None and has_ended(summary),
-        results=desk.audits.place,
-        how=_HOW,
+        has_ended=summary is not None and audit_summary.has_ended(summary),
+        results=_place(context),
     )
 
 
-def its_page(desk: Desk, _: Request) -> Response:
-    """The audit's own page, drawn of its summary."""
-    summary = desk.audits.summary()
+def verdict(context: Context, asked: Asked) -> Response:
+    """What it said of a message: a part of the message's page."""
+    name, told = _verdict(context, asked.message_id)
+    return page(context, "verdict.html.j2", verdict=name, told=told)
+
+
+def _verdict(context: Context, message_id: str) -> tuple[str | None, str]:
+    """A verdict's name, None where the summary has none; and one sentence."""
+    summary = _summary(context)
     if summary is None:
-        sentence = f"No audit's results are at hand: {_HOW}."
-        return page(desk, "lost.html.j2", code=404, sentence=sentence, back="/audit")
-    try:
-        drawn = html(summary)
-    except ValueError as error:  # it has not come to its end, or is of another version, or torn
-        sentence = f"The audit's page cannot be drawn: {error}"
-        return page(desk, "lost.html.j2", code=404, sentence=sentence, back="/audit")
-    return Response(drawn, headers=dict(_OF_THE_PAGE), media_type="text/html")
+        return None, "No audit's results are at hand."
+    if not audit_summary.has_ended(summary):
+        return None, str(summary.get("sentence") or "The audit has not come to its end.")
+    audit = f"The audit of {summary.get('from')} to {summary.get('to')}"
+    for alarm in summary.get("alarms", []):
+        if alarm.get("message_id") == message_id:
+            return str(alarm["verdict"]), f"{audit} raised an alarm of it."
+    for name, ids in summary.get("listed", {}).items():
+        if message_id in ids:
+            return name, f"{audit} says so."
+    return None, (
+        f"{audit} does not name it among its alarms; its verdict is in the table below "
+        f"{_place(context)}messages/, which this page does not read."
+    )
+
+
+def _place(context: Context) -> str | None:
+    """Where the results are; None: there are none at hand."""
+    if context.audit is not None:
+        return f"{context.audit}/"
+    bucket = context.stack.outputs.get("AuditBucketName")
+    return None if bucket is None else f"s3://{bucket}/audit/"
+
+
+def _summary(context: Context) -> dict[str, Any] | None:
+    """The audit's `summary.json`; None: there is none.
+
+    Raises:
+        Failed: there is one that cannot be read.
+        ClientError: AWS says no.
+    """
+    if context.audit is not None:
+        return audit_summary.of_folder(context.audit)
+    place = _place(context)
+    return None if place is None else audit_summary.of_bucket(context.stack.aws.client("s3"), place)

@@ -4,20 +4,17 @@ import secrets
 from datetime import UTC, datetime
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from actonce.console.answers import as_json, page, wants_json
-from actonce.console.desk import Desk
-from actonce.console.in_words import in_words
+from actonce.console.answers import Asked, as_json, page
+from actonce.console.context import Context
 from actonce.console.letters import Letter
 from actonce.console.machine_picture import machine_picture
-from actonce.console.stories import Told
 from actonce.console.views.dead_letters import DECISIONS, command_of_one
-from actonce.console.views.many import how_far_read
+from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import decisions_on, is_of_last
-from actonce.messages.story import Story
+from actonce.messages.story import Story, read_story
 from actonce.operate.message_summary import (
     acted_on,
     message_argument,
@@ -35,43 +32,35 @@ from actonce_core.histories.reading import read_events
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while a person has to decide."""
 
-_PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
+PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
 
 
-def message(desk: Desk, request: Request) -> Response:
+def message(context: Context, asked: Asked) -> Response:
     """All of it but the starter's log, which the page asks for when it is there."""
-    message_id = _id(request)
-    _look_where_unseen(desk, message_id)
-    if wants_json(request):
-        return as_json(desk.stories.with_log(message_id).story.as_json())
-    told = desk.stories.fresh(message_id)
-    return page(desk, "message.html.j2", asked=message_id, **_values(desk, told))
+    if asked.wants_json:
+        return as_json(context.log.read(_story(context, asked)).as_json())
+    return _page(context, "message.html.j2", asked, _story(context, asked))
 
 
-def now(desk: Desk, request: Request) -> Response:
+def now(context: Context, asked: Asked) -> Response:
     """How it is now, while it is not over."""
-    message_id = _id(request)
-    _look_where_unseen(desk, message_id)
-    told = desk.stories.now(message_id)
-    return page(desk, "message_now.html.j2", asked=message_id, **_values(desk, told))
+    return _page(context, "message_now.html.j2", asked, _story(context, asked))
 
 
-def log(desk: Desk, request: Request) -> Response:
+def log(context: Context, asked: Asked) -> Response:
     """The same, and what the starter's log has of it now."""
-    message_id = _id(request)
-    told = desk.stories.with_log(message_id)
-    return page(desk, "message_now.html.j2", asked=message_id, **_values(desk, told))
+    story = context.log.read(_story(context, asked))
+    return _page(context, "message_now.html.j2", asked, story)
 
 
-def raw(desk: Desk, request: Request) -> Response:
+def raw(context: Context, asked: Asked) -> Response:
     """Input, output, error, cause and every event as Step Functions has them."""
-    message_id = _id(request)
-    execution = history.find_execution_of(desk.stack, message_id)
-    events = read_events(desk.stack.stepfunctions, execution.arn) if execution is not None else []
+    execution = history.find_execution_of(context.stack, asked.message_id)
+    stepfunctions = context.stack.stepfunctions
+    events = read_events(stepfunctions, execution.arn) if execution is not None else []
     return page(
-        desk,
+        context,
         "raw.html.j2",
-        asked=message_id,
         execution=execution,
         events=[
             (event["id"], event["timestamp"], event["type"], details(event)) for event in events
@@ -79,75 +68,67 @@ def raw(desk: Desk, request: Request) -> Response:
     )
 
 
-def verdict(desk: Desk, request: Request) -> Response:
-    """What the last audit said of it."""
-    found = desk.audits.of_message(_id(request))
-    return page(desk, "verdict.html.j2", verdict=found)
+def _story(context: Context, asked: Asked) -> Story:
+    """Its story but for the log, with what is known to lie in UnstartedQueue."""
+    context.scan_if_changed("unstarted")
+    latest = context.unstarted.latest
+    entries = () if latest is None else latest.entries
+    return read_story(
+        context.stack, asked.message_id, context.own, log=False, entries=lambda: entries
+    )
 
 
-def _look_where_unseen(desk: Desk, message_id: str) -> None:
-    """Have UnstartedQueue read if it has changed, while nothing is known of the message."""
-    if not desk.stories.is_known(message_id):
-        desk.look_if_changed("unstarted")
-
-
-def _id(request: Request) -> str:
-    return request.query_params.get("id", "")
-
-
-def _values(desk: Desk, told: Told) -> dict[str, Any]:
-    story = told.story
+def _page(context: Context, template: str, asked: Asked, story: Story) -> Response:
+    with_log = context.log.kept(story)
+    story = with_log or story
     values: dict[str, Any] = {
-        "told": told,
+        "asked": asked.message_id,
         "story": story,
-        "every": _every(desk, told),
+        "log_read": with_log is not None,
+        "every": _every(context, story),
         "argument": message_argument(story),
-        "snapshot": desk.unstarted.latest,
+        "snapshot": context.unstarted.latest,
+        "unseen": None if story.is_known else _unseen(context, story),
     }
-    if not story.is_known:
-        return values | {"unseen": _unseen(desk, told)}
-    return values | {
-        "unseen": None,
-        "status": story.execution.status if story.execution else (story.row or {}).get("status"),
-        "outcome": outcome_of(story),
-        "acted_on": acted_on(story),
-        "sentence": sentence(story) if told.log_read else None,
-        "conflicts": sentence_of_conflicts(story),
-        "words": in_words(story),
-        "picture": None
-        if story.execution is None
-        else machine_picture(_PICTURE.read_text("utf-8"), story.steps),
-        "rows": _rows(told),
-        "decide": _decision(desk, told),
-    }
+    if story.is_known:
+        row, execution = story.row or {}, story.execution
+        told = acted_on(story)
+        values |= {
+            "status": row.get("status") if execution is None else execution.status,
+            "outcome": outcome_of(story),
+            # The log counts the deliveries; `str.capitalize` would change the rest of it.
+            "sentence": sentence(story) if with_log else f"{told[0].upper()}{told[1:]}.",
+            "conflicts": sentence_of_conflicts(story),
+            "picture": ""
+            if execution is None
+            else machine_picture(PICTURE.read_text("utf-8"), story.steps),
+            "timeline": story.timeline(),
+            "decide": _decision(context, story),
+        }
+    return page(context, template, **values)
 
 
-def _rows(told: Told) -> list[tuple[Any, ...]]:
-    return [(moment.at, moment.where, moment.what, moment.more) for moment in told.story.timeline()]
-
-
-def _decision(desk: Desk, told: Told) -> dict[str, Any] | None:
+def _decision(context: Context, story: Story) -> dict[str, Any] | None:
     """What the form that decides on it needs; None: it waits for no decision."""
-    story = told.story
-    if not told.waits_for_a_person:
+    if not _waits_for_a_person(story):
         return None
-    letter = _letter(desk, story)
+    letter = _letter(context, story)
     name = story.execution_name if letter is None else letter.newest.execution_name
-    choice = [*DECISIONS] if letter is None else decisions_on(desk.stack, letter.newest)
+    choice = [*DECISIONS] if letter is None else decisions_on(context.stack, letter.newest)
     return {
-        "word": secrets.token_urlsafe(16),
+        "key": secrets.token_urlsafe(16),
         "letter": letter,
-        "as_read": how_far_read("DeadLetterQueue", desk.letters.standing()),
+        "as_read": how_far_read("DeadLetterQueue", context.letters.state()),
         "at": datetime.now(UTC),
         "decisions": {one: DECISIONS[one] for one in choice},
-        "commands": {
-            one: command_of_one(desk, story.message_id, name, one, "" if one == "retry" else "WHY")
+        "commands": [
+            command_of_one(context, story.message_id, name, one, "" if one == "retry" else "WHY")
             for one in choice
-        },
+        ],
     }
 
 
-def _letter(desk: Desk, story: Story) -> Letter | None:
+def _letter(context: Context, story: Story) -> Letter | None:
     """The letter that waits, as it was read; None: it has not been read yet.
 
     Where it is not among the newest, the queue is read again, as far as it is by itself. Another
@@ -160,30 +141,43 @@ def _letter(desk: Desk, story: Story) -> Letter | None:
             return one.execution_name in (story.execution_name, story.message_id)
         return one.execution_arn == execution.arn and is_of_last(one, story.dead_letters)
 
-    latest = desk.letters.latest
+    latest = context.letters.latest
     if latest is None or not any(is_it(one) for one in latest.entries):
-        desk.look_if_changed("dead_letters", is_missed=True)
-    return desk.letters.find(is_it)
+        context.scan_if_changed("dead_letters", is_missed=True)
+    return context.letters.find(is_it)
 
 
-def _every(desk: Desk, told: Told) -> int | None:
+def _waits_for_a_person(story: Story) -> bool:
+    """Whether nothing happens before somebody decides."""
+    if (story.row or {}).get("outcome") == "dead_letter":
+        return True
+    return bool(story.dead_letters) and not story.dead_letters[-1].over
+
+
+def _every(context: Context, story: Story) -> int | None:
     """Seconds until it is looked at again; None: it is over."""
-    if told.waits_for_a_person:
-        is_read = desk.letters.standing().reading is None
+    if _waits_for_a_person(story):
+        is_read = context.letters.state().reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
-    return _WHILE_IT_RUNS if told.is_open else None
+    if story.execution is not None:
+        is_open = story.execution.status == "RUNNING"
+    elif story.row is not None:
+        is_open = story.row.get("outcome") is None
+    else:
+        is_open = not story.unstarted
+    return _WHILE_IT_RUNS if is_open else None
 
 
-def _unseen(desk: Desk, told: Told) -> list[str]:
+def _unseen(context: Context, story: Story) -> list[str]:
     """What can be known of a message that no part of the stack has seen."""
-    counted = desk.number_in("requests")
-    pause = find_pause(desk.stack.sqs, desk.stack.requests_queue)
+    counted = context.count("requests")
+    pause = find_pause(context.stack.sqs, context.stack.requests_queue)
     waits = None
     if counted is not None:
         waits = Depth(waiting=counted, in_flight=0, delayed=0, oldest_seconds=None)
-    error = desk.watched.counts.seen().error
+    error = context.counts.get().error
     return [
-        *sentences(told.story.message_id, waits, pause, []),
+        *sentences(story.message_id, waits, pause, []),
         *([error] if error else []),
-        how_far_read("UnstartedQueue", desk.unstarted.standing()),
+        how_far_read("UnstartedQueue", context.unstarted.state()),
     ]

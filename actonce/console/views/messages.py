@@ -3,33 +3,24 @@
 from datetime import date
 from typing import Final
 
-from botocore.exceptions import ClientError
-from starlette.requests import Request
 from starlette.responses import Response
 
-from actonce.console.answers import as_json, elsewhere, page, wants_json
-from actonce.console.desk import Desk
+from actonce.console.answers import Asked, Refused, as_json, elsewhere, page
+from actonce.console.context import Context
 from actonce.console.templating import address
-from actonce.messages.recent import EXECUTION_STATUSES, MOST_NAMES, ROW_STATUSES, newest_names
+from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES
 from actonce.messages.recent import page as page_of
-from actonce.terminal.errors import WrongUse
-
-SHORTEST: Final = 4
-"""Characters of a beginning."""
 
 _PAGE: Final = 50
-_MOST_FOUND: Final = 50
 
 
-def list_(desk: Desk, request: Request) -> Response:
+def list_(context: Context, asked: Asked) -> Response:
     """A page of them; what is asked for is in the address."""
-    query = request.query_params
-    status = query.get("status") or None
-    told_day = query.get("day") or None
-    cursor = query.get("cursor") or None
-    day = _day(told_day)
-    found = page_of(desk.stack, status=status, day=day, cursor=cursor, limit=_PAGE)
-    if wants_json(request):
+    status = asked.one("status") or None
+    day = asked.one("day") or None
+    cursor = asked.one("cursor") or None
+    found = page_of(context.stack, status=status, day=_day(day), cursor=cursor, limit=_PAGE)
+    if asked.wants_json:
         return as_json(
             {
                 "messages": [one.as_json() for one in found.messages],
@@ -38,54 +29,24 @@ def list_(desk: Desk, request: Request) -> Response:
             }
         )
     return page(
-        desk,
+        context,
         "messages.html.j2",
         found=found,
         status=status,
-        day=told_day,
+        day=day,
         cursor=cursor,
-        statuses=ROW_STATUSES if desk.has_rows else EXECUTION_STATUSES,
-        has_rows=desk.has_rows,
+        statuses=ROW_STATUSES if context.has_rows else EXECUTION_STATUSES,
     )
 
 
-def find(desk: Desk, request: Request) -> Response:
-    """A message by its id: one execution is asked for. Of a beginning, the newest that begin so.
-
-    Whether there is such a message its own page tells.
-    """
-    text = request.query_params.get("q", "").strip()
-    if not text:
-        return elsewhere(request, "/messages")
-    beginnings: list[str] = []
-    not_looked = None
-    if request.query_params.get("how") == "beginning":
-        if desk.has_rows:
-            not_looked = "Behind a ledger or a lease a message is found by its whole id only."
-        elif len(text) < SHORTEST:
-            not_looked = f"Say {SHORTEST} characters of it at least."
-        else:
-            try:
-                names = newest_names(desk.stack)
-                beginnings = [name for name in names if name.startswith(text)]
-            except ClientError as error:
-                not_looked = f"The newest executions cannot be listed: {error}"
-        return page(
-            desk,
-            "beginnings.html.j2",
-            text=text,
-            beginnings=beginnings[:_MOST_FOUND],
-            more=max(0, len(beginnings) - _MOST_FOUND),
-            not_looked=not_looked,
-            most=MOST_NAMES,
-        )
-    return elsewhere(request, address("/message", id=text))
+def find(_: Context, asked: Asked) -> Response:
+    """A message by its whole id. Whether there is such a message its own page tells."""
+    text = asked.one("q").strip()
+    return elsewhere(asked, address("/message", id=text) if text else "/messages")
 
 
 def _day(text: str | None) -> date | None:
-    if text is None:
-        return None
     try:
-        return date.fromisoformat(text)
+        return None if text is None else date.fromisoformat(text)
     except ValueError as error:
-        raise WrongUse(f"{text!r} is no day: say it as 2026-01-31.") from error
+        raise Refused(f"{text!r} is no day: say it as 2026-01-31.") from error

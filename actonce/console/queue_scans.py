@@ -1,8 +1,8 @@
-"""What lies in a queue, read once for however many tabs.
+"""Queue scans: what lies in a queue, read once for however many tabs.
 
-Who reads a queue hides its messages from other readers for as long. So there is one reader, and
-what it found is kept, with its age; that the queue has another number of messages than were found
-is the sign that something has changed.
+Reading a queue hides its messages from other readers for as long. So one thread reads it, and what
+it found is kept as a snapshot with a number and an age. That the queue's count differs from what
+was found is the sign that something has changed.
 """
 
 import threading
@@ -12,39 +12,43 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Generic, TypeVar
 
-from actonce.console.watching import told
+from actonce.console.cache import error_text
 
 E = TypeVar("E")
 
 KEPT: Final = 8
-"""Snapshots that are kept for who is looking at one of them: what he decides on is what he saw."""
-
-A_MOMENT: Final = 0.2
-"""Seconds for which a page waits for a read that it has begun."""
+"""Snapshots that are kept for who looks at one of them: what they decide on is what they saw."""
 
 MOST_ENTRIES: Final = 40_000
 """Of all snapshots that are kept together; two are kept however long they are."""
+
+A_MOMENT: Final = 0.2
+"""Seconds for which a page waits for a scan that it has begun."""
 
 SMALL: Final = 500
 """Messages; a queue of more is not read again unless somebody asks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot(Generic[E]):
-    """What was found.
+class Found(Generic[E]):
+    """What a scan found.
 
     Attributes:
-        number: names it, as long as it is kept.
         entries: the longest waiting first.
         beside: messages that are not among the entries, such as older letters of the same message.
         held_elsewhere: how many another reader held.
-        at: when reading ended (UTC).
     """
 
-    number: int
     entries: Sequence[E]
     beside: int
     held_elsewhere: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Found[E]):
+    """What a scan found; its number names it while it is kept, and `at` is when it ended (UTC)."""
+
+    number: int
     at: datetime
 
     @property
@@ -54,48 +58,39 @@ class Snapshot(Generic[E]):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[E]):
-    """What a read of the queue found; see `Snapshot`."""
-
-    entries: Sequence[E]
-    beside: int
-    held_elsewhere: int
-
-
-@dataclass(frozen=True, slots=True)
-class Standing(Generic[E]):
-    """How a reader stood at one moment; a page is drawn of one of these.
+class ScanState(Generic[E]):
+    """How the scans stood at one moment; a page is drawn of one of these.
 
     Attributes:
         latest: the newest snapshot; None: there is none yet.
-        reading: how many have been read just now; None: nobody reads.
-        error: why the last read failed; None: it did not.
+        reading: how many messages have been read just now; None: nobody reads.
+        error: why the last scan failed; None: it did not.
     """
 
     latest: Snapshot[E] | None
     reading: int | None
     error: str | None
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether the newest snapshot is all that was there, and the last word so far."""
-        whole = self.latest is not None and not self.latest.held_elsewhere
-        return whole and self.reading is None and self.error is None
+    def is_sure(self, count: int | None) -> bool:
+        """Whether the newest snapshot is all that lies there, where the queue has so many messages.
+
+        Args:
+            count: None: it could not be counted.
+        """
+        if self.latest is None or self.reading is not None or self.error is not None:
+            return False
+        return not self.latest.held_elsewhere and self.latest.messages == count
 
 
-Read = Callable[[Callable[[int], None]], Found[E]]
-"""Reads the queue whole; is given what it tells, now and then, how many it has read."""
-
-
-class Reader(Generic[E]):
-    """The one reader of a queue.
+class QueueScans(Generic[E]):
+    """The scans of one queue, and their snapshots.
 
     Args:
-        read: see `Read`.
-        first: the number of the first snapshot; those of two readers are not to be mixed up.
+        read: reads the queue whole; it tells what it is given, now and then, how many it has read.
+        first: the number of the first snapshot; no two queues' numbers are to be mixed up.
     """
 
-    def __init__(self, read: Read[E], first: int = 1) -> None:
+    def __init__(self, read: Callable[[Callable[[int], None]], Found[E]], first: int = 1) -> None:
         self._read = read
         self._next = first
         self._lock = threading.Lock()
@@ -109,28 +104,26 @@ class Reader(Generic[E]):
     @property
     def latest(self) -> Snapshot[E] | None:
         """The newest snapshot; None: there is none yet."""
-        with self._lock:
-            return self._newest()
+        return self.state().latest
 
-    def standing(self) -> Standing[E]:
-        """All that can be told of it, of one moment: a read that ends is in all or in none."""
+    def state(self) -> ScanState[E]:
+        """All that can be told, of one moment: a scan that ends is in all of it or in none."""
         with self._lock:
-            return Standing(
-                self._newest(), self._so_far if self._thread is not None else None, self._error
-            )
+            reading = self._so_far if self._thread is not None else None
+            return ScanState(self._newest(), reading, self._error)
 
-    def kept(self, number: int) -> Snapshot[E] | None:
+    def snapshot(self, number: int) -> Snapshot[E] | None:
         """The snapshot of that number; None: it is kept no more."""
         with self._lock:
             return self._kept.get(number)
 
     def find(self, wanted: Callable[[E], bool]) -> E | None:
-        """The entry that is wanted, as it was read last, of all that is kept."""
+        """The entry that is wanted, as it was read last, of all snapshots that are kept."""
         with self._lock:
             kept = list(reversed(self._kept.values()))
         return next((one for snapshot in kept for one in snapshot.entries if wanted(one)), None)
 
-    def look(self, *, after_this: bool = False) -> None:
+    def scan(self, *, after_this: bool = False) -> None:
         """Begin to read, unless somebody reads already.
 
         Args:
@@ -141,31 +134,31 @@ class Reader(Generic[E]):
                 self._again = self._again or after_this
                 return
             self._so_far = 0
-            self._thread = threading.Thread(target=self._run, name="snapshot", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="queue scan", daemon=True)
             self._thread.start()
 
-    def look_if_changed(
+    def scan_if_changed(
         self, messages: int, counted_at: datetime, *, is_missed: bool = False
     ) -> None:
         """Read again if the queue is small, and what was read may not be what lies there.
 
         It may not if the queue has another number of messages, if another reader held some of them
-        or if the last read failed. Where nothing was read yet it is read, however long it is.
+        or if the last scan failed. Where nothing was read yet it is read, however long it is.
 
         Args:
             messages: how many the queue has.
-            counted_at: when (UTC). A count from before the last read's end has nothing read: each
-                count has the queue read once at most, for a read hides its messages from others.
+            counted_at: when (UTC). A count from before the last scan's end has nothing read: each
+                count has the queue read once at most, for a scan hides its messages from others.
             is_missed: something lies there, by what is known elsewhere, that was not found.
         """
         with self._lock:
             latest, ended, failed = self._newest(), self._ended, self._error is not None
         if latest is None or ended is None:
-            self.look()
+            self.scan()
             return
         doubtful = is_missed or failed or latest.held_elsewhere or messages != latest.messages
         if doubtful and messages <= SMALL and counted_at >= ended:
-            self.look()
+            self.scan()
 
     def wait(self, seconds: float) -> None:
         """Wait until nobody reads any more, for so long at most."""
@@ -176,40 +169,34 @@ class Reader(Generic[E]):
 
     def _run(self) -> None:
         while True:
+            found, error = None, None
             try:
                 found = self._read(self._tell)
-                error = None
             except Exception as raised:  # noqa: BLE001 - told in the page; what was read before stays
-                found, error = None, told(raised)
+                error = error_text(raised)
             with self._lock:
                 self._error = error
                 self._ended = datetime.now(UTC)
                 if found is not None:
-                    snapshot = Snapshot(
-                        self._next,
-                        found.entries,
-                        found.beside,
-                        found.held_elsewhere,
-                        self._ended,
-                    )
-                    self._kept[self._next] = snapshot
-                    self._next += 1
-                    self._forget()
+                    self._keep(found, self._ended)
                 if not self._again:
                     self._thread = None
                     return
                 self._again, self._so_far = False, 0
 
-    def _newest(self) -> Snapshot[E] | None:
-        return next(reversed(self._kept.values()), None)
-
-    def _forget(self) -> None:
-        """Forget the oldest snapshots, as far as there are too many."""
+    def _keep(self, found: Found[E], at: datetime) -> None:
+        self._kept[self._next] = Snapshot(
+            found.entries, found.beside, found.held_elsewhere, self._next, at
+        )
+        self._next += 1
         while len(self._kept) > KEPT or (
             len(self._kept) > 2
             and sum(len(one.entries) for one in self._kept.values()) > MOST_ENTRIES
         ):
             self._kept.popitem(last=False)
+
+    def _newest(self) -> Snapshot[E] | None:
+        return next(reversed(self._kept.values()), None)
 
     def _tell(self, number: int) -> None:
         with self._lock:

@@ -1,0 +1,276 @@
+"""Jobs: decisions, redrives and discards that a person has asked for, one after the other.
+
+A job is begun with the idempotency key that its page was given: a second click, or a second tab
+with the same page, finds the job that is there. Two jobs at once would hide the queue's messages
+from each other, so the second waits.
+"""
+
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from actonce.console.cache import error_text
+from actonce.console.letters import Letter, as_shown
+from actonce.messages.dead_letters import Decision
+from actonce.messages.unstarted import Unstarted
+from actonce.operate.bulk import Bulk, Ended, Listing
+from actonce.operate.deciding import Deciding
+from actonce.operate.discarding import Discarding, Redriving
+from actonce.stack.clients import Stack
+from actonce.stack.message_ids import message_reader
+
+KEPT: Final = 100
+"""Jobs whose outcomes can be looked at; older ones are forgotten, the queues know nothing less."""
+
+_WAIT_FOR_OTHERS = 15.0
+"""Seconds for which a job waits for what another reader of the queue holds."""
+
+State = Literal["waiting", "running", "stopping", "ended"]
+"""A job that waits, waits for the one before it; of one that is stopping, what was begun is brought
+to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one of many.
+
+    Attributes:
+        name: of the message or the entry, for a person.
+        message_id: for a link to its page; None: it has none.
+        end: a word: what it is counted under.
+        said: one sentence.
+        happened: what was asked for is so.
+    """
+
+    name: str
+    message_id: str | None
+    end: str
+    said: str
+    happened: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a job does.
+
+    Attributes:
+        run: does it, until it is done or stopped.
+        stop: has it begin nothing more.
+        outcomes: of those it has come to, so far.
+        notes: what else is to be told, in sentences.
+    """
+
+    run: Callable[[], None]
+    stop: Callable[[], None]
+    outcomes: Callable[[], Sequence[Outcome]]
+    notes: Callable[[], Sequence[str]] = tuple
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job was at one moment; a page is drawn of one of these, never of the job itself.
+
+    Invariant: where it is over, outcomes and notes are whole.
+
+    Attributes:
+        error: why it ended before its end; None: it did not, or has not.
+    """
+
+    state: State
+    error: str | None
+    outcomes: Sequence[Outcome]
+    notes: Sequence[str]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.state == "ended"
+
+    @property
+    def counted(self) -> Mapping[str, int]:
+        """How many ended how."""
+        return Counter(one.end for one in self.outcomes)
+
+
+@dataclass(slots=True)
+class Job:
+    """A job.
+
+    Attributes:
+        number: names it.
+        title: what was asked for, in words.
+        command: the command line that does the same.
+        total: of how many.
+        began: when it was asked for (UTC).
+    """
+
+    number: int
+    key: str
+    title: str
+    command: str
+    total: int
+    task: Task
+    began: datetime
+    is_running: bool = False
+    is_stopped: bool = False
+    is_over: bool = False
+    error: str | None = None
+
+    @property
+    def state(self) -> State:
+        """How far it is; each of the flags is set once, and by one thread."""
+        if self.is_over:
+            return "ended"
+        if self.is_stopped:
+            return "stopping"
+        return "running" if self.is_running else "waiting"
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        state = self.state
+        # After the state: what ends between the two is told of a job that seems to go on, and so is
+        # asked again; the other way round an end would be told without what came last.
+        error = self.error if state == "ended" else None
+        return Progress(state, error, self.task.outcomes(), self.task.notes())
+
+
+class Jobs:
+    """All jobs, and the thread that runs them.
+
+    Args:
+        after: called after each, in that thread, before it counts as over: who finds it over finds
+            begun what comes of that.
+    """
+
+    def __init__(self, after: Callable[[], None]) -> None:
+        self._after = after
+        self._lock = threading.Lock()
+        self._jobs: dict[int, Job] = {}
+        self._next = 1
+        self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._ended = threading.Condition()
+        threading.Thread(target=self._run, name="jobs", daemon=True).start()
+
+    def begin(self, key: str, title: str, command: str, total: int, task: Task) -> Job:
+        """Begin a job, or find the one that was begun with this key."""
+        with self._lock:
+            known = self._with_key(key)
+            if known is not None:
+                return known
+            job = Job(self._next, key, title, command, total, task, datetime.now(UTC))
+            self._jobs[job.number] = job
+            self._next += 1
+            over = [one for one in self._jobs.values() if one.is_over]
+            for one in over[: max(0, len(self._jobs) - KEPT)]:
+                del self._jobs[one.number]
+        self._waiting.put(job)
+        return job
+
+    def begun_with(self, key: str) -> Job | None:
+        """The job that was begun with this key; None: there is none."""
+        with self._lock:
+            return self._with_key(key)
+
+    def get(self, number: int) -> Job | None:
+        """The job of that number; None: there is none any more."""
+        with self._lock:
+            return self._jobs.get(number)
+
+    def all(self) -> list[Job]:
+        """The newest first."""
+        with self._lock:
+            return list(reversed(self._jobs.values()))
+
+    def stop(self, job: Job) -> None:
+        """Stop it; what it has begun is brought to its end, and the rest stays as it was."""
+        job.is_stopped = True
+        job.task.stop()
+
+    def stop_all(self) -> None:
+        """Stop whatever is not over."""
+        for job in self.all():
+            self.stop(job)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until all are over, for so long at most."""
+        deadline = time.monotonic() + seconds
+        with self._ended:
+            while not all(job.is_over for job in self.all()):
+                left = deadline - time.monotonic()
+                if left <= 0 or not self._ended.wait(left):
+                    return
+
+    def _with_key(self, key: str) -> Job | None:
+        return next((job for job in self._jobs.values() if job.key == key), None)
+
+    def _run(self) -> None:
+        while True:
+            job = self._waiting.get()
+            job.is_running = True
+            try:
+                if not job.is_stopped:
+                    job.task.run()
+            except Exception as error:  # noqa: BLE001 - told in its page; the next one goes on
+                job.error = error_text(error)
+            self._after()
+            job.is_over = True
+            with self._ended:
+                self._ended.notify_all()
+
+
+def decide_task(stack: Stack, letters: Sequence[Letter], decision: Decision, note: str) -> Task:
+    """One decision for all letters as they were seen; what came later is not decided."""
+    deciding = Deciding(stack, as_shown(letters), decision, note, wait_for_others=_WAIT_FOR_OTHERS)
+    return Task(
+        deciding.run,
+        deciding.stop,
+        lambda: [_outcome(one, one.entry.message_id) for one in deciding.ended],
+    )
+
+
+def redrive_task(stack: Stack, entries: Sequence[Unstarted]) -> Task:
+    """Send entries of UnstartedQueue back, as they were seen."""
+    shown = Listing(entries, held_elsewhere=0)
+    redriving = Redriving(stack, message_reader(stack), shown, wait_for_others=_WAIT_FOR_OTHERS)
+    return Task(
+        redriving.run,
+        redriving.stop,
+        lambda: _outcomes(redriving),
+        lambda: _left_behind(redriving),
+    )
+
+
+def discard_task(stack: Stack, entries: Sequence[Unstarted], file: Path, note: str) -> Task:
+    """Discard entries of UnstartedQueue, as they were seen, once each stands in the file."""
+    shown = Listing(entries, held_elsewhere=0)
+    discarding = Discarding(
+        stack, message_reader(stack), shown, file, note=note, wait_for_others=_WAIT_FOR_OTHERS
+    )
+
+    def notes() -> list[str]:
+        kept = f"What was discarded stands in {file}, whole: keep that file."
+        is_kept = any(one.happened for one in discarding.ended)
+        return [*([kept] if is_kept else []), *_left_behind(discarding)]
+
+    return Task(discarding.run, discarding.stop, lambda: _outcomes(discarding), notes)
+
+
+def _outcomes(bulk: Bulk[Unstarted]) -> list[Outcome]:
+    return [_outcome(one, one.entry.message_id or one.entry.sqs_message_id) for one in bulk.ended]
+
+
+def _outcome(ended: Ended[Any], name: str) -> Outcome:
+    return Outcome(name, ended.entry.message_id, ended.end, ended.said, ended.happened)
+
+
+def _left_behind(bulk: Bulk[Unstarted]) -> list[str]:
+    number = bulk.left_behind
+    if not number:
+        return []
+    return [f"{number} of them could not be deleted and come again; that is harmless."]

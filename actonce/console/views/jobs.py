@@ -1,0 +1,58 @@
+"""The jobs: how far each is, what became of each message, and stopping it."""
+
+from starlette.responses import Response
+
+from actonce.console.answers import Asked, Refused, as_number, elsewhere, page
+from actonce.console.context import Context
+from actonce.console.jobs import Job
+from actonce.console.templating import address
+from actonce.console.views.queue_view import page_of
+
+
+def list_(context: Context, _: Asked) -> Response:
+    """All that this console still knows."""
+    jobs = [(job, job.progress()) for job in context.jobs.all()]
+    return page(context, "jobs.html.j2", jobs=jobs)
+
+
+def job(context: Context, asked: Asked) -> Response:
+    """One of them."""
+    return _page(context, asked, "job.html.j2")
+
+
+def now(context: Context, asked: Asked) -> Response:
+    """The part of its page that changes while it runs."""
+    return _page(context, asked, "job_now.html.j2")
+
+
+def stop(context: Context, asked: Asked) -> Response:
+    """Stop it; what it has not come to stays as it was."""
+    found = _found(context, asked)
+    context.jobs.stop(found)
+    return elsewhere(asked, f"/jobs/{found.number}")
+
+
+def _found(context: Context, asked: Asked) -> Job:
+    found = context.jobs.get(as_number(asked.path["number"]))
+    if found is None:
+        sentence = (
+            "There is no such job: this console forgets them when it ends, and old ones before."
+        )
+        raise Refused(sentence, 404, "/jobs")
+    return found
+
+
+def _page(context: Context, asked: Asked, template: str) -> Response:
+    found = _found(context, asked)
+    progress = found.progress()
+    # Those that did not come to their end first: they are what somebody has to look at.
+    outcomes = sorted(progress.outcomes, key=lambda one: one.happened)
+    return page(
+        context,
+        template,
+        job=found,
+        progress=progress,
+        done=len(outcomes),
+        shown=page_of(outcomes, asked.number("page")),
+        page_link=lambda to: address(f"/jobs/{found.number}", page=to),
+    )

@@ -1,0 +1,266 @@
+"""The views of a queue: a page of what was seen, what is chosen of it, and doing something with it.
+
+A form names the snapshot that was seen, and what is done is done with entries of that one; what
+came later is another one's.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from starlette.responses import Response
+
+from actonce.console.answers import Asked, Refused, as_json, elsewhere, page
+from actonce.console.context import Context, QueueName
+from actonce.console.jobs import Task
+from actonce.console.queue_scans import QueueScans, ScanState, Snapshot
+from actonce.console.templating import address
+from actonce.messages.filters import Waiting
+from actonce_core.records import timestamp
+
+PAGE = 50
+"""Entries of a page."""
+
+T = TypeVar("T")
+
+
+class Named(Waiting, Protocol):
+    """What lies in a queue, by the id of its entry."""
+
+    @property
+    def entry(self) -> str:
+        """SQS's id of the entry."""
+
+
+E = TypeVar("E", bound=Named)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some of many: those of this page, its number from 1, and how many pages there are."""
+
+    shown: Sequence[T]
+    number: int
+    pages: int
+
+
+def page_of(all_: Sequence[T], number: int) -> Page[T]:
+    """A page; the nearest one where there is none of that number."""
+    pages = max(1, -(-len(all_) // PAGE))
+    here = min(max(1, number), pages)
+    return Page(all_[(here - 1) * PAGE : here * PAGE], here, pages)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which entries of a snapshot are meant.
+
+    Attributes:
+        snapshot: its number; 0: the newest.
+        kind: values that an entry's kind must have.
+        entries: ids of those that were ticked.
+        all: all of the kind, whatever is ticked.
+    """
+
+    snapshot: int
+    kind: Mapping[str, str]
+    entries: frozenset[str]
+    all: bool
+
+    def query(self) -> dict[str, Any]:
+        """The same for a form."""
+        told: dict[str, Any] = {"snapshot": self.snapshot, **self.kind}
+        if self.all:
+            return told | {"scope": "all"}
+        return told | {"scope": "ticked", "entry": sorted(self.entries)}
+
+    def of_kind(self, entries: Iterable[E]) -> list[E]:
+        """The entries of the kind, in their order."""
+        kind = self.kind.items()
+        return [one for one in entries if all(one.kind.get(name) == told for name, told in kind)]
+
+
+def scope_of(asked: Asked, kinds: Sequence[str]) -> Scope:
+    """What an address or a form means."""
+    return Scope(
+        snapshot=asked.number("snapshot"),
+        kind={name: asked.one(name) for name in kinds if name in asked.fields},
+        entries=frozenset(asked.fields.get("entry", [])),
+        all=asked.one("scope") == "all",
+    )
+
+
+_GONE = (
+    "What you saw is no longer kept, because the queue has been read several times since: look at "
+    "the list again, and choose again. Nothing was done or decided."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView(Generic[E]):
+    """The views of one queue.
+
+    Attributes:
+        queue: which.
+        scans: its scans.
+        kinds: names of what its entries are grouped by.
+        actions: what can be done with entries, and what that means.
+        without_note: the action that wants no reason.
+        counted: how many of what there are, such as `3 dead letters`.
+        command: the command line that does the same, with a note.
+        task: what does it.
+        as_json: an entry for machines.
+        check: refuses what would be in vain.
+        one: finds the entry that the page of one message has shown; None: no such page decides.
+    """
+
+    queue: QueueName
+    scans: Callable[[Context], QueueScans[E]]
+    kinds: Sequence[str]
+    actions: Mapping[str, str]
+    without_note: str
+    counted: Callable[[Sequence[E]], str]
+    command: Callable[[Context, Scope, Sequence[E], str, str], str]
+    task: Callable[[Context, Sequence[E], str, str], Task]
+    as_json: Callable[[E], Mapping[str, Any]]
+    check: Callable[[Context, Sequence[E], str], None] = lambda *_: None
+    one: Callable[[Context, str], E] | None = None
+
+    @property
+    def path(self) -> str:
+        """The address of the list."""
+        return "/" + self.queue.replace("_", "-")
+
+    def list_(self, context: Context, asked: Asked) -> Response:
+        """Those of one kind, or all: of the snapshot that is asked for, or of the newest."""
+        scope = scope_of(asked, self.kinds)
+        if not scope.snapshot:
+            context.scan_if_changed(self.queue)
+        state = self.scans(context).state()
+        snapshot = state.latest
+        if scope.snapshot:
+            snapshot = self.scans(context).snapshot(scope.snapshot)
+        chosen = scope.of_kind(() if snapshot is None else snapshot.entries)
+        count = context.count(self.queue)
+        if asked.wants_json:
+            if scope.snapshot and snapshot is None:
+                return as_json({"error": _GONE}, 410)
+            return as_json(
+                {
+                    # No list where nothing was read, and never an empty one.
+                    self.queue: None if snapshot is None else list(map(self.as_json, chosen)),
+                    "at": None if snapshot is None else snapshot.at.isoformat(),
+                    "held_elsewhere": None if snapshot is None else snapshot.held_elsewhere,
+                    "count": count,
+                    "reading": state.reading,
+                    "error": state.error,
+                }
+            )
+        number = snapshot and snapshot.number
+        is_newest = snapshot is not None and snapshot is state.latest
+        return page(
+            context,
+            f"{self.queue}.html.j2",
+            path=self.path,
+            scope=scope,
+            snapshot=snapshot,
+            state=state,
+            count=count,
+            is_newest=is_newest,
+            is_sure=is_newest and state.is_sure(count),
+            chosen=chosen,
+            page=page_of(chosen, asked.number("page")),
+            page_link=lambda to: address(self.path, snapshot=number, page=to, **scope.kind),
+            actions=self.actions,
+        )
+
+    def confirm(self, context: Context, asked: Asked) -> Response:
+        """What would be done: with which, how many, and by which command."""
+        action, scope = self._action(asked), scope_of(asked, self.kinds)
+        snapshot, chosen = self._chosen(context, scope)
+        self.check(context, chosen, action)
+        note = "" if action == self.without_note else "WHY"
+        return page(
+            context,
+            "confirm.html.j2",
+            path=self.path,
+            action=action,
+            label=_label(action),
+            meaning=self.actions[action],
+            wants_note=action != self.without_note,
+            counted=self.counted(chosen),
+            chosen=chosen,
+            snapshot=snapshot,
+            kind=scope.kind,
+            fields=scope.query(),
+            key=secrets.token_urlsafe(16),
+            command=self.command(context, scope, chosen, action, note),
+        )
+
+    def act(self, context: Context, asked: Asked) -> Response:
+        """Do it with what was seen. A second click finds the first one's job."""
+        key = asked.one("key")
+        job = context.jobs.begun_with(key)
+        if job is None:
+            action, note = self._action(asked), asked.one("note").strip()
+            if not key:
+                raise Refused("This form has no key: open the page again.")
+            if action != self.without_note and not note:
+                raise Refused("Say why, for whoever reads it later: an empty note is none.")
+            scope = scope_of(asked, self.kinds)
+            if self.one is not None and not scope.snapshot:
+                chosen = [self.one(context, asked.one("entry"))]
+            else:
+                _, chosen = self._chosen(context, scope)
+            self.check(context, chosen, action)
+            job = context.jobs.begin(
+                key,
+                f"{_label(action)} {self.counted(chosen)}",
+                self.command(context, scope, chosen, action, note),
+                len(chosen),
+                self.task(context, chosen, action, note),
+            )
+        return elsewhere(asked, f"/jobs/{job.number}")
+
+    def _action(self, asked: Asked) -> str:
+        action = asked.one("action")
+        if action not in self.actions:
+            raise Refused(f"Choose what to do: {', '.join(self.actions)}.")
+        return action
+
+    def _chosen(self, context: Context, scope: Scope) -> tuple[Snapshot[E], list[E]]:
+        """What is meant of what was seen, and nothing that came later; at least one."""
+        snapshot = self.scans(context).snapshot(scope.snapshot)
+        if snapshot is None:
+            raise Refused(_GONE, 410, self.path)
+        of_kind = scope.of_kind(snapshot.entries)
+        chosen = [one for one in of_kind if scope.all or one.entry in scope.entries]
+        if not chosen:
+            raise Refused("Nothing is ticked: tick some, or take all of the kind.", 422, self.path)
+        return snapshot, chosen
+
+
+def _label(action: str) -> str:
+    return "Send back" if action == "redrive" else action.capitalize()
+
+
+def how_far_read(queue: str, state: ScanState[Any]) -> str:
+    """How far a queue is known in which something was not found; in sentences.
+
+    Args:
+        queue: its name.
+        state: of its scans.
+    """
+    latest = state.latest
+    if latest is None:
+        told = f"{queue} has not been read yet, so nothing is known of what lies there."
+    else:
+        told = f"{queue} is known as it was read at {timestamp(latest.at)}."
+        if latest.held_elsewhere:
+            told += f" Another reader held {latest.held_elsewhere:,} more, which are not known."
+    if state.reading is not None:
+        told += " It is being read just now."
+    if state.error is not None:
+        told += f" When it was read last, that failed: {state.error}"
+    return told

@@ -1,0 +1,152 @@
+"""Jobs: begun once, one after the other, stopped, and told what became of them."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from actonce.console import jobs as module
+from actonce.console.jobs import Job, Jobs, Outcome, Progress, Task
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
+from tests.embedded.waiting import wait_until
+from tests.web_console.conftest import Open
+
+
+class Work:
+    """The work of a job: it begins when it may, and ends when it is let."""
+
+    def __init__(self, error: Exception | None = None, *, held: bool = False) -> None:
+        self.began, self.go_on, self.stopped = (threading.Event() for _ in range(3))
+        self._error = error
+        if not held:
+            self.go_on.set()
+
+    def run(self) -> None:
+        self.began.set()
+        assert self.go_on.wait(30)
+        if self._error:
+            raise self._error
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.go_on.set()
+
+    def outcomes(self) -> Sequence[Outcome]:
+        if not self.began.is_set():
+            return []
+        return [Outcome("m", "m", "decided", "Decided.", happened=True)]
+
+
+def begin(jobs: Jobs, key: str, work: Work) -> Job:
+    task = Task(work.run, work.stop, work.outcomes)
+    return jobs.begin(key, "Retry 1 dead letter", "actonce …", 1, task)
+
+
+def test_a_second_click_finds_the_first_ones_job() -> None:
+    jobs = Jobs(lambda: None)
+    first, second = Work(), Work()
+    job = begin(jobs, "a", first)
+    assert begin(jobs, "a", second) is job
+    assert jobs.begun_with("a") is job
+    jobs.wait(30)
+    assert not second.began.is_set()
+    ended = job.progress()
+    assert (ended.state, ended.counted, ended.error) == ("ended", {"decided": 1}, None)
+
+
+def test_one_waits_for_the_one_before_it_and_begins_not_at_all_if_it_is_stopped() -> None:
+    jobs = Jobs(lambda: None)
+    first, second, third = Work(held=True), Work(), Work()
+    one, two, three = begin(jobs, "a", first), begin(jobs, "b", second), begin(jobs, "c", third)
+    assert first.began.wait(30)
+    assert (one.state, two.state) == ("running", "waiting")
+    jobs.stop(two)
+    assert two.state == "stopping"
+    first.go_on.set()
+    jobs.wait(30)
+    assert two.progress() == Progress("ended", None, [], ())
+    assert not second.began.is_set()
+    assert (third.began.is_set(), three.state) == (True, "ended")
+
+
+def test_when_the_console_ends_all_are_stopped() -> None:
+    jobs = Jobs(lambda: None)
+    first, second = Work(held=True), Work(held=True)
+    begin(jobs, "a", first)
+    begin(jobs, "b", second)
+    assert first.began.wait(30)
+    jobs.wait(0.01)  # and nobody waits for ever
+    jobs.stop_all()
+    jobs.wait(30)
+    assert all(job.state == "ended" for job in jobs.all())
+    assert first.stopped.is_set()
+    assert not second.began.is_set()
+
+
+def test_what_ends_one_is_told_and_the_next_goes_on() -> None:
+    jobs = Jobs(lambda: None)
+    failing = begin(jobs, "a", Work(Failed("The credentials have expired.")))
+    broken = begin(jobs, "b", Work(ZeroDivisionError("nothing of AWS's")))
+    last = begin(jobs, "c", Work())
+    jobs.wait(30)
+    assert failing.error == "The credentials have expired."
+    assert broken.error == "ZeroDivisionError: nothing of AWS's"
+    assert (last.error, last.state) == (None, "ended")
+
+
+def test_old_jobs_are_forgotten_and_none_that_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "KEPT", 2)
+    jobs = Jobs(lambda: None)
+    for key in "abc":
+        begin(jobs, key, Work())
+    jobs.wait(30)
+    held = Work(held=True)
+    begin(jobs, "d", held)
+    assert [job.number for job in jobs.all()] == [4, 3]
+    assert jobs.get(1) is None
+    assert jobs.begun_with("a") is None
+    held.go_on.set()
+    jobs.wait(30)
+
+
+def test_what_counts_as_over_has_what_comes_of_it_begun() -> None:
+    seen: list[str] = []
+    work = Work(held=True)
+    jobs = Jobs(lambda: seen.append(job.state))
+    job = begin(jobs, "a", work)
+    work.go_on.set()
+    jobs.wait(30)
+    assert seen == ["running"]
+
+
+class EndsWhileItIsAsked(Work):
+    """Its job ends after what became of its entries was told, and before anything else is."""
+
+    def __init__(self) -> None:
+        super().__init__(held=True)
+        self.is_over: Callable[[], bool] = lambda: False
+
+    def outcomes(self) -> Sequence[Outcome]:
+        if self.go_on.is_set():
+            return super().outcomes()
+        self.go_on.set()
+        wait_until(self.is_over)
+        return []
+
+
+def test_a_job_that_ends_just_now_is_not_said_to_have_ended_early(
+    ledger: Stack, console: Open
+) -> None:
+    client, context = console(ledger)
+    work = EndsWhileItIsAsked()
+    job = begin(context.jobs, "a", work)
+    work.is_over = lambda: job.state == "ended"
+    assert work.began.wait(30)
+    assert 'hx-get="/jobs/1/now"' in client.get("/jobs/1").text, "it would stay so for ever"
+    again = client.get("/jobs/1/now").text
+    assert "hx-get" not in again
+    assert 'value="1"' in again
+    assert job.progress().counted == {"decided": 1}
