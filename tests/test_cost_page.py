@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bench.cost import COUNTS, PAGE, PRICES
-from bench.costing import capacity
-from bench.costing.counts import read_counts
-from bench.costing.dollars import read_prices
-from bench.costing.page import page, with_lock_workflow
+from lab.bench.cost import COUNTS, PAGE, PRICES
+from lab.bench.costing import capacity
+from lab.bench.costing.counts import read_counts
+from lab.bench.costing.dollars import read_prices
+from lab.bench.costing.page import page, with_lock_workflow
 
 FINGERPRINTS = capacity.Table.of(
     ("message_id",), [{"message_id": {"S": "a"}, "fingerprint": {"S": "0" * 64}}]
@@ -20,7 +20,7 @@ FINGERPRINTS = capacity.Table.of(
 
 def test_the_committed_page_is_what_the_counts_and_prices_give() -> None:
     assert PAGE.read_text() == page(read_counts(COUNTS), read_prices(PRICES)), (
-        "docs/strategies/cost.md is stale; run python -m bench.cost --from-counts --write."
+        "docs/strategies/cost.md is stale; run python -m lab.bench.cost --from-counts --write."
     )
 
 

@@ -26,7 +26,7 @@ PAGES = [
     *DOCS.rglob("*.md"),
     *PROJECT.glob("*.md"),
     PROJECT / "events" / "README.md",
-    PROJECT / "bench" / "README.md",
+    PROJECT / "lab" / "bench" / "README.md",
 ]
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda it: str(it.relative_to(PROJECT)))
 

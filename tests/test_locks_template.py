@@ -9,7 +9,7 @@ import pytest
 
 import consumer
 from actonce.stack.sources import version, version_of
-from bench.limited import MALLOC
+from lab.bench.limited import MALLOC
 from tests import template as cloudformation
 from tests.template import (
     LOCKS,

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from actonce_core.batch import LARGEST_BATCH
-from bench.limited import MALLOC
+from lab.bench.limited import MALLOC
 from tests import template as cloudformation
 from tests.template import LOCKS, TEMPLATE, as_list, of_type, properties, references, statements
 

@@ -111,7 +111,7 @@ def test_the_wheel_is_of_the_stacks_version_and_holds_what_is_committed(wheel: P
     )
     if listed.returncode != 0:
         pytest.skip("what the wheel holds was not compared: this is no git repository")
-    elsewhere = (".", "actonce/", "bench/", "examples/", "tests/")
+    elsewhere = (".", "actonce/", "lab/", "examples/", "tests/")
     committed = {one for one in listed.stdout.splitlines() if not one.startswith(elsewhere)}
     with zipfile.ZipFile(wheel) as archive:
         stack = "actonce/stack_files/"
@@ -147,6 +147,13 @@ def test_a_command_without_its_extra_is_one_sentence_with_the_line_to_type(
     assert (answer.returncode, answer.stdout) == (2, "")
     assert len(answer.stderr.splitlines()) == 1
     assert "pip install 'path/to/your/clone/of/actonce[embedded]'" in answer.stderr
+
+
+def test_conformance_stays_in_the_clone(installed: Installed) -> None:
+    answer = installed.run("actonce", "conformance")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert "needs a clone" in answer.stderr
+    assert installed.run("python", "-c", "import lab").returncode != 0
 
 
 def test_the_audits_package_is_the_clones(installed: Installed, tmp_path: Path) -> None:

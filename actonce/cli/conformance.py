@@ -13,8 +13,8 @@ from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 
 if TYPE_CHECKING:
-    from actonce.conformance.suite import Cell
-    from actonce.conformance.trial import Trial
+    from lab.conformance.suite import Cell
+    from lab.conformance.trial import Trial
 
 
 def conformance(
@@ -24,31 +24,35 @@ def conformance(
         bool, typer.Option("--deep", help="Let one thing more go wrong in each run.")
     ] = False,
     story: Annotated[
-        bool, typer.Option("--story", help="Tell the shortest story of each worst schedule.")
+        bool,
+        typer.Option(
+            "--story", help="Say what each hazard is, and tell the shortest of the worst schedules."
+        ),
     ] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Write docs/conformance.md of this clone.")
+        bool, typer.Option("--write", help="Write what is found, and docs/conformance.md.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Walk every schedule of every way to deduplicate against every hazard.
 
-    The code that ships runs in this process, on services in memory; nothing is deployed.
+    The code that ships runs in this process, on services in memory; nothing is deployed. It needs a
+    clone of ActOnce.
 
     Exit status: 0, this project's ways did what their pages say; 1, one did not, or a walk was
     given up; 2, wrong use.
 
     Examples:
 
-        actonce conformance --way naive-ledger --hazard twice-at-once --story
+        actonce conformance --way powertools --hazard crash --story
 
         actonce conformance --write
     """
-    if write and not in_clone():
-        raise WrongUse("--write writes docs/conformance.md of a clone, and this is none.")
+    if not in_clone():
+        raise WrongUse("actonce conformance needs a clone of ActOnce, and this is none.")
     # Here, for the rivals take longer to import than all else of the command line.
     try:
-        from actonce.conformance import page, suite  # noqa: PLC0415
+        from lab.conformance import found, page, suite  # noqa: PLC0415
     except ModuleNotFoundError as error:
         missing = error.name or "more"
         raise WrongUse(extras.told("dev", "actonce conformance", missing)) from error
@@ -67,17 +71,18 @@ def conformance(
     else:
         _print(trials, story=story)
     if write:
-        page.PAGE.write_text(page.render(trials))
+        found.write(trials)
+        page.PAGE.write_text(page.render(found.read()))
         console.say(f"Written: {page.PAGE}")
-    found = suite.surprises(trials)
-    if found:
-        raise Failed(" ".join(found))
+    surprises = suite.surprises(trials)
+    if surprises:
+        raise Failed(" ".join(surprises))
 
 
 def _cells(ways: list[str], hazards: list[str]) -> "list[Cell]":
-    from actonce.conformance import suite  # noqa: PLC0415 - as above
-    from actonce.conformance.hazards import SCENARIOS  # noqa: PLC0415
-    from actonce.conformance.ways.known import WAYS  # noqa: PLC0415
+    from lab.conformance import suite  # noqa: PLC0415 - as above
+    from lab.conformance.hazards import SCENARIOS  # noqa: PLC0415
+    from lab.conformance.ways.known import WAYS  # noqa: PLC0415
 
     for asked, known, what in (
         (ways, [one.name for one in WAYS], "way"),
@@ -97,7 +102,9 @@ def _cells(ways: list[str], hazards: list[str]) -> "list[Cell]":
 
 
 def _print(trials: "list[Trial]", *, story: bool) -> None:
-    from actonce.conformance.trial import told  # noqa: PLC0415 - as above
+    from lab.conformance.found import Cell  # noqa: PLC0415 - as above
+    from lab.conformance.hazards import SCENARIOS  # noqa: PLC0415
+    from lab.conformance.trial import told  # noqa: PLC0415
 
     rows = [
         [
@@ -105,15 +112,19 @@ def _print(trials: "list[Trial]", *, story: bool) -> None:
             trial.scenario,
             _said(trial),
             f"{trial.schedules:,}",
-            ", ".join(f"{name} {count:,}" for name, count in _counts(trial).items()),
+            ", ".join(
+                f"{kind.name.lower()} {count:,}" for kind, count in Cell.of(trial).ends.items()
+            ),
         ]
         for trial in trials
     ]
     print_rows(["way", "hazard", "worst", "schedules", "ended"], rows)
     if story:
+        about = {hazard.name: hazard.about for hazard in SCENARIOS}
         for trial in trials:
             console.out.print()
             console.out.print(f"{trial.way}, {trial.scenario}: {_said(trial)}")
+            console.out.print(about[trial.scenario], style="dim", soft_wrap=True)
             for line in told(trial.story):
                 console.out.print(line, markup=False)
 
@@ -123,24 +134,10 @@ def _said(trial: "Trial") -> str:
     return f"{kind}, out of order" if trial.worst.is_out_of_order else kind
 
 
-def _counts(trial: "Trial") -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for verdict, count in trial.counts.items():
-        name = verdict.kind.name.lower()
-        counts[name] = counts.get(name, 0) + count
-    return counts
-
-
 def _as_json(trial: "Trial", *, story: bool) -> dict[str, Any]:
-    from actonce.conformance.trial import told  # noqa: PLC0415 - as above
+    from lab.conformance.found import Cell  # noqa: PLC0415 - as above
+    from lab.conformance.trial import told  # noqa: PLC0415
 
-    found: dict[str, Any] = {
-        "way": trial.way,
-        "hazard": trial.scenario,
-        "worst": trial.worst.kind.name.lower(),
-        "out_of_order": trial.worst.is_out_of_order,
-        "ended": _counts(trial),
-        "schedules": trial.schedules,
-        "complete": trial.is_complete,
-    }
-    return found | ({"story": told(trial.story)} if story else {})
+    cell = {"way": trial.way, "hazard": trial.scenario} | Cell.of(trial).as_json()
+    cell |= {"complete": trial.is_complete}
+    return cell | ({"story": told(trial.story)} if story else {})

@@ -19,7 +19,6 @@ from actonce.demo.own import Own
 from actonce.demo.run import Result, Settings, run
 from actonce.demo.second_count import SecondCount
 from actonce.embedded.faults import Level
-from actonce.embedded.local_stack import parameter_names
 from actonce.messages.own_effects import DEFAULT_KEY, Attributes
 from actonce.stack import extras
 from actonce.stack.embedded_folder import PROJECT, Paths
@@ -27,20 +26,9 @@ from actonce.stack.embedded_running import running
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, WrongUse
-from actonce.weather import kinds
-from actonce.weather.sky import Sky
 from pipeline.java import NONE_FOUND, use_java
 
 MESSAGES = 200
-_QUIET_IN_WEATHER = 900.0
-
-
-class BadWeather(StrEnum):
-    """The names of `kinds.DEMO`."""
-
-    THROTTLED = "throttled"
-    OUTAGE = "outage"
-    BURST = "burst"
 
 
 class Strategy(StrEnum):
@@ -77,13 +65,6 @@ def demo(
             "has every other dead letter tried again.",
         ),
     ] = None,
-    weather: Annotated[
-        BadWeather | None,
-        typer.Option(
-            help="Send into bad weather: StartExecution is throttled; Step Functions and the "
-            "provider are down; or more comes at once than the provider takes.",
-        ),
-    ] = None,
     strategy: Annotated[
         Strategy, typer.Option(help="What stands in front of the effect; see docs/strategies.md.")
     ] = Strategy.STEP_FUNCTIONS,
@@ -114,8 +95,7 @@ def demo(
     Brings the embedded AWS up if it is not, sends the messages, waits until all has come to rest,
     and counts what the queues, tables and execution histories say. Then collects the records of the
     run and audits them: a second, independent count. Exit status 1 if a message was acted on twice
-    or lost, or if the two counts differ; in bad weather also if a message was exiled to
-    UnstartedQueue, or a person is asked for a decision.
+    or lost, or if the two counts differ.
 
     It starts from empty queues, tables and histories. An embedded AWS that a demo has brought up is
     thrown away for that, with what was sent to it; before any other it asks.
@@ -132,7 +112,6 @@ def demo(
 
         actonce demo --strategy ledger
 
-        actonce demo --weather outage
 
         actonce demo --input requests.jsonl --json
     """
@@ -143,10 +122,9 @@ def demo(
     own = _own(paths, parameters, body, file)
     if own is not None:
         own = replace(own, table=effects_table, attributes=Attributes(effects_key, effects_time))
-    _check_weather(weather, file, faults, own)
     if strategy.parameters:
         parameters = strategy.parameters | (parameters or {})
-    default_level = Level.NONE if file or weather else Level.SOME
+    default_level = Level.NONE if file else Level.SOME
     settings = Settings(
         messages or MESSAGES,
         seed,
@@ -158,20 +136,16 @@ def demo(
         own=own,
         may_discard=lambda sentence: _ask(sentence, yes=yes),
     )
-    sky = None
-    if weather is not None:
-        settings, sky = _in(kinds.DEMO[weather].resized(messages=messages), settings), Sky()
     started = time.monotonic()
-    result = run(settings, paths, console.say, sky)
+    result = run(settings, paths, console.say)
     waited = round(time.monotonic() - started, 1)
     if json_:
-        of_sky = {} if sky is None else {"weather": sky.weather.name, "did_not_pass": sky.refused}
-        console.print_json(result.outcome.as_json() | {"seconds_in_all": waited} | of_sky)
+        console.print_json(result.outcome.as_json() | {"seconds_in_all": waited})
     else:
-        _show(result, waited, strategy, sky, own, result.example)
+        _show(result, waited, strategy, own, result.example)
     if result.second is not None:
         _show_second(result.second)
-    if not _is_good(result, sky):
+    if not _is_good(result):
         raise typer.Exit(1)
 
 
@@ -217,20 +191,6 @@ def _own(
     return Own(sample)
 
 
-def _check_weather(
-    weather: BadWeather | None, file: Path | None, faults: Level | None, own: Own | None
-) -> None:
-    if weather is None:
-        return
-    if own is not None:
-        raise WrongUse("--weather is made around the example: leave it out for your own.")
-    if file is not None or faults not in {None, Level.NONE}:
-        raise WrongUse(
-            "--weather is shown alone, so that what it asks of people is its own: leave --input "
-            "and --faults out."
-        )
-
-
 def _can_audit() -> bool:
     """Whether there can be a second count; if not, say why."""
     extras.require("audit", "actonce demo (without --no-audit)")
@@ -242,24 +202,10 @@ def _can_audit() -> bool:
     return True
 
 
-def _in(shown: kinds.Shown, settings: Settings) -> Settings:
-    """The same settings in bad weather, with the stack's parameters for it."""
-    console.say(shown.weather.says)
-    known = parameter_names(PROJECT / "template.yaml")
-    return replace(
-        settings,
-        messages=shown.messages,
-        parameters=kinds.parameters(known, settings.parameters),
-        weather=shown.weather,
-        quiet_seconds=_QUIET_IN_WEATHER,
-    )
-
-
-def _is_good(result: Result, sky: Sky | None) -> bool:
+def _is_good(result: Result) -> bool:
     outcome = result.outcome
-    passed = sky is None or not (_exiled(outcome) or outcome.awaiting_decision)
     agreed = result.second is None or not result.second.differences
-    return outcome.exactly_once and not outcome.out_of_order and passed and agreed
+    return outcome.exactly_once and not outcome.out_of_order and agreed
 
 
 def _show_second(second: SecondCount) -> None:
@@ -271,16 +217,10 @@ def _show_second(second: SecondCount) -> None:
     console.err.print(f"  Its page: {second.page}", style="dim", markup=False)
 
 
-def _exiled(outcome: Outcome) -> int:
-    """Messages in UnstartedQueue; what is made up for bad weather is in itself good."""
-    return sum(outcome.refused.values())
-
-
 def _show(
     result: Result,
     waited: float,
     strategy: Strategy,
-    sky: Sky | None,
     own: Own | None,
     example: str | None,
 ) -> None:
@@ -300,17 +240,12 @@ def _show(
     row(outcome.deliveries, "deliveries", "by SQS to the starter")
     if interruptions:
         row(interruptions.total(), "interruptions", _kinds(interruptions))
-    if sky is not None:
-        row(sky.refused, "refused by the weather", sky.weather.says)
     table.add_section()
     one = "execution" if strategy is Strategy.STEP_FUNCTIONS else "row"
     row(outcome.started, "started", f"{one}s, one per message id")
     row(outcome.suppressed, "suppressed", f"deliveries whose message had its {one}")
     row(sum(outcome.came_back.values()), "came back", _came_back(outcome))
-    if sky is None:
-        row(refused, "refused", reasons or "deliveries that cannot be started")
-    else:
-        row(refused, "exiled", reasons or "nothing was wrong with them", alarm=True)
+    row(refused, "refused", reasons or "deliveries that cannot be started")
     table.add_section()
     if own is None:
         row(outcome.effects, "effects", "appointments in the practices' books")
@@ -320,10 +255,7 @@ def _show(
         row(outcome.acted_on_twice, "acted on twice", "as far as that can be seen", alarm=True)
     if outcome.out_of_order is not None:
         row(outcome.out_of_order, "out of order", "effects too late in their group", alarm=True)
-    if sky is None:
-        row(outcome.awaiting_decision, "awaiting decision", "actonce dead-letters list")
-    else:
-        row(outcome.awaiting_decision, "decisions asked for", "of a person", alarm=True)
+    row(outcome.awaiting_decision, "awaiting decision", "actonce dead-letters list")
     row(outcome.lost, "lost", "messages that ended nowhere", alarm=True)
     console.out.print()
     console.out.print(table)
@@ -332,8 +264,6 @@ def _show(
     console.out.print(
         f"{'✓' if good else '✗'} {outcome.sentence}", style="bold green" if good else "bold red"
     )
-    if sky is not None:
-        _show_passing(outcome)
     console.out.print(
         f"  {outcome.seconds} s from sending to rest, {waited} s in all. The stack is still up: "
         "actonce down stops it, actonce list shows its messages.",
@@ -342,18 +272,6 @@ def _show(
     if example is not None:
         console.out.print(f"  The story of one of them: actonce where {example}", style="dim")
     console.out.print("  All of it in the browser: actonce console", style="dim")
-
-
-def _show_passing(outcome: Outcome) -> None:
-    exiled, decisions = _exiled(outcome), outcome.awaiting_decision
-    if not exiled and not decisions:
-        text = "✓ The weather passed by itself: nothing was exiled, and nobody is asked to decide."
-        console.out.print(text, style="bold green")
-        return
-    text = (
-        f"✗ The weather did NOT pass by itself: {exiled} exiled, {decisions} decisions asked for."
-    )
-    console.out.print(text, style="bold red")
 
 
 def _came_back(outcome: Outcome) -> str:

@@ -26,16 +26,11 @@ from actonce.stack.embedded_folder import Paths
 from actonce.stack.embedded_running import State
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, Interrupted, WrongUse
-from actonce.weather.sky import Sky, Weather
-from actonce.weather.stack import under
 from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader, Refusal
 
 QUIET_SECONDS = 120.0
 """Longest wait for anything to move; rounds of an unknown outcome take far less."""
-
-WARM_IN_WEATHER = 16
-"""Processes of the effect's function: what had to wait comes all at once when it is over."""
 
 POLL_SECONDS = 0.25
 
@@ -45,8 +40,8 @@ class Settings:
     """What was asked for; see `actonce demo --help`.
 
     Attributes:
-        weather: that all is sent into; None for the calm.
         quiet_seconds: longest wait for anything to move.
+        around: put around the stack, inside the faults, while messages are sent and acted on.
         own: a team's own effect is shown; None: the example.
         may_discard: asked, with a sentence, before an embedded AWS is thrown away that no demo has
             brought up; what it raises ends the demo.
@@ -59,8 +54,8 @@ class Settings:
     keep: bool
     parameters: dict[str, str] | None
     audit: bool = False
-    weather: Weather | None = None
     quiet_seconds: float = QUIET_SECONDS
+    around: Callable[[Stack], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     own: Own | None = None
     may_discard: Callable[[str], None] = lambda _: None
 
@@ -79,15 +74,13 @@ class Result:
     example: str | None = None
 
 
-def run(settings: Settings, paths: Paths, say: Say = console.say, sky: Sky | None = None) -> Result:
+def run(settings: Settings, paths: Paths, say: Say = console.say) -> Result:
     """Run the demo.
 
     Args:
         settings: what was asked for.
         paths: of the embedded AWS.
         say: told what is being done.
-        sky: has the weather that was asked for when the messages are sent; may be changed by others
-            meanwhile. None where no weather is asked for.
 
     Raises:
         WrongUse: another demo runs on this embedded AWS, or its stack has another effect than the
@@ -96,7 +89,7 @@ def run(settings: Settings, paths: Paths, say: Say = console.say, sky: Sky | Non
         Failed: the stack did not come up, or its messages did not come to rest.
     """
     with _alone(paths):
-        return _run_alone(settings, paths, say, sky)
+        return _run_alone(settings, paths, say)
 
 
 @contextlib.contextmanager
@@ -114,7 +107,7 @@ def _alone(paths: Paths) -> Iterator[None]:
         yield
 
 
-def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> Result:
+def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
     state = lifecycle.running(paths)
     was_up = state is not None
     kept = state.parameters if state is not None else {}
@@ -137,16 +130,14 @@ def _run_alone(settings: Settings, paths: Paths, say: Say, sky: Sky | None) -> R
         reader = reader_of(stack)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
-        with faults.deployed(stack, paths.faults, planned), _under(stack, sky):
+        with faults.deployed(stack, paths.faults, planned), settings.around(stack):
             say("Warming the functions")
-            functions.warm(stack, functions.WARM_EFFECTS if sky is None else WARM_IN_WEATHER)
+            functions.warm(stack, functions.WARM_EFFECTS)
             say("Sending, and waiting for rest")
             started = time.monotonic()
-            if sky is not None and settings.weather is not None:
-                sky.change(settings.weather)
             sent = send(stack, reader, source, record)
             expected = len({message.execution_name for message in sent} - {None})
-            resting = Resting(expected, settings.quiet_seconds, sky)
+            resting = Resting(expected, settings.quiet_seconds)
             wait_for_rest(stack, resting)
             by_operator = _operated(settings, stack, resting, say)
             seconds = time.monotonic() - started
@@ -221,10 +212,6 @@ def _check_countable(settings: Settings, wanted: Mapping[str, str], *, was_up: b
             "The demo counts what was done, and nothing is named to look it up "
             "(FindFunctionArn): say --effects-table."
         )
-
-
-def _under(stack: Stack, sky: Sky | None) -> contextlib.AbstractContextManager[None]:
-    return contextlib.nullcontext() if sky is None else under(stack, sky)
 
 
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:
@@ -316,17 +303,10 @@ class Resting:
     Attributes:
         expected: executions there may be, for the progress bar.
         quiet_seconds: longest wait for anything to move.
-        sky: nothing has come to rest before its bad weather is over; None for the calm.
     """
 
     expected: int
     quiet_seconds: float = QUIET_SECONDS
-    sky: Sky | None = None
-
-    @property
-    def is_calm(self) -> bool:
-        """Whether no outage is to be waited for."""
-        return self.sky is None or self.sky.is_over()
 
 
 def wait_for_rest(stack: Stack, resting: Resting) -> None:
@@ -342,10 +322,10 @@ def wait_for_rest(stack: Stack, resting: Resting) -> None:
             queued = depth(stack, stack.requests_queue)
             running = records.execution_names(stack, "RUNNING")
             waiting = records.waiting(stack) if not queued and running else set()
-            if not queued and running <= waiting and resting.is_calm:
+            if not queued and running <= waiting:
                 return
             now = (queued, frozenset(running))
-            if now != last or not resting.is_calm:
+            if now != last:
                 last, since = now, time.monotonic()
             elif time.monotonic() - since > resting.quiet_seconds:
                 raise Failed(

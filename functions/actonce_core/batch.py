@@ -41,7 +41,7 @@ class Batch:
     waits for it. A batch without a failure makes no call of its own.
 
     Every record waits for AWS most of its time, so a batch takes about as long as its slowest
-    record (`bench/starter.py`).
+    record (`lab/bench/starter.py`).
     Source: "Implementing partial batch responses", AWS Lambda Developer Guide.
 
     Args:

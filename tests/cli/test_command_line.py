@@ -479,10 +479,10 @@ def test_the_installed_script_is_the_same(tmp_path: Path) -> None:
     assert (by_script.stdout, by_script.stderr) == (forked.stdout, forked.stderr)
 
 
-def test_the_published_tables_are_written_in_a_clone_only(
+def test_conformance_is_for_a_clone_only(
     here: Callable[..., subprocess.CompletedProcess[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("actonce.cli.conformance.in_clone", lambda: False)
-    answer = here("conformance", "--write")
+    answer = here("conformance")
     assert answer.returncode == 2
-    assert "of a clone, and this is none" in in_one_sentence(answer)
+    assert "needs a clone" in in_one_sentence(answer)

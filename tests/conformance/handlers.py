@@ -5,8 +5,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from actonce.conformance.queues import Record
-from actonce.conformance.stage import Handler, Stage, Way
+from lab.conformance.queues import Record
+from lab.conformance.stage import CONSUMER_TIMEOUT, Handler, Stage, Way
 
 
 class InProgressError(Exception):
@@ -16,6 +16,32 @@ class InProgressError(Exception):
 def _request(record: Record) -> dict[str, Any]:
     body = json.loads(record["body"])
     return {"message_id": body["message_id"], "body": record["body"]}
+
+
+def _naive_ledger(stage: Stage) -> Handler:
+    """As it is often written: read, decide, write; status and time-out in the row."""
+    dynamodb = stage.dynamodb
+
+    def handle(record: Record) -> None:
+        request = _request(record)
+        key = {"message_id": {"S": request["message_id"]}}
+        now = int(stage.world.wall().timestamp())
+        row = dynamodb.get_item(TableName="ledger", Key=key, ConsistentRead=True).get("Item")
+        if row is not None:
+            is_running = now - int(row["updated"]["N"]) < CONSUMER_TIMEOUT // 1000
+            if row["status"]["S"] == "COMPLETE" or is_running:
+                return  # a duplicate: there is nothing to do
+        started = {"status": {"S": "IN_PROGRESS"}, "updated": {"N": str(now)}}
+        dynamodb.put_item(TableName="ledger", Item=key | started)
+        try:
+            stage.effect.perform(request)
+        except Exception:
+            dynamodb.delete_item(TableName="ledger", Key=key)  # so that it is tried again
+            raise
+        done = {"status": {"S": "COMPLETE"}, "updated": {"N": str(now)}}
+        dynamodb.put_item(TableName="ledger", Item=key | done)
+
+    return handle
 
 
 def _releasing(*, only_its_own: bool) -> Way:
@@ -68,5 +94,6 @@ def _release(stage: Stage, key: dict[str, Any], attempt_id: dict[str, Any] | Non
         return
 
 
+NAIVE_LEDGER = Way("naive-ledger", "a ledger that reads and then writes", _naive_ledger)
 RELEASES_ANYBODYS = _releasing(only_its_own=False)
 RELEASES_ITS_OWN = _releasing(only_its_own=True)

@@ -22,13 +22,13 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_rivals_failure_is_told_and_is_no_failure_of_the_command() -> None:
-    done = _run("--way", "naive-ledger", "--hazard", "twice-at-once", "--json", "--story")
+    done = _run("--way", "none", "--hazard", "twice-at-once", "--json", "--story")
 
     assert done.returncode == 0, done.stderr
     (cell,) = json.loads(done.stdout)
     assert cell["worst"] == "twice"
     assert cell["complete"]
-    assert cell["ended"]["twice"] + cell["ended"]["survived"] < cell["schedules"]
+    assert cell["ended"]["twice"] <= cell["schedules"]
     assert sum("PERFORMS a" in line for line in cell["story"]) == 2
 
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from actonce.conformance.dynamodb import DynamoDB
-from actonce.conformance.process import NotKnownHere
+from lab.conformance.dynamodb import DynamoDB
+from lab.conformance.process import NotKnownHere
 
 KEYS = ("message_id", "sort")
 _ids = st.sampled_from(["a", "b"])
@@ -180,23 +180,6 @@ def test_it_answers_as_moto_does(moto_client: Any, operations: list[Any]) -> Non
     for operation, request in operations:
         expected = _answer(theirs, operation, request)
         assert _answer(ours, operation, request) == expected, (operation, request)
-
-
-def test_a_failed_transaction_writes_nothing_and_says_which_condition_failed() -> None:
-    dynamodb = DynamoDB({"table": ("id",)})
-    check = {
-        "TableName": "table",
-        "Key": {"id": {"S": "lock"}},
-        "ConditionExpression": "attribute_exists(id)",
-    }
-    put = {"TableName": "table", "Item": {"id": {"S": "effect"}}}
-
-    with pytest.raises(ClientError) as caught:
-        dynamodb.transact_write_items(TransactItems=[{"ConditionCheck": check}, {"Put": put}])
-
-    reasons = [one["Code"] for one in caught.value.response["CancellationReasons"]]
-    assert reasons == ["ConditionalCheckFailed", "None"]
-    assert dynamodb.items("table") == []
 
 
 def test_equal_contents_are_equal_states_however_they_came_about() -> None:

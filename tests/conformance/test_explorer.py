@@ -1,21 +1,21 @@
 """The explorer and its world: that they walk everything, once, and tell what they found."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import pytest
 
-from actonce.conformance.explorer import walk
-from actonce.conformance.hazards import scenario
-from actonce.conformance.process import Hazard, Process
-from actonce.conformance.stage import Stage, Way, process_message
-from actonce.conformance.trial import run_trial
-from actonce.conformance.verdict import ends, judge
-from actonce.conformance.ways.locks import LEASE_WAYS
-from actonce.conformance.ways.plain import NAIVE_LEDGER
-from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
-from actonce.conformance.world import World
+from lab.conformance.explorer import walk
+from lab.conformance.hazards import scenario
+from lab.conformance.process import Hazard, Process
+from lab.conformance.stage import Stage, Way, process_message
+from lab.conformance.trial import run_trial
+from lab.conformance.verdict import ends, judge
+from lab.conformance.ways.locks import LEASE_WAYS
+from lab.conformance.ways.step_functions import STEP_FUNCTIONS
+from lab.conformance.world import World
+from tests.conformance.handlers import NAIVE_LEDGER
 
 
 class _Log:
@@ -52,33 +52,6 @@ def _two_steps(world: World, log: _Log, name: str) -> Callable[[], None]:
             world.step(did, partial(log.lines.append, did))
 
     return code
-
-
-def _ends_by_what_befell(*, by_hazard: bool) -> set[tuple[str, ...]]:
-    """Two services that fail at one step, and do what they should all the same."""
-    ends: set[tuple[str, ...]] = set()
-    hazards = (Hazard.THROTTLED, Hazard.REPEATED)
-
-    def does_it() -> None:
-        pass
-
-    def run(world: World) -> str:
-        for name in ("a", "b"):
-            otherwise = dict.fromkeys(hazards, does_it) if name == "a" else None
-            world.spawn(Process(name), partial(world.step, "does", does_it, otherwise=otherwise))
-        world.run()
-        ends.add(world.befell)
-        return ""
-
-    def new_world(script: Sequence[int], seen: set[Hashable]) -> World:
-        return World(script, hazards=hazards, budget=1, seen=seen, by_hazard=by_hazard)
-
-    walk(new_world, run, 100)
-    return ends
-
-
-def test_by_hazard_an_end_is_that_of_each_thing_that_may_have_gone_wrong_before_it() -> None:
-    assert _ends_by_what_befell(by_hazard=True) == {(), ("throttled",), ("repeated",)}
 
 
 def test_every_interleaving_of_two_processes_is_walked() -> None:
@@ -208,7 +181,7 @@ def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> Non
 
     def play(world: World) -> Any:
         stage = Stage(world, way, definition)
-        hazard.set_up(stage)
+        hazard.begin(stage)
         with stage.playing():
             world.run()
         return judge(ends(stage)).kind

@@ -1,6 +1,5 @@
 """The explorer finds, by itself, the bugs known of such consumers, and tells their steps."""
 
-import copy
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from actonce.conformance.hazards import scenario
-from actonce.conformance.stage import FUNCTION, Way, process_message
-from actonce.conformance.trial import Trial, run_trial, told
-from actonce.conformance.verdict import Kind, Verdict
-from actonce.conformance.ways import locks
-from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
-from actonce.conformance.ways.plain import NAIVE_LEDGER, NONE
-from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
 from actonce_core.locking.locks import Lease
 from actonce_core.start import Row, Starter
-from tests.conformance.handlers import RELEASES_ANYBODYS, RELEASES_ITS_OWN
+from lab.conformance.hazards import scenario
+from lab.conformance.stage import Way
+from lab.conformance.trial import Trial, run_trial, told
+from lab.conformance.verdict import Kind, Verdict
+from lab.conformance.ways import locks
+from lab.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
+from lab.conformance.ways.plain import NONE
+from lab.conformance.ways.step_functions import STEP_FUNCTIONS
+from tests.conformance.handlers import NAIVE_LEDGER, RELEASES_ANYBODYS, RELEASES_ITS_OWN
 
 
 def _trial(way: Way, hazard: str, definition: Any = None) -> Trial:
@@ -124,46 +123,6 @@ def test_a_lease_without_a_fence_cannot_hold_a_zombie_back_and_with_one_can() ->
         "50 s  consumer 1..: PERFORMS a",
     )
     assert _trial(fenced, "zombie").worst == Verdict(Kind.SURVIVED)
-
-
-def _asking(**arguments: Any) -> Any:
-    """The state machine with other arguments of the call that performs."""
-    definition: Any = copy.deepcopy(process_message())
-    definition["States"]["PerformEffect"]["Arguments"].update(arguments)
-    return definition
-
-
-def test_a_state_machine_that_names_no_version_waits_too_short_for_a_longer_time_out() -> None:
-    """It waits for the time-out of its day, and the function has a longer one by now."""
-    before = _asking(FunctionName=FUNCTION)
-    story = _story(_trial(STEP_FUNCTIONS, "deployed-between", before), Kind.TWICE)
-
-    _assert_in_order(
-        story,
-        "effect a.1.1: stands still for 70 s",
-        "20 s  execution a: enters AwaitStraggler",
-        "65 s  execution a: enters FindEffect",
-        "65 s  effect a.1.3: PERFORMS a",
-        "70 s  effect a.1.1: PERFORMS a",
-    )
-    assert _trial(STEP_FUNCTIONS, "deployed-between").is_promise_kept
-
-
-@pytest.mark.long
-def test_a_state_machine_that_counts_no_redrives_performs_what_may_have_been_performed() -> None:
-    """RedriveExecution goes on in PerformEffect itself."""
-    payload = process_message()["States"]["PerformEffect"]["Arguments"]["Payload"]
-    before = _asking(Payload=payload | {"operation": "perform"})
-    story = _story(_trial(STEP_FUNCTIONS, "aborted-redriven", before), Kind.TWICE)
-
-    _assert_in_order(
-        story,
-        r"invokes effect a.1.1: perform \[aborted\]",
-        "operator: redrives a",
-        "invokes effect a.1.2: perform",
-    )
-    assert sum("PERFORMS a" in line for line in story) == 2
-    assert _trial(STEP_FUNCTIONS, "aborted-redriven").is_promise_kept
 
 
 def test_80_days_of_trust_outlive_a_history_of_30(monkeypatch: pytest.MonkeyPatch) -> None:

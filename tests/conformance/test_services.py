@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from actonce.conformance import invoking, machine, stage
-from actonce.conformance.process import NotKnownHere
-from actonce.conformance.queues import KeptQueues, Record, RequestsQueue
-from actonce.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
-from actonce.conformance.world import EPOCH, World
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core import invoked_effect
 from actonce_core.locking.consumer import MAX_RETRIES
 from actonce_core.locking.locks import seconds_for_a_takeover
+from lab.conformance import invoking, machine, stage
+from lab.conformance.process import NotKnownHere
+from lab.conformance.queues import KeptQueues, Record, RequestsQueue
+from lab.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
+from lab.conformance.world import EPOCH, World
 
 MINUTE = 60_000
 
@@ -263,71 +263,6 @@ def test_it_repeats_only_what_proves_that_nothing_happened() -> None:
 _RETRIES = 24
 
 
-def test_a_provider_that_stays_down_is_tried_again_and_then_a_person_is_asked() -> None:
-    failures = ["NotPerformed"] * (1 + _RETRIES)
-    services = _Effect(*failures, {"decision": "retry"}, "NotPerformed", _PERFORMED)
-
-    assert _run(services)["outcome"] == "performed"
-    assert services.entered == ["PerformEffect", "DeadLetter", "Decision", "PerformEffect"]
-    # A person's retry begins a new patience.
-    assert services.waited == [*(5, 15, 45, 135), *[300] * 20, 5]
-    (letter,) = services.letters
-    assert (letter["reason"], letter["error"]) == ("not_performed", "NotPerformed")
-
-
-def test_what_cannot_be_looked_up_is_looked_up_for_as_long_and_then_a_person_is_asked() -> None:
-    failures = ["SomethingNew"] * (1 + _RETRIES)
-    services = _Effect(
-        "OutcomeUnknown", *failures, {"decision": "retry"}, "States.Timeout", _PERFORMED
-    )
-
-    assert _run(services)["outcome"] == "found"
-    assert services.asked == ["perform", *["find"] * (len(failures) + 2)]
-    (letter,) = services.letters
-    assert letter["reason"] == "outcome_unknown"
-    assert letter["error"] == "OutcomeUnknown"
-    assert letter["cause"] == "cause | FindEffect: SomethingNew: cause"
-    assert letter["rounds"] == 1
-
-
-def test_the_rounds_are_kept_while_it_waits_for_the_provider() -> None:
-    services = _Effect(
-        *("OutcomeUnknown", _NOTHING, "NotPerformed"),
-        *("OutcomeUnknown", "SomethingNew", _NOTHING, "NotPerformed"),
-        *("OutcomeUnknown", _NOTHING, {"decision": "resolve"}),
-    )
-
-    assert _run(services)["outcome"] == "resolved"
-    (letter,) = services.letters
-    assert (letter["reason"], letter["rounds"]) == ("rounds_used_up", 3)
-
-
-@pytest.mark.parametrize(
-    ("state", "answers"),
-    [
-        ("PerformEffect", ["NotPerformed"]),
-        ("FindEffect", ["OutcomeUnknown", "SomethingNew"]),
-    ],
-)
-def test_aborted_while_it_waits_to_retry_a_redriven_execution_looks_before_it_performs(
-    state: str, answers: list[str]
-) -> None:
-    services = _Effect(*answers, _NOTHING, _PERFORMED)
-    services.aborted_after = len(answers)
-    execution = machine.Execution("a", "arn:a", {"message_id": "a"})
-    position = machine.start(stage.process_message(), execution)
-    with pytest.raises(machine.Aborted):
-        machine.run(stage.process_message(), execution, services, position)
-    assert position.state == state
-    before = len(services.asked)
-
-    redriven = replace(execution, redrives=1)
-    output = machine.run(stage.process_message(), redriven, services, position)
-
-    assert output["outcome"] == "performed"
-    assert services.asked[before:] == ["find", "perform"]
-
-
 def test_after_anything_else_it_waits_and_looks_the_effect_up() -> None:
     services = _Effect("OutcomeUnknown", _NOTHING, "States.Timeout", _PERFORMED)
 
@@ -344,27 +279,6 @@ def test_a_rejected_message_becomes_a_dead_letter_and_a_decision_ends_it() -> No
     (letter,) = services.letters
     assert letter["reason"] == "rejected"
     assert letter["message"] == {"message_id": "a", "body": {"é": 1}}
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [{"performed": False, "effect": None}, {"performed": "true", "effect": None}, None, {}],
-)
-def test_what_is_no_clear_yes_is_looked_up(answer: Any) -> None:
-    services = _Effect(answer, _PERFORMED)
-
-    assert _run(services)["outcome"] == "found"
-    assert services.asked == ["perform", "find"]
-    assert services.waited == [45]
-
-
-@pytest.mark.parametrize("answer", [{"performed": None, "effect": None}, {"performed": "no"}, {}])
-def test_what_is_neither_found_nor_not_is_a_dead_letter_with_that_reason(answer: Any) -> None:
-    services = _Effect("OutcomeUnknown", answer, {"decision": "resolve"})
-
-    assert _run(services)["outcome"] == "resolved"
-    (letter,) = services.letters
-    assert letter["reason"] == "outcome_unknown"
 
 
 @pytest.mark.parametrize(
@@ -399,41 +313,11 @@ def test_a_redriven_execution_goes_on_where_it_was_and_looks_before_it_performs(
     assert services.waited.count(45) >= 1
 
 
-@pytest.mark.parametrize("decision", ["retry", "perform"])
-@pytest.mark.parametrize(
-    ("aborted_in", "asked"),
-    [
-        # The decision came after the redrive, and nothing happened before it.
-        ("DeadLetter", ["perform", "perform"]),
-        ("Decision", ["perform", "find", "perform"]),
-    ],
-)
-def test_a_decision_performs_unless_the_execution_was_redriven_since(
-    aborted_in: str, asked: list[str], decision: str
-) -> None:
-    services = _Effect(
-        "Rejected", {"decision": decision}, *[_NOTHING] * (len(asked) - 2), _PERFORMED
-    )
-    services.aborted_in = aborted_in
-    execution = machine.Execution("a", "arn:a", {"message_id": "a"})
-    position = machine.start(stage.process_message(), execution)
-    with pytest.raises(machine.Aborted):
-        machine.run(stage.process_message(), execution, services, position)
-
-    redriven = replace(execution, redrives=1)
-    output = machine.run(stage.process_message(), redriven, services, position)
-
-    assert output["outcome"] == "performed"
-    assert services.asked == asked
-
-
 def test_what_step_functions_does_not_take_is_refused_as_it_says() -> None:
     world = World()
     service = StepFunctions(world, _ENDS, lambda *_: None, KeptQueues(world))
 
     assert _start(service, f'"{"x" * 256 * 1024}"') == "InvalidExecutionInput"
-    service.refuses_names = True
-    assert _start(service, "{}") == "InvalidName"
 
 
 @pytest.mark.parametrize(
@@ -476,14 +360,6 @@ def test_an_expression_that_fails_is_no_failed_task() -> None:
 
     with pytest.raises(machine.StateFailed, match=r"States\.QueryEvaluationError"):
         machine.run(states, machine.Execution("a", "arn:a", {"message_id": "a"}), services)
-
-
-def test_where_the_context_says_nothing_of_redrives_nothing_was_redriven() -> None:
-    services = _Effect("OutcomeUnknown", _NOTHING, _PERFORMED)
-    execution = machine.Execution("a", "arn:a", {"message_id": "a"}, redrives=None)
-
-    assert machine.run(stage.process_message(), execution, services)["outcome"] == "performed"
-    assert services.asked == ["perform", "find", "perform"]
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,6 @@ from typing import Any
 
 import pytest
 
-from actonce.conformance import stage
-from actonce.conformance.hazards import scenario
-from actonce.conformance.stage import FUNCTION, MEMORY_TABLE, Way, process_message
-from actonce.conformance.stepfunctions import Untrue
-from actonce.conformance.trial import run_trial
-from actonce.conformance.verdict import Kind
-from actonce.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
-from actonce.conformance.ways.step_functions import STEP_FUNCTIONS
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.locks import (
@@ -31,6 +23,14 @@ from actonce_core.locking.locks import (
 from actonce_core.message import Refusal
 from actonce_core.start import Start, Starter
 from actonce_core.unstarted import UnstartedQueue
+from lab.conformance import stage
+from lab.conformance.hazards import scenario
+from lab.conformance.stage import FUNCTION, MEMORY_TABLE, Way, process_message
+from lab.conformance.stepfunctions import Untrue
+from lab.conformance.trial import run_trial
+from lab.conformance.verdict import Kind
+from lab.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
+from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 
 LEDGER_FENCED = LEDGER_WAYS[1]
 LEASE_FENCED = LEASE_WAYS[1]

@@ -22,10 +22,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.conformance import page
-from actonce.conformance.real import REAL_WAYS
-from actonce.conformance.stage import CLOCK_SKEW
-from actonce.conformance.verdict import Ends, Verdict, judge, one_form
 from actonce.demo import records
 from actonce.demo.run import depth
 from actonce.embedded import faults, functions
@@ -39,6 +35,10 @@ from actonce_core.locking.locks import LockLost, StillInProgress
 from actonce_core.start import End
 from appointments import book_key
 from consumer import consumer_from_environment
+from lab.conformance import found
+from lab.conformance.real import REAL_WAYS
+from lab.conformance.stage import CLOCK_SKEW
+from lab.conformance.verdict import Ends, Verdict, judge, one_form
 from starter import starter_from_environment
 from tests.embedded.lossy_proxy import Disturbance, lossy_proxy
 from tests.embedded.waiting import wait_until
@@ -451,7 +451,7 @@ def _waiting(stack: Stack) -> set[str]:
 def disagreement(way: str, hazard: str, verdict: Verdict) -> str:
     """Empty if both levels agree; else in which column of the table they do not, in a sentence."""
     (real_way,) = (one for one in REAL_WAYS if one.name == way)
-    published = page.cells(page.PAGE.read_text())
+    published = found.read()
     for column in real_way.columns:
         cell = published.get((column, hazard))
         if cell is None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from actonce.weather.proxy import Answered, Forwarded, Request, proxy_before
+from lab.faults.proxy import Answered, Forwarded, Request, proxy_before
 
 _THROTTLED = b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
 LATE_SECONDS = 2.0

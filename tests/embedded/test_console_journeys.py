@@ -14,8 +14,8 @@ from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from actonce.weather.sky import Sky, Weather
-from actonce.weather.stack import under
+from lab.faults.stack import under
+from lab.faults.transient import Injector, TransientFailure
 from tests.browser import Browser, Page, browser_or_skip
 from tests.embedded.command_line import run
 from tests.embedded.running_console import console
@@ -277,9 +277,9 @@ def test_watch_a_message_from_before_it_is_sent_to_its_end(
     page: Page, site: Stack, sends: Sends
 ) -> None:
     message_id = new("live")
-    sky = Sky()
-    with under(site, sky):
-        sky.change(Weather("lost", "An answer is lost.", loses_answers=True))
+    injector = Injector()
+    with under(site, injector):
+        injector.change(TransientFailure("lost", "An answer is lost.", loses_answers=True))
         find(page, message_id)
         page.wait_for("document.querySelector('.unseen-yet')")
         page.evaluate("window.isTheSamePage = true")

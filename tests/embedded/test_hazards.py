@@ -6,13 +6,13 @@ there.
 
 import pytest
 
-from actonce.conformance.hazards import SCENARIOS
-from actonce.conformance.real import CAUSED, NOT_CAUSED, NOT_DEPLOYED, REAL_WAYS
-from actonce.conformance.verdict import Ends, Kind, Verdict
-from actonce.conformance.ways.known import WAYS
 from actonce.embedded.functions import warm
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
+from lab.conformance.hazards import SCENARIOS
+from lab.conformance.real import CAUSED, NOT_CAUSED, NOT_DEPLOYED, REAL_WAYS
+from lab.conformance.verdict import Ends, Kind, Verdict
+from lab.conformance.ways.known import WAYS
 from tests.embedded.hazards import CAUSES, cause_all, disagreement, verdict_of
 
 

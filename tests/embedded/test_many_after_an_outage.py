@@ -15,10 +15,10 @@ from actonce.demo.run import Resting, reader_of, send, wait_for_rest
 from actonce.embedded import lifecycle
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
 from actonce.stack.embedded_folder import Paths
-from actonce.weather.figures import of_run
-from actonce.weather.kinds import MEASURED
-from actonce.weather.sky import Sky, Weather
-from actonce.weather.stack import under
+from lab.faults.figures import of_run
+from lab.faults.kinds import MEASURED
+from lab.faults.stack import under
+from lab.faults.transient import Injector, TransientFailure
 from tests.actonce_server import ACTONCE
 
 MESSAGES = int(os.environ.get("ACTONCE_LETTERS", "1000"))
@@ -73,12 +73,12 @@ def on_a_terminal(endpoint_url: str, *arguments: str) -> tuple[int, str, str]:
 def test_all_dead_letters_of_an_outage_longer_than_the_patience_are_one_decision(
     paths: Paths,
 ) -> None:
-    provider_down = MEASURED["provider-down"].resized(down_seconds=OUTAGE).weather
+    provider_down = MEASURED["provider-down"].resized(down_seconds=OUTAGE).failure
     state, stack = lifecycle.up(paths, lambda _: None, parameters={})
     traffic = requests.generate(MESSAGES, 1)
-    sky = Sky()
-    with under(stack, sky, is_patient=False):
-        sky.change(provider_down)
+    injector = Injector()
+    with under(stack, injector, is_patient=False):
+        injector.change(provider_down)
         sent = send(stack, reader_of(stack), "\n".join(traffic.bodies).encode())
         # It goes on for longer than anybody waits: all come to rest as dead letters.
         wait_for_rest(stack, Resting(MESSAGES, 300))
@@ -86,7 +86,7 @@ def test_all_dead_letters_of_an_outage_longer_than_the_patience_are_one_decision
         assert Counter(before.executions.values()) == {"RUNNING": MESSAGES}
         assert (before.effects, before.refused) == ({}, set())
 
-        sky.change(Weather("mended", "The provider is back."))
+        injector.change(TransientFailure("mended", "The provider is back."))
         # No faster than the functions' processes can take: with so short a patience some would be
         # letters again.
         status, told, asked = on_a_terminal(

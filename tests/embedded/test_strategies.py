@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from actonce.conformance.verdict import Ends
 from actonce.demo import records
 from actonce.demo.run import Resting, wait_for_rest
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
+from lab.conformance.verdict import Ends
 from tests.embedded.command_line import run_json
 from tests.embedded.hazards import CAUSES, Body, cause_all, disagreement, verdict_of
 from tests.embedded.homes import home

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import pytest
 
-from actonce.conformance.real import REAL_WAYS
-from actonce.conformance.verdict import Ends, Kind
 from actonce.demo import records
 from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
+from lab.conformance.real import REAL_WAYS
+from lab.conformance.verdict import Ends, Kind
 from tests.actonce_server import ACTONCE
 from tests.embedded.command_line import run
 from tests.embedded.hazards import (

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actonce.cli.audit import put_page
-from bench.records import Records, generate, write_jsonl, write_parquet
+from lab.bench.records import Records, generate, write_jsonl, write_parquet
 from pipeline.audit.job import Request, audit, message_rows
 from pipeline.audit.layout import list_records
 from pipeline.audit.reading import records

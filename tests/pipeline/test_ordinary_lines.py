@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.records import generate, write_jsonl
+from lab.bench.records import generate, write_jsonl
 from pipeline.audit import records
 from pipeline.audit.reading import narrow
 from pipeline.audit.records import text_records

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.records import generate, write_jsonl
+from lab.bench.records import generate, write_jsonl
 from pipeline.audit.asking import asked_for
 from pipeline.audit.job import Request, audit, message_rows
 from pipeline.audit.layout import list_records

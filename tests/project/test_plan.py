@@ -174,8 +174,6 @@ def test_the_demo_of_a_project_is_of_its_own_effect(
     for wrong, said in (("[]", "has to be an object"), ("{", "is no JSON"), ("@none", "be read")):
         with pytest.raises(WrongUse, match=said):
             demo_command._own(Paths.default(), {}, wrong, None)
-    with pytest.raises(WrongUse, match="--weather is made around the example"):
-        demo_command._check_weather(demo_command.BadWeather.OUTAGE, None, None, own)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.hostile import LARGEST, SHAPES, STARTABLE, batch
-from bench.limited import LARGEST_EVENT, MEMORY_SIZE, LimitedStarter, limited_starter
+from lab.bench.hostile import LARGEST, SHAPES, STARTABLE, batch
+from lab.bench.limited import LARGEST_EVENT, MEMORY_SIZE, LimitedStarter, limited_starter
 
 pytestmark = pytest.mark.long
 

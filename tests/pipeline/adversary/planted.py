@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.records import generate, write_parquet
+from lab.bench.records import generate, write_parquet
 from tests.pipeline.judge import Record
 from tests.pipeline.streams_on_disk import (
     DAY,

@@ -1,1 +1,0 @@
-"""Bad weather for a stack on the embedded AWS: throttling, outages, a provider that is slow."""

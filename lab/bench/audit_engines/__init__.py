@@ -1,0 +1,1 @@
+"""The engines that `lab/bench/audit.py` compares, each in a process of its own."""

@@ -1,0 +1,64 @@
+"""What every benchmark prints: its inputs, what it ran on, and its figures."""
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def machine(*packages: str) -> dict[str, Any]:
+    """Cores, CPU, memory in GiB, load of the last minute, platform, and versions of packages."""
+    return {
+        "cores": os.cpu_count(),
+        "cpu": _cpu_model(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "load": round(os.getloadavg()[0], 1),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in packages},
+    }
+
+
+def _cpu_model() -> str:
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text().splitlines() if known.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor())
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def tell(
+    report: Mapping[str, Any], table: Table, *, as_json: bool, notes: Iterable[str] = ()
+) -> None:
+    """Print one JSON object; or, for a person, the report's objects, a table and some sentences."""
+    if as_json:
+        print(json.dumps(report))
+        return
+    console = Console(width=200, highlight=False)
+    for name, values in report.items():
+        if isinstance(values, dict):
+            said = ", ".join(f"{key} {value}" for key, value in values.items())
+            console.print(f"{name}: {said}", markup=False, soft_wrap=True)
+    console.print(table)
+    for note in notes:
+        console.print(note, markup=False, soft_wrap=True)
+
+
+def figures(*headings: str) -> Table:
+    """A table whose first column is of names, and the others of figures."""
+    table = Table(*headings, box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    return table

@@ -1,0 +1,250 @@
+"""How long a batch takes the starter, beside one record and beside a plain loop.
+
+    python -m lab.bench.starter [--json]
+
+Every call to AWS is answered by a server on 127.0.0.1, in a process of its own, after a given
+latency. The starter is the real one with its real clients, so connections, pools and threads are
+real; only what AWS would do in that time is not done. Exit status 1 if a batch takes more than
+`--limit` times what one record takes.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+import typer
+
+from lab.bench.report import figures, machine, tell
+
+if TYPE_CHECKING:
+    from actonce_core.delivery import Delivery
+
+FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
+
+# Batches before the clock starts: they open the connections that a warm environment has.
+WARM_UP = 3
+
+
+class Result(TypedDict):
+    """What one run of the benchmark found; times are medians in milliseconds."""
+
+    one_record_ms: float
+    batch_ms: float
+    plain_loop_ms: float
+    batch_to_one_record: float
+    plain_loop_to_one_record: float
+    calls: int
+    within_limit: bool
+
+
+# ------------------------------------------------------------------ the server
+
+
+def serve(latency: float, ready: Connection) -> None:
+    """Answer PutItem, StartExecution and SendMessage after `latency` seconds, until killed.
+
+    Sends its port, and later, whenever asked, the number of calls that it answered.
+    """
+    asyncio.run(_serve(latency, ready))
+
+
+async def _serve(latency: float, ready: Connection) -> None:
+    calls = itertools.count()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+                headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
+                body = await reader.readexactly(int(headers.get("content-length", "0")))
+                await asyncio.sleep(latency)
+                answer = _answer(headers["x-amz-target"], body)
+                next(calls)
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\n"
+                    b"Content-Length: %d\r\n\r\n%b" % (len(answer), answer)
+                )
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    ready.send(server.sockets[0].getsockname()[1])
+    loop = asyncio.get_running_loop()
+    while await loop.run_in_executor(None, _asked, ready):
+        ready.send(next(calls))
+
+
+def _asked(ready: Connection) -> bool:
+    try:
+        return bool(ready.recv())
+    except EOFError:
+        return False
+
+
+def _answer(target: str, body: bytes) -> bytes:
+    operation = target.rpartition(".")[2]
+    answer: dict[str, Any]
+    if operation == "putitem":
+        answer = {}
+    elif operation == "startexecution":
+        answer = {"executionArn": json.loads(body)["name"], "startDate": time.time()}
+    else:
+        text = json.loads(body)["MessageBody"].encode()
+        answer = {"MessageId": "1", "MD5OfMessageBody": hashlib.md5(text).hexdigest()}  # noqa: S324
+    return json.dumps(answer).encode()
+
+
+@contextlib.contextmanager
+def aws_with(latency: float) -> Iterator[Connection]:
+    """Run the server, and point the usual AWS variables at it."""
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    server = spawn.Process(target=serve, args=(latency, theirs), daemon=True)
+    server.start()
+    theirs.close()
+    try:
+        os.environ |= {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{ours.recv()}",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "bench",
+            "AWS_SECRET_ACCESS_KEY": "bench",
+            "STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:bench",
+            "FINGERPRINTS_TABLE": "fingerprints",
+            "MESSAGE_ID_FROM": "body:message_id",
+            "CONTENT_FROM": "",
+            "NAMES_REMEMBERED_DAYS": "25",
+            "REQUESTS_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/123456789012/requests",
+            "UNSTARTED_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/123456789012/unstarted",
+            "POWERTOOLS_METRICS_NAMESPACE": "ActOnce",
+            "POWERTOOLS_SERVICE_NAME": "bench",
+        }
+        yield ours
+    finally:
+        server.terminate()
+        server.join()
+        ours.close()
+
+
+# ------------------------------------------------------------------ what is measured
+
+
+def measure(records: int, latency: float, runs: int, limit: float) -> Result:
+    """Measure one record, a batch and a plain loop, in turns, so that all see the same machine."""
+    with (
+        aws_with(latency) as server,
+        Path(os.devnull).open("w") as nowhere,
+        contextlib.redirect_stdout(nowhere),  # log lines are made and written, as in Lambda
+    ):
+        sys.path.insert(0, str(FUNCTIONS))
+        # Only now: the logger takes its output, and the clients their endpoint, when imported.
+        from actonce_core.batch import Batch  # noqa: PLC0415
+        from actonce_core.delivery import Delivery  # noqa: PLC0415
+        from starter import starter_from_environment  # noqa: PLC0415
+
+        starter = starter_from_environment()
+        whole = Batch(starter.start_message)
+        numbers = itertools.count()
+
+        def handle(size: int) -> None:
+            event = {"Records": [_record(next(numbers)) for _ in range(size)]}
+            answer = whole.handle(event)
+            if answer != {"batchItemFailures": []}:
+                raise RuntimeError(f"The starter failed, so its times say nothing: {answer}")
+
+        def loop() -> None:
+            for delivery in _deliveries(Delivery.from_record, numbers, records):
+                starter.start_message(delivery)
+
+        ways = {"one": lambda: handle(1), "batch": lambda: handle(records), "loop": loop}
+        for _ in range(WARM_UP):
+            handle(records)
+        times: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(runs):
+            for way, run in ways.items():
+                begin = time.perf_counter()
+                run()
+                times[way].append((time.perf_counter() - begin) * 1000)
+        server.send("how many?")
+        calls: int = server.recv()
+
+    one, batch, plain = (statistics.median(times[way]) for way in ways)
+    return {
+        "one_record_ms": round(one, 1),
+        "batch_ms": round(batch, 1),
+        "plain_loop_ms": round(plain, 1),
+        "batch_to_one_record": round(batch / one, 2),
+        "plain_loop_to_one_record": round(plain / one, 2),
+        "calls": calls,
+        "within_limit": batch <= limit * one,
+    }
+
+
+def _record(number: int) -> dict[str, Any]:
+    body = {"message_id": f"bench-{number}", "practice": "main", "patient": number, "age": 62}
+    return {
+        "messageId": f"sqs-{number}",
+        "receiptHandle": "bench",
+        "body": json.dumps(body),
+        "attributes": {
+            "ApproximateReceiveCount": "1",
+            "SentTimestamp": "1767225600000",
+            "ApproximateFirstReceiveTimestamp": "1767225600001",
+        },
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+    }
+
+
+def _deliveries(
+    read: Callable[[dict[str, Any]], "Delivery"], numbers: Iterator[int], size: int
+) -> list["Delivery"]:
+    return [read(_record(next(numbers))) for _ in range(size)]
+
+
+# ------------------------------------------------------------------ the command
+
+
+def main(
+    *,
+    records: Annotated[int, typer.Option(min=1, max=10, help="Records in a batch.")] = 10,
+    latency: Annotated[
+        float, typer.Option("--latency-ms", min=0, help="Put on every AWS call.")
+    ] = 30,
+    runs: Annotated[int, typer.Option(min=1, help="Measured runs; their medians count.")] = 25,
+    limit: Annotated[
+        float, typer.Option(help="How many times one record's time a batch may take.")
+    ] = 1.5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure the starter; exit 1 if a batch takes more than the limit."""
+    result = measure(records, latency / 1000, runs, limit)
+    report = {
+        "inputs": {"records": records, "latency_ms": latency, "runs": runs, "limit": limit},
+        "machine": machine("boto3", "aws-lambda-powertools"),
+        "result": result,
+    }
+    table = figures("way", "median, ms", "times one record")
+    for name, way, times in (
+        ("one record", result["one_record_ms"], 1),
+        ("a batch, side by side", result["batch_ms"], result["batch_to_one_record"]),
+        ("a plain loop", result["plain_loop_ms"], result["plain_loop_to_one_record"]),
+    ):
+        table.add_row(name, f"{way:.1f}", f"{times:.2f}")
+    word = "at most" if result["within_limit"] else "MORE THAN"
+    said = f"A batch takes {word} {limit:g} times what one record takes."
+    tell(report, table, as_json=as_json, notes=[said])
+    raise typer.Exit(0 if result["within_limit"] else 1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,179 @@
+"""boto3-shaped clients: each call is a step, at which the service may fail as AWS's do."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from lab.conformance import dynamodb, expressions
+from lab.conformance.expressions import Given, Value
+from lab.conformance.process import Hazard, NotKnownHere
+from lab.conformance.world import World
+
+_READS = frozenset({"get_item", "query"})
+_DECIDES = (
+    "status",
+    "fingerprint",
+    "validation",
+    "first_seen",
+    "updated",
+    "attempt_id",
+    "version",
+    "outcome_unknown",
+    "record_version_number",
+    "in_progress_expiration",
+    "expiration",
+)
+
+
+class Client:
+    """A client of one service.
+
+    Hazards: throttled; the answer lost; the answer lost and the call repeated by the SDK, which is
+    what botocore does by itself. A read that is lost or repeated is no other than one throttled.
+    """
+
+    exceptions = SimpleNamespace(
+        ConditionalCheckFailedException=dynamodb.ConditionalCheckFailedException,
+        TransactionCanceledException=dynamodb.TransactionCanceledException,
+    )
+
+    def __init__(self, world: World, service: Any) -> None:
+        self._world = world
+        self._service = service
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        if operation == "meta" or operation.startswith("__"):
+            raise AttributeError(operation)  # Powertools registers its name where it can
+        api_name = "".join(word.capitalize() for word in operation.split("_"))
+        act = _known(getattr(self._service, operation, None), api_name)
+
+        def call(**request: Any) -> Any:
+            def now() -> Any:
+                return act(request)
+
+            def throttled() -> Any:
+                raise ClientError(
+                    {"Error": {"Code": "ThrottlingException", "Message": "Rate exceeded"}}, api_name
+                )
+
+            def lost() -> Any:
+                _quietly(now)
+                raise ReadTimeoutError(endpoint_url="https://aws")
+
+            def repeated() -> Any:
+                _quietly(now)
+                return now()
+
+            otherwise = {Hazard.THROTTLED: throttled}
+            if operation not in _READS:
+                otherwise |= {Hazard.ANSWER_LOST: lost, Hazard.REPEATED: repeated}
+            return self._world.step(
+                lambda: f"{api_name} {_described(request)}", now, otherwise=otherwise, shown=shown
+            )
+
+        return call
+
+
+def _known(operation: Callable[..., Any] | None, name: str) -> Callable[[Mapping[str, Any]], Any]:
+    if operation is None:
+        raise NotKnownHere(name)
+
+    def act(request: Mapping[str, Any]) -> Any:
+        try:
+            return operation(**request)
+        except ClientError as error:
+            # No way sends what DynamoDB would not take: what is here does not know it.
+            if error.response["Error"]["Code"] == "ValidationException":
+                raise NotKnownHere(str(error)) from error
+            raise
+
+    return act
+
+
+def _quietly(act: Callable[[], Any]) -> None:
+    with suppress(ClientError):  # the caller never hears of it
+        act()
+
+
+def _described(request: Mapping[str, Any]) -> str:
+    """A request in one line: where, which, and on what condition."""
+    if "TransactItems" in request:
+        inner = [action for item in request["TransactItems"] for action in item.values()]
+        return " and ".join(map(_described, inner))
+    if "QueueUrl" in request:
+        return str(request["QueueUrl"])
+    if "name" in request:
+        return str(request["name"])
+    names = request.get("ExpressionAttributeNames") or {}
+    item = request.get("Key") or request.get("Item") or {}
+    text = f"{request.get('TableName')}[{_first(item)}]"
+    if "UpdateExpression" in request:
+        text += f" {row(_set_by(request))}"
+    elif "Item" in request:
+        text += f" {row(request['Item'])}"
+    if condition := request.get("ConditionExpression"):
+        text += f" IF {_filled(condition, names, request)}"
+    return text
+
+
+def _first(item: Mapping[str, Mapping[str, Any]]) -> str:
+    return next((str(next(iter(value.values()))) for value in item.values()), "")
+
+
+def _filled(expression: str, names: Mapping[str, str], request: Mapping[str, Any]) -> str:
+    values = {
+        token: _short(next(iter(value.values())))
+        for token, value in (request.get("ExpressionAttributeValues") or {}).items()
+    }
+    for token in sorted((*names, *values), key=len, reverse=True):
+        expression = expression.replace(token, names.get(token) or values.get(token, ""))
+    return expression
+
+
+def _set_by(request: Mapping[str, Any]) -> dict[str, Value]:
+    """What an UpdateItem sets, where that does not depend on what was there."""
+    given = Given(
+        {},
+        request.get("ExpressionAttributeNames") or {},
+        request.get("ExpressionAttributeValues") or {},
+    )
+    written = [
+        (given.name(token), operand(given))
+        for token, operand in expressions.update(request["UpdateExpression"]).sets
+        if given.name(token) in _DECIDES
+    ]
+    return {name: value for name, value in written if value is not None}
+
+
+def row(item: Mapping[str, Mapping[str, Any]]) -> str:
+    """An item as a person reads it: that of it which decisions are made of."""
+    told = [
+        f"{name}={_short(next(iter(item[name].values())))}" for name in _DECIDES if name in item
+    ]
+    return f"{{{', '.join(told)}}}"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:12]}…"
+
+
+def shown(answer: Any) -> str:
+    """An answer, or an error, in one line."""
+    if isinstance(answer, ClientError):
+        found: Any = answer.response.get("Item")
+        code = answer.response["Error"]["Code"]
+        return f"{code} {row(found)}" if found else code
+    if isinstance(answer, ReadTimeoutError):
+        return "no answer"
+    if isinstance(answer, Exception):
+        return f"{type(answer).__name__}: {answer}"
+    if isinstance(answer, Mapping):
+        if "Item" in answer:
+            return row(answer["Item"])
+        if "Items" in answer:
+            return f"{len(answer['Items'])} found"
+    return "done"

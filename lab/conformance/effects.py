@@ -1,0 +1,235 @@
+"""The effect: what must not happen twice, here only counted.
+
+It can be looked up; a message may say that it goes wrong every time; it may fail, happen unheard,
+or happen late, after its caller is gone. Late means: within the time that the way's page allows for
+a straggler.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from lab.conformance.dynamodb import DynamoDB
+from lab.conformance.process import TIME_IS_OVER, Hazard, Process
+from lab.conformance.shipped import NotPerformed, Rejected
+from lab.conformance.world import World
+
+POISON = "poison"
+"""A body with this name in it is rejected by the effect."""
+CLOSED = "closed"
+"""Likewise: its effect proves every time that it did not happen; until somebody mends that."""
+BROKEN = "broken"
+"""Likewise: its effect fails every time, nobody knows how far it came, and it did not happen."""
+UNSEEN = "unseen"
+"""Likewise: its effect happens unheard, and cannot be looked up."""
+
+UNTOLD = "untold"
+"""Likewise: nobody knows how far it came, it did not happen, and it cannot be looked up."""
+SLOW = "slow"
+"""Likewise: it takes `SLOW_LOOK_UP` to look its effect up."""
+SLOW_LOOK_UP = 10_000
+"""Milliseconds."""
+
+Lateness = Mapping[Hazard, Sequence[int]]
+
+EFFECTS_TABLE = "effects"
+
+
+@dataclass(slots=True)
+class Performed:
+    """What has happened, and what a person made of it.
+
+    Attributes:
+        effects: message id and body of each effect, in its order.
+        is_mended: what went wrong every time does so no more.
+        unseen: message ids whose effect cannot be looked up.
+        slow: message ids whose effect takes long to look up.
+        closed: message id and body of each message that a person has closed, with the number of
+            effects until then, and `resolved` or `rejected`.
+        down_until: milliseconds of the world until which every effect proves that it did not
+            happen; set before the world begins, and the same for all of it.
+        blind_until: milliseconds until which nothing can be looked up; likewise.
+    """
+
+    effects: list[tuple[str, str]] = field(default_factory=list)
+    is_mended: bool = False
+    unseen: set[str] = field(default_factory=set)
+    slow: set[str] = field(default_factory=set)
+    closed: list[tuple[str, str, int, str]] = field(default_factory=list)
+    down_until: int = 0
+    blind_until: int = 0
+
+    def state(self) -> Hashable:
+        """All of it; the order matters to those who look at groups."""
+        return (
+            tuple(self.effects),
+            self.is_mended,
+            frozenset(self.unseen),
+            frozenset(self.slow),
+            tuple(self.closed),
+        )
+
+
+class CountingEffect:
+    """An `Effect`.
+
+    Args:
+        world: in which it happens.
+        performed: where it is counted.
+        lateness: for each of the hazards of lateness the milliseconds after which the effect
+            happens; one of them is chosen.
+    """
+
+    def __init__(self, world: World, performed: Performed, lateness: Lateness) -> None:
+        self._world = world
+        self._performed = performed
+        self._lateness = lateness
+
+    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+        """See `Effect`."""
+        return self._perform(request, lambda: None)
+
+    def find(self, message_id: str) -> dict[str, Any] | None:
+        """See `Effect`."""
+
+        def look() -> int:
+            if message_id in self._performed.unseen and not self._performed.is_mended:
+                raise ConnectionError("nobody can look")
+            if self._world.now < self._performed.blind_until:
+                raise ConnectionError("nobody can look by now")
+            return sum(known == message_id for known, _ in self._performed.effects)
+
+        def fails() -> int:
+            raise ConnectionError("the system cannot be reached")
+
+        if message_id in self._performed.slow:
+            self._world.sleep(SLOW_LOOK_UP / 1000)
+        found = self._world.step(
+            f"looks the effect of {message_id} up", look, otherwise={Hazard.THROTTLED: fails}
+        )
+        return {"effects": found} if found else None
+
+    def _goes_wrong(self, body: Any) -> list[str]:
+        """What goes wrong with this message every time."""
+        if self._performed.is_mended or not isinstance(body, dict):
+            return []
+        return [name for name in (POISON, CLOSED, BROKEN, UNSEEN, UNTOLD) if name in body]
+
+    def _perform(  # noqa: C901 - each way in which it goes wrong
+        self, request: dict[str, Any], check: Callable[[], None]
+    ) -> dict[str, Any]:
+        message_id, said = request["message_id"], json.loads(request["body"])
+        body = json.dumps(said, sort_keys=True)
+        goes_wrong = self._goes_wrong(said)
+        if UNTOLD in goes_wrong:
+            self._performed.unseen.add(message_id)
+        if isinstance(said, dict) and SLOW in said:
+            self._performed.slow.add(message_id)
+        if POISON in goes_wrong:
+            raise Rejected("poison")
+
+        def happen() -> str:
+            check()
+            self._performed.effects.append((message_id, body))
+            return f"effect {len(self._performed.effects)}"
+
+        def happen_unheard() -> str:
+            happen()
+            raise ConnectionError("no answer")
+
+        def happen_or_not() -> str:
+            if self._world.now < self._performed.down_until:
+                raise NotPerformed("the system is down")
+            if CLOSED in goes_wrong:
+                raise NotPerformed("the system is closed")
+            if BROKEN in goes_wrong or UNTOLD in goes_wrong:
+                raise ConnectionError("the system is broken")
+            if UNSEEN in goes_wrong:
+                self._performed.unseen.add(message_id)
+                return happen_unheard()
+            return happen()
+
+        def not_performed() -> str:
+            raise NotPerformed("the system is closed")
+
+        answers: list[str] = []
+
+        def happen_late(hazard: Hazard = Hazard.EFFECT_LATE) -> str:
+            self._later(self._world.pick(self._lateness[hazard]), message_id, happen, answers)
+            return ""
+
+        def hang() -> str:
+            deadline = self._world.process.deadline
+            left = 0 if deadline is None else deadline - self._world.now
+            late = left + self._world.pick(self._lateness[Hazard.EFFECT_HANGS])
+            self._later(late, message_id, happen, answers)
+            return ""
+
+        def outlive() -> str:
+            happen_late(Hazard.EFFECT_OUTLIVES)
+            self._world.end_process(TIME_IS_OVER)
+
+        what = f"PERFORMS {message_id}"
+        number = self._world.step(
+            what,
+            happen_or_not,
+            otherwise={
+                Hazard.NOT_PERFORMED: not_performed,
+                Hazard.EFFECT_ANSWER_LOST: happen_unheard,
+                Hazard.EFFECT_LATE: happen_late,
+                Hazard.EFFECT_OUTLIVES: outlive,
+                Hazard.EFFECT_HANGS: hang,
+            },
+            is_effect=True,
+        )
+        if not number:
+            self._world.wait(lambda: bool(answers))
+            if not answers[0]:
+                raise NotPerformed("it came too late")
+        return {"effect": message_id}
+
+    def _later(
+        self, late: int, message_id: str, happen: Callable[[], str], answers: list[str]
+    ) -> None:
+        def code() -> None:
+            self._world.sleep(late / 1000)
+            try:
+                answers.append(self._world.step(f"PERFORMS {message_id}, late", happen))
+            except NotPerformed:
+                answers.append("")
+
+        self._world.spawn(
+            Process(f"the system asked by {self._world.new_id()}", disturbed=False), code
+        )
+
+
+class FencedCountingEffect(CountingEffect):
+    """A `FencedEffect`: it is a write to DynamoDB, in one transaction with the fence."""
+
+    def __init__(
+        self,
+        world: World,
+        performed: Performed,
+        lateness: Lateness,
+        dynamodb: DynamoDB,
+    ) -> None:
+        super().__init__(world, performed, lateness)
+        self._dynamodb = dynamodb
+
+    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
+        """See `FencedEffect`."""
+
+        def check() -> None:
+            effect_id = str(len(self._performed.effects))
+            item = {"message_id": {"S": request["message_id"]}, "effect_id": {"S": effect_id}}
+            try:
+                self._dynamodb.transact_write_items(
+                    TransactItems=[fence, {"Put": {"TableName": EFFECTS_TABLE, "Item": item}}]
+                )
+            except ClientError as error:
+                raise NotPerformed("the fence did not hold") from error
+
+        return self._perform(request, check)

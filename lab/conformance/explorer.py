@@ -1,0 +1,81 @@
+"""Walks every schedule of a scenario: every choice of every run, each moment once.
+
+Runs are repeated from their beginning with the choices that lead to a moment, and go on with the
+first option from there. The runs that differ in the fewest choices from the undisturbed one come
+first, so the first run that goes wrong is about the simplest.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from lab.conformance.process import Abandoned
+from lab.conformance.world import World
+
+Verdict = TypeVar("Verdict", bound=Hashable)
+Script = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Walk(Generic[Verdict]):
+    """What came of walking a scenario.
+
+    Attributes:
+        verdicts: how many runs ended so.
+        abandoned: runs that came to a moment that had been walked.
+        scripts: for each verdict the choices of its shortest story.
+        is_complete: every schedule was walked; False: the limit came first.
+    """
+
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    abandoned: int = 0
+    scripts: dict[Verdict, Script] = field(default_factory=dict)
+    is_complete: bool = True
+
+    @property
+    def schedules(self) -> int:
+        """Runs, the abandoned ones included."""
+        return self.abandoned + sum(self.verdicts.values())
+
+
+def walk(
+    new_world: Callable[[Sequence[int], set[Hashable]], World],
+    run: Callable[[World], Verdict],
+    most_runs: int,
+) -> Walk[Verdict]:
+    """Walk every schedule.
+
+    Args:
+        new_world: a world with the script to begin with and the moments walked so far.
+        run: sets the scenario up in the world, runs it and judges it. It lets `Abandoned` pass.
+        most_runs: after which it gives up, and says so.
+    """
+    seen: set[Hashable] = set()
+    found: Walk[Verdict] = Walk()
+    lengths: dict[Verdict, int] = {}
+    by_deviations: list[deque[Script]] = [deque([()])]
+    deviations = 0
+    while deviations < len(by_deviations):
+        if not by_deviations[deviations]:
+            deviations += 1
+            continue
+        if found.schedules >= most_runs:
+            found.is_complete = False
+            break
+        world = new_world(by_deviations[deviations].popleft(), seen)
+        try:
+            verdict = run(world)
+        except Abandoned:
+            found.abandoned += 1
+        else:
+            found.verdicts[verdict] += 1
+            if world.steps < lengths.get(verdict, world.steps + 1):
+                lengths[verdict] = world.steps
+                found.scripts[verdict] = tuple(world.taken)
+        if world.open and deviations + 1 == len(by_deviations):
+            by_deviations.append(deque())
+        for position, options in world.open:
+            prefix = tuple(world.taken[:position])
+            by_deviations[deviations + 1].extend((*prefix, option) for option in range(1, options))
+    return found

@@ -1,0 +1,73 @@
+"""What the suite found when it last walked everything: found.json, a line per cell.
+
+`actonce conformance --write` writes it; the page is made of it, and the real level is held against
+it. Tests walk the ways again and compare.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.conformance.trial import Trial
+from lab.conformance.verdict import Kind, Verdict
+
+FOUND = Path(__file__).with_name("found.json")
+
+Name = tuple[str, str]
+"""Of a cell: the names of its way and of its hazard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A way against a hazard.
+
+    Attributes:
+        worst: of its schedules.
+        ends: how many schedules came to each end; those left out came to a moment walked before.
+        schedules: all of them.
+    """
+
+    worst: Verdict
+    ends: Mapping[Kind, int]
+    schedules: int
+
+    @classmethod
+    def of(cls, trial: Trial) -> "Cell":
+        """What came of a trial."""
+        ends = Counter[Kind]()
+        for verdict, count in trial.counts.items():
+            ends[verdict.kind] += count
+        return cls(trial.worst, dict(ends), trial.schedules)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that is written, and that `--json` prints."""
+        return {
+            "worst": self.worst.kind.name.lower(),
+            "out_of_order": self.worst.is_out_of_order,
+            "ended": {kind.name.lower(): self.ends[kind] for kind in sorted(self.ends)},
+            "schedules": self.schedules,
+        }
+
+
+def write(trials: Iterable[Trial], to: Path = FOUND) -> None:
+    """Keep what came of every published cell, in the order of the trials."""
+    lines = [
+        json.dumps({"way": one.way, "hazard": one.scenario} | Cell.of(one).as_json())
+        for one in trials
+    ]
+    to.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+def read() -> dict[Name, Cell]:
+    """What `write` has kept."""
+    return {
+        (one["way"], one["hazard"]): Cell(
+            Verdict(Kind[one["worst"].upper()], one["out_of_order"]),
+            {Kind[name.upper()]: count for name, count in one["ended"].items()},
+            one["schedules"],
+        )
+        for one in json.loads(FOUND.read_text())
+    }

@@ -1,0 +1,747 @@
+"""The hazards, as data: what is sent, on what stage, and what may go wrong how often.
+
+Where one of several is meant (a message sent again after a minute, or after ten), they are a tuple,
+and each run has one of them. What cannot be said so is the function `set_up` of its scenario.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+from lab.conformance.deployments import deploy_another_memory
+from lab.conformance.effects import BROKEN, CLOSED, POISON, SLOW, UNSEEN, UNTOLD
+from lab.conformance.operators import decide_behind_locks
+from lab.conformance.process import Hazard
+from lab.conformance.stage import (
+    CLOCK_SKEW,
+    CLOSING,
+    CONSUMER_TIMEOUT,
+    INIT,
+    LEASE,
+    LEASE_VISIBILITY,
+    STRAGGLER_MARGIN,
+    VISIBILITY,
+    Stage,
+)
+from lab.conformance.stepfunctions import SHORTEST_HISTORY, TRUTHFULLY
+
+MINUTE = 60_000
+DAY = 24 * 60 * MINUTE
+
+LONG_PAUSE = 10 * MINUTE
+"""Longer than any lease, time-out or visibility timeout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How message `a` is sent.
+
+    Attributes:
+        at_once: to how many consumers SQS delivers it at the same time.
+        again: milliseconds after which the producer sends it again; (): never.
+        wrong: what goes wrong with it every time, as `effects` has it; empty: nothing.
+        delivered_again: milliseconds after which SQS delivers it again; None: never by itself.
+    """
+
+    at_once: tuple[int, ...] = (1,)
+    again: tuple[int, ...] = ()
+    wrong: tuple[str, ...] = ("",)
+    delivered_again: int | None = None
+
+    def send(self, stage: Stage) -> None:
+        """Send it."""
+        at_once, wrong = stage.world.pick(self.at_once), stage.world.pick(self.wrong)
+        more = {wrong: True} if wrong else None
+        stage.send("a", deliveries_at_once=at_once, again_after=self.delivered_again, more=more)
+        if self.again:
+            stage.send("a", after=stage.world.pick(self.again), more=more)
+
+
+ONCE = Sent()
+ONCE_OR_TWICE = Sent(at_once=(1, 2))
+TWICE_AT_ONCE = Sent(at_once=(2,))
+
+Where = Mapping[str, tuple[Any, ...]]
+"""Names of a stage's attributes, with dots between, to the values that each may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A hazard, as it is played.
+
+    Attributes:
+        name: on the command line.
+        title: in the table.
+        about: one sentence for those who read the table.
+        sent: what is sent; None: `set_up` sends.
+        hazards: what may go wrong at a step.
+        budget: how often, in one run; `--deep` adds one.
+        pauses: milliseconds that a paused process stands still.
+        where: what is another one on the stage from the beginning.
+        set_up: what else is done to the stage, before anything of it happens.
+        asks_for_order: whether the order of effects is judged.
+        is_of_effect: it needs an effect that fails, or is rejected, when asked to.
+        is_of_strategy: it is of a change of the stack, and rivals have none.
+        ways: that the published table has it for; None: all.
+    """
+
+    name: str
+    title: str
+    about: str
+    sent: Sent | None = ONCE
+    hazards: tuple[Hazard, ...] = ()
+    budget: int = 0
+    pauses: tuple[int, ...] = ()
+    where: Where = field(default_factory=dict)
+    set_up: Callable[[Stage], None] = lambda _: None
+    asks_for_order: bool = False
+    is_of_effect: bool = False
+    is_of_strategy: bool = False
+    ways: frozenset[str] | None = None
+
+    def begin(self, stage: Stage) -> None:
+        """Prepare a stage, and send."""
+        for path, values in self.where.items():
+            *owners, name = path.split(".")
+            owner = reduce(getattr, owners, stage)
+            assert hasattr(owner, name), path  # noqa: S101 - a name that is written below
+            setattr(owner, name, stage.world.pick(values))
+        if self.sent is not None:
+            self.sent.send(stage)
+        self.set_up(stage)
+
+
+def _conflict(stage: Stage) -> None:
+    # Whichever was first, also where its effect has not happened yet.
+    is_closed = stage.way.is_ours and stage.world.pick((False, True))
+    stage.send("a", "one", more={CLOSED: True} if is_closed else None)
+    stage.send("a", "other", after=stage.world.pick((0, MINUTE)))
+
+
+_NO_MESSAGES = ("no message {", "[" * 200, f"[{'0,' * 150_000}")
+"""No JSON for anybody; the second is deep, the third large."""
+
+
+def _poison(stage: Stage) -> None:
+    text = stage.world.pick((None, *_NO_MESSAGES))
+    if text is None:
+        stage.send("a", more={POISON: True})
+    else:
+        stage.send_text(text)
+
+
+_GIVEN_UP = (POISON, CLOSED, BROKEN, UNSEEN)
+_ANSWERED_AFTER = (*_GIVEN_UP, UNTOLD)
+
+_RETRIED = (("retry",), ("perhaps", "retry"), ("", "retry"), (None, "retry"))
+_CLOSED = (("resolve",), ("reject",), ("perhaps",), ("", "reject"), ("retry ",))
+_NOT_LOOKED_UP = ((), ("retry",), ("resolve",), ("reject",), ("retry", "resolve"))
+"""What is answered to dead letters; "retry " is no decision either."""
+
+
+def _try_again_behind_locks(stage: Stage) -> None:
+    decide_behind_locks(stage, None)
+
+
+def _close_behind_locks(stage: Stage) -> None:
+    decide_behind_locks(stage, CLOSING.get(stage.executions.answers[-1] or "", "resolved"))
+
+
+def _deploy_before_the_decision(stage: Stage) -> None:
+    stage.world.at(DAY // 2, "deployment", stage.deploy_function)
+
+
+def _no_clear_yes(stage: Stage) -> None:
+    # Behind a lock the consumer reads the answer, and waits as after any other.
+    is_started = stage.way.strategy == "step-functions"
+    wrong = stage.world.pick(("", POISON, CLOSED) if is_started else ("", POISON))
+    if not wrong:
+        stage.performed.down_until = 90_000
+    stage.send("a", more={wrong: True} if wrong else None)
+
+
+def _told_by_a_person(stage: Stage) -> None:
+    stage.look_nothing_up()
+    decide_behind_locks(stage, TRUTHFULLY)
+
+
+def _change_by_hand(stage: Stage) -> None:
+    stage.change_function_by_hand(stage.world.pick((5_000, 120_000)))
+
+
+def _unheard(stage: Stage) -> None:
+    # Two at once: one crashes, the other takes over after a lease, and waits for the margin. A
+    # second later a third one comes, and sees no sign of life of it.
+    stage.send("a", deliveries_at_once=2)
+    stage.send("a", after=LEASE + 1_000)
+
+
+def _group(stage: Stage) -> None:
+    stage.send("a")
+    stage.send("b")
+
+
+def _deploy_another_memory(stage: Stage) -> None:
+    deploy_another_memory(stage, stage.world.pick((0, MINUTE)))
+
+
+def _deploy_or_not(stage: Stage) -> None:
+    """A deployment is complete, or has come as far as the function and no further; or is none."""
+    stage.world.pick((lambda: None, stage.deploy_function, stage.deploy_all))()
+
+
+_SECOND_AHEAD = (0, 5 * MINUTE)
+_EACH_ANOTHER = (0, 5 * MINUTE, -5 * MINUTE)
+_AT_THE_MARGIN = (STRAGGLER_MARGIN - 1_000,)
+
+_SERVICE = (Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.REPEATED)
+
+_INVOKES = frozenset({"step-functions", "ledger-invoking", "lease-invoking"})
+"""What has a function of its own perform the effect."""
+
+_AS_IT_SHIPS = frozenset(
+    {
+        "step-functions",
+        "ledger-fenced",
+        "ledger-worker-fenced",
+        "lease-fenced",
+        "lease-worker-fenced",
+    }
+)
+"""The example's effect checks the fence."""
+
+_FENCED_WORKERS = frozenset({"ledger-worker-fenced", "lease-worker-fenced"})
+
+_ANY = (
+    Hazard.CRASH,
+    Hazard.PAUSE,
+    *_SERVICE,
+    Hazard.NOT_ACKNOWLEDGED,
+    Hazard.EFFECT_ANSWER_LOST,
+    Hazard.NOT_PERFORMED,
+    Hazard.EFFECT_LATE,
+    Hazard.EFFECT_OUTLIVES,
+    Hazard.EFFECT_HANGS,
+    Hazard.DEPLOYED,
+    Hazard.ABORTED,
+)
+
+_ANSWERED = frozenset({"step-functions", "ledger", "lease"})
+
+_OURS = frozenset(
+    {"step-functions", "step-functions-fifo"}
+    | {
+        f"{way}{where}"
+        for way in ("ledger", "lease")
+        for where in ("", "-fenced", "-worker", "-worker-fenced", "-fenced-fifo")
+    }
+)
+"""This project's, with the effect that only counts."""
+
+SCENARIOS = (
+    Scenario(
+        "twice-at-once",
+        "delivered twice at once",
+        "SQS delivers one message to two consumers at the same time.",
+        TWICE_AT_ONCE,
+    ),
+    Scenario(
+        "again-later",
+        "delivered again later",
+        "The message was handled, its deletion is lost, and SQS delivers it again.",
+        ONCE,
+        (Hazard.NOT_ACKNOWLEDGED,),
+        1,
+    ),
+    Scenario(
+        "resend-5-minutes",
+        "sent again within 5 minutes",
+        "The producer sends it again, at once or a minute later, under a new SQS id.",
+        Sent(again=(0, MINUTE)),
+    ),
+    Scenario(
+        "resend-later",
+        "sent again after 5 minutes",
+        "The producer sends it again ten minutes or two hours later, under a new SQS id.",
+        Sent(again=(10 * MINUTE, 120 * MINUTE)),
+    ),
+    Scenario(
+        "resend-91-days",
+        "sent again after 91 days",
+        "The producer sends it again when Step Functions has forgotten the execution's name.",
+        Sent(again=(91 * DAY,)),
+    ),
+    Scenario(
+        "short-history",
+        "history forgotten after 30 days",
+        "The account keeps execution histories for 30 days only, and the producer sends it again "
+        "after 24, 26, 31 or 79.",
+        Sent(again=(24 * DAY, 26 * DAY, 31 * DAY, 79 * DAY)),
+        where={"executions.names_free_after": (SHORTEST_HISTORY,)},
+    ),
+    Scenario(
+        "crash",
+        "crash at any step",
+        "A process dies before any one of its steps; delivered once, or twice at once.",
+        ONCE_OR_TWICE,
+        (Hazard.CRASH,),
+        1,
+    ),
+    Scenario(
+        "crash-after-effect",
+        "crash after the effect",
+        "The process dies after the effect, before anything is written down.",
+        ONCE,
+        (Hazard.CRASH_AFTER_EFFECT,),
+        1,
+        is_of_effect=True,
+    ),
+    Scenario(
+        "effect-unheard",
+        "the effect's answer is lost",
+        "The effect happens and its caller gets an error; or it says that it did not happen.",
+        ONCE_OR_TWICE,
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.NOT_PERFORMED),
+        1,
+        is_of_effect=True,
+    ),
+    Scenario(
+        "effect-late",
+        "time-out while the effect runs",
+        "The effect happens seconds after it was asked for, as many as the way allows for; its "
+        "caller waits for it, or its time is over before.",
+        ONCE_OR_TWICE,
+        (Hazard.EFFECT_LATE, Hazard.EFFECT_OUTLIVES),
+        1,
+        is_of_effect=True,
+    ),
+    Scenario(
+        "margin",
+        "effect within the margin",
+        "What the effect calls acts for as long as the margin allows after its caller's end, which "
+        "comes at once or with the caller's time-out; the second consumer's clock is 5 minutes "
+        "ahead.",
+        ONCE_OR_TWICE,
+        (Hazard.EFFECT_OUTLIVES, Hazard.EFFECT_HANGS),
+        1,
+        is_of_effect=True,
+        where={
+            "wall_offsets": (_SECOND_AHEAD,),
+            "lateness": (
+                {Hazard.EFFECT_OUTLIVES: _AT_THE_MARGIN, Hazard.EFFECT_HANGS: _AT_THE_MARGIN},
+            ),
+        },
+    ),
+    Scenario(
+        "zombie",
+        "a consumer that stood still",
+        "A process stands still before any step, for 20 s, 40 s, 50 s or 10 minutes, and then goes "
+        "on.",
+        ONCE_OR_TWICE,
+        (Hazard.PAUSE,),
+        1,
+        (20_000, 40_000, 50_000, LONG_PAUSE),
+    ),
+    Scenario(
+        "clock-ahead",
+        "clock 5 minutes ahead",
+        "Of two consumers, a second apart, the second one's clock is ahead; an effect may be late.",
+        Sent(delivered_again=1000),
+        (Hazard.EFFECT_LATE,),
+        1,
+        is_of_effect=True,
+        where={
+            "wall_offsets": (_SECOND_AHEAD,),
+            "lateness": ({Hazard.EFFECT_LATE: (2_000,)},),
+        },
+    ),
+    Scenario(
+        "clock-behind",
+        "clock 5 minutes behind",
+        "Of two consumers, a second apart, the second one's clock is behind; one may crash before "
+        "its effect.",
+        Sent(delivered_again=1000),
+        (Hazard.CRASH_BEFORE_EFFECT,),
+        1,
+        where={
+            "wall_offsets": ((0, -5 * MINUTE),),
+            "lateness": ({Hazard.EFFECT_LATE: (2_000,)},),
+        },
+    ),
+    Scenario(
+        "conflict",
+        "same id, other content",
+        "Two messages with one id and two contents: one may be acted on, the other must be kept.",
+        None,
+        set_up=_conflict,
+    ),
+    Scenario(
+        "services-fail",
+        "a service fails",
+        "Any call of DynamoDB, Step Functions, Lambda or SQS is throttled, or its answer is lost.",
+        ONCE_OR_TWICE,
+        (*_SERVICE, Hazard.NOT_ACKNOWLEDGED),
+        1,
+    ),
+    Scenario(
+        "poison",
+        "poison messages",
+        "What is no message, be it small, deep or large, and a message that the effect rejects.",
+        None,
+        is_of_effect=True,
+        set_up=_poison,
+    ),
+    Scenario(
+        "given-up",
+        "given up",
+        "The effect rejects a message, or never happens, provably or not, or can never be looked "
+        "up; while it is given up a process crashes, a service fails, or a deletion is lost.",
+        Sent(wrong=_GIVEN_UP),
+        (Hazard.CRASH, *_SERVICE, Hazard.NOT_ACKNOWLEDGED),
+        1,
+        is_of_effect=True,
+        ways=_OURS,
+    ),
+    Scenario(
+        "tried-again",
+        "given up and tried again",
+        "The same, with nothing else; what was wrong is mended, and an operator has it tried "
+        "again, at once or after 13 days; before that the answer was none, or came too late.",
+        Sent(wrong=_ANSWERED_AFTER),
+        is_of_effect=True,
+        ways=_ANSWERED,
+        where={"executions.answers": _RETRIED, "executions.answered_after": (0, 13 * DAY)},
+        set_up=_try_again_behind_locks,
+    ),
+    Scenario(
+        "mended-by-deploying",
+        "mended by a deployment, and tried again",
+        "The effect rejects a message; a version that is mended, with a time-out of 2 "
+        "minutes in the place of 15 s, is deployed, and an operator's answers bring it; an answer "
+        "is lost, an effect hangs, a process crashes, or the execution is aborted; or two of them.",
+        Sent(wrong=(POISON,)),
+        (Hazard.ANSWER_LOST, Hazard.EFFECT_HANGS, Hazard.CRASH, Hazard.ABORTED),
+        2,
+        is_of_effect=True,
+        ways=frozenset({"step-functions"}),
+        where={"executions.answers": (("retry", "retry"),), "executions.answered_after": (DAY,)},
+        set_up=_deploy_before_the_decision,
+    ),
+    Scenario(
+        "closed",
+        "given up and closed",
+        "The same, and the operator's answer is that it is done, or is not to be done, or is none; "
+        "then it is sent again.",
+        Sent(wrong=_ANSWERED_AFTER, again=(DAY,)),
+        is_of_effect=True,
+        ways=_ANSWERED,
+        where={"executions.answers": _CLOSED},
+        set_up=_close_behind_locks,
+    ),
+    Scenario(
+        "unclear",
+        "an unclear answer",
+        "The effect's function answers what is neither yes nor no, whatever it has done; it may "
+        "crash after its effect.",
+        ONCE,
+        (Hazard.UNCLEAR, Hazard.CRASH_AFTER_EFFECT),
+        2,
+        is_of_effect=True,
+        ways=frozenset({"step-functions"}),
+    ),
+    Scenario(
+        "cold-start",
+        "a slow cold start",
+        "The effect's function takes 5 s, 10 s or a minute to begin, a version with a longer "
+        "time-out having been published meanwhile or not; a process stands still for 10 s or 40 s, "
+        "or crashes.",
+        ONCE,
+        (Hazard.PAUSE, Hazard.CRASH),
+        1,
+        (10_000, 40_000),
+        is_of_effect=True,
+        ways=frozenset({"step-functions"}),
+        where={"cold_start": (5_000, INIT, 60_000)},
+        set_up=_deploy_or_not,
+    ),
+    Scenario(
+        "changed-by-hand",
+        "a time-out changed by hand",
+        "Somebody sets the time-out of the effect's function to 5 s or 2 minutes, past the stack; "
+        "a process stands still for 10 s or 70 s, or crashes, or the effect is late.",
+        ONCE,
+        (Hazard.PAUSE, Hazard.CRASH, Hazard.EFFECT_LATE),
+        1,
+        (10_000, 70_000),
+        is_of_effect=True,
+        ways=_INVOKES,
+        where={"cold_start": (0, 4_000, INIT)},
+        set_up=_change_by_hand,
+    ),
+    Scenario(
+        "no-clear-yes",
+        "an answer that is no clear yes",
+        "Where it did not perform, the effect's function raises no error and does not answer "
+        "`performed: true`, of one message, or of all for 90 s; besides, its answer is lost, a "
+        "process crashes, or the execution is aborted.",
+        None,
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
+        1,
+        is_of_effect=True,
+        ways=_INVOKES,
+        where={"answers_unclearly": (True,)},
+        set_up=_no_clear_yes,
+    ),
+    Scenario(
+        "not-looked-up",
+        "nothing looks it up",
+        "No function is named to look the effect up; its answer is lost, a process or a call "
+        "fails, the execution is aborted, and an operator answers, or nobody does.",
+        ONCE,
+        (
+            Hazard.EFFECT_ANSWER_LOST,
+            Hazard.EFFECT_OUTLIVES,
+            Hazard.CRASH,
+            Hazard.ANSWER_LOST,
+            Hazard.ABORTED,
+        ),
+        1,
+        is_of_effect=True,
+        ways=_INVOKES,
+        where={"executions.answers": _NOT_LOOKED_UP},
+        set_up=Stage.look_nothing_up,
+    ),
+    Scenario(
+        "told-by-a-person",
+        "nothing looks it up, and a person does",
+        "No function is named to look the effect up, and nobody heard whether it happened; an "
+        "operator looks, and answers truthfully: it is to be performed, or is done. A deployment, "
+        "an abort with or without a redrive, or a lost answer comes in between; or two of them.",
+        Sent(wrong=(BROKEN, UNSEEN)),
+        (Hazard.DEPLOYED, Hazard.ABORTED, Hazard.EFFECT_ANSWER_LOST, Hazard.EFFECT_OUTLIVES),
+        2,
+        is_of_effect=True,
+        ways=_INVOKES,
+        where={"executions.answers": ((TRUTHFULLY, TRUTHFULLY),)},
+        set_up=_told_by_a_person,
+    ),
+    Scenario(
+        "long-effect",
+        "a service fails when the effect did",
+        "The effect takes as long as the way allows for, or its answer is lost; and a call is "
+        "refused, or its answer lost, too; delivered once, or twice at once.",
+        ONCE_OR_TWICE,
+        (Hazard.EFFECT_LATE, Hazard.EFFECT_ANSWER_LOST, Hazard.THROTTLED, Hazard.ANSWER_LOST),
+        2,
+        is_of_effect=True,
+        ways=_ANSWERED,
+    ),
+    Scenario(
+        "long-zombie",
+        "stood still, and a long effect",
+        "A process stands still for 20 s or 10 minutes, or crashes, and an effect takes as long as "
+        "the way allows for; both, or either of them twice.",
+        ONCE,
+        (Hazard.PAUSE, Hazard.EFFECT_LATE, Hazard.CRASH),
+        2,
+        (20_000, LONG_PAUSE),
+        ways=_FENCED_WORKERS,
+    ),
+    Scenario(
+        "slow-look-up",
+        "a slow look-up",
+        "It takes 10 s to look the effect up; its answer was lost, or a process crashes.",
+        Sent(wrong=(SLOW,)),
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
+        1,
+        is_of_effect=True,
+        ways=_ANSWERED,
+    ),
+    Scenario(
+        "late-takeover",
+        "a takeover's answer comes late",
+        "A consumer crashes before its effect; what the next one asks for is done at once, and it "
+        "stands still for 10 minutes before it hears that.",
+        ONCE,
+        (Hazard.CRASH_BEFORE_EFFECT, Hazard.ANSWER_LATE),
+        2,
+        (LONG_PAUSE,),
+        ways=frozenset({"ledger", "ledger-worker", "lease", "lease-worker-fenced"}),
+    ),
+    Scenario(
+        "late-answer",
+        "an answer comes late",
+        "What a process asks for is done at once, and it stands still for 20 s, 40 s, 50 s or 10 "
+        "minutes before it hears that.",
+        ONCE_OR_TWICE,
+        (Hazard.ANSWER_LATE,),
+        1,
+        (20_000, 40_000, 50_000, LONG_PAUSE),
+        ways=_OURS,
+    ),
+    Scenario(
+        "unheard",
+        "heartbeats are not heard",
+        "A consumer crashes before its effect, and of the one that takes over no heartbeat is "
+        "heard before it begins its own, which is as late as the margin allows; sent again.",
+        None,
+        (Hazard.CRASH_BEFORE_EFFECT, Hazard.EFFECT_OUTLIVES),
+        2,
+        is_of_effect=True,
+        ways=frozenset({"lease", "lease-worker"}),
+        where={
+            "lateness": ({Hazard.EFFECT_OUTLIVES: _AT_THE_MARGIN},),
+            "unheard_until": (LEASE + STRAGGLER_MARGIN + 2_000,),
+        },
+        set_up=_unheard,
+    ),
+    Scenario(
+        "late-straggler",
+        "a late answer, and a late effect",
+        "The answer of a call comes 40 s or 50 s late, and the effect as late as the margin "
+        "allows; sent again a minute later, to a consumer whose clock is 5 minutes ahead.",
+        Sent(again=(CONSUMER_TIMEOUT + STRAGGLER_MARGIN + 1_000,)),
+        (Hazard.ANSWER_LATE, Hazard.EFFECT_OUTLIVES),
+        2,
+        (40_000, 50_000),
+        is_of_effect=True,
+        ways=frozenset({"ledger", "ledger-worker"}),
+        where={
+            "wall_offsets": ((0, CLOCK_SKEW),),
+            "lateness": ({Hazard.EFFECT_OUTLIVES: _AT_THE_MARGIN},),
+        },
+    ),
+    Scenario(
+        "provider-down",
+        "the provider is down",
+        "The effect proves for 90 s, or for 50 minutes, that it did not happen, and says when to "
+        "come back, or does not.",
+        ONCE,
+        is_of_effect=True,
+        where={"performed.down_until": (90_000, 50 * MINUTE)},
+    ),
+    Scenario(
+        "provider-gone",
+        "the provider is down for hours",
+        "The same for twelve hours; one more thing goes wrong, or an execution is aborted in any "
+        "state, and redriven or not.",
+        ONCE,
+        (Hazard.CRASH, Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.ABORTED),
+        1,
+        is_of_effect=True,
+        ways=_ANSWERED,
+        where={"performed.down_until": (12 * 60 * MINUTE,)},
+    ),
+    Scenario(
+        "find-down",
+        "the effect cannot be looked up",
+        "The effect's answer is lost, or a process crashes, and for twelve hours nothing can be "
+        "looked up; the execution may be aborted meanwhile.",
+        ONCE,
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
+        2,
+        is_of_effect=True,
+        ways=_ANSWERED,
+        where={"performed.blind_until": (12 * 60 * MINUTE,)},
+    ),
+    Scenario(
+        "find-away",
+        "the effect cannot be looked up for a while",
+        "The effect's answer is lost, or a process crashes, and for 50 minutes nothing can be "
+        "looked up.",
+        ONCE,
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
+        1,
+        is_of_effect=True,
+        ways=_ANSWERED,
+        where={"performed.blind_until": (50 * MINUTE,)},
+    ),
+    Scenario(
+        "group-order",
+        "order in a group",
+        "Two messages of one group; the effect of one may not happen at first.",
+        None,
+        (Hazard.NOT_PERFORMED,),
+        1,
+        asks_for_order=True,
+        set_up=_group,
+    ),
+    Scenario(
+        "deployed-between",
+        "deployed between",
+        "A version of the effect's function with a time-out of 2 minutes in the place of 15 s is "
+        "published, or one with 15 s again, before any invocation, while executions are open; a "
+        "process crashes, or stands still for 40, 70 or 110 s.",
+        ONCE,
+        (Hazard.DEPLOYED, Hazard.PAUSE, Hazard.CRASH),
+        2,
+        (40_000, 70_000, 110_000),
+        ways=frozenset({"step-functions"}),
+        set_up=_deploy_or_not,
+    ),
+    Scenario(
+        "aborted-redriven",
+        "aborted and redriven",
+        "An operator aborts the execution in any state, and redrives it at once, after a minute or "
+        "never; one thing more goes wrong, or it is aborted again.",
+        ONCE,
+        (
+            Hazard.ABORTED,
+            Hazard.CRASH,
+            Hazard.EFFECT_LATE,
+            Hazard.EFFECT_OUTLIVES,
+            Hazard.EFFECT_ANSWER_LOST,
+            Hazard.NOT_PERFORMED,
+            Hazard.THROTTLED,
+        ),
+        2,
+        ways=frozenset({"step-functions"}),
+    ),
+    Scenario(
+        "another-memory",
+        "state machine or strategy replaced",
+        "Between any two steps a deployment puts another state machine, or another strategy, in "
+        "the place of the one that was there; sent twice, and one process may crash.",
+        Sent(again=(0, 10 * MINUTE)),
+        (Hazard.CRASH,),
+        1,
+        is_of_strategy=True,
+        set_up=_deploy_another_memory,
+    ),
+    Scenario(
+        "any-two",
+        "any two at once",
+        "Any two of all things that may go wrong at a step, in one run; one consumer's clock is "
+        "right, the next one's 5 minutes ahead, the next one's 5 minutes behind, and so on.",
+        TWICE_AT_ONCE,
+        _ANY,
+        2,
+        (40_000, 70_000, LONG_PAUSE),
+        # It takes longest. By hand it can be tried on every way.
+        ways=_AS_IT_SHIPS,
+        where={"wall_offsets": (_EACH_ANOTHER,)},
+    ),
+    Scenario(
+        "any-and-memory",
+        "replaced, and any other",
+        "Between any two steps another state machine, or another strategy, takes the place of the "
+        "one that was there, and any one of all things goes wrong besides; sent again ten minutes "
+        "later.",
+        Sent(again=(10 * MINUTE,)),
+        _ANY,
+        1,
+        (70_000,),
+        is_of_strategy=True,
+        ways=_AS_IT_SHIPS,
+        where={"wall_offsets": (_EACH_ANOTHER,)},
+        set_up=_deploy_another_memory,
+    ),
+)
+
+assert VISIBILITY < LEASE_VISIBILITY < LONG_PAUSE  # noqa: S101 - what LONG_PAUSE says
+
+
+def scenario(name: str) -> Scenario | None:
+    """The scenario of that name."""
+    return next((one for one in SCENARIOS if one.name == name), None)

@@ -1,0 +1,364 @@
+"""Runs a state machine's definition: the Amazon States Language that ProcessMessage is written in.
+
+The definition is the file that ships. What this does not know it refuses, so that a new field in
+the file is a failing test and not a field without effect.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+from jsonata import Jsonata
+from jsonata.jexception import JException
+
+from lab.conformance.process import NotKnownHere
+
+Definition = Mapping[str, Any]
+States = dict[str, Any]
+
+_TOO_MUCH = "States.DataLimitExceeded"
+"""No Retry and no Catch matches it. Source: "Handling errors", Developer Guide."""
+_MOST_BYTES = 256 * 1024
+"""Of a state's result. Source: "Quotas"."""
+_EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
+_SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
+_INVOKE = "arn:aws:states:::lambda:invoke"
+_SEND_AND_WAIT = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+
+_ENTERED = "EnteredTime"
+CHANCE = 0.5
+"""What is drawn wherever chance would decide, by executions and consumers."""
+
+_KNOWN = {
+    "Task": {"Resource", "Arguments", "TimeoutSeconds", "Output", "Retry", "Catch", "Next", "End"},
+    "Wait": {"Seconds", "Output", "Next"},
+    "Choice": {"Choices", "Default"},
+    "Succeed": set(),
+    "Fail": {"Error", "Cause"},
+}
+_KNOWN_IN_RETRY = {
+    "ErrorEquals",
+    "IntervalSeconds",
+    "MaxAttempts",
+    "BackoffRate",
+    "MaxDelaySeconds",
+    "JitterStrategy",
+}
+_KNOWN_IN_CATCH = {"ErrorEquals", "Output", "Next"}
+_KNOWN_IN_CHOICE = {"Condition", "Output", "Next"}
+
+
+class StateFailed(Exception):
+    """A state's error, as Step Functions names it."""
+
+    def __init__(self, error: str, cause: str = "") -> None:
+        super().__init__(error, cause)
+        self.error = error
+        self.cause = cause
+
+
+class Aborted(Exception):
+    """An operator has aborted the execution, in the middle of what it was doing."""
+
+
+class Services(Protocol):
+    """What a state machine reaches. Each call may raise `Aborted`."""
+
+    def invoke(self, function: str, payload: Any, timeout: float) -> Any:
+        """Invoke a function, or a version of one; its answer.
+
+        Raises StateFailed, `States.Timeout` among them.
+        """
+
+    def send_and_wait(self, arguments: Any, timeout: float) -> Any:
+        """Send a message and wait for its task token. Raises StateFailed."""
+
+    def wait(self, seconds: float) -> None:
+        """Let the time pass."""
+
+    def enter(self, state: str) -> Callable[[], str]:
+        """A state is entered; who asks is told when, ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """An execution's own part of the context object.
+
+    `redrives`: how often it was redriven; None leaves the field out.
+    """
+
+    name: str
+    arn: str
+    input: Any
+    redrives: int | None = 0
+
+
+@dataclass(slots=True)
+class Position:
+    """Where an execution stands: a state, and the state's input."""
+
+    state: str
+    input: Any
+
+
+def load(text: str, substitutions: Mapping[str, str]) -> Definition:
+    """Read a definition, with its substitutions filled in as CloudFormation does.
+
+    Raises:
+        NotKnownHere: it has what this does not know.
+    """
+    definition: Definition = json.loads(_SUBSTITUTION.sub(lambda m: substitutions[m[1]], text))
+    if definition.get("QueryLanguage") != "JSONata":
+        raise NotKnownHere("a query language that is not JSONata")
+    _refuse_unknown(definition, {"Comment", "QueryLanguage", "StartAt", "States"}, "definition")
+    for name, state in definition["States"].items():
+        known = _KNOWN.get(state["Type"])
+        if known is None:
+            raise NotKnownHere(f"{name}: the type {state['Type']}")
+        _refuse_unknown(state, known | {"Type", "Comment"}, name)
+        for part, inner in (
+            ("Retry", _KNOWN_IN_RETRY),
+            ("Catch", _KNOWN_IN_CATCH),
+            ("Choices", _KNOWN_IN_CHOICE),
+        ):
+            for entry in state.get(part, []):
+                _refuse_unknown(entry, inner, f"{name}, {part}")
+    return definition
+
+
+def _refuse_unknown(node: Mapping[str, Any], known: set[str], where: str) -> None:
+    unknown = node.keys() - known
+    if unknown:
+        raise NotKnownHere(f"{where}: {sorted(unknown)}")
+
+
+def start(definition: Definition, execution: Execution) -> Position:
+    """Where an execution begins."""
+    return Position(definition["StartAt"], execution.input)
+
+
+def run(
+    definition: Definition,
+    execution: Execution,
+    services: Services,
+    position: Position | None = None,
+) -> Any:
+    """Run an execution to its end.
+
+    Args:
+        definition: of its state machine.
+        execution: its part of the context object.
+        services: what it reaches.
+        position: where it goes on, kept up to date; None: at its start. A redriven execution goes
+            on in the state that did not succeed, with that state's input and no attempts counted.
+            Source: "Restarting state machine executions with redrive", Developer Guide.
+
+    Returns:
+        Its output.
+
+    Raises:
+        StateFailed: it failed.
+        Aborted: it was aborted at `position`.
+    """
+    position = position or start(definition, execution)
+    while True:
+        name, data = position.state, position.input
+        states = {
+            "input": data,
+            "context": _context(execution),
+            _ENTERED: services.enter(name),
+        }
+        state = definition["States"][name]
+        kind = state["Type"]
+        if kind == "Succeed":
+            return data
+        if kind == "Fail":
+            raise StateFailed(
+                evaluate(state.get("Error", ""), states), evaluate(state.get("Cause", ""), states)
+            )
+        if kind == "Wait":
+            services.wait(_whole(evaluate(state["Seconds"], states)))
+            position.input = evaluate(state.get("Output", data), states)
+            position.state = state["Next"]
+        elif kind == "Choice":
+            position.state, position.input = _choose(state, states)
+        else:
+            following, output = _run_task(state, states, services)
+            if following is None:
+                return output
+            position.state, position.input = following, output
+
+
+def _whole(seconds: Any) -> float:
+    """What a Wait takes; anything else would fail the execution, and no Catch sees it."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise StateFailed("States.QueryEvaluationError", f"Seconds: {seconds!r}")
+    if seconds != int(seconds) or not 0 <= seconds <= 99_999_999:
+        raise StateFailed("States.QueryEvaluationError", f"Seconds: {seconds!r}")
+    return float(seconds)
+
+
+def _context(execution: Execution) -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "Input": execution.input,
+        "Id": execution.arn,
+        "Name": execution.name,
+    }
+    if execution.redrives is not None:
+        known["RedriveCount"] = execution.redrives
+    return {
+        "Execution": known,
+        "State": {},
+        "Task": {"Token": f"token-{execution.name}"},
+    }
+
+
+def _choose(state: Definition, states: States) -> tuple[str, Any]:
+    for rule in state["Choices"]:
+        if evaluate(rule["Condition"], states) is True:
+            return rule["Next"], evaluate(rule.get("Output", states["input"]), states)
+    return state["Default"], states["input"]
+
+
+def _run_task(state: Definition, states: States, services: Services) -> tuple[str | None, Any]:
+    attempts = [0] * len(state.get("Retry", []))
+    while True:
+        states["context"]["State"]["RetryCount"] = sum(attempts)
+        try:
+            result = _do(state, states, services)
+            if len(json.dumps(result)) > _MOST_BYTES:
+                raise StateFailed(_TOO_MUCH)
+            output = evaluate(state["Output"], {**states, "result": result})
+        except StateFailed as failure:
+            waits = _wait_before_retry(state.get("Retry", []), attempts, failure.error)
+            if waits is not None:
+                services.wait(waits)
+                continue
+            for catcher in state.get("Catch", []):
+                if _matches(catcher["ErrorEquals"], failure.error):
+                    told = {"Error": failure.error, "Cause": failure.cause}
+                    output = evaluate(catcher["Output"], {**states, "errorOutput": told})
+                    return catcher["Next"], output
+            raise
+        return (None if state.get("End") else state["Next"]), output
+
+
+def _do(state: Definition, states: States, services: Services) -> Any:
+    arguments = evaluate(state["Arguments"], states)
+    timeout = evaluate(state["TimeoutSeconds"], states)
+    if state["Resource"] == _INVOKE:
+        if arguments.keys() != {"FunctionName", "Payload"}:
+            raise NotKnownHere(f"an invocation with {sorted(arguments)}")
+        return {
+            "Payload": services.invoke(arguments["FunctionName"], arguments["Payload"], timeout)
+        }
+    if state["Resource"] == _SEND_AND_WAIT:
+        return services.send_and_wait(arguments, timeout)
+    raise NotKnownHere(f"the resource {state['Resource']}")
+
+
+def _wait_before_retry(retriers: Any, attempts: list[int], error: str) -> float | None:
+    """Seconds until the next attempt, None for none; `CHANCE` draws them, where jitter is full."""
+    for index, retrier in enumerate(retriers):
+        if _matches(retrier["ErrorEquals"], error):
+            attempts[index] += 1
+            if attempts[index] > retrier.get("MaxAttempts", 3):
+                return None
+            waits = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2) ** (
+                attempts[index] - 1
+            )
+            share = CHANCE if retrier.get("JitterStrategy") == "FULL" else 1
+            return float(min(waits, retrier.get("MaxDelaySeconds", waits))) * share
+    return None
+
+
+_NO_TASK_FAILED = frozenset({"States.Timeout", "States.QueryEvaluationError"})
+"""What `States.TaskFailed` does not match: a time-out, as AWS documents it, and an expression that
+fails, which it says nothing of; the worse is assumed."""
+
+
+def _matches(wanted: list[str], error: str) -> bool:
+    return error != _TOO_MUCH and (
+        error in wanted
+        or "States.ALL" in wanted
+        or ("States.TaskFailed" in wanted and error not in _NO_TASK_FAILED)
+    )
+
+
+def evaluate(value: Any, states: States) -> Any:
+    """Evaluate a field: every `{% … %}` in it, as deep as it goes.
+
+    Raises:
+        StateFailed: an expression yields nothing, or fails (`States.QueryEvaluationError`).
+    """
+    known = {name: states[name] for name in states if name != _ENTERED}
+    return _filled_in(value, json.dumps(known, sort_keys=True), states)
+
+
+def _filled_in(value: Any, states: str, whole: States) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled_in(item, states, whole) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled_in(item, states, whole) for item in value]
+    match = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    if _ENTERED in match[1] and _ENTERED in whole:
+        # Only here, so that what does not look at the clock is the same at any time.
+        known = json.loads(states)
+        known["context"]["State"][_ENTERED] = whole[_ENTERED]()
+        states = json.dumps(known, sort_keys=True)
+    try:
+        exists, result = _evaluated(match[1].strip(), states)
+    except JException as error:
+        raise StateFailed("States.QueryEvaluationError", str(error)) from error
+    if not exists:
+        raise StateFailed("States.QueryEvaluationError", match[1].strip())
+    return result
+
+
+@lru_cache(maxsize=100_000)
+def _evaluated(expression: str, states: str) -> tuple[bool, Any]:
+    """Whether the expression yields something, and what; kept, for runs repeat each other."""
+    # What JSONata makes of numbers: doubles, of which 15 digits may be all that is written.
+    # The library returns None for null and for nothing; AWS takes only the first for a value.
+    data = json.loads(states, parse_int=_as_a_double, parse_float=_with_15_digits)
+    exists = _run(f"$exists(({expression}))", data)
+    return bool(exists), _run(expression, data) if exists else None
+
+
+def _as_a_double(written: str) -> int:
+    return int(float(written))
+
+
+def _with_15_digits(written: str) -> float:
+    """As `$string` writes it; and no sign of a zero."""
+    return float(f"{float(written):.15g}") or 0.0
+
+
+def _run(expression: str, states: States) -> Any:
+    parsed = _parsed(expression)
+    return parsed.evaluate(None, {"states": states})
+
+
+@lru_cache(maxsize=1_000)
+def _parsed(expression: str) -> Jsonata:
+    parsed = Jsonata.jsonata(expression)
+    parsed.register_lambda("string", _string)
+    parsed.register_lambda("random", _random)
+    return parsed
+
+
+def _random() -> float:
+    """Always the same: when exactly it is tried again is no choice that a walk makes."""
+    return CHANCE
+
+
+def _string(value: Any) -> str:
+    """`$string` as JSONata's reference has it; the library's own escapes all that is not ASCII."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,293 @@
+"""SQS in memory: the queue that is consumed, and those that keep what waits for a person."""
+
+import json
+import re
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from lab.conformance.process import NotKnownHere
+from lab.conformance.world import World
+
+Record = dict[str, Any]
+"""A delivery as the event source mapping hands it to a function."""
+
+Deliver = Callable[[Record, str, Callable[[], None]], None]
+"""Starts a consumer with a record, a name for it, and what acknowledges the delivery."""
+
+DEDUPLICATION_MILLISECONDS = 300_000
+"""How long a FIFO queue remembers a deduplication id."""
+
+_KNOWN_IN_SEND_MESSAGE = frozenset(
+    {"QueueUrl", "MessageBody", "MessageAttributes", "MessageGroupId", "MessageDeduplicationId"}
+)
+
+SENT_BASE = 1_767_600_000_000
+
+MOST_BYTES = 1024 * 1024
+"""Of a message, its attributes included. Source: "Amazon SQS message quotas"."""
+MOST_ATTRIBUTES = 10
+_NOT_TAKEN = re.compile("[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Source: SendMessage, API reference."""
+
+Attributes = Mapping[str, Mapping[str, Any]]
+"""Message attributes, in the form of an event: `{name: {"dataType": ..., "stringValue": ...}}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A message that is kept, its attributes as one text; `{}` also for one that SQS moved."""
+
+    body: str
+    attributes: str = "{}"
+
+
+class KeptQueues:
+    """Queues that are only sent to: UnstartedQueue and DeadLetterQueue.
+
+    `fifo`: URLs of those that are FIFO queues.
+    """
+
+    def __init__(self, world: World, fifo: frozenset[str] = frozenset()) -> None:
+        self._world = world
+        self._fifo = fifo
+        self._kept: dict[str, list[Kept]] = {}
+        self._deduplication: dict[tuple[str, str], int] = {}
+
+    def state(self) -> Hashable:
+        """Everything in them."""
+        return (
+            tuple((url, tuple(kept)) for url, kept in sorted(self._kept.items())),
+            frozenset(self._deduplication.items()),
+        )
+
+    def bodies(self, queue_url: str) -> list[str]:
+        """The bodies of a queue's messages."""
+        return [kept.body for kept in self.messages(queue_url)]
+
+    def messages(self, queue_url: str) -> list[Kept]:
+        """A queue's messages."""
+        return self._kept.get(queue_url, [])
+
+    def keep(self, queue_url: str, body: str) -> None:
+        """Take what SQS itself moves here."""
+        self._kept.setdefault(queue_url, []).append(Kept(body))
+
+    def remove(self, queue_url: str, body: str) -> None:
+        """Delete a message, as an operator does who has dealt with it."""
+        kept = self._kept[queue_url]
+        kept.remove(next(one for one in kept if one.body == body))
+
+    def send_message(self, **request: Any) -> dict[str, Any]:
+        """See SendMessage, API reference."""
+        unknown = request.keys() - _KNOWN_IN_SEND_MESSAGE
+        if unknown:
+            raise NotKnownHere(f"SendMessage: {sorted(unknown)}")
+        if ("MessageGroupId" in request) != (request["QueueUrl"] in self._fifo):
+            raise NotKnownHere("SendMessage: a group on a standard queue, or none on a FIFO queue")
+        attributes = request.get("MessageAttributes") or {}
+        _refuse_what_sqs_refuses(request["MessageBody"], attributes)
+        kept = self._kept.setdefault(request["QueueUrl"], [])
+        deduplication_id = request.get("MessageDeduplicationId")
+        if deduplication_id is not None:
+            key = request["QueueUrl"], deduplication_id
+            first = self._deduplication.get(key)
+            if first is not None and self._world.now - first < DEDUPLICATION_MILLISECONDS:
+                return {"MessageId": "known already"}
+            self._deduplication[key] = self._world.now
+        kept.append(Kept(request["MessageBody"], json.dumps(attributes, sort_keys=True)))
+        return {"MessageId": f"kept-{len(kept)}"}
+
+
+def _refuse_what_sqs_refuses(body: str, attributes: Mapping[str, Any]) -> None:
+    texts = [body]
+    for name, value in attributes.items():
+        texts += [name, value["DataType"], value["StringValue"]]
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    is_taken = all(text and not _NOT_TAKEN.search(text) for text in texts)
+    if size > MOST_BYTES or len(attributes) > MOST_ATTRIBUTES or not is_taken:
+        raise ClientError(
+            {"Error": {"Code": "InvalidParameterValue", "Message": "SQS does not take it"}},
+            "SendMessage",
+        )
+
+
+@dataclass(slots=True)
+class _Queued:
+    number: int
+    body: str
+    sent_at: int
+    attributes: Mapping[str, str]
+    message_attributes: Attributes
+    receives: int = 0
+    receive_round: int = 0
+    deliveries_at_once: int = 1
+    in_flight: bool = False
+
+
+@dataclass(slots=True)
+class RequestsQueue:
+    """The queue that is consumed: delivers at least once, and again unless acknowledged.
+
+    A message that can be received is received at once: what a consumer does first is a step, and
+    may come late enough.
+
+    Attributes:
+        deliver: starts a consumer.
+        visibility: milliseconds in which a delivery is to be acknowledged.
+        most_receives: `maxReceiveCount`; after it the message goes to `parked`.
+        is_fifo: deduplicates for five minutes, and has one message of a group in flight.
+    """
+
+    world: World
+    deliver: Deliver
+    parked: KeptQueues
+    parked_url: str
+    visibility: int
+    most_receives: int
+    is_fifo: bool = False
+    _messages: dict[int, _Queued] = field(default_factory=dict)
+    _deduplication: dict[str, int] = field(default_factory=dict)
+    _sent: int = 0
+
+    def state(self) -> Hashable:
+        """Everything that it remembers; how long, the world's timers say."""
+        return (
+            tuple(
+                (m.number, m.receives, m.receive_round, m.in_flight)
+                for m in self._messages.values()
+            ),
+            tuple(self._deduplication.items()),
+            self._sent,
+        )
+
+    def send(  # noqa: PLR0913 - all but the first two have names
+        self,
+        body: Any,
+        *,
+        group: str = "",
+        deduplication_id: str = "",
+        deliveries_at_once: int = 1,
+        again_after: int | None = None,
+        message_attributes: Attributes | None = None,
+    ) -> None:
+        """Send a message.
+
+        Args:
+            body: JSON, or text as it is.
+            group: on a FIFO queue.
+            deduplication_id: on a FIFO queue.
+            message_attributes: the producer's.
+            deliveries_at_once: a standard queue may deliver one message several times.
+            again_after: milliseconds after which a standard queue delivers it once more, whatever
+                became of it.
+        """
+        text = body if isinstance(body, str) else json.dumps(body)
+        self._sent += 1
+        attributes: dict[str, str] = {}
+        if self.is_fifo:
+            first = self._deduplication.get(deduplication_id)
+            if first is not None and self.world.now - first < DEDUPLICATION_MILLISECONDS:
+                self.world.tell("SQS", f"drops {text}: its deduplication id is known")
+                return
+            self._deduplication[deduplication_id] = self.world.now
+            attributes = {
+                "MessageGroupId": group,
+                "MessageDeduplicationId": deduplication_id,
+                "SequenceNumber": str(self._sent),
+            }
+            deliveries_at_once, again_after = 1, None
+        message = _Queued(
+            self._sent,
+            text,
+            self.world.now,
+            attributes,
+            message_attributes or {},
+            deliveries_at_once=deliveries_at_once,
+        )
+        self._messages[message.number] = message
+        self._receive()
+        if again_after is not None:
+            self.world.at(
+                self.world.now + again_after,
+                ("again", message.number),
+                lambda: self._hand_out(message, message.receive_round),
+            )
+
+    def _receive(self) -> None:
+        busy: set[str] = set()
+        for message in list(self._messages.values()):
+            group = message.attributes.get("MessageGroupId")
+            if not message.in_flight and group not in busy:
+                self._receive_one(message)
+            if group is not None and message.number in self._messages:
+                busy.add(group)
+
+    def _receive_one(self, message: _Queued) -> None:
+        if message.receives >= self.most_receives:
+            self.world.tell("SQS", f"moves {message.body} to {self.parked_url}")
+            del self._messages[message.number]
+            self.parked.keep(self.parked_url, message.body)
+            return
+        message.in_flight = True
+        self._visible_in(message, self.visibility)
+        message.receive_round += 1
+        this_round = message.receive_round
+        for _ in range(message.deliveries_at_once):
+            self._hand_out(message, this_round)
+        message.deliveries_at_once = 1
+
+    def _hand_out(self, message: _Queued, receive_round: int) -> None:
+        message.receives += 1
+        name = f"consumer {message.number}.{message.receives}"
+        self.world.tell("SQS", f"delivers {message.body} to {name}")
+        self.deliver(self._record(message), name, lambda: self._acknowledge(message, receive_round))
+
+    def change_message_visibility_batch(self, **request: Any) -> dict[str, Any]:
+        """See ChangeMessageVisibilityBatch, API reference; a handle of before does nothing."""
+        for entry in request["Entries"]:
+            number, receive_round, _ = map(int, entry["ReceiptHandle"].split("-"))
+            message = self._messages.get(number)
+            if message is not None and message.in_flight and message.receive_round == receive_round:
+                self._visible_in(message, entry["VisibilityTimeout"] * 1000)
+        return {"Successful": [{"Id": entry["Id"]} for entry in request["Entries"]], "Failed": []}
+
+    def _visible_in(self, message: _Queued, milliseconds: int) -> None:
+        self.world.at(
+            self.world.now + milliseconds,
+            ("visible", message.number),
+            lambda: self._visible_again(message),
+        )
+
+    def _visible_again(self, message: _Queued) -> None:
+        if message.number in self._messages:
+            message.in_flight = False
+            self._receive()
+
+    def _acknowledge(self, message: _Queued, receive_round: int) -> None:
+        # SQS accepts the receipt handle of an earlier receive, and does not delete the message.
+        if message.number in self._messages and message.receive_round == receive_round:
+            del self._messages[message.number]
+            self._receive()
+
+    @staticmethod
+    def _record(message: _Queued) -> Record:
+        # An event that is written by hand may go without.
+        named = message.message_attributes
+        attributes = {"messageAttributes": named} if named else {}
+        return {
+            "messageId": f"sqs-{message.number}",
+            "receiptHandle": f"{message.number}-{message.receive_round}-{message.receives}",
+            "body": message.body,
+            "attributes": {
+                "ApproximateReceiveCount": str(message.receives),
+                "SentTimestamp": str(SENT_BASE + message.sent_at),
+                **message.attributes,
+            },
+            **attributes,
+            "eventSource": "aws:sqs",
+            "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:requests",
+            "awsRegion": "us-east-1",
+        }

@@ -1,0 +1,409 @@
+"""Step Functions in memory: StartExecution with AWS's answers, and the executions it starts."""
+
+import json
+import re
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from lab.conformance import machine
+from lab.conformance.process import TIME_IS_OVER, Ended, Hazard, NotKnownHere, Process
+from lab.conformance.queues import KeptQueues
+from lab.conformance.world import EPOCH, World
+
+STATE_MACHINE = "arn:process-message"
+"""ARN of the one that is there at first."""
+NAMES_FREE_AFTER = 90 * 24 * 3_600_000
+"""Milliseconds after an execution's end. Source: StartExecution, API reference."""
+SHORTEST_HISTORY = 30 * 24 * 3_600_000
+"""The same where the account's execution history is kept as short as it can be. Source: "Execution
+guarantees in Step Functions workflows", which ties names to the history."""
+
+REDRIVEN_AFTER = (0, 60_000, None)
+"""Milliseconds after which an aborted execution is redriven; None: nobody does."""
+
+MOST_INPUT_BYTES = 256 * 1024
+"""Of an execution's input. Source: "Quotas"."""
+_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
+
+TRUTHFULLY = "truthfully"
+"""The answer of an operator who has looked for themselves: `perform` where it has not happened, and
+`resolve` where it has."""
+
+Version = Callable[[], dict[str, Any]]
+"""The effect's function that is deployed by now, as an operator's answer brings it."""
+
+Decided = Callable[[str, Any], None]
+"""Told what an operator decides of an execution, by the execution's input."""
+
+Happened = Callable[[Any], bool]
+"""Whether an effect of the execution with this input has happened."""
+
+Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
+"""Starts a function, or a version of it, as a process of a name, with a payload; tells how it
+ended."""
+
+
+@dataclass(slots=True)
+class _Known:
+    input: str
+    started: int
+    closed: int | None = None
+    status: str = "RUNNING"
+    waits_for_decision: bool = False
+    redrives: int = 0
+    answered: int = 0
+    is_closed: bool = False
+    is_to_perform: bool = False
+
+
+@dataclass(slots=True)
+class StepFunctions:
+    """The state machine's executions.
+
+    Attributes:
+        definition: of the state machine; each execution keeps the one that it was started with.
+        invoke: starts the effect's function.
+        deploy: publishes a version of that function with another time-out.
+        decided: told what an operator decides.
+        version: what an operator's answer brings where the message is to be tried again.
+        happened: for an operator who answers truthfully.
+        check: told how an execution ended, by its input; raises if that is not what happened.
+        queues: where dead letters go.
+        names_free_after: milliseconds after an execution's end.
+        answers: what an operator answers to the dead letters of an execution, one after the other;
+            "" says nothing at all. None: nobody does in time, and then it is redriven.
+        answered_after: milliseconds after a dead letter was posted.
+    """
+
+    world: World
+    definition: machine.Definition
+    invoke: Invocation
+    queues: KeptQueues
+    deploy: Callable[[], None] = lambda: None
+    decided: Decided = lambda _decision, _input: None
+    version: Version = dict
+    happened: Happened = lambda _input: False
+    check: Callable[[Any, Ended], None] = lambda _input, _ended: None
+    names_free_after: int = NAMES_FREE_AFTER
+    answers: tuple[str | None, ...] = ()
+    answered_after: int = 0
+    _executions: dict[str, _Known] = field(default_factory=dict)
+    _started: int = 0
+    _deleted: set[str] = field(default_factory=set)
+    _made: dict[str, int] = field(default_factory=dict)
+
+    def state(self) -> Hashable:
+        """All executions, and which state machines there are."""
+        executions = tuple(
+            (
+                name,
+                known.input,
+                known.started,
+                known.closed,
+                known.status,
+                known.waits_for_decision,
+                known.redrives,
+                known.answered,
+            )
+            for name, known in sorted(self._executions.items())
+        )
+        return executions, tuple(sorted(self._deleted)), tuple(sorted(self._made.items()))
+
+    def inputs_waiting(self) -> list[str]:
+        """Inputs of the executions that wait for a person: for a decision, or to be redriven."""
+        return [
+            known.input
+            for known in self._executions.values()
+            if known.waits_for_decision or known.status in ("FAILED", "ABORTED")
+        ]
+
+    def delete_state_machine(self, arn: str) -> None:
+        """Nothing can be started in it any more; its open executions are let go on, the worst."""
+        self._deleted.add(arn)
+
+    def make_state_machine(self, arn: str) -> None:
+        """One that remembers nothing, under an ARN that was another one's."""
+        self._deleted.discard(arn)
+        self._made[arn] = self._made.get(arn, 0) + 1
+
+    def start_execution(self, **request: Any) -> dict[str, Any]:
+        """See StartExecution, API reference, for Standard workflows."""
+        name, text = request["name"], request["input"]
+        if request.keys() != {"name", "input", "stateMachineArn"}:
+            raise NotKnownHere(f"StartExecution: {sorted(request)}")
+        self._refuse(name, text)
+        arn = request["stateMachineArn"]
+        if arn in self._deleted:
+            raise ClientError(
+                {"Error": {"Code": "StateMachineDoesNotExist", "Message": "there is none"}},
+                "StartExecution",
+            )
+        machine_name = f"{arn}#{self._made.get(arn, 0)}"
+        if machine_name != f"{STATE_MACHINE}#0":
+            name = f"{name} of {machine_name}"
+        known = self._executions.get(name)
+        if known is not None and not self._is_free(known):
+            if known.status == "RUNNING" and known.input == text:
+                return _answer(name, known.started)
+            raise ClientError(
+                {"Error": {"Code": "ExecutionAlreadyExists", "Message": "it exists already"}},
+                "StartExecution",
+            )
+        known = self._executions[name] = _Known(text, self.world.now)
+        self._started += 1
+        execution = machine.Execution(name, f"arn:execution:{name}", json.loads(text))
+
+        def end(ended: Ended) -> None:
+            if known.status == "ABORTED":
+                return
+            _close(known, "SUCCEEDED" if ended.error is None else "FAILED", self.world.now)
+            if ended.error is not None and not isinstance(ended.error, machine.StateFailed):
+                raise ended.error
+            self.check(execution.input, ended)
+
+        self.world.spawn(
+            Process(f"execution {name}", disturbed=False),
+            lambda: self._live(execution, known, _Reached(self, known, f"{name}.{self._started}")),
+            end,
+        )
+        return _answer(name, known.started)
+
+    def _refuse(self, name: str, text: str) -> None:
+        if not _NAME.fullmatch(name):
+            raise _refusal("InvalidName")
+        if len(text.encode()) > MOST_INPUT_BYTES:
+            raise _refusal("InvalidExecutionInput")
+
+    def _live(self, execution: machine.Execution, known: _Known, reached: "_Reached") -> Any:
+        """Run it to its end, through all that an operator does to it."""
+        definition = self.definition
+        position = machine.start(definition, execution)
+        while True:
+            try:
+                return machine.run(definition, execution, reached, position)
+            except machine.Aborted:
+                _close(known, "ABORTED", self.world.now)
+                after = self.world.pick(REDRIVEN_AFTER)
+            except machine.StateFailed as failure:
+                if failure.error != "States.Timeout" or known.answered >= len(self.answers):
+                    raise
+                _close(known, "FAILED", self.world.now)
+                after = 0
+            if after is None:
+                return None
+            self.world.sleep(after / 1000)
+            known.redrives += 1
+            known.status, known.closed = "RUNNING", None
+            execution = replace(execution, redrives=known.redrives)
+            self.world.tell("operator", f"redrives {execution.name}")
+
+    def _is_free(self, known: _Known) -> bool:
+        return known.closed is not None and self.world.now - known.closed > self.names_free_after
+
+
+def _refusal(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "it is not taken"}}, "StartExecution")
+
+
+def _close(known: _Known, status: str, now: int) -> None:
+    known.status, known.closed, known.waits_for_decision = status, now, False
+
+
+def _answer(name: str, started: int) -> dict[str, Any]:
+    return {
+        "executionArn": f"arn:execution:{name}",
+        "startDate": EPOCH + timedelta(milliseconds=started),
+    }
+
+
+class _Reached:
+    """The `Services` of one execution."""
+
+    def __init__(self, service: StepFunctions, known: _Known, name: str) -> None:
+        self._service = service
+        self._world = service.world
+        self._known = known
+        self._name = name
+        self._invocations = 0
+
+    def enter(self, state: str) -> Callable[[], str]:
+        now = self._world.now
+        self._known.is_to_perform &= state != "PerformEffect"
+        self._world.tell(self._world.process.name, f"enters {state}")
+        self._may_be_aborted(f"in {state}")
+
+        def entered() -> str:
+            self._world.observe(now)
+            moment = EPOCH + timedelta(milliseconds=now)
+            return f"{moment:%Y-%m-%dT%H:%M:%S}.{now % 1000:03}Z"
+
+        return entered
+
+    def wait(self, seconds: float) -> None:
+        self._world.sleep(seconds)
+        self._may_be_aborted("having waited")
+
+    def _may_be_aborted(self, where: str) -> None:
+        """Where an operator may come between two steps of ours; elsewhere no step is worth it."""
+        if self._world.may_go_wrong(Hazard.ABORTED):
+            self._world.step(where, lambda: None, otherwise={Hazard.ABORTED: _abort})
+
+    def invoke(self, function: str, payload: Any, timeout: float) -> Any:
+        """Invoke the effect's function, which may fail in each way in which Lambda does."""
+        self._invocations += 1
+        name = f"effect {self._name}.{self._invocations}"
+        endings: list[Ended] = []
+
+        def start() -> None:
+            self._service.invoke(function, name, payload, endings.append)
+
+        def throttled() -> None:
+            raise machine.StateFailed("Lambda.TooManyRequestsException", "Rate exceeded")
+
+        def lost() -> None:
+            start()
+            raise machine.StateFailed("Lambda.ServiceException", "no answer")
+
+        def deployed() -> None:
+            self._service.deploy()
+            start()
+
+        def aborted() -> None:
+            start()
+            _abort()
+
+        self._world.step(
+            f"invokes {name}: {payload['operation']}",
+            start,
+            otherwise={
+                Hazard.THROTTLED: throttled,
+                Hazard.ANSWER_LOST: lost,
+                Hazard.DEPLOYED: deployed,
+                Hazard.ABORTED: aborted,
+            },
+        )
+        if not self._world.wait(lambda: bool(endings), timeout):
+            raise machine.StateFailed("States.Timeout", "")
+        ended = endings[0]
+        self._world.observe(repr(ended))
+        self._may_be_aborted(f"has heard of {name}")
+        if ended.killed_by is not None:
+            is_late = ended.killed_by == TIME_IS_OVER
+            error = "Sandbox.Timedout" if is_late else "Lambda.Unknown"
+            raise machine.StateFailed(error, ended.killed_by)
+        if ended.error is not None:
+            raise machine.StateFailed(type(ended.error).__name__, str(ended.error))
+        if not self._world.may_go_wrong(Hazard.UNCLEAR):
+            return ended.value
+        return self._world.step(
+            f"hears {name}",
+            lambda: ended.value,
+            otherwise={Hazard.UNCLEAR: lambda: self._unclear(payload["operation"])},
+        )
+
+    def _unclear(self, operation: str) -> Any:
+        """No clear yes to `perform`, and neither yes nor no to `find`."""
+        said = False if operation == "perform" else None
+        answers: tuple[Any, ...] = (
+            {},
+            {"performed": said, "effect": None},
+            {"performed": "yes", "effect": {}},
+        )
+        return self._world.pick(answers)
+
+    def send_and_wait(self, arguments: Any, timeout: float) -> Any:
+        """Post a dead letter, and wait for a decision, where anybody makes one."""
+        body = json.dumps(arguments["MessageBody"])
+
+        def send() -> None:
+            if self._known.is_closed:
+                raise Untrue(f"{self._name} was closed, and asks again")
+            if self._known.is_to_perform:
+                raise Untrue(f"{self._name} was to be performed, and asks again")
+            _check_letter(arguments["MessageBody"], self._name, self._known)
+            self._service.queues.send_message(QueueUrl=arguments["QueueUrl"], MessageBody=body)
+            self._known.waits_for_decision = True
+
+        def fails() -> None:
+            raise machine.StateFailed("SQS.SdkClientException", "Rate exceeded")
+
+        def aborted() -> None:
+            send()
+            _abort()
+
+        self._world.step(
+            "posts a dead letter",
+            send,
+            otherwise={Hazard.THROTTLED: fails, Hazard.ABORTED: aborted},
+        )
+        answers = self._service.answers[self._known.answered :]
+        self._known.answered += bool(answers)
+        if answers and answers[0] is not None:
+            decision, after = answers[0], self._service.answered_after
+            if after / 1000 >= timeout:
+                self._world.sleep(timeout)
+                self._known.waits_for_decision = False
+                raise machine.StateFailed("States.Timeout", "")
+            self._world.sleep(after / 1000)
+            self._known.waits_for_decision = False
+            self._service.queues.remove(arguments["QueueUrl"], body)
+            message = arguments["MessageBody"]["message"]
+            if decision == TRUTHFULLY:
+                decision = "resolve" if self._service.happened(message) else "perform"
+            self._known.is_closed = decision in ("resolve", "reject")
+            self._known.is_to_perform = decision == "perform"
+            self._service.decided(decision, message)
+            self._world.tell("operator", f"answers {decision!r}")
+            self._world.observe(decision)
+            return self._answer(decision)
+        self._world.wait(lambda: False, timeout, moves_time=bool(answers))
+        self._known.waits_for_decision = False
+        if answers:  # who redrives it clears away what nobody can answer any more
+            self._service.queues.remove(arguments["QueueUrl"], body)
+        raise machine.StateFailed("States.Timeout", "")
+
+    def _answer(self, decision: str) -> dict[str, Any]:
+        """As `actonce dead-letters` answers a task; "" says nothing at all."""
+        if decision not in ("retry", "perform"):
+            return {"decision": decision, "note": "seen to"} if decision else {}
+        version = self._service.version()
+        self._world.observe(json.dumps(version))
+        return {"decision": decision, "note": "seen to", "version": version}
+
+
+MOST_IN_A_LETTER = 50_000
+"""Characters up to which a message must be in its dead letter."""
+_REASONS = frozenset({"rejected", "not_performed", "rounds_used_up", "outcome_unknown"})
+
+
+class Untrue(Exception):
+    """What is written down of a message is not what happened to it."""
+
+
+def _check_letter(letter: Any, name: str, known: _Known) -> None:
+    """A dead letter has to say what a person, and the answer to it, need."""
+    execution = name.rpartition(".")[0]
+    sent = json.loads(known.input)
+    is_whole = (
+        letter["message"] in (sent, None if len(known.input) > MOST_IN_A_LETTER else sent)
+        and letter["message_id"] == sent["message_id"]
+        and letter["reason"] in _REASONS
+        and bool(letter["error"])
+        and isinstance(letter["cause"], str)
+        and letter["rounds"] >= 0
+        and letter["execution_name"] == execution
+        and letter["execution_arn"] == f"arn:execution:{execution}"
+        and letter["task_token"] == f"token-{execution}"
+        and letter["version"] == 1
+        and bool(letter["posted_at"])
+    )
+    if not is_whole:
+        raise Untrue(f"the dead letter {letter}")
+
+
+def _abort() -> None:
+    raise machine.Aborted

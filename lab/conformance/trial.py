@@ -1,0 +1,123 @@
+"""A way against a hazard: every schedule walked, and the worst of them told."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from lab.conformance.explorer import Script, walk
+from lab.conformance.hazards import Scenario
+from lab.conformance.machine import Definition
+from lab.conformance.process import Event
+from lab.conformance.stage import Stage, Way, process_message
+from lab.conformance.verdict import Kind, Verdict, ends, judge
+from lab.conformance.world import World
+
+MOST_RUNS = 200_000
+"""Schedules after which a walk is given up; a table says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of it.
+
+    Attributes:
+        way, scenario: their names.
+        worst: the worst verdict.
+        counts: runs that came to their end, by verdict.
+        schedules: all runs, those included that came to a moment walked before.
+        is_complete: nothing was left out.
+        stories: for each verdict its shortest.
+    """
+
+    way: str
+    scenario: str
+    worst: Verdict
+    counts: dict[Verdict, int]
+    schedules: int
+    is_complete: bool
+    stories: dict[Verdict, tuple[Event, ...]]
+
+    @property
+    def story(self) -> tuple[Event, ...]:
+        """The shortest of the worst verdict."""
+        return self.stories[self.worst]
+
+    @property
+    def is_promise_kept(self) -> bool:
+        """Nothing twice, nothing lost."""
+        return self.worst.kind in (Kind.SURVIVED, Kind.PARKED)
+
+
+def run_trial(
+    way: Way,
+    scenario: Scenario,
+    *,
+    extra_budget: int = 0,
+    definition: Definition | None = None,
+    most_runs: int = MOST_RUNS,
+) -> Trial:
+    """Walk every schedule.
+
+    Args:
+        way: that is tried.
+        scenario: what it is tried against.
+        extra_budget: how many more things may go wrong in one run than the scenario says.
+        definition: of the state machine; the one that ships.
+        most_runs: schedules after which the walk is given up.
+    """
+    machine = definition or process_message()
+    budget = scenario.budget + extra_budget if scenario.budget else 0
+
+    def new_world(
+        script: Sequence[int], seen: set[Hashable] | None, *, telling: bool = False
+    ) -> World:
+        return World(
+            script,
+            hazards=scenario.hazards,
+            budget=budget,
+            pauses=scenario.pauses,
+            seen=seen,
+            telling=telling,
+        )
+
+    def play(world: World) -> Verdict:
+        stage = Stage(world, way, machine)
+        scenario.begin(stage)
+        with stage.playing():
+            world.run()
+        verdict = judge(ends(stage))
+        if not scenario.asks_for_order:
+            verdict = Verdict(verdict.kind)
+        return verdict
+
+    def told_again(script: Script) -> tuple[Event, ...]:
+        world = new_world(script, None, telling=True)
+        play(world)
+        return tuple(world.story)
+
+    found = walk(new_world, play, most_runs)
+    return Trial(
+        way=way.name,
+        scenario=scenario.name,
+        worst=max(found.verdicts),
+        counts=dict(sorted(found.verdicts.items(), reverse=True)),
+        schedules=found.schedules,
+        is_complete=found.is_complete,
+        stories={verdict: told_again(script) for verdict, script in found.scripts.items()},
+    )
+
+
+def told(story: Sequence[Event]) -> list[str]:
+    """A story in lines: time, who, what, answer."""
+    return [
+        f"{_time(event.at):>8}  {event.who}: {event.what}"
+        + (f"  ->  {event.answer}" if event.answer else "")
+        for event in story
+    ]
+
+
+def _time(milliseconds: int) -> str:
+    seconds = milliseconds / 1000
+    if seconds < 3600:
+        return f"{seconds:g} s"
+    hours = seconds / 3600
+    return f"{hours:g} h" if hours < 48 else f"{hours / 24:g} d"

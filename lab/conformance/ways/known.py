@@ -1,0 +1,47 @@
+"""All ways, in the order of the table."""
+
+from dataclasses import replace
+
+from lab.conformance.stage import Way
+from lab.conformance.ways.lock_client import LOCK_CLIENT
+from lab.conformance.ways.locks import (
+    DECORATED,
+    INVOKING_WAYS,
+    LEASE_WAYS,
+    LEDGER_WAYS,
+)
+from lab.conformance.ways.plain import FIFO_ALONE, NONE
+from lab.conformance.ways.powertools import POWERTOOLS, POWERTOOLS_BEST
+from lab.conformance.ways.step_functions import STEP_FUNCTIONS
+
+
+def _on_fifo(way: Way) -> Way:
+    # By the message id, SQS would drop a message with the same id and another content unseen.
+    return replace(
+        way,
+        name=f"{way.name}-fifo",
+        title=f"{way.title}, FIFO queue",
+        is_fifo=True,
+        is_content_based=True,
+    )
+
+
+WAYS = (
+    NONE,
+    FIFO_ALONE,
+    POWERTOOLS,
+    POWERTOOLS_BEST,
+    LOCK_CLIENT,
+    STEP_FUNCTIONS,
+    _on_fifo(STEP_FUNCTIONS),
+    *LEDGER_WAYS,
+    DECORATED,
+    *LEASE_WAYS,
+    *INVOKING_WAYS,
+    _on_fifo(LEASE_WAYS[1]),
+)
+
+
+def way(name: str) -> Way | None:
+    """The way of that name."""
+    return next((one for one in WAYS if one.name == name), None)

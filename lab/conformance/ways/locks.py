@@ -1,0 +1,273 @@
+"""This project's ways without Step Functions: the consumer that ships, over a ledger or a lease.
+
+On Lambda, and on a host where nothing ends a consumer that stands still; with an effect that checks
+the fence, as the example's does, and with one that cannot.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from botocore.exceptions import EndpointConnectionError
+
+from lab.conformance.clocks import replaced
+from lab.conformance.queues import Record
+from lab.conformance.shipped import (
+    ConflictingContent,
+    Consumer,
+    DeadLetterQueue,
+    Delivery,
+    Host,
+    KnownElsewhere,
+    Lease,
+    Ledger,
+    ProcessingLocks,
+    UnstartedQueue,
+    idempotent,
+    locks,
+)
+from lab.conformance.stage import (
+    CLOCK_SKEW,
+    CONSUMER_TIMEOUT,
+    DEAD_LETTERS,
+    EFFECT_TIMEOUT,
+    INVOKING_LEASE_CONSUMER_TIMEOUT,
+    INVOKING_LEASE_VISIBILITY,
+    LEASE,
+    LEASE_CONSUMER_TIMEOUT,
+    LEASE_VISIBILITY,
+    MAX_ROUNDS,
+    MEMORY_TABLE,
+    MOST_RECEIVES,
+    MOST_RECEIVES_OF_A_WORKER,
+    STRAGGLER_MARGIN,
+    UNSTARTED,
+    Handler,
+    Stage,
+    Way,
+)
+from lab.conformance.stepfunctions import Untrue
+from lab.conformance.world import World
+
+_LEDGER_SECONDS = (CONSUMER_TIMEOUT + STRAGGLER_MARGIN) / 1000
+
+
+def _host(world: World) -> Host:
+    return Host(world.wall, world.monotonic, world.sleep, world.new_id)
+
+
+@contextmanager
+def _installed(world: World) -> Iterator[None]:
+    """Give the locks the world's clocks."""
+    with replaced({(locks, "Host"): lambda: _host(world)}):
+        yield
+
+
+def _ledger(stage: Stage) -> Handler:
+    seconds = (CONSUMER_TIMEOUT + _straggler(stage.way)) / 1000
+    return _consume(stage, _a_ledger(stage), seconds)
+
+
+def _straggler(way: Way) -> int:
+    """Milliseconds; a function that was called may be at work for its own time besides."""
+    return STRAGGLER_MARGIN + (EFFECT_TIMEOUT if way.invokes else 0)
+
+
+def _a_ledger(stage: Stage) -> Ledger:
+    return Ledger(
+        stage.dynamodb,
+        MEMORY_TABLE,
+        straggler_seconds=_straggler(stage.way) / 1000,
+        clock_skew_seconds=CLOCK_SKEW / 1000,
+    )
+
+
+def _decorated(stage: Stage) -> Handler:
+    """A handler that a team writes itself, with `@idempotent` around it."""
+    effect = stage.effect
+
+    @idempotent(
+        _a_ledger(stage),
+        message_id=lambda message: str(message["message_id"]),
+        lock_timeout=_LEDGER_SECONDS,
+        find=lambda message: effect.find(message["message_id"]),
+    )
+    def act(message: Any) -> dict[str, Any]:
+        return effect.perform({"message_id": message["message_id"], "body": json.dumps(message)})
+
+    def handle(record: Record) -> None:
+        try:
+            first = act(json.loads(record["body"]))
+        except (ConflictingContent, KnownElsewhere) as error:
+            reason = {"DataType": "String", "StringValue": type(error).__name__}
+            stage.sqs.send_message(
+                QueueUrl=UNSTARTED,
+                MessageBody=record["body"],
+                MessageAttributes={"reason": reason},
+            )
+            return
+        if not first:
+            raise Untrue("there is no answer of the first time")
+
+    return handle
+
+
+@dataclass(frozen=True, slots=True)
+class _Unheard:
+    """DynamoDB as a lease's holder reaches it: for a while, not by its heartbeats."""
+
+    stage: Stage
+
+    def update_item(self, **request: Any) -> Any:
+        """See UpdateItem, API reference. A process's first task is the consumer's own."""
+        world = self.stage.world
+        if world.task_number and world.monotonic() * 1000 < self.stage.unheard_until:
+            raise EndpointConnectionError(endpoint_url="https://aws")
+        return self.stage.dynamodb.update_item(**request)
+
+
+def _lease(stage: Stage) -> Handler:
+    world = stage.world
+
+    def start_heartbeats(beat: Callable[[], bool], seconds: float) -> Callable[[], None]:
+        ended: list[bool] = []
+
+        def heart() -> None:
+            while not world.wait(lambda: bool(ended), seconds) and beat():
+                pass
+
+        is_over = world.start_task(heart)
+
+        def end() -> None:
+            ended.append(True)
+            world.wait(is_over)
+
+        return end
+
+    dynamodb: Any = _Unheard(stage) if stage.unheard_until else stage.dynamodb
+    lease = Lease(
+        dynamodb,
+        MEMORY_TABLE,
+        straggler_seconds=_straggler(stage.way) / 1000,
+        start_heartbeats=start_heartbeats,
+    )
+    return _consume(stage, lease, LEASE / 1000)
+
+
+def _consume(stage: Stage, by: ProcessingLocks, lock_timeout: float) -> Handler:
+    consumer = Consumer(
+        reader=stage.reader(),
+        locks=by,
+        effect=stage.acts,
+        unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
+        dead_letters=DeadLetterQueue(stage.sqs, DEAD_LETTERS),
+        lock_timeout=lock_timeout,
+        max_rounds=MAX_ROUNDS,
+    )
+
+    def handle(record: Record) -> None:
+        consumer.consume(Delivery.from_record(record))
+
+    return handle
+
+
+_NO_FENCE = (
+    "a consumer that stood still between its last look at the lock and its effect cannot know that "
+    "its time is over; only an effect that checks the fence can"
+)
+
+
+def _variants(way: Way, *, ends_in_time: bool) -> tuple[Way, ...]:
+    """On Lambda and on a worker's host, each without and with a fence.
+
+    Args:
+        way: on Lambda, without a fence.
+        ends_in_time: Lambda ends every invocation before another attempt can begin.
+    """
+    zombie = {"zombie": _NO_FENCE}
+    worker = replace(
+        way,
+        name=f"{way.name}-worker",
+        title=f"{way.title}, worker",
+        ends_at=None,
+        most_receives=MOST_RECEIVES_OF_A_WORKER,
+    )
+    return (
+        replace(way, cannot={} if ends_in_time else zombie),
+        _fenced(way),
+        replace(worker, cannot=zombie),
+        _fenced(worker),
+    )
+
+
+def _fenced(way: Way) -> Way:
+    return replace(way, name=f"{way.name}-fenced", title=f"{way.title}, fenced", is_fenced=True)
+
+
+# An effect may end so late, at most, as each way's page has it.
+LEDGER_WAYS = _variants(
+    Way(
+        "ledger",
+        "ActOnce: ledger",
+        _ledger,
+        strategy="ledger",
+        installed=_installed,
+        most_receives=MOST_RECEIVES,
+        is_ours=True,
+        lateness=(2_000, STRAGGLER_MARGIN - 1_000),
+    ),
+    ends_in_time=True,
+)
+DECORATED = replace(
+    LEDGER_WAYS[0],
+    name="ledger-idempotent",
+    title="ActOnce: ledger, `@idempotent`",
+    build=_decorated,
+)
+LEASE_WAYS = _variants(
+    Way(
+        "lease",
+        "ActOnce: lease",
+        _lease,
+        strategy="lease",
+        installed=_installed,
+        most_receives=MOST_RECEIVES,
+        is_ours=True,
+        ends_at=LEASE_CONSUMER_TIMEOUT,
+        visibility=LEASE_VISIBILITY,
+        lateness=(2_000, LEASE // 2 - 1_000, STRAGGLER_MARGIN - 1_000),
+        # Heartbeats keep the lease alive, for longer than a lease and the margin.
+        lateness_awaited=(2_000, LEASE + STRAGGLER_MARGIN + 8_000),
+    ),
+    ends_in_time=False,
+)
+
+_INVOKED_LATE = (2_000, EFFECT_TIMEOUT + 5_000, EFFECT_TIMEOUT + STRAGGLER_MARGIN - 1_000)
+INVOKING_WAYS = (
+    replace(
+        LEDGER_WAYS[0],
+        name="ledger-invoking",
+        title="ActOnce: ledger, a function of one's own",
+        invokes=True,
+        lateness=_INVOKED_LATE,
+    ),
+    replace(
+        LEASE_WAYS[0],
+        name="lease-invoking",
+        title="ActOnce: lease, a function of one's own",
+        invokes=True,
+        ends_at=INVOKING_LEASE_CONSUMER_TIMEOUT,
+        visibility=INVOKING_LEASE_VISIBILITY,
+        lateness=_INVOKED_LATE,
+        lateness_awaited=(2_000, EFFECT_TIMEOUT - 1_000),
+        cannot={},
+        left_out={
+            "zombie": "its function's own time makes a takeover wait for longer than the pauses "
+            "of this hazard, so it would survive these alone; a longer pause lets it act twice, as "
+            "behind every lease without a fence"
+        },
+    ),
+)
+"""The consumer has another function perform it, by `InvokedEffect`."""

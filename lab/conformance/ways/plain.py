@@ -1,0 +1,23 @@
+"""A plain trigger, on a standard queue and on a FIFO queue alone."""
+
+import json
+from typing import Any
+
+from lab.conformance.queues import Record
+from lab.conformance.stage import Handler, Stage, Way
+
+
+def _request(record: Record) -> dict[str, Any]:
+    body = json.loads(record["body"])
+    return {"message_id": body["message_id"], "body": record["body"]}
+
+
+def _no_deduplication(stage: Stage) -> Handler:
+    def handle(record: Record) -> None:
+        stage.effect.perform(_request(record))
+
+    return handle
+
+
+NONE = Way("none", "no deduplication", _no_deduplication)
+FIFO_ALONE = Way("fifo-alone", "FIFO queue alone", _no_deduplication, is_fifo=True)

@@ -1,0 +1,88 @@
+"""Rival: Idempotency of Powertools for AWS Lambda (Python), over DynamoDB.
+
+`powertools` is set up as its documentation sets it up for SQS batches: the SQS message id is the
+key, and the rest is as it comes. `powertools-best` has the producer's id as the key, checks the
+content, and never forgets.
+"""
+
+import datetime as dt
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from aws_lambda_powertools.utilities import idempotency
+from aws_lambda_powertools.utilities.idempotency import base
+from aws_lambda_powertools.utilities.idempotency.persistence import base as persistence_base
+from aws_lambda_powertools.utilities.idempotency.persistence import datarecord, dynamodb
+
+from lab.conformance.clocks import replaced, virtual_datetime
+from lab.conformance.queues import Record
+from lab.conformance.stage import Handler, Stage, Way
+from lab.conformance.world import World
+
+_TEN_YEARS = 10 * 365 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class _LambdaContext:
+    get_remaining_time_in_millis: Callable[[], int]
+
+
+def _as_documented() -> idempotency.IdempotencyConfig:
+    return idempotency.IdempotencyConfig(event_key_jmespath="messageId")
+
+
+def _at_its_best() -> idempotency.IdempotencyConfig:
+    return idempotency.IdempotencyConfig(
+        event_key_jmespath="powertools_json(body).message_id",
+        payload_validation_jmespath="powertools_json(body)",
+        raise_on_no_idempotency_key=True,
+        expires_after_seconds=_TEN_YEARS,
+    )
+
+
+def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[Stage], Handler]:
+    def build(stage: Stage) -> Handler:
+        config = config_of()
+        context: Any = _LambdaContext(stage.remaining_milliseconds)
+        config.register_lambda_context(context)
+
+        def act(record: Record) -> dict[str, Any]:
+            body = json.loads(record["body"])
+            return stage.effect.perform({"message_id": body["message_id"], "body": record["body"]})
+
+        act_idempotently = idempotency.idempotent_function(
+            act,
+            data_keyword_argument="record",
+            config=config,
+            key_prefix="act",
+            persistence_store=idempotency.DynamoDBPersistenceLayer(
+                table_name="idempotency", boto3_client=stage.dynamodb
+            ),
+        )
+
+        def handle(record: Record) -> None:
+            act_idempotently(record=record)
+
+        return handle
+
+    return build
+
+
+@contextmanager
+def _installed(world: World) -> Iterator[None]:
+    clock = SimpleNamespace(**{**vars(dt), "datetime": virtual_datetime(world)})
+    modules = (base, persistence_base, datarecord, dynamodb)
+    with replaced({(module, "dt"): clock for module in modules}):
+        yield
+
+
+POWERTOOLS = Way(
+    "powertools", "Powertools, as documented", _build(_as_documented), installed=_installed
+)
+POWERTOOLS_BEST = Way(
+    "powertools-best", "Powertools, at its best", _build(_at_its_best), installed=_installed
+)

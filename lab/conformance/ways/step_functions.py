@@ -1,0 +1,50 @@
+"""This project's main way: one execution per message, by the starter and the machine that ship."""
+
+from datetime import timedelta
+
+from lab.conformance.queues import Record
+from lab.conformance.shipped import (
+    Delivery,
+    Starter,
+    UnstartedQueue,
+)
+from lab.conformance.stage import (
+    EFFECT_TIMEOUT,
+    MEMORY_TABLE,
+    MOST_RECEIVES,
+    NAMES_REMEMBERED,
+    STRAGGLER_MARGIN,
+    UNSTARTED,
+    Handler,
+    Stage,
+    Way,
+)
+
+
+def _starter(stage: Stage) -> Handler:
+    starter = Starter(
+        reader=stage.reader(),
+        dynamodb=stage.dynamodb,
+        table=MEMORY_TABLE,
+        stepfunctions=stage.stepfunctions,
+        state_machine=stage.state_machine,
+        unstarted=UnstartedQueue(stage.sqs, UNSTARTED),
+        names_remembered=timedelta(milliseconds=NAMES_REMEMBERED),
+        clock=stage.world.wall,
+    )
+
+    def handle(record: Record) -> None:
+        starter.start_message(Delivery.from_record(record))
+
+    return handle
+
+
+STEP_FUNCTIONS = Way(
+    "step-functions",
+    "ActOnce: Step Functions",
+    _starter,
+    is_ours=True,
+    strategy="step-functions",
+    most_receives=MOST_RECEIVES,
+    lateness=(2_000, EFFECT_TIMEOUT + 5_000, EFFECT_TIMEOUT + STRAGGLER_MARGIN - 1_000),
+)

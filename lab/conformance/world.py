@@ -1,0 +1,544 @@
+"""A deterministic world: virtual time, and processes whose tasks take their steps one at a time.
+
+Each task is a greenlet that runs ordinary blocking code. Whatever other tasks could notice is a
+*step*: the task stops before it, and goes on when the world chooses it. The time moves only when no
+task can take a step.
+
+    task      ── code ──┤ step ├── code ──┤ step ├── code ── end
+                        ▲                 ▲
+    choice       who, and what        who, and what
+                 goes wrong           goes wrong
+
+Invariant: a run is a function of its choices. A process is a function of what it has observed (the
+answers to its steps, its clocks), so two moments with the same stores, queues, time and
+observations have the same futures, and only one of them needs to be walked.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn, TypeVar
+
+from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
+
+from lab.conformance.process import (
+    CRASHES,
+    TIME_IS_OVER,
+    Abandoned,
+    Ended,
+    Event,
+    Hazard,
+    Killed,
+    Option,
+    Process,
+    Step,
+    Store,
+    Task,
+)
+
+T = TypeVar("T")
+
+EPOCH = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+"""When each world begins, by a clock that is right."""
+
+MOST_STEPS = 10_000
+"""A run of more steps is an endless loop in what is being tested."""
+
+
+class World:
+    """One run.
+
+    Args:
+        script: the choices to begin with; after them the first option is taken every time.
+        hazards: what may go wrong.
+        budget: how often, all hazards together.
+        pauses: milliseconds that a paused process stands still.
+        seen: the moments walked before, added to; None: walk on whatever was walked before.
+        telling: keep the story.
+    """
+
+    def __init__(  # noqa: PLR0913 - a run has this many sides
+        self,
+        script: Sequence[int] = (),
+        *,
+        hazards: Sequence[Hazard] = (),
+        budget: int = 0,
+        pauses: Sequence[int] = (),
+        seen: set[Hashable] | None = None,
+        telling: bool = False,
+    ) -> None:
+        self._script = script
+        self._hazards = hazards
+        self._budget = budget
+        self._pauses = pauses
+        self._seen = seen
+        self._telling = telling
+        self._scheduler = getcurrent()
+        self._processes: list[Process] = []
+        self._last: Task | None = None
+        self._running: Task | None = None
+        self._timers: dict[Hashable, tuple[int, Callable[[], None]]] = {}
+        self.steps = 0
+        self.picked: tuple[int, ...] = ()
+        """What `pick` chose."""
+        self.now = 0
+        self.last_step_at = 0
+        """When the last step was taken; timers may go on after it, and nobody waits for them."""
+        self.stores: list[Store] = []
+        self.taken: list[int] = []
+        self.open: list[tuple[int, int]] = []
+        """After the script: (position, number of options) of each choice made."""
+        self.story: list[Event] = []
+
+    # ---------------------------------------------------------------- for those who set it up
+
+    def spawn(
+        self,
+        process: Process,
+        code: Callable[[], Any],
+        on_end: Callable[[Ended], None] | None = None,
+    ) -> None:
+        """Let a new process run; it ends when `code` does."""
+        process.on_end = on_end
+        self._processes.append(process)
+
+        def main() -> None:
+            try:
+                value = code()
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is how the process ended
+                process.ended = Ended(error=error)
+            else:
+                process.ended = Ended(value=value)
+
+        self._start(process, main)
+
+    def at(self, moment: int, key: Hashable, act: Callable[[], None]) -> None:
+        """Have something done at a moment; `key` says what, and replaces what it said before."""
+        self._timers[key] = (moment, act)
+
+    def pick(self, options: Sequence[T]) -> T:
+        """Choose something that is not up to the code under test, such as when a re-send comes."""
+        choice = self._choose(len(options), is_moment=False)
+        self.picked = (*self.picked, choice)
+        return options[choice]
+
+    def tell(self, who: str, what: str, answer: str = "") -> None:
+        """Add a line to the story."""
+        if self._telling:
+            self.story.append(Event(self.now, who, what, answer))
+
+    def run(self) -> None:
+        """Run until nothing happens any more.
+
+        Raises:
+            Abandoned: everything that can follow was walked before.
+            RuntimeError: it does not come to rest.
+        """
+        try:
+            while True:
+                self._settle()
+                options = self._wakings() or self._options()
+                if options:
+                    self._take(options[self._choose(len(options))])
+                elif not self._advance():
+                    return
+        finally:
+            for process in list(self._processes):
+                self._remove(process)
+
+    # ---------------------------------------------------------------- for code inside a task
+
+    def step(
+        self,
+        what: Callable[[], str] | str,
+        act: Callable[[], T],
+        *,
+        otherwise: Mapping[Hazard, Callable[[], T]] | None = None,
+        is_effect: bool = False,
+        shown: Callable[[Any], str] | None = None,
+    ) -> T:
+        """Take one step when it is this task's turn.
+
+        Args:
+            what: for the story.
+            act: what happens, all at once.
+            otherwise: what happens instead where something goes wrong, for each hazard known here.
+            is_effect: it is the step that must not happen twice.
+            shown: an answer, or an exception, as a story tells it.
+        """
+        task = self._current()
+        task.step = Step(tuple(otherwise or ()), is_effect)
+        self._scheduler.switch()
+        way = task.way
+        process = task.process
+        process.after_effect = is_effect
+        process.had_effect |= is_effect
+        answered = self._line(process.name, what, way)
+        shown = shown or _shown
+        try:
+            answer = act() if way is None or otherwise is None else otherwise[way]()
+        except Exception as error:
+            self.observe(repr(error))
+            if answered is not None:
+                answered(shown(error))
+            self._hear_late(task)
+            raise
+        self.observe(repr(answer))
+        if answered is not None:
+            answered(shown(answer))
+        self._hear_late(task)
+        return answer
+
+    def _hear_late(self, task: Task) -> None:
+        if task.late:
+            late, task.late = task.late, 0
+            task.process.frozen_until = self.now + late
+            self.tell(task.process.name, f"stands still for {late / 1000:g} s before it hears that")
+            self._block(self.now, None)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, as `time.sleep` does."""
+        self._block(self.now + round(seconds * 1000), None)
+
+    def wait(
+        self, awaited: Callable[[], bool], seconds: float | None = None, *, moves_time: bool = True
+    ) -> bool:
+        """Wait until something is so.
+
+        Args:
+            awaited: looks only at what is never undone, or is looked at again by the caller.
+            seconds: at most.
+            moves_time: whether the time passes until then with nothing else going on; a person's
+                decision is not waited for.
+
+        Returns:
+            Whether it is so; False: the time was over first.
+        """
+        until = None if seconds is None else self.now + round(seconds * 1000)
+        self._block(until, awaited, moves_time=moves_time)
+        is_so = awaited()
+        self.observe(is_so)
+        return is_so
+
+    def start_task(self, code: Callable[[], Any]) -> Callable[[], bool]:
+        """Start a thread in this process; it ends with the process. Returns whether it is over."""
+        is_over = False
+
+        def run() -> None:
+            nonlocal is_over
+            code()
+            is_over = True
+
+        self._start(self._current().process, run)
+        return lambda: is_over
+
+    def end_process(self, how: str) -> NoReturn:
+        """End the process that is running, as if somebody else did."""
+        process = self._current().process
+        self.tell(process.name, how)
+        process.ended = Ended(killed_by=how)
+        raise Killed
+
+    def may_go_wrong(self, hazard: Hazard) -> bool:
+        """Whether this run has that hazard at all."""
+        return hazard in self._hazards
+
+    def monotonic(self) -> float:
+        """Seconds, as `time.monotonic` gives them."""
+        self.observe(self.now)
+        return self.now / 1000
+
+    def wall(self) -> datetime:
+        """The process's wall clock."""
+        offset = self._current().process.wall_offset
+        self.observe(self.now + offset)
+        return EPOCH + timedelta(milliseconds=self.now + offset)
+
+    def new_id(self) -> str:
+        """An id that nobody else gets; stands in for a random one."""
+        process = self._current().process
+        process.ids += 1
+        return f"{process.name}#{process.ids}"
+
+    def observe(self, what: Hashable) -> None:
+        """Note that the running process learned something that it may act upon."""
+        task = self._current()
+        process = task.process
+        process.observed = hash((process.observed, task.index, what))
+
+    @property
+    def process(self) -> Process:
+        """The process whose code is running."""
+        return self._current().process
+
+    @property
+    def task_number(self) -> int:
+        """Which of its process's tasks is running."""
+        return self._current().index
+
+    # ---------------------------------------------------------------- scheduling
+
+    def _start(self, process: Process, code: Callable[[], None]) -> None:
+        def body() -> None:
+            try:
+                code()
+            except Killed:
+                return
+
+        task = Task(process, process.started_tasks, greenlet(body, self._scheduler))
+        process.started_tasks += 1
+        task.until = self.now
+        process.tasks.append(task)
+
+    def _current(self) -> Task:
+        task = self._running
+        if task is None:
+            raise RuntimeError("no task is running: this is for code inside a task")
+        if task.process.ended is not None:
+            raise Killed
+        return task
+
+    def _block(
+        self, until: int | None, awaited: Callable[[], bool] | None, *, moves_time: bool = True
+    ) -> None:
+        task = self._current()
+        task.until, task.awaited, task.moves_time = until, awaited, moves_time
+        self._scheduler.switch()
+
+    def _is_awake(self, task: Task) -> bool:
+        if task.step is not None or task.process.frozen_until > self.now:
+            return False
+        return (task.until is not None and task.until <= self.now) or (
+            task.awaited is not None and task.awaited()
+        )
+
+    def _settle(self) -> None:
+        """Let every task run up to its next step.
+
+        What lies before a step is seen by no other process, so its order is no choice; between the
+        tasks of one process, which share their memory, it is one (see `_wakings`).
+        """
+        is_settled = False
+        while not is_settled:
+            is_settled = True
+            for process in list(self._processes):
+                if len(process.tasks) > 1 and not process.threads_in_order:
+                    continue
+                for task in list(process.tasks):
+                    if process.ended is None and self._is_awake(task):
+                        self._resume(task)
+                        is_settled = False
+
+    def _wakings(self) -> list[Option]:
+        """Which task of a process goes on before its next step, where it has several.
+
+        That commutes with everything that other processes do, so it comes as early as it can, one
+        process after another: at once, or deferred until after the process's own next step.
+        """
+        for process in self._processes:
+            if len(process.tasks) > 1 and not process.threads_in_order:
+                awake = [
+                    task
+                    for task in process.tasks
+                    if task.index not in process.deferred and self._is_awake(task)
+                ]
+                if awake:
+                    options = [Option(task) for task in awake]
+                    if any(task.step is not None for task in process.tasks):
+                        options.append(Option(awake[0], is_deferred=True))
+                    return options
+        return []
+
+    def _options(self) -> list[Option]:
+        ready = [
+            task
+            for process in self._processes
+            if process.frozen_until <= self.now
+            for task in process.tasks
+            if task.step is not None
+        ]
+        if self._last in ready:
+            ready.remove(self._last)
+            ready.insert(0, self._last)
+        options = [Option(task) for task in ready]
+        if self._budget:
+            options += self._wrong(ready)
+        return options
+
+    def _wrong(self, ready: Sequence[Task]) -> list[Option]:
+        options: list[Option] = []
+        befallen: set[Process] = set()
+        for task in ready:
+            process = task.process
+            if process.disturbed and process not in befallen:
+                befallen.add(process)
+                options += self._wrong_with_process(task)
+            if task.step is not None:
+                options += [
+                    Option(task, hazard)
+                    for hazard in task.step.goes_wrong
+                    if hazard in self._hazards
+                ]
+        return options
+
+    def _wrong_with_process(self, task: Task) -> list[Option]:
+        options: list[Option] = []
+        if Hazard.CRASH in self._hazards:
+            options.append(Option(task, Hazard.CRASH))
+        if Hazard.CRASH_AFTER_EFFECT in self._hazards and task.process.after_effect:
+            options.append(Option(task, Hazard.CRASH_AFTER_EFFECT))
+        if Hazard.CRASH_BEFORE_EFFECT in self._hazards and not task.process.had_effect:
+            options.append(Option(task, Hazard.CRASH_BEFORE_EFFECT))
+        if Hazard.PAUSE in self._hazards:
+            options += [Option(task, Hazard.PAUSE, pause) for pause in self._pauses]
+        if Hazard.ANSWER_LATE in self._hazards:
+            options += [Option(task, Hazard.ANSWER_LATE, pause) for pause in self._pauses]
+        return options
+
+    def _take(self, option: Option) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
+        task = option.task
+        if option.is_deferred:
+            awake = [one.index for one in task.process.tasks if self._is_awake(one)]
+            task.process.deferred = frozenset(awake)
+            return
+        self.last_step_at = self.now
+        if option.hazard is not None:
+            self._budget -= 1
+        if option.hazard in CRASHES:
+            self._kill(task.process, "crashes")
+        elif option.hazard == Hazard.PAUSE:
+            task.process.frozen_until = self.now + option.pause
+            self.tell(task.process.name, f"stands still for {option.pause / 1000:g} s")
+        elif option.hazard == Hazard.ANSWER_LATE:
+            task.way, task.late = None, option.pause
+            self._resume(task)
+        else:
+            task.way = option.hazard
+            self._resume(task)
+
+    def _resume(self, task: Task) -> None:
+        self._last = self._running = task
+        task.process.deferred = frozenset()
+        task.step, task.until, task.awaited = None, None, None
+        task.run.switch()
+        self._running = None
+        process = task.process
+        if task.run.dead:
+            process.tasks.remove(task)
+        if process.ended is not None:
+            self._remove(process)
+
+    def _advance(self) -> bool:
+        """Let the time pass to when something happens next; False if nothing ever does."""
+        moments = [moment for moment, _ in self._timers.values()]
+        for process in self._processes:
+            if process.deadline is not None:
+                moments.append(process.deadline)
+            if process.frozen_until > self.now:
+                moments.append(process.frozen_until)
+            moments += [
+                task.until
+                for task in process.tasks
+                if task.until is not None and task.moves_time and task.until > self.now
+            ]
+        if not moments:
+            return False
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
+        self.now = max(self.now, min(moments))
+        for process in self._processes:
+            process.deferred = frozenset()
+        for process in list(self._processes):
+            if process.deadline is not None and process.deadline <= self.now:
+                self._kill(process, TIME_IS_OVER)
+        due = [key for key, (moment, _) in self._timers.items() if moment <= self.now]
+        for key in sorted(due, key=repr):
+            _, act = self._timers.pop(key)
+            act()
+        return True
+
+    def _kill(self, process: Process, how: str) -> None:
+        self.tell(process.name, how)
+        process.ended = Ended(killed_by=how)
+        self._remove(process)
+
+    def _remove(self, process: Process) -> None:
+        self._processes.remove(process)
+        if process.ended is None:
+            process.ended = Ended(killed_by="the run is over")
+            process.on_end = None
+        for task in process.tasks:
+            if task.run and not task.run.dead:
+                self._running = task
+                task.run.throw(Killed)
+        self._running = None
+        if process.on_end is not None:
+            process.on_end(process.ended)
+
+    # ---------------------------------------------------------------- choosing
+
+    def _choose(self, options: int, *, is_moment: bool = True) -> int:
+        if options == 1:
+            return 0
+        position = len(self.taken)
+        if position < len(self._script):
+            choice = self._script[position]
+        else:
+            if self._seen is not None and is_moment:
+                state = self._state()
+                if state in self._seen:
+                    raise Abandoned
+                self._seen.add(state)
+            self.open.append((position, options))
+            choice = 0
+        self.taken.append(choice)
+        return choice
+
+    def _state(self) -> Hashable:
+        processes = frozenset(
+            (
+                process.name,
+                process.observed,
+                process.frozen_until if process.frozen_until > self.now else 0,
+                process.deadline,
+                process.after_effect,
+                process.had_effect,
+                process.deferred,
+                tuple((task.index, task.until) for task in process.tasks),
+            )
+            for process in self._processes
+        )
+        return (
+            self.now,
+            self._budget,
+            self.picked,
+            processes,
+            frozenset((key, moment) for key, (moment, _) in self._timers.items()),
+            tuple(store.state() for store in self.stores),
+        )
+
+    def _line(
+        self, who: str, what: Callable[[], str] | str, hazard: Hazard | None
+    ) -> Callable[[str], None] | None:
+        """Begin a line of the story; what is returned adds the answer to it."""
+        if not self._telling:
+            return None
+        text = what if isinstance(what, str) else what()
+        wrong = f" [{hazard}]" if hazard else ""
+        position = len(self.story)
+        self.story.append(Event(self.now, who, text + wrong))
+
+        def answered(answer: str) -> None:
+            self.story[position] = replace(self.story[position], answer=answer)
+
+        return answered
+
+
+def _shown(answer: object) -> str:
+    if isinstance(answer, Exception):
+        return f"{type(answer).__name__}: {answer}"
+    return "" if answer is None else str(answer)

@@ -1,0 +1,1 @@
+"""Transient failures, injected into a stack on the embedded AWS."""
