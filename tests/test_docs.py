@@ -1,16 +1,20 @@
 """The code and the names in docs/ are true."""
 
 import doctest
+import itertools
 import json
 import re
+import shlex
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actonce.cli.app import COMMANDS
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
 from actonce_core.message import Reason
@@ -18,7 +22,13 @@ from tests import template
 from tests.gift_card_provider import Provider, running
 
 DOCS = PROJECT / "docs"
-PAGES = [*DOCS.rglob("*.md"), *PROJECT.glob("*.md"), PROJECT / "events" / "README.md"]
+PAGES = [
+    *DOCS.rglob("*.md"),
+    *PROJECT.glob("*.md"),
+    PROJECT / "events" / "README.md",
+    PROJECT / "lab" / "bench" / "README.md",
+]
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda it: str(it.relative_to(PROJECT)))
 
 
 def read(page: str) -> str:
@@ -161,11 +171,50 @@ def test_every_name_of_a_parameter_is_one_of_the_template() -> None:
     assert named <= parameters.keys()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
-def test_every_link_to_a_file_leads_somewhere(page: Any) -> None:
-    links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    files = [link for link in links if "://" not in link]
-    assert [link for link in files if not (page.parent / link).exists()] == []
+def anchors(page: Path) -> set[str]:
+    """The fragments by which GitHub links to a page's headings."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.*)$", prose, re.MULTILINE)
+    shown = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in shown}
+
+
+@every_page
+def test_every_link_leads_to_a_file_and_to_a_heading_of_it(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?", page.read_text("utf-8"))
+    astray = []
+    for path, anchor in links:
+        if "://" in path:
+            continue
+        target = page.parent / path if path else page
+        is_there = target.exists() and (
+            not anchor or target.suffix != ".md" or anchor in anchors(target)
+        )
+        if not is_there:
+            astray.append(f"{path}#{anchor}")
+    assert astray == []
+
+
+COMMAND_LINES = {
+    line
+    for page in PAGES
+    for line in re.findall(
+        r"^(?: {4})?(?:echo .*\| )?actonce (.*)$",
+        page.read_text("utf-8").replace("\\\n", " "),
+        re.MULTILINE,
+    )
+}
+
+
+@pytest.mark.parametrize("line", sorted(COMMAND_LINES))
+def test_every_command_of_a_page_is_one_that_the_command_line_takes(line: str) -> None:
+    arguments = list(itertools.takewhile("|".__ne__, shlex.split(line, comments=True)))
+    words = 2 if " ".join(arguments[:2]) in COMMANDS else 1
+    name = " ".join(arguments[:words])
+    command, rest = COMMANDS[name].load(name), arguments[words:]
+    if hasattr(command, "commands"):
+        command, rest = command.commands[rest[0]], rest[1:]
+    command.make_context(name, rest)  # parses and runs nothing; raises of what it does not take
 
 
 def test_a_link_to_a_line_leads_to_what_its_title_says() -> None:

@@ -1,7 +1,7 @@
 """Where a command works: on the embedded AWS of this folder, at an endpoint, or on AWS.
 
-The rule, as plain functions over what was said, the variables and what runs (decision 53). What
-only one account knows is never asked of whatever credentials happen to be there: an embedded AWS
+The rule, as plain functions over what was said, the variables and what runs. What only one
+account knows is never asked of whatever credentials happen to be there: an embedded AWS
 that is up, or was, is meant until somebody says otherwise.
 """
 

@@ -30,7 +30,7 @@ executions can take their steps, and the hazard at every step at which it can co
 test is the code that ships: the starter, the state machine's definition, the ledger, the lease, and
 the libraries as they are on PyPI. The queue, DynamoDB, Step Functions and Lambda are in memory,
 with AWS's documented answers, and each machine has a clock of its own
-([decision 19](decisions/0019-the-code-that-ships-is-walked-not-a-model.md)).
+([what it cannot show](design.md#the-code-that-ships-is-tried)).
 
 | | |
 | --- | --- |
