@@ -31,7 +31,6 @@ READS: Final = frozenset(
         "DescribeStackResources",
         "DescribeStacks",
         "DescribeStateMachine",
-        "DescribeStateMachineForExecution",
         "DescribeTable",
         "FilterLogEvents",
         "GetCallerIdentity",

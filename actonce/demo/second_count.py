@@ -80,8 +80,11 @@ def _audited(records: Path, as_of: datetime, effects_by: str) -> dict[str, Any]:
     """What the audit says of the records; nothing is in flight any more."""
     # Spark takes longer to import than all else of the demo.
     job = importlib.import_module("pipeline.audit.job")
+    asked = importlib.import_module("pipeline.audit.request")
     session = importlib.import_module("pipeline.spark.session")
-    request = job.requested(str(records), as_of=as_of.isoformat(), grace=0.0, effects_by=effects_by)
+    request = asked.requested(
+        str(records), as_of=as_of.isoformat(), grace=0.0, effects_by=effects_by
+    )
     try:
         with session.ended_together():
             spark = session.spark_session("actonce-audit", brief=True)

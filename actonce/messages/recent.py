@@ -203,18 +203,6 @@ def _position(cursor: str | None) -> tuple[int, str]:
     return int(number), token
 
 
-def newest_names(stack: Stack) -> list[str]:
-    """Names of the newest executions, as many as one page has: 1,000.
-
-    Raises:
-        ClientError: they may not be listed.
-    """
-    answer = stack.stepfunctions.list_executions(
-        stateMachineArn=stack.state_machine, maxResults=MOST_NAMES
-    )
-    return [one["name"] for one in answer["executions"]]
-
-
 def _executions(stack: Stack, status: str | None) -> Iterator[Recent]:
     """As Step Functions lists them: the newest first, by their ends as far as they have one."""
     arguments: dict[str, Any] = {"stateMachineArn": stack.state_machine, "maxResults": _PAGE}
