@@ -214,22 +214,6 @@ def with_log(stack: Stack, story: Story) -> Story:
     return _with_lines(story, _deliveries(stack, story.message_id))
 
 
-def with_execution(stack: Stack, story: Story) -> Story:
-    """The same, with how its execution is now; nothing else is asked again.
-
-    A message that had none may have one by now.
-    """
-    name = story.execution_name if story.execution is None else story.execution.name
-    execution = history.find_execution(stack, name)
-    events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
-    return replace(
-        story,
-        execution=execution,
-        steps=history.steps(events),
-        dead_letters=dead_letter_stays(events),
-    )
-
-
 def _with_lines(story: Story, lines: Iterable[Record]) -> Story:
     told = list(lines)
     return replace(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, tzinfo
-from types import ModuleType
 from typing import Any
 
 from lab.conformance.world import World
@@ -18,13 +17,6 @@ def virtual_datetime(world: World) -> type[datetime]:
             return cls.fromtimestamp(world.wall().timestamp(), tz)
 
     return VirtualDatetime
-
-
-@contextmanager
-def datetimes_of(world: World, *modules: ModuleType) -> Iterator[None]:
-    """Replace the name `datetime` in modules that import the class."""
-    with replaced({(module, "datetime"): virtual_datetime(world) for module in modules}):
-        yield
 
 
 @contextmanager
