@@ -1,5 +1,8 @@
+import contextlib
 import hashlib
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -235,6 +238,20 @@ class TestLargerThanCanEverBeStarted:
         assert refuse(self.BODY, reader, message_attributes=attributes).message_id == "m-1"
         assert refuse(self.BODY, reader).message_id is None
         assert refuse(self.BODY, MessageReader("sqs-message-id")).message_id == "sqs-1"
+
+
+def test_two_bodies_are_never_in_memory_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2)
+
+    def parse(_: str) -> Any:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+            pytest.fail("Two bodies are parsed at once.")
+        return {"message_id": "m-1"}
+
+    monkeypatch.setattr(strict_json, "parse", parse)
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(read, ["{}", "{}"]))
 
 
 class TestSize:
