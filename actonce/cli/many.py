@@ -236,7 +236,7 @@ def act(
         why = f"; {held_by_another(held)}; look again" if held else ""
         raise Failed(f"Not {'seen ' if held else ''}in {kind.queue}: {', '.join(missing)}{why}.")
     if failed:
-        raise Failed(f"{len(failed):,} of {len(entries):,} stay as they are: see each.")
+        raise Failed(f"{len(failed):,} of {len(entries):,} were not seen to: see each.")
     _check_all_seen(how, listing)
 
 
@@ -282,7 +282,12 @@ def _run(verb: str, work: Bulk[E], total: int) -> tuple[list[Ended[E]], int, Bas
             )
         except Exception as error:  # noqa: BLE001 - what was done is told first, then this raised
             early = error
-    if work.left_behind:
+    if work.left_behind and verb == "discard":
+        early = early or Failed(
+            f"{work.left_behind:,} of them stand in the file, and in the queue still: discard them "
+            "again."
+        )
+    elif work.left_behind:
         console.err.print(
             f"{work.left_behind:,} of them could not be deleted and come again; that is harmless."
         )

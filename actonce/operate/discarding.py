@@ -56,8 +56,8 @@ def look(
 class Redriving(Bulk[Unstarted]):
     """Sends entries back to RequestsQueue as their producers sent them.
 
-    Of a FIFO queue each message group keeps its order: where one cannot be sent back, what came
-    behind it with the same receive stays as well.
+    Of a FIFO queue each message group keeps its order: where one cannot be sent back, what stands
+    behind it stays as well.
 
     Args:
         reader: reads message ids.
@@ -76,13 +76,18 @@ class Redriving(Bulk[Unstarted]):
             stack, stack.unstarted_queue, listing, rate=rate, wait_for_others=wait_for_others
         )
         self._reader = reader
+        self._stuck: set[str] = set()
+
+    _gone = (
+        "It did not come: it is gone, or stands behind one of its message group that could not be "
+        "sent back; look again."
+    )
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled]:
-        stuck: set[str] = set()
         for queued in batch:
             entry = unstarted(queued, self._reader)
             group = entry.message_group_id
-            if group in stuck:
+            if group in self._stuck:
                 why: str | None = "One before it in its message group could not be sent back."
             elif not self._rate_limiter.wait():
                 return
@@ -92,7 +97,8 @@ class Redriving(Bulk[Unstarted]):
                 self._end(entry.entry, SENT_BACK, "Sent back.", happened=True)
             else:
                 self._end(entry.entry, FAILED, why, happened=False)
-                stuck |= {group} if group is not None else set()
+                if group is not None:
+                    self._stuck.add(group)
             yield Handled(queued, goes=why is None)
 
     def _send(self, entry: Unstarted) -> str | None:
@@ -161,9 +167,15 @@ class Discarding(Bulk[Unstarted]):
         entries = [unstarted(queued, self._reader) for queued in batch]
         lines = "".join(self._line(entry) for entry in entries).encode("ascii")
         with self._lock:
-            while lines:
-                lines = lines[os.write(self._file, lines) :]
-            os.fsync(self._file)
+            if self._pass.stopping.is_set():
+                return
+            try:
+                while lines:
+                    lines = lines[os.write(self._file, lines) :]
+                os.fsync(self._file)
+            except BaseException:
+                self.stop()  # nothing is written behind a line that was cut off
+                raise
         for entry in entries:
             self._end(entry.entry, DISCARDED, "Discarded.", happened=True)
             yield Handled(entry.queued, goes=True)

@@ -1,5 +1,6 @@
 """Going once over a queue, and ending those of its messages that were chosen before."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -103,6 +104,9 @@ class QueuePass:
                         tell(len(self.ended))
                 except BaseException:
                     self.stopping.set()
+                    while not all(one.done() for one in work):  # a second Ctrl-C does not hurry
+                        with contextlib.suppress(KeyboardInterrupt):
+                            wait(work)
                     raise
                 for one in work:
                     one.result()

@@ -217,10 +217,12 @@ class QueueReader:
         while True:
             known, held_before = len(seen), self.held_elsewhere
             for answers in self._round(hold, everywhere=everywhere):
-                yield [
-                    [one for one in answer if one.sqs_message_id not in seen] for answer in answers
-                ]
-                seen |= {one.sqs_message_id for answer in answers for one in answer}
+                fresh: list[list[Queued]] = []
+                for answer in answers:  # a standard queue may have given one to two of them
+                    own = {one.sqs_message_id: one for one in answer}
+                    fresh.append([one for name, one in own.items() if name not in seen])
+                    seen |= own.keys()
+                yield fresh
             # What reading takes is nobody's fault; what others hold is waited for from here on.
             if deadline is None or (self._in_hand is not None and len(seen) > known):
                 deadline = time.monotonic() + longest_wait
@@ -249,7 +251,11 @@ class QueueReader:
     def delete_all(self, messages: Sequence[Queued]) -> int:
         """Delete up to ten messages; how many could not be. May be called in threads."""
         entries: list[Any] = [
-            {"Id": str(number), "ReceiptHandle": message.receipt_handle}
+            # The newest handle: SQS may take an older one and delete nothing.
+            {
+                "Id": str(number),
+                "ReceiptHandle": self._handles.get(message.sqs_message_id, message.receipt_handle),
+            }
             for number, message in enumerate(messages)
         ]
         answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)

@@ -375,6 +375,26 @@ def test_a_dead_letter_that_nothing_tells_of_is_a_failure(
         decide(moto_stack, "m-1", "resolve")
 
 
+def test_a_refused_token_of_the_last_stay_is_never_told_as_undecided(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    """The answer to an accepted decision was lost, and the history lags behind."""
+    post(moto_stack, "token")
+    parameters = json.dumps({"MessageBody": {"task_token": "token"}})
+    scheduled = {
+        "resourceType": "sqs",
+        "resource": "sendMessage.waitForTaskToken",
+        "region": "us-east-1",
+        "parameters": parameters,
+    }
+    refuses(stepfunctions, "token", "TaskTimedOut")
+    execution(stepfunctions, "RUNNING")
+    history(stepfunctions, ("TaskScheduled", {"taskScheduledEventDetails": scheduled}))
+    with pytest.raises(Failed, match="answered a moment ago"):
+        decide(moto_stack, "m-1", "perform", "not in the book")
+    assert tokens_left(moto_stack) == {"token"}
+
+
 def test_a_running_execution_that_needs_no_decision_is_left_alone(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:

@@ -317,6 +317,18 @@ def test_ctrl_c_is_130_and_tells_what_was_done(
     assert "0 of 3 were seen to, the other 3 wait as before" in err
 
 
+def test_a_discard_that_deleted_nothing_has_failed(ledger: Stack, run: Run, tmp_path: Path) -> None:
+    fill(ledger, 2)
+
+    def refused(parsed: dict[str, Any], **_: Any) -> None:
+        parsed["Failed"] = [{"Id": one["Id"]} for one in parsed.pop("Successful")]
+
+    ledger.sqs.meta.events.register("after-call.sqs.DeleteMessageBatch", refused)
+    file = str(tmp_path / "kept.jsonl")
+    told = run("unstarted", "discard", "--all", "--yes", "--to", file, "--note", "x")
+    assert (told[0], "in the queue still" in told[2]) == (1, True)
+
+
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     how = many.Many(Narrowing({}), every=True)
     with pytest.raises(WrongUse, match="Nobody can be asked"):

@@ -31,6 +31,21 @@ def test_every_message_is_read_once_and_given_back(moto_stack: Stack) -> None:
     assert {message["MessageId"] for message in visible_at_once} == ids
 
 
+def test_one_that_two_receives_have_brought_is_read_once(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(moto_stack, 1)
+    round_ = QueueReader._round
+
+    def twice(self: QueueReader, hold: int, *, everywhere: bool) -> Any:
+        for answers in round_(self, hold, everywhere=everywhere):
+            yield answers * 2
+
+    monkeypatch.setattr(QueueReader, "_round", twice)
+    with reader(moto_stack) as queue:
+        assert len(list(queue.messages())) == 1
+
+
 def test_an_empty_queue_has_nothing_to_read(moto_stack: Stack) -> None:
     with reader(moto_stack) as queue:
         assert list(queue.messages()) == []

@@ -413,6 +413,47 @@ def test_what_cannot_be_written_is_not_deleted(
     assert len(entries(moto_stack)) == 1
 
 
+def test_nothing_is_written_behind_a_line_that_was_cut_off(
+    moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full for one batch, and has room again for those that wait behind it."""
+    for _ in range(30):
+        hand_on(moto_stack, "{}")
+    write, written = os.write, []
+
+    def full_once(file: int, data: bytes) -> int:
+        written.append(data)
+        if len(written) == 1:
+            return write(file, data[:50])
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, data)
+
+    file = tmp_path / "discarded.jsonl"
+    work = discarding(moto_stack, file)
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", full_once)
+        with pytest.raises(Failed, match="No space left"):
+            work.run()
+    assert (len(entries(moto_stack)), len(file.read_bytes())) == (30, 50)
+
+
+def test_what_stands_behind_a_stuck_message_stays_with_later_receives_too(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redriving = clearing(moto_stack)
+    monkeypatch.setattr(redriving, "_end", lambda *_, **__: None)
+    monkeypatch.setattr(redriving, "_send", lambda _: "It cannot be sent.")
+    group = {"MessageGroupId": "g", "SequenceNumber": "1"}
+    first, second = (
+        dataclasses.replace(queued("{}", {}), sqs_message_id=name, attributes=group)
+        for name in ("first", "second")
+    )
+    assert [one.goes for one in redriving._batch([first])] == [False]
+    monkeypatch.setattr(redriving, "_send", lambda _: None)
+    assert [one.goes for one in redriving._batch([second])] == [False]
+
+
 def test_an_entry_that_the_starter_did_not_read_is_known_by_its_id_all_the_same() -> None:
     body = json.dumps({"message_id": "m-1", "x": "y" * 300_000})
     too_large = MessageReader().read(Delivery("first-id", body, {}, {}))
