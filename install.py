@@ -59,6 +59,8 @@ def install(kind: str) -> None:
         return
     started = time.monotonic()
     _say(f"Installing {LOCKS[kind]} into {VENV}")
+    for one in LOCKS:  # nothing is whole while something is installed, of another lock perhaps
+        _marker(one).unlink(missing_ok=True)
     if not _fits():
         _make_venv()
     locked = requirements((PROJECT / LOCKS[kind]).read_text())

@@ -166,6 +166,22 @@ def test_what_is_installed_is_installed_again_only_after_a_change(here: Path) ->
     assert not install._is_installed("demo")
 
 
+def test_nothing_is_taken_for_whole_after_an_installation_that_failed(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two commits of two locks share an environment, and the second's installation fails."""
+
+    def fail(*_: object) -> None:
+        raise install.Cannot("no room")
+
+    (here / ".venv").mkdir()
+    install._marker("everything").write_text("what another commit has locked")
+    monkeypatch.setattr(install, "_fits", lambda: True)
+    monkeypatch.setattr(install, "_install_locked", fail)
+    assert install.main(["demo"]) != 0
+    assert not install._marker("everything").exists()
+
+
 def test_what_pip_was_told_uv_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pip = here / ".venv" / "bin" / "python"
     pip.parent.mkdir(parents=True)

@@ -101,11 +101,17 @@ def upgrade(folder: Folder, there: Manifest, wanted: Plan) -> Changes:
         )
     written = [*changes.added, *changes.replaced]
     folder.check_writable([*written, *changes.removed, _MANIFEST])
-    for path in written:
-        folder.write(path, new[path])
-    for path in changes.removed:
-        folder.remove(path)
-    _write_manifest(folder, wanted)
+    try:
+        for path in written:
+            folder.write(path, new[path])
+        for path in changes.removed:
+            folder.remove(path)
+        _write_manifest(folder, wanted)
+    except Failed as error:
+        raise Failed(
+            f"{error} Some files are of {wanted.version} by now: build nothing, and run the same "
+            "command again."
+        ) from error
     return changes
 
 
