@@ -22,7 +22,7 @@ STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-mess
 @pytest.fixture
 def stubbed(monkeypatch: pytest.MonkeyPatch) -> tuple["SFNClient", Stubber]:
     monkeypatch.setattr(reading, "_LONGEST_PAUSE", 0.0)
-    client = boto3.client("stepfunctions")
+    client = boto3.client("stepfunctions", region_name="us-east-1")
     return client, Stubber(client)
 
 
