@@ -423,7 +423,7 @@ class _ByToken:
         if self._is_in_vain(str(failure.get("reason")), str(failure.get("cause"))):
             return Answer(End.NOT_DECIDED, IN_VAIN, entry_goes=False)
         if letters and stays[-1].task_token is not None:
-            # Its token was not accepted: it was answered, and the history lags behind.
+            # The very token that was not accepted: it was answered, and the history lags behind.
             raise Failed(
                 "Its task was answered a moment ago, by this command perhaps, and its history does "
                 "not say so yet: ask actonce where before anything is done by hand."

@@ -11,9 +11,10 @@ from botocore.exceptions import ClientError
 
 from actonce.messages.filters import Waiting
 from actonce.queues.bulk_pass import Handled, QueuePass
-from actonce.queues.rate_limiter import RateLimiter, is_forbidden, through_throttling
 from actonce.queues.scan import Queued
+from actonce.queues.throttling import is_forbidden, through_throttling
 from actonce.stack.clients import Stack
+from pipeline.sqs import RateLimiter
 
 FAILED = "failed"
 """How an entry ended that could not be acted on; nothing was changed."""
@@ -106,7 +107,7 @@ class Bulk(ABC, Generic[E]):
             rate=rate,
             wait_for_others=wait_for_others,
         )
-        self._rate_limiter = RateLimiter(rate, self._pass.stopping)
+        self._rate_limiter = RateLimiter(rate, self._pass.stopping.wait)
         self._lock = threading.Lock()
         self._ends: dict[str, Ended[E]] = {}
 

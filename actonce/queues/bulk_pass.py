@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from actonce.queues.rate_limiter import through_throttling
 from actonce.queues.scan import READERS, Queued, QueueReader
+from actonce.queues.throttling import through_throttling
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -64,7 +64,7 @@ class QueuePass:
         self._reader = QueueReader(sqs, queue_url, wait_for_others=wait_for_others, in_hand=in_hand)
         self._missing = set(chosen)
         self._lock = threading.Lock()
-        self.ended: list[Handled] = []
+        self._number = 0
         self.stopping = threading.Event()
         """Set when the pass ends early; a handler looks at it where it waits."""
         self.left_behind = 0
@@ -81,7 +81,7 @@ class QueuePass:
         return frozenset(self._missing)
 
     def run(self, handle: Handle, tell: Callable[[int], None] = lambda _: None) -> None:
-        """End the chosen messages; `ended` has what became of them.
+        """End the chosen messages. Of those that are done nothing is kept but their number.
 
         Whatever ends this early, Ctrl-C too, lets the messages that are being handled come to their
         end and gives back the rest. An error of `handle`, or of SQS, ends the pass.
@@ -101,7 +101,7 @@ class QueuePass:
                 work = [threads.submit(self._end, handle, mine) for mine in chosen if mine]
                 try:
                     while wait(work, LOOK_SECONDS).not_done:
-                        tell(len(self.ended))
+                        tell(self._number)
                 except BaseException:
                     self.stopping.set()
                     while not all(one.done() for one in work):  # a second Ctrl-C does not hurry
@@ -112,7 +112,7 @@ class QueuePass:
                     one.result()
                 if not self._missing or self.stopping.is_set():
                     break
-        tell(len(self.ended))
+        tell(self._number)
 
     def _end(self, handle: Handle, mine: Sequence[Queued]) -> None:
         """Handle and delete; what the handler did not come to is missing still."""
@@ -121,7 +121,7 @@ class QueuePass:
             for one in handle(mine):
                 with self._lock:
                     self._missing.discard(one.queued.sqs_message_id)
-                    self.ended.append(one)
+                    self._number += 1
                 if one.goes:
                     go.append(one.queued)
         except BaseException:

@@ -1,13 +1,13 @@
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from actonce.queues import scan
-from actonce.queues.bulk_pass import Handled, QueuePass
-from actonce.queues.rate_limiter import RateLimiter
+from actonce.queues.bulk_pass import Handle, Handled, QueuePass
 from actonce.queues.scan import Queued
 from actonce.stack.clients import Stack
+from pipeline.sqs import RateLimiter
 from tests.cli.received import received
 from tests.cli.test_scan import fill
 
@@ -16,8 +16,24 @@ def bodies_left(stack: Stack) -> list[str]:
     return sorted(message["Body"] for message in received(stack, stack.unstarted_queue))
 
 
-def over(stack: Stack, chosen: set[str], wait_for_others: float = 0) -> QueuePass:
-    return QueuePass(stack.sqs, stack.unstarted_queue, chosen, wait_for_others=wait_for_others)
+class Recorded(QueuePass):
+    """A pass whose handled messages are kept, as a pass itself does not."""
+
+    ended: list[Handled]
+
+    def run(self, handle: Handle, tell: Callable[[int], None] = lambda _: None) -> None:
+        self.ended = []
+
+        def recorded(batch: Sequence[Queued]) -> Iterator[Handled]:
+            for one in handle(batch):
+                self.ended.append(one)
+                yield one
+
+        super().run(recorded, tell)
+
+
+def over(stack: Stack, chosen: set[str], wait_for_others: float = 0) -> Recorded:
+    return Recorded(stack.sqs, stack.unstarted_queue, chosen, wait_for_others=wait_for_others)
 
 
 def all_go(batch: Sequence[Queued]) -> Iterator[Handled]:
@@ -103,7 +119,7 @@ def test_ctrl_c_in_the_middle_lets_what_is_handled_come_to_its_end(moto_stack: S
             raise KeyboardInterrupt
 
     once = over(moto_stack, chosen)
-    pace = RateLimiter(20, once.stopping)
+    pace = RateLimiter(20, once.stopping.wait)
 
     def paced(batch: Sequence[Queued]) -> Iterator[Handled]:
         for queued in batch:
@@ -120,9 +136,9 @@ def test_ctrl_c_in_the_middle_lets_what_is_handled_come_to_its_end(moto_stack: S
 
 def test_a_rate_is_kept_and_ends_with_what_it_is_for() -> None:
     stopping = threading.Event()
-    fast = RateLimiter(None, stopping)
+    fast = RateLimiter(None, stopping.wait)
     assert fast.wait()
-    slow = RateLimiter(0.001, stopping)
+    slow = RateLimiter(0.001, stopping.wait)
     assert slow.wait()
     threading.Timer(0.05, stopping.set).start()
     assert not slow.wait()
@@ -143,6 +159,6 @@ def test_a_fifo_queue_gives_what_stood_behind_others(
         )["MessageId"]
         for n in range(25)
     ]
-    once: QueuePass = QueuePass(moto_stack.sqs, url, sent, wait_for_others=0)
+    once = Recorded(moto_stack.sqs, url, sent, wait_for_others=0)
     once.run(all_go)
     assert [int(one.queued.body) for one in once.ended] == list(range(25))

@@ -1,8 +1,7 @@
-"""Calls among thousands: at a rate, and through throttling, but not through a refusal."""
+"""Calls among thousands: through throttling, but not through a refusal."""
 
 import random
 import threading
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -48,24 +47,6 @@ _FORBIDDEN = frozenset(
         "UnrecognizedClientException",
     }
 )
-
-
-class RateLimiter:
-    """No more than `rate` a second, evenly; None for as many as there can be."""
-
-    def __init__(self, rate: float | None, stopping: threading.Event) -> None:
-        self._between = 1 / rate if rate else 0.0
-        self._stopping = stopping
-        self._lock = threading.Lock()
-        self._next = 0.0
-
-    def wait(self) -> bool:
-        """Wait for one's turn; False if there will be none, because all is being stopped."""
-        with self._lock:
-            now = time.monotonic()
-            turn = max(now, self._next)
-            self._next = turn + self._between
-        return not self._stopping.wait(turn - now)
 
 
 def _code(error: ClientError) -> str:
