@@ -8,16 +8,8 @@ from typing import Annotated
 import typer
 
 from actonce.cli import tables
-from actonce.cli.effects_options import (
-    EffectsFileName,
-    EffectsId,
-    EffectsKey,
-    EffectsTableName,
-    EffectsTime,
-    own_effects,
-)
+from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, of_a_stack
-from actonce.messages.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.records.collect import STREAMS, Collected, Wanted
 from actonce.records.collect import collect as collect_streams
 from actonce.stack.endpoint import Chosen
@@ -31,6 +23,7 @@ MAX_DAYS = 366
 
 
 @of_a_stack()
+@of_own_effects(shown=False)
 def collect(
     to: Annotated[
         Path, typer.Option("--to", metavar="DIR", help="The records' folder: DIR/STREAM/dt=DAY/.")
@@ -53,12 +46,8 @@ def collect(
     retry_for: Annotated[
         float, typer.Option(min=0, help="Seconds to try again what AWS throttles.")
     ] = 300.0,
-    effects_table: EffectsTableName = None,
-    effects_file: EffectsFileName = None,
-    effects_key: EffectsKey = DEFAULT_KEY,
-    effects_time: EffectsTime = None,
-    effects_id: EffectsId = DEFAULT_ID,
     *,
+    own: EffectsPlace,
     at: Chosen,
     json: Json = False,
 ) -> None:
@@ -82,9 +71,8 @@ def collect(
         streams=_streams(stream),
         retry_for=retry_for,
     )
-    named = Attributes(effects_key, effects_time, (), effects_id)
     stack = find_stack(at)
-    source = own_effects(stack, effects_table, effects_file, named)
+    source = own.effects(stack)
     try:
         collected = collect_streams(stack, replace(wanted, effects=source))
     except (OSError, EOFError) as error:

@@ -3,12 +3,22 @@
 Each may be said once for all commands, in a variable.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects
+from actonce.cli.options import gathered
+from actonce.messages.own_effects import (
+    DEFAULT_ID,
+    DEFAULT_KEY,
+    Attributes,
+    EffectsFile,
+    EffectsTable,
+    OwnEffects,
+)
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 
@@ -64,16 +74,45 @@ EffectsDescription = Annotated[
 ]
 
 
-def own_effects(
-    stack: Stack, table: str | None, file: Path | None, named: Attributes
-) -> OwnEffects | None:
-    """Where a team's effects are; None where it did not say.
+@dataclass(frozen=True, slots=True)
+class EffectsPlace:
+    """Where a team's effects are, as a command was told; see the options of the same names."""
 
-    Raises:
-        WrongUse: it said two places, or a file that is not there.
+    effects_table: str | None
+    effects_file: Path | None
+    effects_key: str
+    effects_time: str | None
+    effects_id: str
+    effects_description: list[str] | None = None
+
+    def effects(self, stack: Stack) -> OwnEffects | None:
+        """What reads them; None where nothing was said.
+
+        Raises:
+            WrongUse: it said two places, or a file that is not there.
+        """
+        if self.effects_table is not None and self.effects_file is not None:
+            raise WrongUse("--effects-table and --effects-file exclude each other: leave one out.")
+        shown = tuple(self.effects_description or ())
+        named = Attributes(self.effects_key, self.effects_time, shown, self.effects_id)
+        if self.effects_table is not None:
+            return EffectsTable(stack.dynamodb, self.effects_table, named)
+        return None if self.effects_file is None else EffectsFile(self.effects_file, named)
+
+
+def of_own_effects(*, shown: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that say where effects are, as its argument `own`.
+
+    Args:
+        shown: it shows effects, so it has --effects-description as well.
     """
-    if table is not None and file is not None:
-        raise WrongUse("--effects-table and --effects-file exclude each other: leave one out.")
-    if table is not None:
-        return EffectsTable(stack.dynamodb, table, named)
-    return None if file is None else EffectsFile(file, named)
+    options = {
+        "effects_table": EffectsTableName,
+        "effects_file": EffectsFileName,
+        "effects_key": EffectsKey,
+        "effects_time": EffectsTime,
+        "effects_id": EffectsId,
+    }
+    described = {"effects_description": EffectsDescription} if shown else {}
+    defaults = {"effects_key": DEFAULT_KEY, "effects_id": DEFAULT_ID}
+    return gathered("own", options | described, EffectsPlace, defaults)

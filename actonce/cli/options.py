@@ -59,7 +59,10 @@ _WHERE = {"stack_name": StackName, "embedded": Where, "profile": Profile, "regio
 
 
 def gathered(
-    name: str, options: Mapping[str, Any], make: Callable[..., Any]
+    name: str,
+    options: Mapping[str, Any],
+    make: Callable[..., Any],
+    defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command options, which it gets as one argument.
 
@@ -70,10 +73,13 @@ def gathered(
         options: annotations by their names; one that may be None is None when unsaid, another
             False.
         make: called with all of them by name, it returns the argument.
+        defaults: of those that are something else when unsaid.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         added = {option: _option(option, annotation) for option, annotation in options.items()}
+        for option, default in (defaults or {}).items():
+            added[option] = added[option].replace(default=default)
 
         @functools.wraps(command)
         def run(*named: Any, **given: Any) -> None:

@@ -7,20 +7,11 @@ from typing import Annotated
 
 import typer
 
-from actonce.cli.effects_options import (
-    EffectsDescription,
-    EffectsFileName,
-    EffectsId,
-    EffectsKey,
-    EffectsTableName,
-    EffectsTime,
-    own_effects,
-)
+from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import of_a_stack
 from actonce.console.app import app
 from actonce.console.context import Place, context_of
 from actonce.console.server import open_in_browser, serve
-from actonce.messages.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack_and_place
@@ -28,6 +19,7 @@ from actonce.terminal import output as terminal
 
 
 @of_a_stack(asks=True)
+@of_own_effects(shown=True)
 def console(
     port: Annotated[
         int | None,
@@ -42,12 +34,7 @@ def console(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open nothing.")
     ] = False,
-    effects_table: EffectsTableName = None,
-    effects_file: EffectsFileName = None,
-    effects_key: EffectsKey = DEFAULT_KEY,
-    effects_time: EffectsTime = None,
-    effects_id: EffectsId = DEFAULT_ID,
-    effects_description: EffectsDescription = None,
+    own: EffectsPlace,
     at: Chosen,
 ) -> None:
     """Show in the browser what waits for a person, what happened to any message, and decide.
@@ -63,10 +50,10 @@ def console(
         actonce console --stack-name shop --profile production --read-only
     """
     stack, told = find_stack_and_place(at, changes=not read_only)
-    named = Attributes(effects_key, effects_time, tuple(effects_description or ()), effects_id)
-    own = own_effects(stack, effects_table, effects_file, named)
     place = Place(told=told, options=_options(at), discarded=Path.cwd())
-    context = context_of(stack, place, own=own, read_only=read_only, audit=of_demo(stack))
+    context = context_of(
+        stack, place, own=own.effects(stack), read_only=read_only, audit=of_demo(stack)
+    )
 
     def ready(address: str) -> None:
         terminal.out.print(f"The console is at {address}")

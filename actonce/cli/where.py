@@ -7,17 +7,8 @@ from typing import Annotated
 import typer
 
 from actonce.cli import tables
-from actonce.cli.effects_options import (
-    EffectsDescription,
-    EffectsFileName,
-    EffectsId,
-    EffectsKey,
-    EffectsTableName,
-    EffectsTime,
-    own_effects,
-)
+from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, of_a_stack
-from actonce.messages.own_effects import DEFAULT_ID, DEFAULT_KEY, Attributes
 from actonce.messages.story import Story, read_story
 from actonce.operate.message_summary import sentence, sentence_of_conflicts
 from actonce.operate.pausing import find_pause
@@ -34,17 +25,14 @@ from actonce_core.records import timestamp
 
 
 @of_a_stack()
+@of_own_effects(shown=True)
 def where(
     message_id: Annotated[
         str,
         typer.Argument(metavar="MESSAGE_ID", help="The producer's id, or an execution's name."),
     ],
-    effects_table: EffectsTableName = None,
-    effects_file: EffectsFileName = None,
-    effects_key: EffectsKey = DEFAULT_KEY,
-    effects_time: EffectsTime = None,
-    effects_id: EffectsId = DEFAULT_ID,
-    effects_description: EffectsDescription = None,
+    *,
+    own: EffectsPlace,
     sent: Annotated[
         Path | None,
         typer.Option(
@@ -53,7 +41,6 @@ def where(
             "demo's]",
         ),
     ] = None,
-    *,
     at: Chosen,
     json: Json = False,
 ) -> None:
@@ -73,9 +60,7 @@ def where(
     """
     check_id(message_id)
     stack = find_stack(at)
-    named = Attributes(effects_key, effects_time, tuple(effects_description or ()), effects_id)
-    own = own_effects(stack, effects_table, effects_file, named)
-    story = read_story(stack, message_id, own)
+    story = read_story(stack, message_id, own.effects(stack))
     if not story.is_known:
         raise Failed(" ".join(_unseen(stack, story, sent)))
     if json:
