@@ -25,7 +25,8 @@ START_BACKOFF_GROWTH = 1.1
 much of StartExecution's quota lies idle at most; with doubled waits a quarter did."""
 
 EFFECT_BACKOFF_GROWTH = 2.0
-"""Behind a lock each receive is a call of the provider, and those are few: see `locking`."""
+"""Behind a lock each receive is a call of the provider, of which there are `MAX_RETRIES` at most:
+they have to last as long as the state machine's do."""
 
 
 @dataclass(frozen=True, slots=True)

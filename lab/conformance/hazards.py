@@ -615,8 +615,7 @@ SCENARIOS = (
     Scenario(
         "provider-down",
         "the provider is down",
-        "The effect proves for 90 s, or for 50 minutes, that it did not happen, and says when to "
-        "come back, or does not.",
+        "The effect proves for 90 s, or for 50 minutes, that it did not happen.",
         ONCE,
         is_of_effect=True,
         where={"performed.down_until": (90_000, 50 * MINUTE)},

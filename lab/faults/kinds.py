@@ -89,15 +89,7 @@ MEASURED = _by_name(
     Case(
         TransientFailure(
             "slow-provider",
-            "The provider takes 10 messages a second, and does not say when it takes more.",
-            quotas={PROVIDER: Quota(10, 10)},
-        ),
-        1000,
-    ),
-    Case(
-        TransientFailure(
-            "slow-provider-says-when",
-            "The provider takes 10 messages a second, and says when it takes more.",
+            "The provider takes 10 messages a second.",
             quotas={PROVIDER: Quota(10, 10)},
         ),
         1000,

@@ -111,6 +111,17 @@ def history(
     stubber.add_response("get_execution_history", {"events": numbered})
 
 
+def posted_with(token: str) -> tuple[str, dict[str, Any]]:
+    """The event that tells the token, as on AWS."""
+    details = {
+        "resourceType": "sqs",
+        "resource": "sendMessage.waitForTaskToken",
+        "region": "us-east-1",
+        "parameters": json.dumps({"MessageBody": {"task_token": token}}),
+    }
+    return "TaskScheduled", {"taskScheduledEventDetails": details}
+
+
 TIMED_OUT = (
     (
         "TaskTimedOut",
@@ -353,15 +364,8 @@ def test_another_decision_on_what_nobody_answered_says_what_to_do(
 def test_a_dead_letter_that_is_gone_from_the_queue_is_answered_by_its_history(
     moto_stack: Stack, stepfunctions: Stubber
 ) -> None:
-    parameters = json.dumps({"MessageBody": {"task_token": "from history"}})
-    scheduled = {
-        "resourceType": "sqs",
-        "resource": "sendMessage.waitForTaskToken",
-        "region": "us-east-1",
-        "parameters": parameters,
-    }
     execution(stepfunctions, "RUNNING")
-    history(stepfunctions, ("TaskScheduled", {"taskScheduledEventDetails": scheduled}))
+    history(stepfunctions, posted_with("from history"))
     accepts(stepfunctions, "from history")
     assert decide(moto_stack, "m-1", "resolve").decided
 
@@ -380,16 +384,9 @@ def test_a_refused_token_of_the_last_stay_is_never_told_as_undecided(
 ) -> None:
     """The answer to an accepted decision was lost, and the history lags behind."""
     post(moto_stack, "token")
-    parameters = json.dumps({"MessageBody": {"task_token": "token"}})
-    scheduled = {
-        "resourceType": "sqs",
-        "resource": "sendMessage.waitForTaskToken",
-        "region": "us-east-1",
-        "parameters": parameters,
-    }
     refuses(stepfunctions, "token", "TaskTimedOut")
     execution(stepfunctions, "RUNNING")
-    history(stepfunctions, ("TaskScheduled", {"taskScheduledEventDetails": scheduled}))
+    history(stepfunctions, posted_with("token"))
     with pytest.raises(Failed, match="answered a moment ago"):
         decide(moto_stack, "m-1", "perform", "not in the book")
     assert tokens_left(moto_stack) == {"token"}
