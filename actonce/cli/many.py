@@ -282,12 +282,7 @@ def _run(verb: str, work: Bulk[E], total: int) -> tuple[list[Ended[E]], int, Bas
             )
         except Exception as error:  # noqa: BLE001 - what was done is told first, then this raised
             early = error
-    if work.left_behind and verb == "discard":
-        early = early or Failed(
-            f"{work.left_behind:,} of them stand in the file, and in the queue still: discard them "
-            "again."
-        )
-    elif work.left_behind:
+    if work.left_behind:
         console.err.print(
             f"{work.left_behind:,} of them could not be deleted and come again; that is harmless."
         )

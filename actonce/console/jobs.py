@@ -255,10 +255,7 @@ def discard_task(stack: Stack, entries: Sequence[Unstarted], file: Path, note: s
 
     def notes() -> list[str]:
         kept = f"What was discarded stands in {file}, whole: keep that file."
-        is_kept = any(one.happened for one in discarding.ended)
-        number = discarding.left_behind
-        again = f"{number} of them are in the queue still: discard them again."
-        return [*([kept] if is_kept else []), *([again] if number else [])]
+        return [kept] if any(one.happened for one in discarding.ended) else []
 
     return Task(discarding.run, discarding.stop, lambda: _outcomes(discarding), notes)
 

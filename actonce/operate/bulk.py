@@ -123,8 +123,8 @@ class Bulk(ABC, Generic[E]):
 
     @property
     def left_behind(self) -> int:
-        """How many of those that are done could not be deleted, and come again."""
-        return self._pass.left_behind
+        """How many of those that are done could not be deleted, and come again: no harm is done."""
+        return len(self._pass.left_behind)
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
         """Act.

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from actonce.messages.filters import Narrowing
 from actonce.messages.unstarted import Unstarted, send_back, unstarted
-from actonce.operate.bulk import FAILED, Bulk, Listing, raise_if_forbidden
+from actonce.operate.bulk import FAILED, Bulk, Ended, Listing, raise_if_forbidden
 from actonce.queues.bulk_pass import Handled
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.clients import Stack
@@ -162,6 +163,21 @@ class Discarding(Bulk[Unstarted]):
             ) from error
         finally:
             os.close(self._file)
+
+    @property
+    def ended(self) -> list[Ended[Unstarted]]:
+        """As of any `Bulk`; one that could not be deleted has failed."""
+        said = f"It stands in {self._path}, and in the queue still: discard it again."
+        kept = self._pass.left_behind
+        return [
+            replace(one, end=FAILED, said=said, happened=False) if one.entry.entry in kept else one
+            for one in super().ended
+        ]
+
+    @property
+    def left_behind(self) -> int:
+        """None: see `ended`."""
+        return 0
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled]:
         entries = [unstarted(queued, self._reader) for queued in batch]

@@ -67,8 +67,8 @@ class QueuePass:
         self._number = 0
         self.stopping = threading.Event()
         """Set when the pass ends early; a handler looks at it where it waits."""
-        self.left_behind = 0
-        """Afterwards: how many could not be deleted, though they are ended."""
+        self.left_behind: frozenset[str] = frozenset()
+        """Those that could not be deleted, though they are ended."""
 
     @property
     def held_elsewhere(self) -> int:
@@ -129,6 +129,9 @@ class QueuePass:
             raise
         finally:
             if go:
-                kept = through_throttling(lambda: self._reader.delete_all(go), self.stopping)
-                with self._lock:
-                    self.left_behind += kept
+                kept = {one.sqs_message_id for one in go}
+                try:
+                    kept = through_throttling(lambda: self._reader.delete_all(go), self.stopping)
+                finally:
+                    with self._lock:
+                        self.left_behind |= kept

@@ -248,8 +248,11 @@ class QueueReader:
                 raise
         self._handles.pop(message.sqs_message_id, None)
 
-    def delete_all(self, messages: Sequence[Queued]) -> int:
-        """Delete up to ten messages; how many could not be. May be called in threads."""
+    def delete_all(self, messages: Sequence[Queued]) -> set[str]:
+        """Delete up to ten messages; the SQS ids of those that could not be.
+
+        May be called in threads.
+        """
         entries: list[Any] = [
             # The newest handle: SQS may take an older one and delete nothing.
             {
@@ -259,11 +262,12 @@ class QueueReader:
             for number, message in enumerate(messages)
         ]
         answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
-        kept = {int(failed["Id"]) for failed in answer.get("Failed", [])}
-        for number, message in enumerate(messages):
-            if number not in kept:
+        failed = answer.get("Failed", [])
+        kept = {messages[int(one["Id"])].sqs_message_id for one in failed}
+        for message in messages:
+            if message.sqs_message_id not in kept:
                 self._handles.pop(message.sqs_message_id, None)
-        return len(kept)
+        return kept
 
     def _round(self, hold: int, *, everywhere: bool) -> Iterator[list[list[Queued]]]:
         """Receive until there is nothing more to receive."""
