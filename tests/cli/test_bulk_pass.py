@@ -1,9 +1,10 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from actonce.queues import scan
+from actonce.queues import bulk_pass, scan
 from actonce.queues.bulk_pass import Handle, Handled, QueuePass
 from actonce.queues.scan import Queued
 from actonce.stack.clients import Stack
@@ -132,6 +133,37 @@ def test_ctrl_c_in_the_middle_lets_what_is_handled_come_to_its_end(moto_stack: S
     ended = {one.queued.body for one in once.ended}
     assert 0 < len(ended) < 24
     assert bodies_left(moto_stack) == sorted({f"body {n}" for n in range(24)} - ended)
+
+
+def test_a_second_ctrl_c_leaves_nothing_at_work(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(ThreadPoolExecutor):
+        """The second one comes while the threads' end is waited for."""
+
+        def __exit__(self, *_: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(bulk_pass, "ThreadPoolExecutor", Interrupted)
+    chosen = fill(moto_stack, 3)
+    begun, never = threading.Event(), threading.Event()
+    ended: list[str] = []
+
+    def slow(batch: Sequence[Queued]) -> Iterator[Handled]:
+        begun.set()
+        never.wait(0.5)
+        for queued in batch:
+            ended.append(queued.body)
+            yield Handled(queued, goes=True)
+
+    def interrupted(_: int) -> None:
+        assert begun.wait(30)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        over(moto_stack, chosen).run(slow, interrupted)
+    assert bodies_left(moto_stack) == sorted({"body 0", "body 1", "body 2"} - set(ended))
+    assert ended
 
 
 def test_a_rate_is_kept_and_ends_with_what_it_is_for() -> None:
