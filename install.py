@@ -93,9 +93,9 @@ def _marker(kind: str) -> Path:
 
 
 def _state(kind: str) -> str:
-    """What the environment was made of; another one is made again."""
+    """Where, and of what, the environment was made; another one is made again."""
     lock, project = PROJECT / LOCKS[kind], PROJECT / "pyproject.toml"
-    return f"{sys.version}\n{lock.read_text()}\n{project.read_text()}"
+    return f"{VENV}\n{sys.version}\n{lock.read_text()}\n{project.read_text()}"
 
 
 def _is_installed(kind: str) -> bool:
@@ -108,9 +108,14 @@ def _is_installed(kind: str) -> bool:
 
 
 def _fits() -> bool:
-    """Whether there is an environment of this Python, with the pip that gets uv."""
-    python = BIN / "python"
-    if not python.exists():
+    """Whether there is an environment of this Python and place, with the pip that gets uv.
+
+    One that came with a copied clone has the other clone's code, and its scripts run there.
+    """
+    python, made = BIN / "python", VENV / "pyvenv.cfg"
+    if not python.exists() or not made.exists():
+        return False
+    if not re.search(rf"^command = .* {re.escape(str(VENV))}$", made.read_text(), re.MULTILINE):
         return False
     answer = _run([str(python), "-c", "import sys, pip; print(sys.version)"])
     return answer.stdout.rstrip("\n") == sys.version

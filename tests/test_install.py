@@ -182,6 +182,20 @@ def test_nothing_is_taken_for_whole_after_an_installation_that_failed(
     assert not install._marker("everything").exists()
 
 
+def test_the_environment_of_a_copied_clone_is_made_again(
+    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install._make_venv()
+    install._marker("demo").write_text(install._state("demo"))
+    assert (install._fits(), install._is_installed("demo")) == (True, True)
+    copy = tmp_path_factory.mktemp("copied") / "clone"
+    shutil.copytree(here, copy, symlinks=True)
+    monkeypatch.setattr(install, "PROJECT", copy)
+    monkeypatch.setattr(install, "VENV", copy / ".venv")
+    monkeypatch.setattr(install, "BIN", copy / ".venv" / "bin")
+    assert (install._fits(), install._is_installed("demo")) == (False, False)
+
+
 def test_what_pip_was_told_uv_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pip = here / ".venv" / "bin" / "python"
     pip.parent.mkdir(parents=True)
