@@ -4,6 +4,7 @@ import copy
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from cfnlint.api import lint_all
@@ -156,9 +157,63 @@ def lint(definition: Definition) -> list[str]:
     return [f"{match.rule.id}: {match.message}" for match in lint_all(json.dumps(wrapped))]
 
 
-def choose(choice: Mapping[str, Any], state_input: Mapping[str, Any]) -> str:
-    """The name of the state that a Choice leads to."""
+def choose(choice: Mapping[str, Any], state_input: Any) -> tuple[str, Any]:
+    """The name of the state that a Choice leads to, and what it leads on with."""
     for rule in choice["Choices"]:
         if evaluate(rule["Condition"], input=state_input):
-            return str(rule["Next"])
-    return str(choice["Default"])
+            return rule["Next"], evaluate(rule.get("Output", state_input), input=state_input)
+    return choice["Default"], state_input
+
+
+@dataclass
+class Run:
+    """An execution that has ended.
+
+    `states`: in the order in which they were entered; `arguments`: of the last call of each task;
+    `outputs`: of each task; `error`: of the Fail state that it ended in, or empty.
+    """
+
+    states: list[str] = field(default_factory=list)
+    arguments: dict[str, Any] = field(default_factory=dict)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+
+def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: Any) -> Run:
+    """Run an execution; nothing is tried again.
+
+    Args:
+        definition: whose tasks may assign variables.
+        data: its input.
+        answers: what each task is answered, by its name: a value, or an error's name as an
+            exception; of a list one after another.
+        context: the context object.
+    """
+    states, name, variables, ended = definition["States"], definition["StartAt"], {}, Run()
+    left = {task: list(given) for task, given in answers.items() if isinstance(given, list)}
+    while True:
+        state = states[name]
+        ended.states.append(name)
+        if state["Type"] in ("Succeed", "Fail"):
+            ended.error = state.get("Error", "")
+            return ended
+        if state["Type"] == "Choice":
+            name, data = choose(state, data)
+            continue
+        taken, known = state, {"input": data, "context": context}
+        if state["Type"] == "Task":
+            ended.arguments[name] = evaluate(state["Arguments"], variables, **known)
+            answer = left[name].pop(0) if name in left else answers[name]
+            if isinstance(answer, Exception):
+                known["errorOutput"] = {"Error": str(answer), "Cause": ""}
+                taken = next(one for one in state["Catch"] if _catches(one, str(answer)))
+            else:
+                known["result"] = answer
+        data = evaluate(taken.get("Output", data), variables, **known)
+        ended.outputs[name] = data
+        variables |= evaluate(taken.get("Assign", {}), variables, **known)
+        name = taken["Next"]
+
+
+def _catches(catcher: Mapping[str, Any], error: str) -> bool:
+    return not {error, "States.ALL"}.isdisjoint(catcher["ErrorEquals"])
