@@ -5,10 +5,20 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.template import LOCKS, TEMPLATE, as_list, load, of_type, statements
+from tests.template import (
+    LOCKS,
+    TEMPLATE,
+    as_list,
+    load,
+    of_type,
+    references,
+    resolved,
+    statements,
+)
 
 PROJECT = TEMPLATE.parent
 BIN = Path(sys.executable).parent
@@ -54,6 +64,9 @@ def test_cfn_lint_finds_nothing(file: Path, tmp_path: Path) -> None:
     assert said_by("cfn-lint", "--regions", "us-east-1", "--", file, folder=tmp_path) == ""
 
 
+# --------------------------------------------------------------------------- what is kept
+
+
 @by_file(*SAMS, *PLAIN[1:], *EXAMPLES)
 def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(file: Path) -> None:
     holding = {
@@ -66,6 +79,35 @@ def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(f
     assert holding == dict.fromkeys(holding, ("Retain", "Retain"))
 
 
+@by_file(*SAMS)
+def test_queues_keep_messages_as_long_as_sqs_can_and_need_tls(file: Path) -> None:
+    template = load(file)
+    queues = of_type(template, "AWS::SQS::Queue")
+    (policy,) = of_type(template, "AWS::SQS::QueuePolicy").values()
+    (statement,) = statements(policy)
+
+    assert set(queues) == {"RequestsQueue", "UnstartedQueue", "DeadLetterQueue"}
+    for queue in queues.values():
+        assert queue["Properties"]["MessageRetentionPeriod"] == 14 * 24 * 60 * 60
+    # A queue of the team's has its own policy.
+    for node in (policy["Properties"]["Queues"], statement["Resource"]):
+        assert set(references(node)) - {"OwnsQueue", "AWS::NoValue"} == set(queues)
+    denied = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*"}
+    assert statement.items() >= denied.items()
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+@by_file(*SAMS)
+def test_tables_are_on_demand_and_recoverable(file: Path) -> None:
+    tables = of_type(load(file), "AWS::DynamoDB::Table")
+
+    assert set(tables) == {"FingerprintsTable", "AppointmentsTable"}
+    for table in tables.values():
+        assert table["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
+        recovery = table["Properties"]["PointInTimeRecoverySpecification"]
+        assert recovery == {"PointInTimeRecoveryEnabled": True}
+
+
 @by_file(*PLAIN[1:])
 def test_buckets_are_encrypted_private_and_versioned(file: Path) -> None:
     (bucket,) = of_type(load(file), "AWS::S3::Bucket").values()
@@ -75,6 +117,40 @@ def test_buckets_are_encrypted_private_and_versioned(file: Path) -> None:
     assert list(properties["PublicAccessBlockConfiguration"].values()) == [True] * 4
     assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
     assert properties["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
+
+
+@by_file(*SAMS, *PLAIN[1:])
+def test_every_log_is_forgotten_in_time_and_every_writer_has_one(file: Path) -> None:
+    template = load(file)
+    groups = of_type(template, "AWS::Logs::LogGroup")
+
+    for group in groups.values():
+        assert group["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+    for name, resource in template["Resources"].items():
+        if resource["Type"].endswith(("::Function", "::StateMachine")):
+            properties = resource["Properties"]
+            where = [properties.get(one) for one in ("LoggingConfig", "LoggingConfiguration")]
+            assert groups.keys() & set(references([*where, properties.get("Logging")])), name
+
+
+@by_file(*SAMS, *PLAIN)
+def test_every_alarm_tells_a_topic_and_is_quiet_when_nothing_happens(file: Path) -> None:
+    alarms = of_type(load(file), "AWS::CloudWatch::Alarm")
+
+    assert bool(alarms) is (file != TEMPLATE)  # its own are nested
+    for name, alarm in alarms.items():
+        wanted = alarm["Properties"]
+        assert wanted["AlarmActions"] in ([{"Ref": "AlarmTopic"}], [{"Ref": "AlarmTopicArn"}])
+        silence = "breaching" if name == "NoAuditAlarm" else "notBreaching"
+        assert wanted["TreatMissingData"] == silence
+        assert wanted["AlarmDescription"]
+        if "Period" in wanted:  # else it has an expression
+            seconds = wanted["Period"] * wanted["EvaluationPeriods"]
+            assert seconds <= (604_800 if wanted["Period"] >= 3600 else 86_400)  # CloudWatch's most
+            assert wanted.get("DatapointsToAlarm", 1) <= wanted["EvaluationPeriods"]
+
+
+# --------------------------------------------------------------------------- least privilege
 
 
 @by_file(*SAMS, *PLAIN)
@@ -97,3 +173,155 @@ def test_every_wildcard_says_why(file: Path) -> None:
         is_one = "*" in line.replace(':*"', "")
         if is_one and re.match(r"\s*(-|Action:|Resource:|Condition:)", line):
             assert re.search(r"\*.*\s# \w+", line), line
+
+
+@by_file(*SAMS, *PLAIN[1:])
+def test_every_function_and_state_machine_has_a_role_of_its_own(file: Path) -> None:
+    template = load(file)
+    roles = [
+        role
+        for resource in template["Resources"].values()
+        if resource["Type"].endswith(("::Function", "::StateMachine"))
+        for role in references(resource["Properties"].get("Role", resource["Properties"]))
+        if role in of_type(template, "AWS::IAM::Role")
+    ]
+
+    assert len(roles) == len(set(roles))
+    assert file not in SAMS or sorted(roles) == sorted(of_type(template, "AWS::IAM::Role"))
+
+
+# --------------------------------------------------------------------------- parameters
+
+
+@by_file(*SAMS)
+def test_stack_deploys_without_a_word_and_shows_every_parameter_in_a_group(file: Path) -> None:
+    template = load(file)
+    parameters = template["Parameters"]
+    groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+
+    assert all(one.get("Description") and "Default" in one for one in parameters.values())
+    assert sorted(name for one in groups for name in one["Parameters"]) == sorted(parameters)
+
+
+# --------------------------------------------------------------------------- KmsKeyArn
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+WITH_KEY: dict[str, dict[str, Any]] = {
+    "AWS::SQS::Queue": {"KmsMasterKeyId": KEY},
+    "AWS::DynamoDB::Table": {
+        "SSESpecification": {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}
+    },
+    "AWS::Logs::LogGroup": {"KmsKeyId": KEY},
+    "AWS::SNS::Topic": {"KmsMasterKeyId": KEY},
+    "AWS::S3::Bucket": {
+        "BucketEncryption": {
+            "ServerSideEncryptionConfiguration": [
+                {
+                    "BucketKeyEnabled": True,
+                    "ServerSideEncryptionByDefault": {
+                        "SSEAlgorithm": "aws:kms",
+                        "KMSMasterKeyID": KEY,
+                    },
+                }
+            ]
+        }
+    },
+    "AWS::KinesisFirehose::DeliveryStream": {
+        "DeliveryStreamEncryptionConfigurationInput": {
+            "KeyType": "CUSTOMER_MANAGED_CMK",
+            "KeyARN": KEY,
+        }
+    },
+}
+"""Every type that keeps something, and where it says with which key."""
+
+OF_KEY = {"KmsMasterKeyId", "SSESpecification", "KmsKeyId", "BucketKeyEnabled", "KeyARN"}
+
+
+def deployed(file: Path, key: str) -> dict[str, Any]:
+    """The template as it is deployed with a key, or without."""
+    return resolved(load(file), KmsKeyArn=key)
+
+
+def names(node: Any) -> set[str]:
+    if isinstance(node, dict):
+        return set(node).union(*map(names, node.values()))
+    return set().union(*map(names, node)) if isinstance(node, list) else set()
+
+
+@by_file(*SAMS, *PLAIN)
+def test_all_that_is_kept_is_encrypted_with_the_key(file: Path) -> None:
+    template = deployed(file, KEY)
+
+    for resource_type, expected in WITH_KEY.items():
+        for name, resource in of_type(template, resource_type).items():
+            found = {key: resource["Properties"].get(key) for key in expected}
+            assert found == expected, name
+            assert "SqsManagedSseEnabled" not in resource["Properties"]  # both at once are refused
+    assert of_type(template, "AWS::KMS::Key") == {}
+
+
+@by_file(*SAMS, *PLAIN)
+def test_without_a_key_aws_s_own_encrypt(file: Path) -> None:
+    template = deployed(file, "")
+
+    for name, resource in template["Resources"].items():
+        allowed = {"KmsMasterKeyId"} if name == "AlarmTopic" else set()
+        assert OF_KEY & names(resource) <= allowed, name
+    assert of_type(template, "AWS::IAM::Policy").keys() <= {"StartDaysPolicy"}
+    for queue in of_type(template, "AWS::SQS::Queue").values():
+        assert queue["Properties"]["SqsManagedSseEnabled"] is True
+
+
+@by_file(*SAMS, *PLAIN)
+def test_whoever_reaches_what_is_encrypted_may_use_the_key_through_its_service_alone(
+    file: Path,
+) -> None:
+    template = deployed(file, KEY)
+    reaching = {
+        (name, service)
+        for name, role in of_type(template, "AWS::IAM::Role").items()
+        for statement in statements(role)
+        for action in as_list(statement["Action"])
+        if (service := action.split(":")[0]) in ("sqs", "dynamodb", "s3")
+    }
+    for resource in template["Resources"].values():
+        for statement in statements(resource):
+            if any(action.startswith("kms:") for action in as_list(statement["Action"])):
+                assert "kms:ViaService" in statement["Condition"]["StringEquals"]
+
+    assert ("UseKey" in template["Resources"]) is bool(reaching)
+    if reaching:
+        policy = template["Resources"]["UseKey"]["Properties"]
+        (statement,) = statements(policy)
+        assert statement["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
+        assert statement["Resource"] == KEY
+        assert {role["Ref"] for role in policy["Roles"]} == {role for role, _ in reaching}
+        through = as_list(statement["Condition"]["StringEquals"]["kms:ViaService"])
+        assert {one["Fn::Sub"] for one in through} == {
+            f"{service}.${{AWS::Region}}.${{AWS::URLSuffix}}" for _, service in reaching
+        }
+
+
+@pytest.mark.parametrize("key", [KEY, ""])
+def test_nested_stacks_get_the_key(key: str) -> None:
+    alarms = deployed(TEMPLATE, key)["Resources"]["Alarms"]["Properties"]["Parameters"]
+    audited = deployed(PROJECT / "examples/audited/template.yaml", key)["Resources"]
+
+    assert alarms["KmsKeyArn"] == key
+    for stack in ("Once", "Records", "Audit"):
+        assert audited[stack]["Properties"]["Parameters"]["KmsKeyArn"] == key
+    for file in SAMS:
+        pattern = load(file)["Parameters"]["KmsKeyArn"]["AllowedPattern"]
+        assert re.search(pattern, key)
+
+
+def test_only_a_keys_arn_is_taken() -> None:
+    pattern = load(TEMPLATE)["Parameters"]["KmsKeyArn"]["AllowedPattern"]
+
+    assert re.search(
+        pattern, KEY.replace("arn:aws:", "arn:aws-us-gov:").replace("key/", "key/mrk-")
+    )
+    for bad in ("alias/mine", KEY.replace("key/", "alias/"), KEY.rpartition("/")[2], f"{KEY} "):
+        assert not re.search(pattern, bad)

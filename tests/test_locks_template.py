@@ -1,4 +1,4 @@
-"""locks.yaml: the ways without Step Functions. What it has in common, test_template.py tests."""
+"""locks.yaml: the ways without Step Functions; test_every_template.py has the rest."""
 
 import itertools
 import re
@@ -22,48 +22,33 @@ from tests.template import (
     statements,
 )
 
-
-@pytest.fixture(scope="module")
-def template() -> dict[str, Any]:
-    return cloudformation.load(LOCKS)
-
-
-@pytest.fixture(scope="module")
-def resources(template: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = template["Resources"]
-    return found
-
-
-def defaults(template: dict[str, Any]) -> dict[str, Any]:
-    return {name: one["Default"] for name, one in template["Parameters"].items()}
+WHOLE = cloudformation.load(LOCKS)
+OTHER = cloudformation.load(TEMPLATE)
+RESOURCES: dict[str, Any] = WHOLE["Resources"]
 
 
 def test_it_is_of_the_version_of_template_yaml() -> None:
     assert version_of(LOCKS.read_text()) == version()
 
 
-def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it(
-    resources: dict[str, Any],
-) -> None:
+def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it() -> None:
     # Another table than before would be an empty memory, whatever it is called.
-    other = cloudformation.load(TEMPLATE)["Resources"]
     for name in ("RequestsQueue", "UnstartedQueue", "DeadLetterQueue", "FingerprintsTable"):
-        assert resources[name]["Type"] == other[name]["Type"]
-    for one in (resources, other):
-        assert "Condition" not in one["FingerprintsTable"]
-        keys = ("KeySchema", "AttributeDefinitions", "BillingMode")
-        assert [one["FingerprintsTable"]["Properties"][key] for key in keys] == [
-            resources["FingerprintsTable"]["Properties"][key] for key in keys
-        ]
+        assert RESOURCES[name]["Type"] == OTHER["Resources"][name]["Type"]
+        assert name == "RequestsQueue" or "Condition" not in RESOURCES[name]
+    own, other = (properties(one, "FingerprintsTable") for one in (RESOURCES, OTHER["Resources"]))
+    for key in ("KeySchema", "AttributeDefinitions", "BillingMode"):
+        assert own[key] == other[key]
 
 
 @pytest.mark.parametrize("own", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])
 @pytest.mark.parametrize("strategy", ["ledger", "lease"])
 def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_else(
-    template: dict[str, Any], monkeypatch: pytest.MonkeyPatch, strategy: str, own: str
+    monkeypatch: pytest.MonkeyPatch, strategy: str, own: str
 ) -> None:
-    parameters = template["Parameters"]
-    variables = properties(template["Resources"], "ConsumerFunction")["Environment"]["Variables"]
+    parameters = WHOLE["Parameters"]
+    defaults = {name: one["Default"] for name, one in parameters.items()}
+    variables = properties(RESOURCES, "ConsumerFunction")["Environment"]["Variables"]
     environment = {name: value for name, value in variables.items() if isinstance(value, str)}
     monkeypatch.setattr("os.environ", environment)
     effect = parameters["EffectTimeoutSeconds"]
@@ -81,7 +66,7 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
             "StragglerMarginSeconds": str(margin),
             "EffectTimeoutSeconds": str(takes),
         }
-        filled = defaults(template) | given
+        filled = defaults | given
         environment |= {
             name: str(filled.get(value["Ref"], ""))
             for name, value in variables.items()
@@ -94,38 +79,36 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
         else:
             starts = True
         accepted += starts
-        assert (cloudformation.refusals(template, **given) == []) is starts, given
-        assert not cloudformation.refusals(template, **given, QueueFeeds="worker")
+        assert (cloudformation.refusals(WHOLE, **given) == []) is starts, given
+        assert not cloudformation.refusals(WHOLE, **given, QueueFeeds="worker")
     assert accepted
 
 
-def test_delivery_comes_back_only_after_six_time_outs_of_the_consumer(
-    template: dict[str, Any], resources: dict[str, Any]
-) -> None:
-    by_time_out = template["Mappings"]["VisibilityTimeout"]["StarterTimeout"]
-    allowed = template["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]
+def test_delivery_comes_back_only_after_six_time_outs_of_the_consumer() -> None:
+    by_time_out = WHOLE["Mappings"]["VisibilityTimeout"]["StarterTimeout"]
+    allowed = WHOLE["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]
 
-    assert properties(resources, "RequestsQueue")["VisibilityTimeout"] == {
+    assert properties(RESOURCES, "RequestsQueue")["VisibilityTimeout"] == {
         "Fn::FindInMap": ["VisibilityTimeout", "StarterTimeout", {"Ref": "StarterTimeoutSeconds"}]
     }
-    assert properties(resources, "ConsumerFunction")["Timeout"] == {"Ref": "StarterTimeoutSeconds"}
+    assert properties(RESOURCES, "ConsumerFunction")["Timeout"] == {"Ref": "StarterTimeoutSeconds"}
     assert set(by_time_out) == {str(seconds) for seconds in allowed}
     for seconds in allowed:
         assert by_time_out[str(seconds)] >= 6 * seconds
 
 
-def test_no_outage_of_a_day_is_received_away(resources: dict[str, Any]) -> None:
-    assert properties(resources, "RequestsQueue")["RedrivePolicy"] == {
+def test_no_outage_of_a_day_is_received_away() -> None:
+    assert properties(RESOURCES, "RequestsQueue")["RedrivePolicy"] == {
         "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
         "maxReceiveCount": {"Fn::If": ["FeedsWorker", 150, 1000]},
     }
 
 
-def test_consumer_gets_the_variables_that_it_reads(resources: dict[str, Any]) -> None:
+def test_consumer_gets_the_variables_that_it_reads() -> None:
     modules = ("consumer.py", "appointments.py")
     code = "".join((TEMPLATE.parent / "functions" / module).read_text() for module in modules)
     read = set(re.findall(r"""environ(?:\.get\(|\[)\s*"(\w+)\"""", code))
-    variables = properties(resources, "ConsumerFunction")["Environment"]["Variables"]
+    variables = properties(RESOURCES, "ConsumerFunction")["Environment"]["Variables"]
     unset = {"MAX_RETRIES"}  # fewer on the embedded AWS alone
     powertools = {name for name in variables if name.startswith("POWERTOOLS_")}
 
@@ -133,17 +116,17 @@ def test_consumer_gets_the_variables_that_it_reads(resources: dict[str, Any]) ->
     assert read - unset == variables.keys() - powertools - MALLOC.keys()
 
 
-def test_a_worker_takes_in_the_consumers_place(template: dict[str, Any]) -> None:
+def test_a_worker_takes_in_the_consumers_place() -> None:
     for feeds, enabled in (("function", True), ("worker", False)):
-        made = resolved(template, QueueFeeds=feeds)["Resources"]
+        made = resolved(WHOLE, QueueFeeds=feeds)["Resources"]
         (event,) = properties(made, "ConsumerFunction")["Events"].values()
         assert event["Properties"]["Enabled"] is enabled
         assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
 @pytest.mark.parametrize("effect", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])
-def test_consumer_reaches_only_its_part(template: dict[str, Any], effect: str) -> None:
-    made = resolved(template, EffectFunctionArn=effect)["Resources"]
+def test_consumer_reaches_only_its_part(effect: str) -> None:
+    made = resolved(WHOLE, EffectFunctionArn=effect)["Resources"]
     allowed = list(statements(made["ConsumerRole"]))
 
     tables = {
@@ -162,30 +145,25 @@ def test_consumer_reaches_only_its_part(template: dict[str, Any], effect: str) -
         assert not calls
 
 
-def test_outputs_that_every_command_reads_exist(template: dict[str, Any]) -> None:
-    other = cloudformation.load(TEMPLATE)["Outputs"]
+def test_outputs_that_every_command_reads_exist() -> None:
     # Of executions, of their effect, and of what a decision brings them.
     own = {"ProcessMessageArn", "AppointmentsFunctionName"}
     own |= {"EffectTimeoutSeconds", "StragglerMarginSeconds"}
-    assert other.keys() - own - {"AlarmTopicKeyArn"} <= template["Outputs"].keys()
+    assert OTHER["Outputs"].keys() - own - {"AlarmTopicKeyArn"} <= WHOLE["Outputs"].keys()
 
 
-ALARMS = {
-    "DeadLettersWaitingAlarm": "DeadLetterQueue",
-    "DeadLettersArrivingAlarm": "DeadLetterQueue",
-    "UnstartedMessagesAlarm": "UnstartedQueue",
-    "UnstartedArrivingAlarm": "UnstartedQueue",
-    "ConsumerErrorsAlarm": "ConsumerFunction",
-    "FailedDeliveriesAlarm": "AWS::StackName",
-    "NothingReceivedAlarm": "RequestsQueue",
-}
+def test_what_waits_and_what_goes_wrong_raises_an_alarm() -> None:
+    alarms = of_type(WHOLE, "AWS::CloudWatch::Alarm")
+    watched = {
+        "DeadLettersWaitingAlarm": "DeadLetterQueue",
+        "DeadLettersArrivingAlarm": "DeadLetterQueue",
+        "UnstartedMessagesAlarm": "UnstartedQueue",
+        "UnstartedArrivingAlarm": "UnstartedQueue",
+        "ConsumerErrorsAlarm": "ConsumerFunction",
+        "FailedDeliveriesAlarm": "AWS::StackName",
+        "NothingReceivedAlarm": "RequestsQueue",
+    }
 
-
-def test_what_waits_and_what_goes_wrong_tells_the_topic(template: dict[str, Any]) -> None:
-    alarms = of_type(template, "AWS::CloudWatch::Alarm")
-
-    assert alarms.keys() == ALARMS.keys()
+    assert alarms.keys() == watched.keys()
     for name, alarm in alarms.items():
-        assert ALARMS[name] in set(references(alarm["Properties"]))
-        assert alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
-        assert alarm["Properties"]["TreatMissingData"] == "notBreaching"
+        assert watched[name] in set(references(alarm["Properties"]))
