@@ -25,7 +25,7 @@ def test_it_is_given_what_it_watches() -> None:
 
 
 def test_these_alarms_are_raised_and_no_other() -> None:
-    found = Counter()
+    found: Counter[Any] = Counter()
     for alarm in of_type(WHOLE, "AWS::CloudWatch::Alarm").values():
         wanted = alarm["Properties"]
         if "MetricName" in wanted:

@@ -331,10 +331,11 @@ POSTED_AGAIN = (RESOLVE, RESOLVED_END)
         ("outcome_unknown", {"decision": "resolve"}, None, {"outcome": "resolved", "note": ""}),
         ("outcome_unknown", {"decision": "reject"}, None, "RejectedByOperator"),
         # What is none of the four decides nothing.
-        *(
-            ("outcome_unknown", answer, *POSTED_AGAIN)
-            for answer in ({"decision": "RETRY"}, {"decision": ["retry"]}, {}, "retry", [])
-        ),
+        ("outcome_unknown", {"decision": "RETRY"}, *POSTED_AGAIN),
+        ("outcome_unknown", {"decision": ["retry"]}, *POSTED_AGAIN),
+        ("outcome_unknown", {}, *POSTED_AGAIN),
+        ("outcome_unknown", "retry", *POSTED_AGAIN),
+        ("outcome_unknown", [], *POSTED_AGAIN),
     ],
 )
 def test_what_follows_a_decision(reason: str, answer: Any, step: Step | None, end: Any) -> None:

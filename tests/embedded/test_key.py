@@ -23,7 +23,7 @@ def test_a_key_given_later_encrypts_what_is_kept_and_messages_go_on(paths: Paths
     groups = stack.logs.describe_log_groups()["logGroups"]
     own = [group for group in groups if group["logGroupName"] == stack.starter_log_group]
     assert [group.get("kmsKeyId") for group in own] == [key]
-    # Of the bucket's and the topic's key MiniStack keeps nothing; tests/test_every_template.py looks.
+    # MiniStack keeps nothing of the bucket's and the topic's key: tests/test_every_template.py.
 
     message_id = f"test-{uuid.uuid4()}"
     stack.sqs.send_message(

@@ -189,7 +189,8 @@ def run(definition: Definition, data: Any, answers: Mapping[str, Any], context: 
             exception; of a list one after another.
         context: the context object.
     """
-    states, name, variables, ended = definition["States"], definition["StartAt"], {}, Run()
+    states, name, ended = definition["States"], definition["StartAt"], Run()
+    variables: dict[str, Any] = {}
     left = {task: list(given) for task, given in answers.items() if isinstance(given, list)}
     while True:
         state = states[name]

@@ -111,6 +111,31 @@ class MotoAws:
             clock=lambda: now or datetime.now(UTC),
         )
 
+    def variables(self) -> dict[str, str]:
+        """What the templates set in the environments of the functions, by their defaults."""
+        return {
+            "FINGERPRINTS_TABLE": self.fingerprints_table,
+            "APPOINTMENTS_TABLE": self.appointments_table,
+            "LEDGER_TABLE": self.ledger_table,
+            "STATE_MACHINE_ARN": self.state_machine,
+            "UNSTARTED_QUEUE_URL": self.unstarted_queue,
+            "REQUESTS_QUEUE_URL": self.requests_queue,
+            "DEAD_LETTER_QUEUE_URL": self.dead_letter_queue,
+            "MESSAGE_ID_FROM": "body:message_id",
+            "CONTENT_FROM": "",
+            "NAMES_REMEMBERED_DAYS": "25",
+            "CLOCK_SKEW_SECONDS": "300",
+            "LEASE_SECONDS": "12",
+            "FUNCTION_TIMEOUT_SECONDS": "60",
+            "STRAGGLER_MARGIN_SECONDS": "30",
+            "MAX_ROUNDS": "3",
+        }
+
+    def appointments(self) -> list[dict[str, Any]]:
+        """Every appointment, in DynamoDB's form."""
+        items = self.dynamodb.scan(TableName=self.appointments_table)["Items"]
+        return [item for item in items if item["appointment_id"]["S"].startswith("appointment-")]
+
     def executions(self) -> Counter[str]:
         """How many executions there are of each name."""
         pages = self.stepfunctions.get_paginator("list_executions").paginate(
@@ -134,6 +159,11 @@ class MotoAws:
             TableName=self.ledger_table, Key={"message_id": {"S": message_id}}
         ).get("Item", {})
         return {name: next(iter(value.values())) for name, value in item.items()}
+
+    def reasons(self) -> list[str]:
+        """Why each message in UnstartedQueue is there; see `unstarted`."""
+        attributes = [message["MessageAttributes"] for message in self.unstarted()]
+        return [one["reason"]["StringValue"] for one in attributes]
 
     def unstarted(self) -> list[dict[str, Any]]:
         """Everything in UnstartedQueue, in SQS's form; it stays there, but invisible."""

@@ -2,8 +2,6 @@
 
 import importlib
 import io
-import json
-import os
 from types import ModuleType
 from typing import Any
 
@@ -22,18 +20,7 @@ CASES = [case for case in STARTER_CASES if case.fingerprint_row is None]
 def consumer(
     request: pytest.FixtureRequest, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> ModuleType:
-    for name, value in {
-        "STRATEGY": request.param,
-        "LEDGER_TABLE": aws.ledger_table,
-        "APPOINTMENTS_TABLE": aws.appointments_table,
-        "UNSTARTED_QUEUE_URL": aws.unstarted_queue,
-        "DEAD_LETTER_QUEUE_URL": aws.dead_letter_queue,
-        "CLOCK_SKEW_SECONDS": "300",
-        "LEASE_SECONDS": "12",
-        "FUNCTION_TIMEOUT_SECONDS": "60",
-        "STRAGGLER_MARGIN_SECONDS": "30",
-        "MAX_ROUNDS": "3",
-    }.items():
+    for name, value in (aws.variables() | {"STRATEGY": request.param}).items():
         monkeypatch.setenv(name, value)
     module = importlib.import_module("consumer")
     monkeypatch.setattr(module.metrics, "namespace", "ActOnce")
@@ -49,9 +36,8 @@ def test_every_event_ends_as_with_the_starter(
     # again; and moto's conditions race between threads.
     for record in read_event(case.event)["Records"]:
         assert consumer.handler({"Records": [record]}, None) == {"batchItemFailures": []}
-    assert len(_appointments(aws)) == case.started
-    reasons = [entry["MessageAttributes"]["reason"]["StringValue"] for entry in aws.unstarted()]
-    assert sorted(reasons) == sorted(case.refused)
+    assert len(aws.appointments()) == case.started
+    assert sorted(aws.reasons()) == sorted(case.refused)
     assert aws.dead_letters() == []
 
 
@@ -72,26 +58,18 @@ def test_an_effect_s_exception_is_logged_by_its_type_alone(
     assert "secret" not in logged
 
 
-def test_a_strategy_that_there_is_not_stops_the_function(
-    consumer: ModuleType, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("consumer", "variable", "value", "said"),
+    [
+        ("lease", "STRATEGY", "hope", "STRATEGY is 'hope'"),
+        # A lease that has no time for a takeover.
+        ("lease", "FUNCTION_TIMEOUT_SECONDS", "30", "48 s"),
+    ],
+    indirect=["consumer"],
+)
+def test_a_set_up_that_cannot_work_stops_the_function(
+    consumer: ModuleType, variable: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(os.environ, "STRATEGY", "hope")
-    with pytest.raises(ValueError, match="STRATEGY is 'hope'"):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValueError, match=said):
         consumer.handler(read_event("one_message"), None)
-
-
-@pytest.mark.parametrize("consumer", ["lease"], indirect=True)
-def test_a_lease_that_has_no_time_for_a_takeover_stops_the_function(
-    consumer: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(os.environ, "FUNCTION_TIMEOUT_SECONDS", "30")
-    with pytest.raises(ValueError, match="48 s"):
-        consumer.handler(read_event("one_message"), None)
-
-
-def _appointments(aws: MotoAws) -> list[dict[str, Any]]:
-    items = aws.dynamodb.scan(TableName=aws.appointments_table)["Items"]
-    found = [item for item in items if item["appointment_id"]["S"].startswith("appointment-")]
-    for item in found:
-        json.loads(item["request"]["S"])
-    return found
