@@ -49,3 +49,18 @@ def answered(decision: str, note: str = "") -> list[Kind]:
 
 def succeeded(outcome: str) -> Kind:
     return "ExecutionSucceeded", {"output": json.dumps({"outcome": outcome})}
+
+
+STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-message"
+
+
+def listed(name: str, start: datetime, stop: datetime | None = None) -> dict[str, Any]:
+    """An execution as ListExecutions gives it; without a `stop` it runs."""
+    found = {
+        "executionArn": f"{STATE_MACHINE.replace(':stateMachine:', ':execution:')}:{name}",
+        "stateMachineArn": STATE_MACHINE,
+        "name": name,
+        "status": "RUNNING" if stop is None else "FAILED",
+        "startDate": start,
+    }
+    return found if stop is None else found | {"stopDate": stop}

@@ -1,4 +1,4 @@
-"""A batch of deliveries: what is handled side by side, and what in turn."""
+"""A batch of deliveries: what is handled side by side, what in turn, and what comes back when."""
 
 import threading
 from collections.abc import Callable
@@ -27,13 +27,16 @@ DONE = End(Start.STARTED, None)
 class Sqs:
     """SQS's edge; keeps what is to be visible again, and when."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_down: bool = False) -> None:
+        self.is_down = is_down
         self.calls: list[dict[str, int]] = []
 
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Any) -> None:  # noqa: N803
         assert QueueUrl == "url"
         assert len({one["Id"] for one in Entries}) == len(Entries)
         self.calls.append({one["ReceiptHandle"]: one["VisibilityTimeout"] for one in Entries})
+        if self.is_down:
+            raise EndpointConnectionError(endpoint_url="https://sqs")
 
 
 @pytest.fixture(autouse=True)
@@ -43,108 +46,78 @@ def _silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "_count", lambda *_: None)
 
 
-def _answer(handle: Callable[[Delivery], End], records: list[dict[str, Any]]) -> list[str]:
-    answer = Batch(handle).handle({"Records": records})
-    return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+def record(number: int, **attributes: str) -> dict[str, Any]:
+    made = sqs_record({}, sqs_message_id=str(number), attributes=attributes)
+    return made | {"receiptHandle": f"handle-{number}"}
 
 
-def _fifo(number: int, group: str) -> dict[str, Any]:
-    return sqs_record(
-        {"message_id": str(number)},
-        sqs_message_id=str(number),
-        attributes={"MessageGroupId": group, "SequenceNumber": str(number)},
-    )
+def fifo(number: int, group: str) -> dict[str, Any]:
+    return record(number, MessageGroupId=group, SequenceNumber=str(number))
 
 
-@given(
-    st.lists(st.sampled_from("abc"), min_size=1, max_size=10),
-    st.sets(st.integers(0, 9)),
-)
-def test_a_group_keeps_its_order_and_stops_at_its_first_failure(
-    groups: list[str], failing: set[int]
-) -> None:
-    handled: list[int] = []
+def failing(*numbers: int, seen: Callable[[int], object] = id) -> Callable[[Delivery], End]:
+    """What handles deliveries, but for these."""
 
     def handle(delivery: Delivery) -> End:
         number = int(delivery.sqs_message_id)
-        handled.append(number)
-        if number in failing:
+        seen(number)
+        if number in numbers:
             raise RuntimeError("injected")
         return DONE
 
-    failed = _answer(handle, [_fifo(number, group) for number, group in enumerate(groups)])
+    return handle
+
+
+def failed_of(records: list[dict[str, Any]], handle: Callable[[Delivery], End], sqs: Any) -> Any:
+    """The numbers of the deliveries that go back to the queue."""
+    answer = Batch(handle, sqs, "url", chance=lambda: 1.0).handle({"Records": records})
+    return [int(one["itemIdentifier"]) for one in answer["batchItemFailures"]]
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=10), st.sets(st.integers(0, 9)))
+def test_a_group_keeps_its_order_and_stops_at_its_first_failure(
+    groups: list[str], failures: set[int]
+) -> None:
+    handled: list[int] = []
+    records = [fifo(number, group) for number, group in enumerate(groups)]
+
+    failed = failed_of(records, failing(*failures, seen=handled.append), Sqs())
+
     for group in set(groups):
         members = [number for number, of in enumerate(groups) if of == group]
-        first = next((number for number in members if number in failing), 10)
-        assert [number for number in handled if number in members] == [
-            number for number in members if number <= first
-        ]
-        assert [number for number in members if str(number) in failed] == [
-            number for number in members if number >= first
-        ]
+        first = next((number for number in members if number in failures), 10)
+        tried = [number for number in handled if number in members]
+        assert tried == [number for number in members if number <= first]
+        assert set(failed) & set(members) == {number for number in members if number >= first}
 
 
-def test_one_group_does_not_wait_for_another() -> None:
+@pytest.mark.parametrize(
+    "records",
+    [
+        [fifo(0, "a"), fifo(1, "b")],
+        # On a standard queue a group id orders nothing: it says between whom to be fair.
+        [record(0, MessageGroupId="a"), record(1, MessageGroupId="a")],
+    ],
+    ids=["two groups", "a standard queue"],
+)
+def test_what_has_no_order_does_not_wait(records: list[dict[str, Any]]) -> None:
     both = threading.Barrier(2, timeout=60)
-
-    def handle(_: Delivery) -> End:
-        both.wait()
-        return DONE
-
-    assert _answer(handle, [_fifo(0, "a"), _fifo(1, "b")]) == []
+    assert failed_of(records, failing(seen=lambda _: both.wait()), Sqs()) == []
 
 
-def test_on_a_standard_queue_a_group_id_orders_nothing() -> None:
-    # There it only says between whom to be fair.
-    both = threading.Barrier(2, timeout=60)
-
-    def handle(_: Delivery) -> End:
-        both.wait()
-        return DONE
-
-    records = [
-        sqs_record({}, sqs_message_id=str(number), attributes={"MessageGroupId": "a"})
-        for number in range(2)
-    ]
-    assert _answer(handle, records) == []
-
-
-def _received(number: int, receives: int, **more: Any) -> dict[str, Any]:
-    attributes = {"ApproximateReceiveCount": str(receives), **more.pop("attributes", {})}
-    record = sqs_record({}, sqs_message_id=str(number), attributes=attributes)
-    return record | {"receiptHandle": f"handle-{number}"}
-
-
-def _failing(delivery: Delivery) -> End:
-    raise RuntimeError(f"injected into {delivery.sqs_message_id}")
-
-
-def test_what_failed_comes_back_soon_by_one_call_for_the_batch() -> None:
-    sqs: Any = Sqs()
-
-    def handle(delivery: Delivery) -> End:
-        return DONE if delivery.sqs_message_id == "1" else _failing(delivery)
-
-    whole = Batch(handle, sqs, "url", chance=lambda: 1.0)
-    answer = whole.handle({"Records": [_received(0, 1), _received(1, 1), _received(2, 4)]})
-    assert [one["itemIdentifier"] for one in answer["batchItemFailures"]] == ["0", "2"]
+@pytest.mark.parametrize("is_down", [False, True])
+def test_what_failed_comes_back_soon_by_one_call_for_the_batch(is_down: bool) -> None:
+    # Or by its visibility timeout, where that call fails too.
+    sqs = Sqs(is_down=is_down)
+    records = [record(0), record(1), record(2, ApproximateReceiveCount="4")]
+    assert failed_of(records, failing(0, 2), sqs) == [0, 2]
     assert sqs.calls == [{"handle-0": 4, "handle-2": 6}]
 
 
 def test_a_batch_without_a_failure_calls_nobody() -> None:
-    sqs: Any = Sqs()
-    Batch(lambda _: DONE, sqs, "url").handle({"Records": [_received(0, 1)]})
+    sqs = Sqs()
+    assert failed_of([record(0)], failing(), sqs) == []
     assert sqs.calls == []
-
-
-def test_where_that_fails_too_it_comes_back_by_its_visibility_timeout() -> None:
-    class Down:
-        def change_message_visibility_batch(self, **_: Any) -> None:
-            raise EndpointConnectionError(endpoint_url="https://sqs")
-
-    sqs: Any = Down()
-    answer = Batch(_failing, sqs, "url").handle({"Records": [_received(0, 1)]})
-    assert len(answer["batchItemFailures"]) == 1
 
 
 GROWTHS = st.sampled_from([START_BACKOFF_GROWTH, EFFECT_BACKOFF_GROWTH])

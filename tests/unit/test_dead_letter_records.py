@@ -1,3 +1,5 @@
+"""The lines of a history's dead letters: one per post, and one per decision at its own time."""
+
 import itertools
 from typing import Any
 
@@ -8,78 +10,70 @@ from hypothesis import strategies as st
 from actonce_core.histories.dead_letters import dead_letter_records
 from tests.support.histories import Kind, answered, history_of, posted, started
 
+REDRIVEN: Kind = ("ExecutionRedriven", {})
+
+
+def failed(error: str) -> Kind:
+    return "ExecutionFailed", {"error": error}
+
 
 def lines_of(*kinds: Kind) -> list[dict[str, Any]]:
-    return dead_letter_records("m-1", history_of(*kinds))
+    return dead_letter_records("m-1", history_of(started(), *kinds))
 
 
-def test_a_dead_letter_that_waits_is_posted_and_not_decided() -> None:
-    assert lines_of(started(), posted()) == [
-        {
-            "stream": "dead_letters",
-            "version": 1,
-            "at": "2026-01-31T23:59:59.000Z",
-            "message_id": "m-1",
-            "execution_name": "m-1",
-            "event": "posted",
-            "reason": "rounds_used_up",
-            "error": "States.Timeout",
-            "decision": None,
-            "note": None,
-            "decided_by": None,
-        }
-    ]
-
-
-@pytest.mark.parametrize("decision", ["retry", "perform", "resolve", "reject"])
-def test_a_decision_is_a_line_at_its_own_time(decision: str) -> None:
-    lines = lines_of(started(), posted(), *answered(decision, "By telephone."))
-
-    assert [line["event"] for line in lines] == ["posted", "decided"]
-    assert lines[1] | {"decision": None, "note": None, "decided_by": None} == lines[0] | {
+def test_a_dead_letter_is_a_line_and_so_is_its_decision_at_its_own_time() -> None:
+    post = {
+        "stream": "dead_letters",
+        "version": 1,
+        "at": "2026-01-31T23:59:59.000Z",
+        "message_id": "m-1",
+        "execution_name": "m-1",
+        "event": "posted",
+        "reason": "rounds_used_up",
+        "error": "States.Timeout",
+        "decision": None,
+        "note": None,
+        "decided_by": None,
+    }
+    decision = {
         "event": "decided",
         "at": "2026-02-01T00:00:01.000Z",
+        "decision": "resolve",
+        "note": "By telephone.",
+        "decided_by": "arn:aws:iam::1:user/ann",
     }
-    assert lines[1]["decision"] == decision
-    assert lines[1]["note"] == "By telephone."
-    assert lines[1]["decided_by"] == "arn:aws:iam::1:user/ann"
+    assert lines_of(posted()) == [post]
+    assert lines_of(posted(), *answered("resolve", "By telephone.")) == [post, post | decision]
 
 
-def test_an_answer_that_is_no_decision_is_only_posted_again() -> None:
-    lines = lines_of(started(), posted(), *answered("perhaps"), posted())
-
-    assert [line["event"] for line in lines] == ["posted", "posted"]
-
-
-def test_one_that_nobody_answered_is_not_decided_and_posted_again_by_a_redrive() -> None:
-    lines = lines_of(
-        started(),
-        posted(),
-        ("ExecutionFailed", {"error": "States.Timeout"}),
-        ("ExecutionRedriven", {}),
-        *answered("resolve"),
-    )
-
-    assert [line["event"] for line in lines] == ["posted", "posted", "decided"]
-
-
-def test_one_that_was_rejected_is_not_posted_again_by_a_redrive() -> None:
-    lines = lines_of(
-        started(),
-        posted(),
-        *answered("reject"),
-        ("ExecutionFailed", {"error": "RejectedByOperator"}),
-        ("ExecutionRedriven", {}),
-        ("ExecutionFailed", {"error": "RejectedByOperator"}),
-    )
-
-    assert [line["event"] for line in lines] == ["posted", "decided"]
+@pytest.mark.parametrize(
+    ("kinds", "events"),
+    [
+        # Nobody answered it, so a redrive posts it again.
+        (
+            [posted(), failed("States.Timeout"), REDRIVEN, *answered("resolve")],
+            ["posted", "posted", "decided"],
+        ),
+        # It was rejected, so a redrive only fails again.
+        (
+            [
+                *(posted(), *answered("reject"), failed("RejectedByOperator")),
+                *(REDRIVEN, failed("RejectedByOperator")),
+            ],
+            ["posted", "decided"],
+        ),
+    ],
+)
+def test_a_redrive_posts_again_what_nobody_answered(kinds: list[Kind], events: list[str]) -> None:
+    assert [line["event"] for line in lines_of(*kinds)] == events
 
 
 @given(st.lists(st.sampled_from(["retry", "perform", "resolve", "reject", "perhaps"]), max_size=6))
-def test_every_decision_follows_its_post_and_none_is_lost(decisions: list[str]) -> None:
+def test_every_decision_follows_its_post_and_what_is_none_is_only_posted_again(
+    decisions: list[str],
+) -> None:
     kinds = itertools.chain.from_iterable((posted(), *answered(one)) for one in decisions)
-    lines = lines_of(started(), *kinds)
+    lines = lines_of(*kinds)
 
     real = [one for one in decisions if one != "perhaps"]
     assert [line["decision"] for line in lines if line["event"] == "decided"] == real

@@ -1,3 +1,5 @@
+"""A delivery's line in the records: how it ended, and nothing of what it carries."""
+
 import json
 from typing import Any
 
@@ -6,6 +8,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from actonce_core.delivery import Delivery
 from actonce_core.message import Message, MessageReader, Reason, Refusal
 from actonce_core.records import delivery_record
 from actonce_core.start import End, Start
@@ -27,57 +30,36 @@ OF_THE_MESSAGE = {
     "fingerprint": "a" * 64,
     "execution_name": MESSAGE.execution_name,
 }
-
-
-@pytest.mark.parametrize("start", list(Start))
-def test_a_start_is_recorded_with_its_message(start: Start) -> None:
-    record = delivery_record(delivery({"secret": 1}), End(start, MESSAGE), NOW)
-    assert record == OF_EVERY_DELIVERY | OF_THE_MESSAGE | {"end": str(start)}
-
-
-@pytest.mark.parametrize("reason", [Reason.CONFLICT, Reason.TOO_OLD_TO_TELL, Reason.NOT_STARTABLE])
-def test_a_refusal_of_a_message_is_recorded_with_it(reason: Reason) -> None:
-    end = End(Refusal(reason, "A sentence.", "order 17"), MESSAGE)
-    assert delivery_record(delivery({"secret": 1}), end, NOW) == (
-        OF_EVERY_DELIVERY
-        | OF_THE_MESSAGE
-        | {"end": "refused", "reason": reason.value, "detail": "A sentence."}
-    )
-
-
-@pytest.mark.parametrize("reason", [Reason.NOT_JSON, Reason.NO_MESSAGE_ID])
-def test_a_delivery_without_a_message_is_recorded_without_one(reason: Reason) -> None:
-    record = delivery_record(delivery("{"), End(Refusal(reason, "A sentence."), None), NOW)
-    assert record == OF_EVERY_DELIVERY | {
-        "end": "refused",
-        "reason": reason.value,
-        "detail": "A sentence.",
-    }
+REFUSED = {"end": "refused", "detail": "A sentence."}
+THROTTLED = ClientError({"Error": {"Code": "ThrottlingException"}}, "X")
 
 
 @pytest.mark.parametrize(
-    ("error", "name"),
+    ("end", "expected"),
     [
-        (ClientError({"Error": {"Code": "ThrottlingException"}}, "X"), "ThrottlingException"),
-        (ReadTimeoutError(endpoint_url="https://secret"), "ReadTimeoutError"),
-        (RuntimeError("the body is {secret}"), "RuntimeError"),
+        (End(Start.STARTED, MESSAGE), OF_THE_MESSAGE | {"end": "started"}),
+        (End(Start.SUPPRESSED, MESSAGE), OF_THE_MESSAGE | {"end": "suppressed"}),
+        (
+            End(Refusal(Reason.CONFLICT, "A sentence.", "order 17"), MESSAGE),
+            OF_THE_MESSAGE | REFUSED | {"reason": "conflict"},
+        ),
+        (End(Refusal(Reason.NOT_JSON, "A sentence."), None), REFUSED | {"reason": "not_json"}),
+        # A failure is recorded by its name alone.
+        (THROTTLED, {"end": "failed", "error": "ClientError: ThrottlingException"}),
+        (RuntimeError("the body is {secret}"), {"end": "failed", "error": "RuntimeError"}),
     ],
 )
-def test_a_failure_is_recorded_by_its_name_alone(error: Exception, name: str) -> None:
-    record = delivery_record(delivery({"secret": 1}), error, NOW)
-    assert record["end"] == "failed"
-    assert record["error"].endswith(name)
+def test_a_delivery_is_recorded_by_its_end(end: Any, expected: dict[str, Any]) -> None:
+    record = delivery_record(delivery({"secret": 1}), end, NOW)
+    assert record == OF_EVERY_DELIVERY | expected
+
+
+def test_an_error_of_a_library_is_no_address_and_times_that_sqs_did_not_give_are_none() -> None:
+    lost = ReadTimeoutError(endpoint_url="https://secret")
+    record = delivery_record(Delivery("sqs-1", "{}", {}, {}), lost, NOW)
+    assert record["error"].endswith("ReadTimeoutError")
     assert "secret" not in json.dumps(record)
-    assert record.keys() == OF_EVERY_DELIVERY.keys() | {"end", "error"}
-
-
-def test_times_that_sqs_did_not_give_are_none() -> None:
-    bare = delivery("{}")
-    record = delivery_record(
-        type(bare)(bare.sqs_message_id, bare.body, {}, {}), End(Start.STARTED, MESSAGE), NOW
-    )
-    assert record["sent_at"] is None
-    assert record["first_received_at"] is None
+    assert (record["sent_at"], record["first_received_at"]) == (None, None)
     assert record["receive_count"] == 1
 
 

@@ -1,3 +1,5 @@
+"""The contract: what Lambda and Step Functions get of an effect's words and errors."""
+
 from typing import Any
 
 import pytest
@@ -6,6 +8,7 @@ from actonce_core.effect import MAX_EFFECT_BYTES, NotPerformed, OutcomeUnknown, 
 
 PERFORM = {"operation": "perform", "message": {"message_id": "m-1", "body": {"practice": "main"}}}
 FIND = {"operation": "find", "message": {"message_id": "m-1"}}
+both = pytest.mark.parametrize("event", [PERFORM, FIND], ids=["perform", "find"])
 
 
 class GiftCard:
@@ -19,14 +22,12 @@ class GiftCard:
         self.asked: list[Any] = []
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.asked.append(request)
-        if self.error is not None:
-            raise self.error
-        assert self.description is not None
-        return self.description
+        description = self.find(request)
+        assert description is not None
+        return description
 
-    def find(self, message_id: str) -> dict[str, Any] | None:
-        self.asked.append(message_id)
+    def find(self, asked: Any) -> dict[str, Any] | None:
+        self.asked.append(asked)
         if self.error is not None:
             raise self.error
         return self.description
@@ -42,29 +43,26 @@ class CardStolen(Rejected):
 
 def foreign(name: str) -> Exception:
     """An error of a library that happens to have that name."""
-    error = type(name, (Exception,), {})("from a library")
-    assert isinstance(error, Exception)
+    error: Exception = type(name, (Exception,), {})("from a library")
     return error
 
 
-def test_perform_is_given_the_message_and_says_what_was_done() -> None:
-    effect = GiftCard({"card": 1})
-    assert answer(effect, PERFORM) == {"performed": True, "effect": {"card": 1}}
-    assert effect.asked == [PERFORM["message"]]
-
-
-def test_find_is_given_the_message_id_and_says_what_was_done() -> None:
-    effect = GiftCard({"card": 1})
-    assert answer(effect, FIND) == {"performed": True, "effect": {"card": 1}}
-    assert effect.asked == ["m-1"]
-
-
-def test_find_says_that_nothing_was_done() -> None:
-    assert answer(GiftCard(None), FIND) == {"performed": False, "effect": None}
-
-
-def test_an_empty_description_still_says_that_it_was_done() -> None:
-    assert answer(GiftCard({}), FIND) == {"performed": True, "effect": {}}
+@pytest.mark.parametrize(
+    ("event", "description", "asked"),
+    [
+        (PERFORM, {"card": 1}, PERFORM["message"]),
+        (FIND, {"card": 1}, "m-1"),
+        (FIND, {}, "m-1"),  # an empty description still says that it was done
+        (FIND, None, "m-1"),
+    ],
+)
+def test_it_is_asked_for_the_message_and_says_what_was_done(
+    event: dict[str, Any], description: dict[str, Any] | None, asked: Any
+) -> None:
+    effect = GiftCard(description)
+    performed = description is not None
+    assert answer(effect, event) == {"performed": performed, "effect": description}
+    assert effect.asked == [asked]
 
 
 @pytest.mark.parametrize(
@@ -103,30 +101,32 @@ def test_any_other_error_is_an_unknown_outcome_whatever_its_name(raised: Excepti
     assert error.value.__cause__ is raised
 
 
-def test_an_exit_of_the_process_is_not_turned_into_an_answer() -> None:
+def test_an_exit_is_no_answer_and_an_error_while_finding_says_nothing_of_the_effect() -> None:
     with pytest.raises(SystemExit):
         answer(GiftCard(error=SystemExit(1)), PERFORM)
-
-
-def test_an_error_while_finding_says_nothing_about_the_effect_and_is_raised() -> None:
     with pytest.raises(TimeoutError):
         answer(GiftCard(error=TimeoutError()), FIND)
 
 
-@pytest.mark.parametrize("event", [PERFORM, FIND], ids=["perform", "find"])
-@pytest.mark.parametrize(("length", "is_omitted"), [(0, False), (1, True)])
+LARGEST = MAX_EFFECT_BYTES - len('{"text": ""}')
+
+
+@both
+@pytest.mark.parametrize(
+    ("text", "is_omitted"),
+    [
+        ("x" * LARGEST, False),
+        ("x" * (LARGEST + 1), True),
+        ("é" * (MAX_EFFECT_BYTES // 4), True),  # as Lambda may write it, escapes and all
+    ],
+    ids=["largest", "larger", "escaped"],
+)
 def test_a_description_that_would_fail_the_execution_is_omitted(
-    event: dict[str, Any], length: int, is_omitted: bool
+    event: dict[str, Any], text: str, is_omitted: bool
 ) -> None:
-    text = "x" * (MAX_EFFECT_BYTES - len('{"text": ""}') + length)
     given = answer(GiftCard({"text": text}), event)
     assert given["performed"] is True
     assert ("omitted" in given["effect"]) is is_omitted
-
-
-def test_it_is_measured_as_lambda_may_write_it_escapes_and_all() -> None:
-    text = "é" * (MAX_EFFECT_BYTES // 4)
-    assert "omitted" in answer(GiftCard({"text": text}), PERFORM)["effect"]
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+"""A refused delivery in UnstartedQueue: whole, with its reason, however often it comes back."""
+
 import json
 from typing import Any
 
@@ -18,102 +20,81 @@ def handed_on(aws: MotoAws, refused: Delivery) -> dict[str, Any]:
     return message
 
 
-def texts(message: dict[str, Any]) -> dict[str, str]:
-    return {
-        name: attribute["StringValue"] for name, attribute in message["MessageAttributes"].items()
-    }
-
-
-def in_event_form(attributes: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {
-        name: {"dataType": value["DataType"], "stringValue": value["StringValue"]}
-        for name, value in attributes.items()
-    }
+def own(refused: Delivery) -> dict[str, Any]:
+    """The producer's attributes, as a refusal keeps them."""
+    kept: dict[str, Any] = json.loads(
+        unstarted_attributes(refused, REFUSAL)["source_attributes"]["StringValue"]
+    )
+    return kept
 
 
 @pytest.mark.parametrize("body", ["{", '{ "b":1,\n"a" : "\\u00e9é\U0001f600" }\n', "x" * 500_000])
-def test_the_body_arrives_verbatim(aws: MotoAws, body: str) -> None:
-    assert handed_on(aws, delivery(body))["Body"] == body
-
-
-def test_reason_detail_source_and_receive_count_go_with_it(aws: MotoAws) -> None:
-    refused = delivery("{}", sqs_message_id="sqs-7", attributes={"ApproximateReceiveCount": "3"})
+def test_the_body_arrives_verbatim_with_reason_detail_source_and_receive_count(
+    aws: MotoAws, body: str
+) -> None:
+    refused = delivery(body, sqs_message_id="sqs-7", attributes={"ApproximateReceiveCount": "3"})
     message = handed_on(aws, refused)
-    assert texts(message) == {
+    assert message["Body"] == body
+    attributes = message["MessageAttributes"]
+    assert {name: one["StringValue"] for name, one in attributes.items()} == {
         "reason": "conflict",
         "detail": REFUSAL.detail,
         "source_message_id": "sqs-7",
         "receive_count": "3",
     }
-    assert message["MessageAttributes"]["receive_count"]["DataType"] == "Number"
+    assert attributes["receive_count"]["DataType"] == "Number"
 
 
-def test_ten_attributes_of_the_producer_go_with_it_as_one(aws: MotoAws) -> None:
-    own = {f"attribute-{n}": text_attribute(f"é {n}") for n in range(9)}
-    own["binary"] = {"dataType": "Binary.png", "binaryValue": "AAEC", "stringListValues": []}
-    packed = json.loads(
-        texts(handed_on(aws, delivery("{}", message_attributes=own)))["source_attributes"]
-    )
-    assert len(packed) == 10
+def test_ten_attributes_of_the_producer_go_with_it_as_one_and_replace_none_of_the_refusals(
+    aws: MotoAws,
+) -> None:
+    sent = {f"attribute-{n}": text_attribute(f"é {n}") for n in range(8)}
+    sent |= {"reason": text_attribute("flu")}
+    sent["binary"] = {"dataType": "Binary.png", "binaryValue": "AAEC", "stringListValues": []}
+    attributes = handed_on(aws, delivery("{}", message_attributes=sent))["MessageAttributes"]
+    assert attributes["reason"]["StringValue"] == "conflict"
+    packed = json.loads(attributes["source_attributes"]["StringValue"])
+    assert packed.keys() == sent.keys()
     assert packed["attribute-0"] == {"dataType": "String", "stringValue": "é 0"}
+    assert packed["reason"] == {"dataType": "String", "stringValue": "flu"}
     assert packed["binary"] == {"dataType": "Binary.png", "binaryValue": "AAEC"}
 
 
-def test_attributes_of_the_producer_never_replace_those_of_the_refusal(aws: MotoAws) -> None:
-    own = {"reason": text_attribute("flu"), "detail": text_attribute("none")}
-    attributes = texts(handed_on(aws, delivery("{}", message_attributes=own)))
-    assert attributes["reason"] == "conflict"
-    assert json.loads(attributes["source_attributes"])["reason"]["stringValue"] == "flu"
+def test_a_message_that_was_sent_back_keeps_its_first_sqs_id() -> None:
+    sent = {"source_message_id": text_attribute("sqs-1"), "tenant": text_attribute("a")}
+    refused = delivery("{}", sqs_message_id="sqs-2", message_attributes=sent)
+    attributes = unstarted_attributes(refused, REFUSAL)
+    assert attributes["source_message_id"]["StringValue"] == "sqs-1"
+    assert own(refused).keys() == {"tenant"}
 
 
-def test_a_message_that_was_sent_back_keeps_its_first_sqs_id(aws: MotoAws) -> None:
-    own = {"source_message_id": text_attribute("sqs-1"), "tenant": text_attribute("a")}
-    attributes = texts(
-        handed_on(aws, delivery("{}", sqs_message_id="sqs-2", message_attributes=own))
-    )
-    assert attributes["source_message_id"] == "sqs-1"
-    assert json.loads(attributes["source_attributes"]) == {
-        "tenant": {"dataType": "String", "stringValue": "a"}
+@pytest.mark.parametrize(
+    "sent", [{}, {"tenant": text_attribute("a"), "reason": text_attribute("b")}]
+)
+def test_refused_again_and_again_a_message_s_attributes_do_not_grow(sent: dict[str, Any]) -> None:
+    first = unstarted_attributes(delivery("{}", message_attributes=sent), REFUSAL)
+    moved_back = {
+        name: {"dataType": value["DataType"], "stringValue": value["StringValue"]}
+        for name, value in first.items()
     }
+    again = delivery("{}", sqs_message_id="sqs-2", message_attributes=moved_back)
+    assert unstarted_attributes(again, REFUSAL) == first
 
 
-@pytest.mark.parametrize(
-    "own", [{}, {"tenant": text_attribute("a"), "reason": text_attribute("b")}]
-)
-def test_refused_again_and_again_a_message_s_attributes_do_not_grow(
-    own: dict[str, dict[str, Any]],
-) -> None:
-    first = unstarted_attributes(delivery("{}", message_attributes=own), REFUSAL)
-    moved_back = delivery("{}", sqs_message_id="sqs-2", message_attributes=in_event_form(first))
-    assert unstarted_attributes(moved_back, REFUSAL) == first
-
-
-@pytest.mark.parametrize(
-    "own",
-    [
-        {"reason": text_attribute("not_json"), "tenant": text_attribute("a")},
-        {"reason": text_attribute("flu")},
-    ],
-)
-def test_a_producer_s_attributes_of_a_refusal_s_names_are_kept(
-    own: dict[str, dict[str, Any]],
-) -> None:
-    own |= {"detail": text_attribute("none"), "receive_count": text_attribute("1")}
+@pytest.mark.parametrize("more", [{"reason": "not_json", "tenant": "a"}, {"reason": "flu"}])
+def test_a_producer_s_attributes_of_a_refusal_s_names_are_kept(more: dict[str, str]) -> None:
+    sent = more | {"detail": "none", "receive_count": "1"}
+    attributes = {name: text_attribute(text) for name, text in sent.items()}
     reserved = {"source_message_id": text_attribute("sqs-1")}
-    attributes = unstarted_attributes(delivery("{}", message_attributes=own | reserved), REFUSAL)
-    kept = json.loads(attributes["source_attributes"]["StringValue"])
-    assert {name: value["stringValue"] for name, value in kept.items()} == {
-        name: value["stringValue"] for name, value in own.items()
-    }
+    kept = own(delivery("{}", message_attributes=attributes | reserved))
+    assert {name: value["stringValue"] for name, value in kept.items()} == sent
 
 
 def test_beside_a_body_of_nearly_a_mebibyte_it_goes_as_it_came(aws: MotoAws) -> None:
-    own = {
-        "tenant": text_attribute("a"),
-        "picture": {"dataType": "Binary.png", "binaryValue": "AAEC"},
-    }
+    picture = {"dataType": "Binary.png", "binaryValue": "AAEC"}
+    sent = {"tenant": text_attribute("a"), "picture": picture}
     body = "x" * (LARGEST_MESSAGE - 100)
-    message = handed_on(aws, delivery(body, message_attributes=own))
+    message = handed_on(aws, delivery(body, message_attributes=sent))
     assert message["Body"] == body
     assert set(message["MessageAttributes"]) == {"tenant", "picture"}
     assert message["MessageAttributes"]["picture"]["BinaryValue"] == b"\x00\x01\x02"

@@ -8,22 +8,22 @@ import pytest
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import NotPerformed, OutcomeUnknown
 from actonce_core.locking.idempotent import ConflictingContent, idempotent
-from actonce_core.locking.locks import Outcome, StillInProgress
+from actonce_core.locking.locks import StillInProgress
 from tests.support.lock_machine import LOCK_TIMEOUT, SKEW, Machine
 from tests.support.moto_aws import MotoAws
 
-ways = pytest.mark.parametrize("way", ["ledger", "lease"])
 MESSAGE = {"id": "m", "amount": 1}
 
 
 class Handler:
     """Counts its calls, and fails as told."""
 
-    def __init__(self, *failures: Exception) -> None:
-        self.failures = list(failures)
+    def __init__(self, way: str, aws: MotoAws) -> None:
+        self.way, self.aws = way, aws
+        self.failures: list[Exception] = []
         self.done: list[Any] = []
 
-    def __call__(self, message: Any) -> dict[str, Any]:
+    def handle(self, message: Any) -> dict[str, Any]:
         if self.failures:
             raise self.failures.pop(0)
         self.done.append(message)
@@ -32,98 +32,75 @@ class Handler:
     def find(self, message: Any) -> dict[str, Any] | None:
         return {"found": True} if message in self.done else None
 
-    def on(self, machine: Machine, way: str, aws: MotoAws, *, find: bool = True) -> Any:
+    def on(self, machine: Machine, *, finds: bool = True, handle: Any = None) -> Any:
+        """The handler as it is called on a machine."""
         return idempotent(
-            machine.locks(way, aws),
+            machine.locks(self.way, self.aws),
             message_id=lambda message: str(message["id"]),
             lock_timeout=LOCK_TIMEOUT,
-            find=self.find if find else None,
+            find=self.find if finds else None,
             content=lambda message: message["amount"],
-        )(self)
+        )(handle or self.handle)
 
 
-@ways
-def test_a_second_call_gets_the_first_ones_answer(way: str, aws: MotoAws) -> None:
-    handler = Handler()
-    assert handler.on(Machine(), way, aws)(MESSAGE) == {"number": 1}
-    assert handler.on(Machine(), way, aws)({**MESSAGE, "retries": 2}) == {"number": 1}
-    assert len(handler.done) == 1
+@pytest.fixture(params=["ledger", "lease"])
+def handler(request: pytest.FixtureRequest, aws: MotoAws) -> Handler:
+    return Handler(request.param, aws)
 
 
-@ways
-def test_another_content_under_the_same_id_is_an_error_also_when_all_is_done(
-    way: str, aws: MotoAws
+def test_a_second_call_gets_the_first_ones_answer_and_another_content_an_error(
+    handler: Handler,
 ) -> None:
-    handler = Handler()
-    handle = handler.on(Machine(), way, aws)
-    handle(MESSAGE)
+    assert handler.on(Machine())(MESSAGE) == {"number": 1}
+    assert handler.on(Machine())({**MESSAGE, "retries": 2}) == {"number": 1}
     with pytest.raises(ConflictingContent, match="message m"):
-        handle({"id": "m", "amount": 2})
+        handler.on(Machine())({"id": "m", "amount": 2})
     assert len(handler.done) == 1
 
 
-@ways
-def test_a_message_in_progress_is_not_acknowledged(way: str, aws: MotoAws) -> None:
+def test_a_message_in_progress_is_not_acknowledged(handler: Handler) -> None:
     machine = Machine()
-    seen: list[type[BaseException]] = []
 
-    def handle(_: Any) -> dict[str, Any]:
-        with pytest.raises(StillInProgress) as error:
-            # The holder's heartbeat is heard while the duplicate waits.
-            again.on(Machine(while_asleep=machine.beat), way, aws)(MESSAGE)
-        seen.append(error.type)
-        return {}
+    def handle(message: Any) -> dict[str, Any]:
+        # The holder's heartbeat is heard while the duplicate waits.
+        with pytest.raises(StillInProgress):
+            handler.on(Machine(while_asleep=machine.beat))(message)
+        return {"told": "still in progress"}
 
-    again = Handler()
-    idempotent(
-        machine.locks(way, aws),
-        message_id=lambda message: str(message["id"]),
-        lock_timeout=LOCK_TIMEOUT,
-        content=lambda message: message["amount"],
-    )(handle)(MESSAGE)
-    assert seen == [StillInProgress]
-    assert again.done == []
-
-
-@ways
-def test_after_proof_that_nothing_happened_it_is_released_at_once(way: str, aws: MotoAws) -> None:
-    machine = Machine()
-    handler = Handler(NotPerformed("closed"))
-    handle = handler.on(machine, way, aws)
-    with pytest.raises(NotPerformed):
-        handle(MESSAGE)
-    assert machine.slept == []
-    assert "attempt_id" not in aws.ledger_row("m")
-    assert handle(MESSAGE) == {"number": 1}
-
-
-@ways
-@pytest.mark.parametrize("happened", [True, False])
-def test_after_a_crash_it_is_looked_up_and_only_then_repeated(
-    way: str, happened: bool, aws: MotoAws
-) -> None:
-    handler = Handler(RuntimeError("crashed"))
-    with pytest.raises(RuntimeError):
-        handler.on(Machine(), way, aws)(MESSAGE)
-    if happened:
-        handler.done.append(MESSAGE)
-    later = Machine(now=LOCK_TIMEOUT + SKEW + 1)
-    answer = handler.on(later, way, aws)(MESSAGE)
-    assert answer == ({"found": True} if happened else {"number": 1})
-    assert len(handler.done) == 1
-    expected = Outcome.FOUND if happened else Outcome.PERFORMED
-    assert aws.ledger_row("m")["outcome"] == expected
-
-
-@ways
-def test_what_cannot_be_looked_up_is_never_repeated(way: str, aws: MotoAws) -> None:
-    handler = Handler(RuntimeError("crashed"))
-    with pytest.raises(RuntimeError):
-        handler.on(Machine(), way, aws, find=False)(MESSAGE)
-    later = Machine(now=LOCK_TIMEOUT + SKEW + 1)
-    with pytest.raises(OutcomeUnknown):
-        handler.on(later, way, aws, find=False)(MESSAGE)
+    assert handler.on(machine, handle=handle)(MESSAGE) == {"told": "still in progress"}
     assert handler.done == []
+
+
+def test_after_proof_that_nothing_happened_it_is_released_at_once(handler: Handler) -> None:
+    machine = Machine()
+    handler.failures = [NotPerformed("closed")]
+    with pytest.raises(NotPerformed):
+        handler.on(machine)(MESSAGE)
+    assert "attempt_id" not in handler.aws.ledger_row("m")
+    assert handler.on(machine)(MESSAGE) == {"number": 1}
+    assert machine.slept == []
+
+
+@pytest.mark.parametrize(
+    ("happened", "finds", "told"),
+    [(True, True, {"found": True}), (False, True, {"number": 1}), (False, False, None)],
+)
+def test_after_a_crash_it_is_looked_up_and_only_then_repeated(
+    handler: Handler, happened: bool, finds: bool, told: Any
+) -> None:
+    handler.failures = [RuntimeError("crashed")]
+    with pytest.raises(RuntimeError):
+        handler.on(Machine(), finds=finds)(MESSAGE)
+    handler.done += [MESSAGE] if happened else []
+    later = handler.on(Machine(now=LOCK_TIMEOUT + SKEW + 1), finds=finds)
+    if told is None:
+        with pytest.raises(OutcomeUnknown):
+            later(MESSAGE)
+        assert handler.done == []
+    else:
+        assert later(MESSAGE) == told
+        assert len(handler.done) == 1
+        assert handler.aws.ledger_row("m")["outcome"] == ("found" if happened else "performed")
 
 
 def test_the_example_of_the_page_books_once(aws: MotoAws) -> None:
