@@ -13,10 +13,6 @@ from lab.bench.costing.counts import read_counts
 from lab.bench.costing.dollars import read_prices
 from lab.bench.costing.page import page, with_lock_workflow
 
-FINGERPRINTS = capacity.Table.of(
-    ("message_id",), [{"message_id": {"S": "a"}, "fingerprint": {"S": "0" * 64}}]
-)
-
 
 def test_the_committed_page_is_what_the_counts_and_prices_give() -> None:
     assert PAGE.read_text() == page(read_counts(COUNTS), read_prices(PRICES)), (
@@ -73,37 +69,45 @@ def test_an_item_is_as_large_as_aws_says(value: dict[str, Any], size: int) -> No
     assert capacity.item_bytes({"name": value}) == len("name") + size
 
 
+def item(message_id: str, characters: int = 0) -> dict[str, Any]:
+    return {"message_id": {"S": message_id}} | (
+        {"x": {"S": "x" * characters}} if characters else {}
+    )
+
+
 @pytest.mark.parametrize(
-    ("characters", "units"), [(1, 1), (1024 - 10 - 1 - 1, 1), (1024 - 10 - 1, 2), (3000, 3)]
+    ("operation", "request_", "units"),
+    [
+        # A write takes a unit for each kilobyte,
+        ("PutItem", {"Item": item("b", 1)}, 1),
+        ("PutItem", {"Item": item("b", 1024 - 10 - 1 - 1)}, 1),
+        ("PutItem", {"Item": item("b", 1024 - 10 - 1)}, 2),
+        # of the larger item that was there,
+        ("PutItem", {"Item": item("large")}, 3),
+        ("UpdateItem", {"Key": item("large")}, 3),
+        # and each part of a transaction twice as many.
+        (
+            "TransactWriteItems",
+            {
+                "TransactItems": [
+                    {"ConditionCheck": {"TableName": "t", "Key": item("a")}},
+                    {"Put": {"TableName": "t", "Item": item("b")}},
+                ]
+            },
+            4,
+        ),
+    ],
 )
-def test_a_write_takes_a_unit_for_each_kilobyte(characters: int, units: int) -> None:
-    item = {"message_id": {"S": "b"}, "x": {"S": "x" * characters}}
-    request = {"TableName": "fingerprints", "Item": item}
-    assert capacity.write_units("PutItem", request, {"fingerprints": FINGERPRINTS}) == units
-
-
-def test_a_write_is_weighed_by_the_larger_item_that_was_there() -> None:
-    large = {"message_id": {"S": "a"}, "x": {"S": "x" * 3000}}
-    table = capacity.Table.of(("message_id",), [large])
-    request = {"TableName": "t", "Item": {"message_id": {"S": "a"}}}
-    assert capacity.write_units("PutItem", request, {"t": table}) == 3
-    update = {"TableName": "t", "Key": {"message_id": {"S": "a"}}}
-    assert capacity.write_units("UpdateItem", update, {"t": table}) == 3
-
-
-def test_each_part_of_a_transaction_takes_twice_its_units() -> None:
-    check = {"TableName": "fingerprints", "Key": {"message_id": {"S": "a"}}}
-    put = {"TableName": "fingerprints", "Item": {"message_id": {"S": "b"}}}
-    request = {"TransactItems": [{"ConditionCheck": check}, {"Put": put}]}
-    tables = {"fingerprints": FINGERPRINTS}
-    assert capacity.write_units("TransactWriteItems", request, tables) == 4
+def test_units_of_a_write(operation: str, request_: dict[str, Any], units: int) -> None:
+    table = capacity.Table.of(("message_id",), [item("large", 3000), item("a", 64)])
+    assert capacity.write_units(operation, {"TableName": "t", **request_}, {"t": table}) == units
 
 
 def test_a_consistent_read_takes_twice_what_another_takes() -> None:
-    request = {"TableName": "fingerprints", "Key": {"message_id": {"S": "a"}}}
-    tables = {"fingerprints": FINGERPRINTS}
-    assert capacity.read_units("GetItem", request, tables) == 0.5
-    assert capacity.read_units("GetItem", request | {"ConsistentRead": True}, tables) == 1
+    tables = {"t": capacity.Table.of(("message_id",), [item("a", 64)])}
+    for consistent, units in ((False, 0.5), (True, 1)):
+        request = {"TableName": "t", "Key": item("a"), "ConsistentRead": consistent}
+        assert capacity.read_units("GetItem", request, tables) == units
 
 
 def test_units_of_a_request_that_is_not_known_are_not_guessed() -> None:

@@ -175,16 +175,6 @@ def test_what_could_not_be_started_comes_back_alone_and_soon(
     assert changed[0]["QueueUrl"] == aws.requests_queue
 
 
-def test_a_batch_of_which_every_record_failed_is_still_answered(
-    handle: Handle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lose_starts(monkeypatch)
-    handled = handle(*(record(n, {"message_id": f"m-{n}"}) for n in range(10)))
-    assert handled.failed == [f"sqs-{n}" for n in range(10)]
-    assert handled.per_stack == {"Failed": 10}
-    assert set(handled.ends.values()) == {"failed"}
-
-
 def test_how_old_the_oldest_is_that_failed_is_told_and_nothing_of_what_did_not(
     handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,28 +21,26 @@ from tests.support.moto_aws import MotoAws
 
 # "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF": SendMessage, SQS API.
 TAKEN_BY_SQS = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
+STATES = asl.definition()["States"]
+AT = datetime(2026, 1, 5, tzinfo=UTC)
+ATTEMPT = Attempt("m", "a-1", 1, 0, False, 0.0, 60.0, 30.0, {})
+
+messages = json_values.map(lambda value: read(json.dumps(value))).filter(
+    lambda message: isinstance(message, Message)
+)
+"""Messages of any body that is one."""
 
 
-def read(text: str) -> Message | Refusal:
+def read(text: str) -> Any:
     return MessageReader("sqs-message-id").read(delivery(text))
 
 
 def what_the_effect_gets(execution_input: str) -> Any:
     """The body with which `perform` is called for an execution's input."""
     got: list[Any] = []
-
-    class Effect:
-        def perform(self, request: dict[str, Any]) -> dict[str, Any]:
-            got.append(request)
-            return {}
-
-        def find(self, message_id: str) -> None:
-            raise AssertionError(message_id)
-
-    state = asl.definition()["States"]["PerformEffect"]
+    effect: Any = SimpleNamespace(perform=lambda request: got.append(request) or {}, find=None)
     context = {"Execution": {"Input": json.loads(execution_input)}}
-    event = asl.evaluate(state["Arguments"]["Payload"], context=context)
-    answer(Effect(), event)
+    answer(effect, asl.evaluate(STATES["PerformEffect"]["Arguments"]["Payload"], context=context))
     assert got[0].keys() == {"message_id", "body", "attempt"}
     return got[0]["body"]
 
@@ -57,78 +56,53 @@ def test_the_effect_gets_the_text_that_was_sent_to_the_letter(value: Any, is_asc
 @pytest.mark.parametrize("number", ["9007199254740993", "0.30000000000000004", "-0.0", "1e21"])
 def test_its_numbers_too_whatever_reads_the_input_on_the_way(number: str) -> None:
     """As an engine does that has doubles for numbers, and writes some of their digits."""
-    message = read(f"[{number}]")
-    assert isinstance(message, Message)
-    rewritten = json.dumps(json.loads(message.execution_input, parse_int=float, parse_float=float))
-    assert what_the_effect_gets(rewritten) == f"[{number}]"
+    given_ = json.loads(read(f"[{number}]").execution_input, parse_int=float, parse_float=float)
+    assert what_the_effect_gets(json.dumps(given_)) == f"[{number}]"
 
 
 # ------------------------------------------------------------------ what is posted to queues
 
-AT = datetime(2026, 1, 5, tzinfo=UTC)
-ATTEMPT = Attempt("m", "a-1", 1, 0, False, 0.0, 60.0, 30.0, {})
 
-
-@given(json_values, st.text())
+@given(messages, st.text())
 def test_a_state_machine_s_dead_letter_has_no_character_that_sqs_rejects(
-    body: Any, cause: str
+    message: Message, cause: str
 ) -> None:
-    message = read(json.dumps(body))
-    if isinstance(message, Refusal):
-        return
-    state = asl.definition()["States"]["DeadLetter"]
+    cause = cause.encode("utf-8", "replace").decode()
+    execution_input = json.loads(message.execution_input)
     letter = asl.evaluate(
-        state["Arguments"]["MessageBody"],
-        input={
-            "rounds": 1,
-            "failure": {"reason": "rejected", "error": _utf_8(cause), "cause": _utf_8(cause)},
-        },
+        STATES["DeadLetter"]["Arguments"]["MessageBody"],
+        input={"rounds": 1, "failure": {"reason": "rejected", "error": cause, "cause": cause}},
         context={
-            "Execution": {"Id": "arn", "Name": "n", "Input": json.loads(message.execution_input)},
+            "Execution": {"Id": "arn", "Name": "n", "Input": execution_input},
             "State": {"EnteredTime": "2026-01-05T09:00:00.000Z"},
             "Task": {"Token": "t"},
         },
     )
     # Control characters are escapes in any JSON.
     assert TAKEN_BY_SQS.fullmatch(json.dumps(letter, ensure_ascii=False))
-    assert letter["message"] == json.loads(message.execution_input)
-
-
-def _utf_8(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
-
-
-class Posted:
-    """What was sent to a queue."""
-
-    def __init__(self) -> None:
-        self.body = ""
-
-    def send_message(self, *, QueueUrl: str, MessageBody: str) -> None:  # noqa: ARG002, N803
-        self.body = MessageBody
+    assert letter["message"] == execution_input
 
 
 def posted(text: str, cause: str = "", **of_delivery: Any) -> dict[str, Any]:
     """The consumer's dead letter of a message, as it is in the queue."""
+    sent: list[str] = []
+    queue: Any = SimpleNamespace(send_message=lambda **asked: sent.append(asked["MessageBody"]))
     brought = delivery(text, **of_delivery)
-    message = MessageReader("sqs-message-id").read(brought)
-    assert isinstance(message, Message)
-    queue = Posted()
-    letter = dead_letter(brought, message, ATTEMPT, "rejected", Rejected(cause), AT)
-    DeadLetterQueue(queue, "url").post(letter)  # type: ignore[arg-type]
-    assert TAKEN_BY_SQS.fullmatch(queue.body)
-    assert len(queue.body.encode()) <= MAX_SQS_BYTES
-    read_back: dict[str, Any] = json.loads(queue.body)
+    letter = dead_letter(brought, read(text), ATTEMPT, "rejected", Rejected(cause), AT)
+    DeadLetterQueue(queue, "url").post(letter)
+    (body,) = sent
+    assert TAKEN_BY_SQS.fullmatch(body)
+    assert len(body.encode()) <= MAX_SQS_BYTES
+    read_back: dict[str, Any] = json.loads(body)
     return read_back
 
 
-@given(json_values, st.text())
-def test_a_consumer_s_dead_letter_has_none_either_and_is_whole(body: Any, cause: str) -> None:
-    text = json.dumps(body)
-    if isinstance(read(text), Refusal):
-        return
-    letter = posted(text, cause)
-    assert what_the_effect_gets(json.dumps(letter["message"])) == text
+@given(messages, st.text())
+def test_a_consumer_s_dead_letter_has_none_either_and_is_whole(
+    message: Message, cause: str
+) -> None:
+    letter = posted(message.body, cause)
+    assert what_the_effect_gets(json.dumps(letter["message"])) == message.body
 
 
 def test_one_that_sqs_would_find_too_large_goes_without_what_it_is_sent_anew_with() -> None:
@@ -140,20 +114,16 @@ def test_one_that_sqs_would_find_too_large_goes_without_what_it_is_sent_anew_wit
 
 def test_it_is_posted_to_a_real_queue(aws: MotoAws) -> None:
     brought = delivery(r'["\uffff\u0000\ud83d\ude00"]')
-    message = MessageReader("sqs-message-id").read(brought)
-    assert isinstance(message, Message)
     error = Rejected("\udc00\uffff")
-    letter = dead_letter(brought, message, ATTEMPT, "rejected", error, AT)
+    letter = dead_letter(brought, read(brought.body), ATTEMPT, "rejected", error, AT)
     DeadLetterQueue(aws.sqs, aws.dead_letter_queue).post(letter)
-    (got,) = aws.sqs.receive_message(QueueUrl=aws.dead_letter_queue)["Messages"]
-    assert json.loads(got["Body"]) == letter
+    assert aws.dead_letters() == [letter]
 
 
 @given(st.text(), st.text(st.characters(exclude_categories=["Cs"])))
 def test_what_is_handed_on_has_none(body: str, attribute: str) -> None:
-    own = {"a": text_attribute(attribute)}
+    refused = delivery(body, message_attributes={"a": text_attribute(attribute)})
     for source in ("body:message_id", "attribute:a"):
-        refused = delivery(body, message_attributes=own)
         refusal = MessageReader(source).read(refused)
         if isinstance(refusal, Refusal):
             for value in unstarted_attributes(refused, refusal).values():
