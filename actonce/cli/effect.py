@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from actonce.adopt.effect_check import target as targets
-from actonce.adopt.effect_check.calls import Caller
 from actonce.adopt.effect_check.checks import Finding, Settings, Status, Trial
 from actonce.adopt.effect_check.on_lambda import OnLambda
 from actonce.adopt.effect_check.processes import Processes
@@ -22,6 +21,9 @@ from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import WrongUse
 from actonce_core.invoked_effect import client_config
+
+if TYPE_CHECKING:
+    from actonce.adopt.effect_check.calls import Caller
 
 app = typer.Typer(
     help="Try the contract on your own effect, and tell what it does not keep.\n\n"
@@ -122,7 +124,7 @@ def check(
     found = []
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "printed"
-        called: AbstractContextManager[Caller]
+        called: AbstractContextManager["Caller"]
         place = Path.cwd()
         if target is None or target.startswith("arn:"):
             called = _deployed(target, find_target, state, stack_name, timeout)
