@@ -1,16 +1,16 @@
 """`actonce effect`: what is yours of it, tried."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from actonce.adopt.effect_check import target as targets
-from actonce.adopt.effect_check.calls import Caller
-from actonce.adopt.effect_check.checks import Checks, Finding, Settings, Status
+from actonce.adopt.effect_check.checks import Finding, Settings, Status, Trial
 from actonce.adopt.effect_check.on_lambda import OnLambda
 from actonce.adopt.effect_check.processes import Processes
 from actonce.cli.options import Json, StackName, named_values
@@ -21,6 +21,9 @@ from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import WrongUse
 from actonce_core.invoked_effect import client_config
+
+if TYPE_CHECKING:
+    from actonce.adopt.effect_check.calls import Caller
 
 app = typer.Typer(
     help="Try the contract on your own effect, and tell what it does not keep.\n\n"
@@ -97,8 +100,8 @@ def check(
     """Try the contract of docs/your-own-effect.md on your effect, and tell what it does not keep.
 
     It is performed for real, some 40 times, under ids that begin with actonce-check-: in processes
-    of its own, killed before, in and after the call. Of AWS it reaches the embedded one, or none;
-    what else it calls has to be a test's.
+    of its own, killed in the call and before it answers. Of AWS it reaches the embedded one, or
+    none; what else it calls has to be a test's.
 
     Exit status: 0, all that was tried is kept; 1, something is not; 2, it cannot be tried.
 
@@ -110,32 +113,45 @@ def check(
 
         actonce effect check my_effects.py:GiftCards --body @card.json --rejected '{}' --json --yes
     """
-    bodies = {
-        name: None if text is None else targets.body_from(text)
-        for name, text in (("rejected", rejected), ("not_performed", not_performed))
-    }
+    asked, rejects, refuses = (
+        None if text is None else targets.body_from(text)
+        for text in (body, rejected, not_performed)
+    )
     variables = named_values("--env", variable or ())
-    asked = None if body is None else targets.body_from(body)
     if not yes:
         _ask(json_=json)
     state = running(Paths.default())
+    found = []
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "printed"
-        with _caller(
-            target, find_target, state, stack_name, variables, timeout, log, own_account=own_account
-        ) as (caller, finds, place):
+        called: AbstractContextManager["Caller"]
+        place = Path.cwd()
+        if target is None or target.startswith("arn:"):
+            called = _deployed(target, find_target, state, stack_name, timeout)
+        elif find_target is not None:
+            raise WrongUse("--find goes with the ARN of a function.")
+        else:
+            endpoint = None if state is None else state.endpoint_url
+            environment = targets.environment(endpoint, own_account=own_account) | variables
+            code, place = targets.code(target)
+            called = Processes(code, place, environment, timeout, log).open()
+        with called as caller:
             settings = Settings(
-                body=targets.sample_body(place) if body is None else asked,
-                timeout=timeout,
-                margin=margin,
-                settle=settle,
-                **bodies,
+                targets.sample_body(place) if body is None else asked,
+                timeout,
+                margin,
+                settle,
+                rejects,
+                refuses,
             )
-            found = _told(Checks(caller, settings, finds).run(), silent=json)
+            for one in Trial(caller, settings).run():
+                found.append(one)
+                if not json:
+                    _print(one)
         printed = log.read_text("utf-8", "replace")[-_LAST_WORDS:] if log.exists() else ""
     failed = [one for one in found if one.status is Status.FAILED]
     if json:
-        console.print_json({"checks": [one.as_json() for one in found], "failed": len(failed)})
+        console.print_json({"checks": [asdict(one) for one in found], "failed": len(failed)})
     else:
         _sum_up(found, failed, printed)
     if failed:
@@ -153,50 +169,24 @@ def _ask(*, json_: bool) -> None:
 
 
 @contextmanager
-def _caller(
+def _deployed(
     target: str | None,
     find_target: str | None,
     state: State | None,
     stack_name: str | None,
-    variables: dict[str, str],
     timeout: float,
-    log: Path,
-    *,
-    own_account: bool,
-) -> Iterator[tuple[Caller, bool, Path]]:
-    """Who calls it, whether it can look up, and the folder that a sample may lie in."""
-    paths = Paths.default()
-    stack = None
-    if target is None or target.startswith("arn:"):
-        if state is None:
-            raise WrongUse("The embedded AWS is not up (actonce up), so name the code to try.")
-        stack = find_stack(Chosen(stack_name, embedded=True))
-    if stack is not None and state is not None and (target is not None or not stack.is_example):
-        function = target or stack.effect_function
-        finds = (find_target or "") if target is not None else stack.find_function or ""
-        client = stack.aws.fresh("lambda", client_config(timeout))
-        yield OnLambda(client, state, function, finds), bool(finds), Path.cwd()
-        return
-    if find_target is not None:
-        raise WrongUse("--find goes with the ARN of a function.")
-    if stack is not None:
-        code = targets.deployed(stack, [paths.stack / "functions"])
-    else:
-        code = targets.named(str(target))
-    endpoint = None if state is None else state.endpoint_url
-    environment = targets.environment(code, endpoint, own_account=own_account) | variables
-    processes = Processes(code.target, code.folder, environment, timeout, log)
-    with processes.open() as caller:
-        yield caller, True, code.folder
-
-
-def _told(findings: Iterable[Finding], *, silent: bool) -> list[Finding]:
-    found = []
-    for one in findings:
-        found.append(one)
-        if not silent:
-            _print(one)
-    return found
+) -> Iterator[OnLambda]:
+    """Calls a function by its ARN, or that of the stack on the embedded AWS."""
+    if state is None:
+        raise WrongUse("The embedded AWS is not up (actonce up), so name the code to try.")
+    stack = find_stack(Chosen(stack_name, embedded=True))
+    effect, finds = target, find_target
+    if target is None:
+        effect, finds = stack.outputs.get("EffectFunctionArn"), stack.find_function
+    if effect is None:
+        raise WrongUse("A lock's consumer performs the example itself: name its code.")
+    client = stack.aws.fresh("lambda", client_config(timeout))
+    yield OnLambda(client, state, effect, finds or "")
 
 
 def _print(one: Finding) -> None:

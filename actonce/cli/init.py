@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from actonce.adopt.project import manifest, placing
-from actonce.adopt.project.folder import Folder
-from actonce.adopt.project.plan import STACK, Kind, has_audit, plan, stack_name
-from actonce.stack.sources import MANIFEST
+from actonce.adopt.project import placing
+from actonce.adopt.project.plan import STACK, has_audit, seeds, stack_files, stack_name
+from actonce.stack.sources import version
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import WrongUse
 
 NESTED = f"""\
     Once:
@@ -92,19 +91,17 @@ def init(
         raise WrongUse(f"{folder} is no folder.")
     if not new and not folder.exists():
         raise WrongUse(f"There is no folder {folder}; actonce init --new makes one.")
-    place_of = Folder(folder.resolve())
     if upgrade:
-        _upgrade(place_of, audit=audit)
+        _upgrade(folder.resolve(), audit=audit)
     else:
-        _init(place_of, folder, Kind.PROJECT if new else Kind.STACK, audit=audit)
+        _init(folder.resolve(), folder, new=new, audit=audit)
 
 
-def _init(folder: Folder, typed: Path, kind: Kind, *, audit: bool) -> None:
-    wanted = plan(kind, folder.root.name, audit=audit)
-    written = placing.place(folder, wanted)
-    where = folder.root if kind is Kind.PROJECT else folder.root / STACK
-    console.out.print(f"ActOnce {wanted.version} is in {where}: {len(written)} files written.")
-    if kind is Kind.STACK:
+def _init(root: Path, typed: Path, *, new: bool, audit: bool) -> None:
+    managed, own = stack_files(audit=audit), seeds(root.name) if new else {}
+    placing.place(root, version(), managed, own)
+    console.out.print(f"ActOnce {version()} is in {root if new else root / STACK}.")
+    if not new:
         for line in _TO_ADD.splitlines():
             console.out.print(line)
         return
@@ -115,20 +112,14 @@ def _init(folder: Folder, typed: Path, kind: Kind, *, audit: bool) -> None:
     console.out.print("    actonce send events/requests.jsonl")
     console.out.print(
         f"Yours is functions/your_effect.py; README.md says the rest. On AWS: "
-        f"--stack-name {stack_name(folder.root.name)}"
+        f"--stack-name {stack_name(root.name)}"
     )
 
 
-def _upgrade(folder: Folder, *, audit: bool) -> None:
-    there = manifest.read(folder.root)
-    if there is None:
-        raise Failed(
-            f"{folder.root} has no {MANIFEST}, so actonce init has put nothing there; "
-            "without --upgrade it does."
-        )
-    wanted = plan(there.kind, folder.root.name, audit=audit or has_audit(there.files))
-    changes = placing.upgrade(folder, there, wanted)
-    for said in ("added", "replaced", "removed"):
-        for path in getattr(changes, said):
-            console.out.print(f"{path}: {said}")
-    console.out.print(f"It is of version {wanted.version}.")
+def _upgrade(root: Path, *, audit: bool) -> None:
+    there = placing.manifest_of(root)
+    had_audit = there is not None and has_audit(there.files)
+    changes = placing.upgrade(root, version(), stack_files(audit=audit or had_audit))
+    for path, what in changes.items():
+        console.out.print(f"{path}: {what}")
+    console.out.print(f"It is of version {version()}.")

@@ -53,6 +53,10 @@ def there(fact: T | Gone | Unseen) -> T | None:
     return None if isinstance(fact, Gone) else seen(fact)
 
 
+def _name(arn: str) -> str:
+    return ":".join(arn.split(":")[6:]) or arn
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function as it is deployed now.
@@ -79,7 +83,7 @@ class Function:
     @property
     def name(self) -> str:
         """As a person knows it."""
-        return ":".join(self.arn.split(":")[6:]) or self.arn
+        return _name(self.arn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,11 @@ class Feed:
     function: str
     state: str
     reports_failures: bool
+
+    @property
+    def name(self) -> str:
+        """Of the function, as a person knows it."""
+        return _name(self.function)
 
     @property
     def takes(self) -> bool:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
-from actonce.doctor.facts import Facts, Feed, NotSeen, seen, there
+from actonce.doctor.facts import Facts, NotSeen, seen, there
 from actonce.stack.versions import misfit
 
 _DAY = 24 * 60 * 60
@@ -15,7 +16,6 @@ _BATCHES_IN_SIX = 6
 _LEAST_RECEIVES = 5
 _CALM_RECEIVES = 100
 _ALWAYS_REMEMBERED_DAYS = 25
-_STATE_BEYOND_TIMEOUT = 5
 _LONG_PAUSE = 3
 
 
@@ -67,11 +67,18 @@ class Examined:
         return 3 if self.not_checked else 0
 
 
-class Found(NamedTuple):
-    """What a check yields: what may come of it, and the sentence."""
-
+class _Found(NamedTuple):
     hazard: Hazard
     sentence: str
+
+
+Found = Iterator[_Found]
+"""What a check yields: what may come of each thing that it finds, and the sentence."""
+
+_twice = partial(_Found, Hazard.TWICE)
+_lost = partial(_Found, Hazard.LOST)
+_stops = partial(_Found, Hazard.STOPS)
+_advice = partial(_Found, Hazard.NONE)
 
 
 def examine(facts: Facts) -> Examined:
@@ -88,52 +95,40 @@ def examine(facts: Facts) -> Examined:
     return Examined(facts.stack, tuple(findings), tuple(not_checked))
 
 
-def effect_time_out(facts: Facts) -> Iterator[Found]:
+def effect_time_out(facts: Facts) -> Found:
     """The effect's function ends within EffectTimeoutSeconds."""
     function, allowed = there(facts.effect), facts.number("EffectTimeoutSeconds")
     if function is None:
         return
     if function.timeout > allowed:
-        yield Found(
-            Hazard.TWICE,
+        yield _twice(
             f"{function.name} may run {function.timeout} s and EffectTimeoutSeconds is {allowed}: "
             "it could act after it was looked up, and be asked again. Give the function a time-out "
             f"of {allowed} s or less; or, while no message is open, set EffectTimeoutSeconds to "
-            f"{function.timeout}.",
+            f"{function.timeout}."
         )
     if function.durable is not None and function.durable + function.timeout > allowed:
-        yield Found(
-            Hazard.TWICE,
+        yield _twice(
             f"{function.name} is a durable function, which goes on in further invocations when its "
             f"caller has gone, for {function.durable} s (its ExecutionTimeout), and "
             f"EffectTimeoutSeconds is {allowed}: it could act after it was looked up, and be asked "
             "again. Have a function without DurableConfig perform, or one whose ExecutionTimeout "
-            f"and time-out together are {allowed} s or less.",
+            f"and time-out together are {allowed} s or less."
         )
-    if not facts.starts_executions and not facts.is_example:
-        starter = there(facts.starter)
-        if starter is not None and starter.timeout <= allowed + _STATE_BEYOND_TIMEOUT:
-            yield Found(
-                Hazard.NONE,
-                f"{starter.name} ends after {starter.timeout} s and may wait {allowed} s for the "
-                "effect: what takes longest is left unknown and looked up. Set "
-                "StarterTimeoutSeconds to more than that.",
-            )
 
 
-def effect_version(facts: Facts) -> Iterator[Found]:
+def effect_version(facts: Facts) -> Found:
     """The effect's function is a published version, which no deployment changes."""
     function = there(facts.effect)
     if function is not None and not function.is_version:
-        yield Found(
-            Hazard.TWICE,
+        yield _twice(
             f"{function.name} is not a published version, so what is deployed there while "
             "executions are open is theirs as well: with a longer time-out it could act after it "
-            "was looked up, and be asked again. Name a version of it with EffectFunctionArn.",
+            "was looked up, and be asked again. Name a version of it with EffectFunctionArn."
         )
 
 
-def consumer_time_out(facts: Facts) -> Iterator[Found]:
+def consumer_time_out(facts: Facts) -> Found:
     """The consumer ends when its ledger or lease thinks that it does."""
     if facts.starts_executions:
         return
@@ -142,35 +137,22 @@ def consumer_time_out(facts: Facts) -> Iterator[Found]:
         return
     told = int((consumer.variables or {}).get("FUNCTION_TIMEOUT_SECONDS", "0"))
     if told and consumer.timeout > told:
-        yield Found(
-            Hazard.TWICE,
+        yield _twice(
             f"{consumer.name} may run {consumer.timeout} s, and others take its messages over as "
-            f"if it ended after {told}. Deploy the stack again: somebody changed the function.",
+            f"if it ended after {told}. Deploy the stack again: somebody changed the function."
         )
 
 
-def looking_up(facts: Facts) -> Iterator[Found]:
+def looking_up(facts: Facts) -> Found:
     """Unknown outcomes can be looked up."""
-    if facts.effect is None:
-        return
-    if facts.find is None:
-        yield Found(
-            Hazard.NONE,
+    if facts.effect is not None and facts.find is None:
+        yield _advice(
             "No function looks up what was done, so every unknown outcome waits for a person. Have "
-            "one answer `find`, and name it with FindFunctionArn.",
-        )
-        return
-    find, allowed = there(facts.find), facts.number("EffectTimeoutSeconds")
-    if find is not None and find.timeout > allowed + _STATE_BEYOND_TIMEOUT:
-        yield Found(
-            Hazard.NONE,
-            f"{find.name} may take {find.timeout} s to look up, and after "
-            f"{allowed + _STATE_BEYOND_TIMEOUT} it is given up: then a person decides. Have it "
-            "answer sooner.",
+            "one answer `find`, and name it with FindFunctionArn."
         )
 
 
-def functions(facts: Facts) -> Iterator[Found]:
+def functions(facts: Facts) -> Found:
     """What is called is there, in this Region."""
     region = facts.region
     for parameter, fact in (("EffectFunctionArn", facts.effect), ("FindFunctionArn", facts.find)):
@@ -178,168 +160,136 @@ def functions(facts: Facts) -> Iterator[Found]:
         if fact is None:
             continue
         if arn and arn.split(":")[3] != region:
-            yield Found(
-                Hazard.STOPS,
+            yield _stops(
                 f"{parameter} is of the Region {arn.split(':')[3]}, and the stack is in {region}: "
-                "it cannot be called. Name a function of this Region.",
+                "it cannot be called. Name a function of this Region."
             )
         elif there(fact) is None:
-            yield Found(
-                Hazard.STOPS,
+            yield _stops(
                 f"The function of {parameter} is not there, so every message becomes a dead "
-                "letter. Deploy it, or name another.",
+                "letter. Deploy it, or name another."
             )
     if there(facts.starter) is None:
-        yield Found(
-            Hazard.STOPS,
+        yield _stops(
             "The function that the queue feeds is not there, so nothing is taken. Deploy the stack "
-            "again.",
+            "again."
         )
 
 
-def concurrency(facts: Facts) -> Iterator[Found]:
+def concurrency(facts: Facts) -> Found:
     """What is called may run."""
     effect, starter = there(facts.effect), there(facts.starter)
     if effect is not None and seen(effect.reserved) == 0:
-        yield Found(
-            Hazard.STOPS,
+        yield _stops(
             f"{effect.name} has a reserved concurrency of 0, so it is never run, and messages "
             "become dead letters when their patience is over. Give it some, or pause the stack: "
-            "actonce pause.",
+            "actonce pause."
         )
     if starter is None:
         return
-    reserved, most = seen(starter.reserved), facts.number("MaximumConcurrency")
-    if reserved == 0:
-        yield Found(
-            Hazard.STOPS,
+    if seen(starter.reserved) == 0:
+        yield _stops(
             f"{starter.name} has a reserved concurrency of 0, so no message is taken. Take the "
-            "limit away; actonce pause is how to stop it.",
-        )
-    elif reserved is not None and reserved < most:
-        yield Found(
-            Hazard.NONE,
-            f"{starter.name} has a reserved concurrency of {reserved}, below MaximumConcurrency "
-            f"({most}): SQS counts each throttled batch as received. Set MaximumConcurrency to "
-            f"{reserved} or less, 2 at least.",
+            "limit away; actonce pause is how to stop it."
         )
 
 
-def queue(facts: Facts) -> Iterator[Found]:
+def queue(facts: Facts) -> Found:
     """The requests queue keeps what is not finished, and lets the starter take it."""
     requests = there(facts.requests)
     if requests is None:
-        yield Found(
-            Hazard.STOPS,
+        yield _stops(
             "The requests queue is not there, so nothing is taken and nobody can send. Make it "
-            "again by deploying the stack that it belongs to.",
+            "again by deploying the stack that it belongs to."
         )
         return
     wanted = facts.parameters.get("QueueType", "standard")
     if requests.is_fifo != (wanted == "fifo"):
         kind = "FIFO" if requests.is_fifo else "standard"
-        yield Found(
-            Hazard.LOST,
+        yield _lost(
             f"{requests.name} is a {kind} queue and QueueType is "
             f"{wanted}, so what cannot be started cannot be moved to UnstartedQueue, and is "
-            "dropped when the queue's retention is over. Set QueueType to what the queue is.",
+            "dropped when the queue's retention is over. Set QueueType to what the queue is."
         )
     key, given = requests.key, facts.parameters.get("KmsKeyArn", "")
     if key and key != "alias/aws/sqs" and key not in (given, given.rpartition("/")[2]):
-        yield Found(
-            Hazard.STOPS,
+        yield _stops(
             f"{requests.name} is encrypted with {key}, which the stack's roles may not use: "
-            "nothing can be taken. Give the key as KmsKeyArn.",
+            "nothing can be taken. Give the key as KmsKeyArn."
         )
     starter = there(facts.starter)
     if starter is not None and requests.visibility < _BATCHES_IN_SIX * starter.timeout:
-        yield Found(
-            Hazard.NONE,
+        yield _advice(
             f"{requests.name} has a visibility timeout of {requests.visibility} s, less than six "
             f"times the time-out of what it feeds ({starter.timeout} s): messages come again while "
-            f"they are at work. Set it to {_BATCHES_IN_SIX * starter.timeout} s or more.",
+            f"they are at work. Set it to {_BATCHES_IN_SIX * starter.timeout} s or more."
         )
 
 
-def redrive(facts: Facts) -> Iterator[Found]:
+def redrive(facts: Facts) -> Found:
     """What leaves the requests queue by itself goes where somebody looks."""
     requests = there(facts.requests)
     if requests is None:
         return
     if requests.retention < _KEPT_LONGEST:
         days = requests.retention / _DAY
-        yield Found(
+        yield _Found(
             Hazard.LOST if requests.retention < _DAY else Hazard.NONE,
             f"{requests.name} drops what was not taken within {days:.3g} days. Set its retention "
             "to 14 days, so that an outage or a pause has time.",
         )
     if not requests.dead_letter_target:
-        yield Found(
-            Hazard.NONE,
+        yield _advice(
             f"{requests.name} has no redrive policy: what ends the starter each time comes again "
-            "until it is dropped. Give it one, with a maxReceiveCount of 1000.",
+            "until it is dropped. Give it one, with a maxReceiveCount of 1000."
         )
         return
     target = requests.dead_letter_target.rpartition(":")[2]
     unstarted = there(facts.unstarted)
     is_ours = unstarted is not None and unstarted.arn == requests.dead_letter_target
-    if requests.max_receive_count < _LEAST_RECEIVES:
-        yield Found(
-            Hazard.LOST,
+    if requests.max_receive_count < _CALM_RECEIVES:
+        yield _Found(
+            Hazard.LOST if requests.max_receive_count < _LEAST_RECEIVES else Hazard.NONE,
             f"{requests.name} moves a message to {target} when it was received "
-            f"{requests.max_receive_count} times: minutes of throttling do that, and it ends where "
-            "it was never acted on. Set maxReceiveCount to 1000.",
-        )
-    elif requests.max_receive_count < _CALM_RECEIVES:
-        yield Found(
-            Hazard.NONE,
-            f"{requests.name} moves a message to {target} when it was received "
-            f"{requests.max_receive_count} times, which an outage can do. Set maxReceiveCount to "
-            "1000: what cannot be started is handed on by itself.",
+            f"{requests.max_receive_count} times: throttling or an outage does that, and it ends "
+            "where it was never acted on. Set maxReceiveCount to 1000: what cannot be started is "
+            "handed on by itself.",
         )
     if not is_ours:
-        yield Found(
-            Hazard.NONE,
+        yield _advice(
             f"{requests.name} moves what was received too often to {target}, where actonce "
-            "unstarted and actonce where do not look. Have an alarm on it.",
+            "unstarted and actonce where do not look. Have an alarm on it."
         )
 
 
-def feeding(facts: Facts) -> Iterator[Found]:
+def feeding(facts: Facts) -> Found:
     """Nothing but this stack takes from the requests queue, and it does."""
     starter, feeds = there(facts.starter), seen(facts.feeds)
     own = "" if starter is None else starter.arn
     ours = [one for one in feeds if one.function == own]
     for other in feeds:
         if other.function != own and other.takes:
-            yield Found(
-                Hazard.TWICE,
-                f"{_name(other)} takes from the requests queue as well, and acts on what it takes "
-                "without ActOnce. Remove its event source mapping.",
+            yield _twice(
+                f"{other.name} takes from the requests queue as well, and acts on what it takes "
+                "without ActOnce. Remove its event source mapping."
             )
     for one in ours:
         if not one.reports_failures:
-            yield Found(
-                Hazard.LOST,
-                f"The event source mapping of {_name(one)} does not report failed deliveries one "
+            yield _lost(
+                f"The event source mapping of {one.name} does not report failed deliveries one "
                 "by one, so those of a batch are acknowledged with the others. Deploy the stack "
-                "again, or set ReportBatchItemFailures.",
+                "again, or set ReportBatchItemFailures."
             )
     if facts.parameters.get("QueueFeeds", "function") == "worker":
         return
     if not any(one.takes for one in ours) and seen(facts.pause) is None:
-        yield Found(
-            Hazard.STOPS,
+        yield _stops(
             "No event source mapping of this stack takes messages, and nobody paused it with "
-            "actonce. actonce resume enables it; if there is none, deploy the stack again.",
+            "actonce. actonce resume enables it; if there is none, deploy the stack again."
         )
 
 
-def _name(feed: Feed) -> str:
-    return ":".join(feed.function.split(":")[6:]) or feed.function
-
-
-def pausing(facts: Facts) -> Iterator[Found]:
+def pausing(facts: Facts) -> Found:
     """It is not paused for longer than the queue keeps messages."""
     pause = seen(facts.pause)
     if pause is None:
@@ -354,55 +304,49 @@ def pausing(facts: Facts) -> Iterator[Found]:
     drops = began + timedelta(seconds=retention)
     by = f"The stack is paused since {pause.since} by {pause.by}"
     if (drops - facts.now).total_seconds() < _LONG_PAUSE * _DAY:
-        yield Found(
-            Hazard.LOST,
+        yield _lost(
             f"{by}: from {drops:%Y-%m-%d} on SQS drops what was sent when it began. actonce "
-            "resume, before that.",
+            "resume, before that."
         )
     else:
         told = f", {days:.0f} days" if days >= 1 else ""
-        yield Found(Hazard.NONE, f"{by}{told}. actonce resume goes on.")
+        yield _advice(f"{by}{told}. actonce resume goes on.")
     if any(one.takes for one in seen(facts.feeds)):
-        yield Found(
-            Hazard.NONE,
+        yield _advice(
             "It says that it is paused, and an event source mapping takes messages all the same. "
-            "Say it again: actonce pause, or actonce resume.",
+            "Say it again: actonce pause, or actonce resume."
         )
 
 
-def deciding(facts: Facts) -> Iterator[Found]:
+def deciding(facts: Facts) -> Found:
     """Dead letters wait for a person, and for nobody else."""
     for one in seen(facts.decides):
         if one.takes:
-            yield Found(
-                Hazard.LOST,
-                f"{_name(one)} takes from DeadLetterQueue: without its message nobody can decide "
-                "on a dead letter. Remove its event source mapping.",
+            yield _lost(
+                f"{one.name} takes from DeadLetterQueue: without its message nobody can decide "
+                "on a dead letter. Remove its event source mapping."
             )
     letters = there(facts.dead_letters)
     wait = facts.number("DecisionTimeoutSeconds")
     if letters is None:
-        yield Found(
-            Hazard.LOST,
+        yield _lost(
             "DeadLetterQueue is not there: what cannot be finished waits where nobody sees it. "
-            "Deploy the stack again.",
+            "Deploy the stack again."
         )
     elif letters.retention < wait:
-        yield Found(
-            Hazard.LOST,
+        yield _lost(
             f"DeadLetterQueue keeps a dead letter for {letters.retention / _DAY:.3g} days, and its "
             f"execution waits {wait / _DAY:.3g}: in between nobody can decide. Deploy the stack "
-            "again: somebody changed the queue.",
+            "again: somebody changed the queue."
         )
     elif letters.dead_letter_target:
-        yield Found(
-            Hazard.LOST,
+        yield _lost(
             "DeadLetterQueue has a redrive policy, and looking at a dead letter counts as "
-            "receiving it, so it moves away undecided. Remove the policy.",
+            "receiving it, so it moves away undecided. Remove the policy."
         )
 
 
-def remembering(facts: Facts) -> Iterator[Found]:
+def remembering(facts: Facts) -> Found:
     """Names are remembered for as long as the stack counts on it."""
     days = facts.number("NamesRememberedDays")
     if facts.starts_executions and days > _ALWAYS_REMEMBERED_DAYS:
@@ -414,42 +358,37 @@ def remembering(facts: Facts) -> Iterator[Found]:
     yield from ()
 
 
-def telling(facts: Facts) -> Iterator[Found]:
+def telling(facts: Facts) -> Found:
     """Somebody is told of alarms."""
     alarms = seen(facts.alarms)
     if not alarms.confirmed:
         pending = f" ({alarms.pending} not confirmed yet)" if alarms.pending else ""
-        yield Found(
-            Hazard.NONE,
+        yield _advice(
             f"Nobody is told of alarms: the topic has no subscription{pending}. Set AlarmEmail and "
-            "confirm it, or subscribe to AlarmTopicArn.",
+            "confirm it, or subscribe to AlarmTopicArn."
         )
     for name in alarms.silenced:
-        yield Found(
-            Hazard.NONE,
-            f"The alarm {name} tells nobody: its actions are disabled. Enable them.",
-        )
+        yield _advice(f"The alarm {name} tells nobody: its actions are disabled. Enable them.")
 
 
-def permissions(facts: Facts) -> Iterator[Found]:
+def permissions(facts: Facts) -> Found:
     """The stack's roles may do what they have to."""
     for one in seen(facts.denied):
-        yield Found(
-            Hazard.STOPS,
+        yield _stops(
             f"{one.role} may not {one.action} on {one.resource}, so messages wait or become dead "
             "letters. Deploy the stack again, or see what denies it: a boundary, or a policy of "
-            "your organization.",
+            "your organization."
         )
 
 
-def versions(facts: Facts) -> Iterator[Found]:
+def versions(facts: Facts) -> Found:
     """The stack is of the version of this command line."""
     told = misfit(facts.stack, facts.version, facts.mine)
     if told is not None:
-        yield Found(Hazard.NONE, told)
+        yield _advice(told)
 
 
-CHECKS: dict[str, Callable[[Facts], Iterator[Found]]] = {
+CHECKS: dict[str, Callable[[Facts], Found]] = {
     "effect-time-out": effect_time_out,
     "effect-version": effect_version,
     "consumer-time-out": consumer_time_out,

@@ -31,19 +31,19 @@ def look(stack: Stack, now: datetime) -> Facts:
         now: the time.
     """
     given = parameters(stack)
-    starter = _function(stack, stack.starter_function)
-    effect_arn = stack.outputs.get("EffectFunctionArn")
-    requests = _queue(stack, stack.requests_queue)
-    unstarted = _queue(stack, stack.unstarted_queue)
-    dead_letters = _queue(stack, stack.dead_letter_queue)
+    effect, find = stack.outputs.get("EffectFunctionArn"), stack.find_function
+    starter = _or_gone(lambda: _function(stack, stack.starter_function))
+    requests = _or_gone(lambda: _queue(stack, stack.requests_queue))
+    unstarted = _or_gone(lambda: _queue(stack, stack.unstarted_queue))
+    dead_letters = _or_gone(lambda: _queue(stack, stack.dead_letter_queue))
     return Facts(
         stack=stack.called,
         version=stack.version,
         mine=version(),
         parameters=given,
         region=stack.region_and_account[0],
-        effect=_function(stack, effect_arn) if effect_arn else None,
-        find=_function(stack, stack.find_function) if stack.find_function else None,
+        effect=_or_gone(lambda: _function(stack, effect)) if effect else None,
+        find=_or_gone(lambda: _function(stack, find)) if find else None,
         starter=starter,
         requests=requests,
         unstarted=unstarted,
@@ -73,13 +73,20 @@ def _why(error: ClientError) -> str:
     return f"{error.operation_name} was answered {told['Code']}: {told.get('Message', '')}"
 
 
-def _function(stack: Stack, name: str) -> Function | Gone | Unseen:
-    try:
-        found = stack.lambda_.get_function_configuration(FunctionName=name)
-    except ClientError as error:
-        return Gone() if error.response["Error"]["Code"] in _NOT_THERE else Unseen(_why(error))
-    except BotoCoreError as error:
-        return Unseen(str(error))
+def _or_gone(read: Callable[[], T]) -> T | Gone | Unseen:
+    def there() -> T | Gone:
+        try:
+            return read()
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_THERE:
+                return Gone()
+            raise
+
+    return _or_unseen(there)
+
+
+def _function(stack: Stack, name: str) -> Function:
+    found = stack.lambda_.get_function_configuration(FunctionName=name)
     reserved = _or_unseen(
         lambda: stack.lambda_.get_function_concurrency(FunctionName=found["FunctionName"]).get(
             "ReservedConcurrentExecutions"
@@ -91,13 +98,8 @@ def _function(stack: Stack, name: str) -> Function | Gone | Unseen:
     return Function(arn, found["Timeout"], reserved, variables, durable)
 
 
-def _queue(stack: Stack, url: str) -> Queue | Gone | Unseen:
-    try:
-        read = stack.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-    except ClientError as error:
-        return Gone() if error.response["Error"]["Code"] in _NOT_THERE else Unseen(_why(error))
-    except BotoCoreError as error:
-        return Unseen(str(error))
+def _queue(stack: Stack, url: str) -> Queue:
+    read = stack.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
     found: dict[str, str] = dict(read["Attributes"].items())  # by AWS's names
     policy = json.loads(found.get("RedrivePolicy") or "{}")
     return Queue(

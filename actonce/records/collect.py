@@ -2,14 +2,18 @@
 
 Each comes from where its part of the stack recorded it: deliveries from the starter's log,
 executions and dead letters from the executions' histories, rows from the table of a ledger or a
-lease, effects from the Appointments table, or from where a team says that its own are, sent from
-what `actonce send --record` wrote. Nothing is consumed, and nothing of it is changed.
+lease, effects from the example's table, or from where a team says that its own are, sent from what
+`actonce send --record` wrote. Nothing is consumed, and nothing of it is changed.
+
+All but what was sent goes one way: a reader gives a stream's records, `_keep` puts each into the
+file of its day.
 """
 
 import contextlib
 import gzip
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -19,7 +23,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.delivery_log import delivery_lines
-from actonce.messages.own_effects import OwnEffects
+from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects
 from actonce.records.day_files import DayFiles, day_folder, files_of_others
 from actonce.records.execution_records import records
 from actonce.stack.clients import Stack
@@ -36,8 +40,11 @@ EXECUTIONS_KEPT = timedelta(days=90)
 """Step Functions forgets a Standard execution 90 days after it ended ("Service quotas")."""
 
 _LOGGED_WITHIN = timedelta(hours=1)  # after `at`, by the same clock; an invocation lasts minutes
-_EFFECT = "appointment-"  # other items of the table are the practices' books
+_APPOINTMENT = "appointment-"  # other items of the example's table are the practices' books
 
+_TELL_WHEN = ("executions", "rows")  # an effect happened, where nothing of its own does
+
+Record = dict[str, Any]
 Progress = Callable[[str, int | None], AbstractContextManager[console.Bar]]
 
 
@@ -124,10 +131,6 @@ class _Run:
         self.result = Collected({day: dict.fromkeys(streams) for day in sorted(self.wanted.days)})
 
     @property
-    def since(self) -> datetime:
-        return _midnight(min(self.wanted.days))
-
-    @property
     def until(self) -> datetime:
         return _midnight(max(self.wanted.days)) + timedelta(days=1)
 
@@ -153,33 +156,47 @@ class _Run:
         for day in self.result.lines:
             if _midnight(day) + timedelta(days=1) > self.now:
                 self.result.notes.append(f"{day} is not over (UTC); collect it again when it is.")
-        wanted = self.wanted.streams
-        if "sent" in wanted:
+        if "sent" in self.wanted.streams:
             self._sent()
-        if "deliveries" in wanted:
-            with self._reported("deliveries"):
-                self._deliveries()
-        if wanted & {"executions", "dead_letters"}:
-            with self._reported(*sorted(wanted & {"executions", "dead_letters"})):
-                self._executions()
-        if "rows" in wanted and self.stack.ledger_table:
-            with self._reported("rows"):
-                self._rows(self.stack.ledger_table)
-        if "effects" in wanted:
-            with self._reported("effects"):
-                if self.wanted.effects is not None:
-                    self._own_effects(self.wanted.effects)
-                else:
-                    self._effects()
+        # By name, for a message on its way: its deliveries are read before its executions.
+        for read, *streams in (
+            (self._deliveries, "deliveries"),
+            (self._executions, "executions", "dead_letters"),
+            (self._rows, "rows"),
+            (self._effects, "effects"),
+        ):
+            wanted = [name for name in streams if name in next(iter(self.result.lines.values()))]
+            if not wanted:
+                continue
+            try:
+                read(wanted)
+            except (ClientError, BotoCoreError, Failed) as error:
+                # One stream that AWS does not give must not keep the others from being collected.
+                self.result.missing.append(
+                    f"{' and '.join(wanted)}: {error} (files that were there stay as they were)."
+                )
 
-    @contextlib.contextmanager
-    def _reported(self, *streams: str) -> Iterator[None]:
-        """One stream that AWS does not give must not keep the others from being collected."""
-        try:
-            yield
-        except (ClientError, BotoCoreError, Failed) as error:
+    def _keep(
+        self, streams: Sequence[str], days: Sequence[date], records: Iterable[Record]
+    ) -> None:
+        """Put each record into the file of its stream and day, and tell of those without a day."""
+        timeless: list[Record] = []
+        with contextlib.ExitStack() as opened:
+            files = {name: opened.enter_context(self._files(name, days)) for name in streams}
+            bar = opened.enter_context(self.progress(streams[0].capitalize(), None))
+            for number, record in enumerate(records, 1):
+                day = _day(record.get("at"))
+                if day is None:
+                    timeless.append(record)
+                else:
+                    self._note_end(record)
+                    if record["stream"] in files:
+                        files[record["stream"]].write(day, record)
+                bar.update(number)
+        if timeless:
             self.result.missing.append(
-                f"{' and '.join(streams)}: {error} (files that were there stay as they were)."
+                f"{' and '.join(streams)}: {len(timeless)} have no time that can be read, and are "
+                f"in no day's file; the first is of message {timeless[0].get('message_id')}."
             )
 
     @contextlib.contextmanager
@@ -189,25 +206,23 @@ class _Run:
         for day, lines in files.lines.items():
             self.result.lines[day][stream] = lines
 
-    def _tell_of_no_day(self, stream: str, what: str, time: str, ids: Sequence[str]) -> None:
-        """Of the messages `ids`, whose records are in no day's file."""
-        if ids:
-            self.result.missing.append(
-                f"{stream}: {len(ids)} {what} have no time `{time}` that can be read, and are in "
-                f"no day's file; the first is of message {ids[0]}."
-            )
+    def _note_end(self, record: Record) -> None:
+        source, message_id = self.wanted.effects, record.get("message_id")
+        if source is None or source.attributes.time is not None or message_id is None:
+            return
+        if record["stream"] in _TELL_WHEN:
+            self.ended[message_id] = max(self.ended.get(message_id, ""), record["at"])
 
-    def _days_after(self, kept_since: datetime, streams: str, sentence: str) -> list[date]:
+    def _days_after(self, kept_since: datetime, streams: Sequence[str], why: str) -> list[date]:
         """The days whose records are still kept.
 
         A day that is not is left alone: its file, if it has one, knows more than AWS does now.
         """
-        kept = [day for day in self.result.lines if _midnight(day) >= kept_since]
         gone = [day for day in self.result.lines if _midnight(day) < kept_since]
         if gone:
             of = f"{gone[0]}" if len(gone) == 1 else f"{gone[0]} to {gone[-1]}"
-            self.result.missing.append(f"{streams} of {of}: {sentence}")
-        return kept
+            self.result.missing.append(f"{' and '.join(streams)} of {of}: {why}")
+        return [day for day in self.result.lines if day not in gone]
 
     # ----------------------------------------------------------------- sent
 
@@ -237,32 +252,22 @@ class _Run:
 
     # ----------------------------------------------------------------- deliveries
 
-    def _deliveries(self) -> None:
+    def _deliveries(self, streams: Sequence[str]) -> None:
         days = list(self.result.lines)
         keeps = self._log_retention()
         if keeps is not None:
-            days = self._days_after(
-                self.now - keeps,
-                "deliveries",
-                f"the starter's log keeps {keeps.days} day(s) (LogRetentionDays).",
-            )
+            why = f"the starter's log keeps {keeps.days} day(s) (LogRetentionDays)."
+            days = self._days_after(self.now - keeps, streams, why)
         if not days:
             return
         lines = delivery_lines(
             self.stack, since=_midnight(days[0]), until=self.until + _LOGGED_WITHIN
         )
-        unreadable = 0
-        with self.progress("Deliveries", None) as bar, self._files("deliveries", days) as files:
-            for number, line in enumerate(lines, 1):
-                day = _day(line.get("at"))
-                unreadable += day is None
-                files.write(day, {name: line[name] for name in line if name != "log_event"})
-                bar.update(number)
-        if unreadable:
-            self.result.missing.append(
-                f"deliveries: {unreadable} line(s) of the starter's log have no time `at` that can "
-                "be read, and are in no day's file."
-            )
+        self._keep(
+            streams,
+            days,
+            ({name: line[name] for name in line if name != "log_event"} for line in lines),
+        )
 
     def _log_retention(self) -> timedelta | None:
         name = self.stack.starter_log_group
@@ -277,56 +282,38 @@ class _Run:
 
     # ----------------------------------------------------------------- executions, dead letters
 
-    def _executions(self) -> None:
-        streams = sorted(self.wanted.streams & {"executions", "dead_letters"})
-        days = self._days_after(
-            self.now - EXECUTIONS_KEPT,
-            " and ".join(streams),
-            f"Step Functions forgets executions {EXECUTIONS_KEPT.days} days after they ended.",
-        )
-        if not days:
-            return
-        with contextlib.ExitStack() as open_files:
-            files = {name: open_files.enter_context(self._files(name, days)) for name in streams}
-            retry_for = self.wanted.retry_for
-            stepfunctions = self.stack.stepfunctions
-            between = (_midnight(days[0]), self.until)
+    def _executions(self, streams: Sequence[str]) -> None:
+        why = f"Step Functions forgets executions {EXECUTIONS_KEPT.days} days after they ended."
+        days = self._days_after(self.now - EXECUTIONS_KEPT, streams, why)
+        gone: list[str] = []
+
+        def told() -> Iterator[Record]:
+            stepfunctions, retry_for = self.stack.stepfunctions, self.wanted.retry_for
             listed = []
             if self.stack.ledger_table is None:
-                pages = executions_between(
-                    stepfunctions, self.stack.state_machine, between, retry_for=retry_for
-                )
+                between = (_midnight(days[0]), self.until)
+                machine = self.stack.state_machine
+                pages = executions_between(stepfunctions, machine, between, retry_for=retry_for)
                 listed = [one for page in pages for one in page]
-            gone: list[str] = []
-            bar = open_files.enter_context(self.progress("Executions", len(listed)))
-            for number, told in enumerate(tell(stepfunctions, listed, records, retry_for), 1):
-                if told.records is None:
-                    gone.append(told.listed.name)
-                for record in told.records or ():
-                    self._note_end(record)
-                    if record["stream"] in files:
-                        files[record["stream"]].write(_day(record["at"]), record)
-                bar.update(number)
+            for one in tell(stepfunctions, listed, records, retry_for):
+                if one.records is None:
+                    gone.append(one.listed.name)
+                yield from one.records or ()
+
+        if days:
+            self._keep(streams, days, told())
         if gone:
             self.result.missing.append(
                 f"{' and '.join(streams)}: Step Functions forgot {len(gone)} execution(s) while "
                 f"they were read, {gone[0]} the first."
             )
 
-    def _note_end(self, record: dict[str, Any]) -> None:
-        source = self.wanted.effects
-        if source is None or source.attributes.time is not None or record["message_id"] is None:
-            return
-        if record["stream"] != "dead_letters":
-            at = max(self.ended.get(record["message_id"], ""), record["at"])
-            self.ended[record["message_id"]] = at
-
     # ----------------------------------------------------------------- rows
 
-    def _rows(self, table: str) -> None:
+    def _rows(self, streams: Sequence[str]) -> None:
         """How each message stands now; of the day on which its row was last written."""
         pages = self.stack.dynamodb.get_paginator("scan").paginate(
-            TableName=table,
+            TableName=self.stack.ledger_table or "",
             ConsistentRead=True,
             FilterExpression="attribute_exists(#status)",  # a starter's own has none
             # Not the effect's description, nor a note: they may be personal.
@@ -337,138 +324,89 @@ class _Run:
                 "#way": "memory",
             },
         )
-        without_time: list[str] = []
-        number = 0
-        with (
-            self.progress("Rows", None) as bar,
-            self._files("rows", list(self.result.lines)) as files,
-        ):
-            for page in pages:
-                for item in page["Items"]:
-                    record = self._row(item)
-                    if (day := _day(record["at"])) is None:
-                        without_time.append(record["message_id"])
-                    else:
-                        self._note_end(record)
-                    files.write(day, record)
-                    number += 1
-                bar.update(number)
-        self._tell_of_no_day("rows", "row(s)", "updated", without_time)
-
-    def _row(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        def text(name: str) -> str | None:
-            told: str | None = item.get(name, {}).get("S")
-            return told
-
-        return {
-            "stream": "rows",
-            "version": 1,
-            "at": text("updated"),
-            "message_id": text("message_id"),
-            "status": text("status"),
-            "outcome": text("outcome"),
-            "attempts": int(item.get("consumption_count", {}).get("N", "0")),
-            "way": text("memory"),
-        }
+        rows = (_row(item) for page in pages for item in page["Items"])
+        self._keep(streams, list(self.result.lines), rows)
 
     # ----------------------------------------------------------------- effects
 
-    def _own_effects(self, source: OwnEffects) -> None:
-        """What a team says that its effects are, as plain records."""
-        without_time: list[str] = []
-        nameless = written = 0
-        days = list(self.result.lines)
-        if source.attributes.time is None and not self._know_when(days):
+    def _effects(self, streams: Sequence[str]) -> None:
+        source = self._source()
+        time, days = source.attributes.time, list(self.result.lines)
+        if time is None and not all(
+            any(self.result.lines[day].get(name) is not None for name in _TELL_WHEN) for day in days
+        ):
             raise Failed(
                 f"nothing says when those in {source.place} happened: name what does with "
                 "--effects-time, or collect executions and rows with them"
             )
-        seen = one_row = 0
-        with self.progress("Effects", None) as bar, self._files("effects", days) as files:
-            for effect in source.every():
-                seen += 1
-                if effect is None:
-                    nameless += 1
-                    continue
-                at = timestamp(effect.at) if effect.at else self.ended.get(effect.message_id)
-                day = _day(at)
-                if day is None:
-                    without_time.append(effect.message_id)
-                    continue
-                named = {} if effect.effect_id is None else {"effect_id": effect.effect_id}
-                one_row += effect.effect_id is None
-                record = {"stream": "effects", "version": 1, "at": at}
-                files.write(day, record | {"message_id": effect.message_id} | named)
-                written += 1
-                if seen % 1000 == 0:
-                    bar.update(seen)
-            if seen and nameless == seen:
-                raise Failed(
-                    f"nothing in {source.place} has a {source.attributes.key}, of {seen}: name the "
-                    "one that holds the message's id with --effects-key"
-                )
-        self._tell_of_own(source, nameless, without_time, one_row)
+        left_out: Counter[str] = Counter()
+        self._keep(streams, days, self._effects_of(source, left_out))
+        sentences = {
+            "nameless": f"have no {source.attributes.key}, and are taken for no effects",
+            "alone": "have a message's id as their only key: a second effect of it would not be "
+            "seen; the audit says so",
+            "endless": "have no time (--effects-time), nor an execution, or row, on these days: "
+            "they are in no day's file, and an effect that nobody asked for would not be seen",
+        }
+        self.result.notes += [
+            f"effects: {left_out[what]} in {source.place} {said}."
+            for what, said in sentences.items()
+            if left_out[what]
+        ]
 
-    def _know_when(self, days: Sequence[date]) -> bool:
-        """Whether executions, or rows, were collected of each day: they have times."""
-        return all(
-            any(self.result.lines[day].get(name) is not None for name in ("executions", "rows"))
-            for day in days
+    def _source(self) -> OwnEffects:
+        """Where a team says that its effects are, or the example's table."""
+        if self.wanted.effects is not None:
+            return self.wanted.effects
+        if self.stack.is_example:
+            table, named = self.stack.appointments_table, Attributes(time="booked_at")
+            return EffectsTable(self.stack.dynamodb, table, named)
+        raise Failed(
+            "this stack's effect is a function of your own: say where its effects are "
+            "(--effects-table, --effects-file), or have the audit take its executions' word "
+            "(--effects-by executions)"
         )
 
-    def _tell_of_own(
-        self, source: OwnEffects, nameless: int, without_time: list[str], one_row: int
-    ) -> None:
-        time = source.attributes.time
-        if nameless:
-            self.result.notes.append(
-                f"effects: {nameless} in {source.place} have no {source.attributes.key}, and are "
-                "taken for no effects."
+    def _effects_of(self, source: OwnEffects, left_out: Counter[str]) -> Iterator[Record]:
+        """Each effect; and how many are none, have no day, or have room for no second one."""
+        number, is_own = 0, self.wanted.effects is not None
+        for effect in source.every():
+            number += 1
+            if effect is None:
+                left_out["nameless"] += 1
+                continue
+            if not is_own and not (effect.effect_id or "").startswith(_APPOINTMENT):
+                continue
+            at = timestamp(effect.at) if effect.at else self.ended.get(effect.message_id)
+            if at is None and source.attributes.time is None:
+                left_out["endless"] += 1
+                continue
+            named = {} if effect.effect_id is None else {"effect_id": effect.effect_id}
+            left_out["alone"] += not named
+            record = {"stream": "effects", "version": 1, "at": at}
+            yield record | {"message_id": effect.message_id} | named
+        if number and left_out["nameless"] == number:
+            raise Failed(
+                f"nothing in {source.place} has a {source.attributes.key}, of {number}: name the "
+                "one that holds the message's id with --effects-key"
             )
-        if one_row:
-            self.result.notes.append(
-                f"effects: {source.place} has room for one effect of a message, so a second one "
-                "would not be seen; the audit says so."
-            )
-        if without_time and time is None:
-            self.result.notes.append(
-                f"effects: nothing says when those in {source.place} happened (--effects-time), so "
-                "each has the time of its execution, or row. Of "
-                f"{len(without_time)}, such as {without_time[0]}, there is none on these days, and "
-                "they are in no day's file: an effect that nobody asked for would not be seen."
-            )
-        elif time is not None:
-            self._tell_of_no_day("effects", "effect(s)", time, without_time)
 
-    def _effects(self) -> None:
-        if not self.stack.is_example:
-            self.result.missing.append(
-                "effects: this stack's effect is a function of your own: say where its effects are "
-                "(--effects-table, --effects-file), or have the audit take its executions' word "
-                "(--effects-by executions)."
-            )
-            return
-        pages = self.stack.dynamodb.get_paginator("scan").paginate(
-            TableName=self.stack.appointments_table,
-            FilterExpression="begins_with(appointment_id, :appointment)",
-            ExpressionAttributeValues={":appointment": {"S": _EFFECT}},
-            # Not the request: the audit does not need what was asked for, and it may be personal.
-            ProjectionExpression="message_id, appointment_id, practice, slot, booked_at",
-            ConsistentRead=True,
-        )
-        without_time: list[str] = []
-        number = 0
-        days = list(self.result.lines)
-        with self.progress("Effects", None) as bar, self._files("effects", days) as files:
-            for page in pages:
-                for item in page["Items"]:
-                    day = _day(item.get("booked_at", {}).get("S"))
-                    if day is None:
-                        without_time.append(str(item["message_id"].get("S")))
-                    files.write(day, {"Item": item})
-                    number += 1
-                bar.update(number)
-        self._tell_of_no_day("effects", "appointment(s)", "booked_at", without_time)
+
+def _row(item: Mapping[str, Any]) -> Record:
+    def text(name: str) -> str | None:
+        told: str | None = item.get(name, {}).get("S")
+        return told
+
+    return {
+        "stream": "rows",
+        "version": 1,
+        "at": text("updated"),
+        "message_id": text("message_id"),
+        "status": text("status"),
+        "outcome": text("outcome"),
+        "attempts": int(item.get("consumption_count", {}).get("N", "0")),
+        "way": text("memory"),
+    }
 
 
 def _lines(file: Path) -> Iterator[bytes]:

@@ -7,7 +7,6 @@ the stream was looked at and had none that day; no file says that it was not loo
 import contextlib
 import gzip
 import os
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
@@ -17,8 +16,6 @@ from uuid import uuid4
 from actonce_core.histories.day_file import FILE_NAME, folder_of, json_line
 
 _TEMPORARY: Final = ".collected."  # Spark does not read names that begin with a dot
-_ABANDONED_SECONDS: Final = 86_400.0
-"""A temporary file that nothing was written to for so long is of a run that was killed."""
 
 
 def day_folder(root: Path, stream: str, day: date) -> Path:
@@ -101,10 +98,6 @@ class DayFiles:
         if day not in self._open:
             folder = day_folder(self._root, self._stream, day)
             folder.mkdir(parents=True, exist_ok=True)
-            for left in folder.glob(f"{_TEMPORARY}*"):
-                with contextlib.suppress(FileNotFoundError):
-                    if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-                        left.unlink()
             raw = self._temporary(day).open("wb")
             # No time and no name in the header: the same records make the same bytes.
             self._open[day] = gzip.GzipFile("", "wb", fileobj=raw, mtime=0), raw

@@ -17,6 +17,7 @@ DAY = 24 * 60 * 60
 EFFECT = Function(f"{LAMBDA}:cards:3", 15)
 STARTER = Function(f"{LAMBDA}:starter", 30)
 REQUESTS = Queue(f"{SQS}:requests", 210, 14 * DAY, f"{SQS}:unstarted", 1000)
+LETTERS = Queue(f"{SQS}:letters", 30, 14 * DAY)
 OURS = Feed(STARTER.arn, "Enabled", reports_failures=True)
 PARAMETERS = {
     "DecisionTimeoutSeconds": str(14 * DAY),
@@ -41,7 +42,7 @@ SOUND = Facts(
     starter=STARTER,
     requests=REQUESTS,
     unstarted=Queue(f"{SQS}:unstarted", 30, 14 * DAY),
-    dead_letters=Queue(f"{SQS}:letters", 30, 14 * DAY),
+    dead_letters=LETTERS,
     feeds=(OURS,),
     decides=(),
     pause=None,
@@ -78,11 +79,9 @@ CONSUMER = replace(STARTER, variables={"FUNCTION_TIMEOUT_SECONDS": "30"})
 
 FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     ({"effect": replace(EFFECT, timeout=16)}, "effect-time-out", Hazard.TWICE),
-    (LEDGER | {"starter": replace(STARTER, timeout=20)}, "effect-time-out", Hazard.NONE),
     ({"effect": replace(EFFECT, durable=1)}, "effect-time-out", Hazard.TWICE),
     ({"effect": of_cards("")}, "effect-version", Hazard.TWICE),
     ({"effect": of_cards(":live")}, "effect-version", Hazard.TWICE),
-    ({"effect": of_cards(":$LATEST")}, "effect-version", Hazard.TWICE),
     (LEDGER | {"starter": replace(CONSUMER, timeout=60)}, "consumer-time-out", Hazard.TWICE),
     ({"feeds": (OURS, OTHER)}, "feeding", Hazard.TWICE),
     ({"feeds": (replace(OURS, reports_failures=False),)}, "feeding", Hazard.LOST),
@@ -90,7 +89,6 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     ({"feeds": ()}, "feeding", Hazard.STOPS),
     ({"requests": Gone(), "feeds": (OURS,)}, "queue", Hazard.STOPS),
     (queue(arn=f"{SQS}:orders.fifo"), "queue", Hazard.LOST),
-    (told(QueueType="fifo"), "queue", Hazard.LOST),
     (queue(key="arn:aws:kms:us-east-1:1:key/a"), "queue", Hazard.STOPS),
     (queue(visibility=179), "queue", Hazard.NONE),
     (queue(retention=4 * DAY), "redrive", Hazard.NONE),
@@ -104,39 +102,20 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     ({"pause": paused(0)}, "pause", Hazard.NONE),
     ({"decides": (OTHER,)}, "dead-letters", Hazard.LOST),
     ({"dead_letters": Gone()}, "dead-letters", Hazard.LOST),
-    ({"dead_letters": Queue(f"{SQS}:letters", 30, 4 * DAY)}, "dead-letters", Hazard.LOST),
-    (
-        {"dead_letters": Queue(f"{SQS}:letters", 30, 14 * DAY, f"{SQS}:x", 5)},
-        "dead-letters",
-        Hazard.LOST,
-    ),
+    ({"dead_letters": replace(LETTERS, retention=4 * DAY)}, "dead-letters", Hazard.LOST),
+    ({"dead_letters": replace(LETTERS, dead_letter_target="x")}, "dead-letters", Hazard.LOST),
     ({"effect": Gone()}, "functions", Hazard.STOPS),
     ({"find": Gone()}, "functions", Hazard.STOPS),
     ({"starter": Gone(), "feeds": ()}, "functions", Hazard.STOPS),
-    (
-        told(EffectFunctionArn=EFFECT.arn.replace("us-east-1", "eu-west-1")),
-        "functions",
-        Hazard.STOPS,
-    ),
+    (told(EffectFunctionArn=EFFECT.arn.replace("us-", "eu-")), "functions", Hazard.STOPS),
     ({"effect": replace(EFFECT, reserved=0)}, "concurrency", Hazard.STOPS),
     ({"starter": replace(STARTER, reserved=0)}, "concurrency", Hazard.STOPS),
-    ({"starter": replace(STARTER, reserved=5)}, "concurrency", Hazard.NONE),
-    (
-        {"denied": (Denied("once-role", "sqs:SendMessage", f"{SQS}:letters"),)},
-        "permissions",
-        Hazard.STOPS,
-    ),
+    ({"denied": (Denied("role", "sqs:SendMessage", "x"),)}, "permissions", Hazard.STOPS),
     ({"find": None}, "looking-up", Hazard.NONE),
-    ({"find": replace(EFFECT, timeout=60)}, "looking-up", Hazard.NONE),
     ({"alarms": Alarms(0, 1)}, "alarms", Hazard.NONE),
     ({"alarms": Alarms(1, 0, ("Old",))}, "alarms", Hazard.NONE),
     ({"version": None}, "version", Hazard.NONE),
 ]
-
-
-def test_nothing_is_found_of_a_sound_stack() -> None:
-    examined = examine(SOUND)
-    assert (examined.findings, examined.not_checked, examined.exit_status) == ((), (), 0)
 
 
 @pytest.mark.parametrize(("changed", "check", "hazard"), FOUND)
@@ -162,31 +141,23 @@ def test_the_worst_comes_first() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"visibility": 179, "arn": f"{SQS}:orders.fifo"},
-        {"dead_letter_target": f"{SQS}:unstarted", "max_receive_count": 100},
-        {"key": "alias/aws/sqs"},
+        {},
+        queue(arn=f"{SQS}:orders.fifo") | told(QueueType="fifo"),
+        queue(max_receive_count=100),
+        queue(key="alias/aws/sqs"),
+        {"effect": replace(EFFECT, timeout=5, durable=10)},
+        {"feeds": (OFF,)} | told(QueueFeeds="worker"),
     ],
-    ids=str,
 )
 def test_what_is_right_is_not_found(changed: dict[str, Any]) -> None:
-    wanted = told(QueueType="fifo" if str(changed.get("arn")).endswith("fifo") else "standard")
-    examined = examine(sound_but(**(queue(**changed) | wanted)))
-    assert examined.exit_status == 0
-
-
-def test_a_durable_function_that_ends_in_time_may_be_the_effect() -> None:
-    ends = replace(EFFECT, timeout=5, durable=10)
-    assert examine(sound_but(effect=ends)).findings == ()
-
-
-def test_workers_need_no_mapping() -> None:
-    assert examine(sound_but(feeds=(OFF,), **told(QueueFeeds="worker"))).findings == ()
+    examined = examine(sound_but(**changed))
+    assert (examined.findings, examined.not_checked, examined.exit_status) == ((), (), 0)
 
 
 UNSEEN = Unseen("GetIt was answered AccessDenied: no")
 BLIND: dict[str, set[str]] = {
     "effect": {"effect-time-out", "effect-version", "functions", "concurrency"},
-    "find": {"looking-up", "functions"},
+    "find": {"functions"},
     "starter": {"queue", "feeding", "functions", "concurrency"},
     "requests": {"queue", "redrive"},
     "unstarted": {"redrive"},
@@ -205,13 +176,6 @@ def test_what_could_not_be_read_is_named_and_never_taken_for_good(fact: str) -> 
     assert {one.check for one in examined.not_checked} == BLIND[fact]
     assert {one.why for one in examined.not_checked} == {UNSEEN.why}
     assert (examined.findings, examined.exit_status) == ((), 3)
-
-
-def test_without_any_permission_every_check_that_needs_one_is_named() -> None:
-    examined = examine(sound_but(**dict.fromkeys(BLIND, UNSEEN)))
-    named = {one.check for one in examined.not_checked}
-    assert named == set(CHECKS) - {"version", "remembering", "consumer-time-out"}
-    assert examined.exit_status == 3
 
 
 def test_what_was_found_before_a_check_broke_off_is_told() -> None:

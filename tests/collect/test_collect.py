@@ -1,3 +1,5 @@
+"""The streams of some days, out of moto's log, tables and state machine, and a team's files."""
+
 import gzip
 import json
 from collections.abc import Callable
@@ -7,13 +9,19 @@ from typing import Any
 
 import pytest
 
+from actonce.cli.collect import _days
+from actonce.cli.collect import collect as command
+from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects
 from actonce.records.collect import Collected, Wanted, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Aws, Stack
 from actonce.terminal.errors import WrongUse
+from tests.collect.conftest import MakeTable
 
 NOW = datetime.now(UTC).replace(microsecond=0)
+TIME = NOW.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 TODAY = NOW.date()
+MIDNIGHT = datetime(TODAY.year, TODAY.month, TODAY.day, tzinfo=UTC)
 YESTERDAY = TODAY - timedelta(days=1)
 LOG_GROUP = "/aws/lambda/starter"
 LOG_STREAM = "2026/11/21/[$LATEST]0a1b"
@@ -23,29 +31,16 @@ Log = Callable[..., None]
 
 @pytest.fixture
 def stack(moto_aws: Aws) -> Stack:
-    """The starter's log and the Appointments table."""
+    """The starter's log, and another's beside it."""
     outputs = {
         "ProcessMessageArn": "arn:aws:states:us-east-1:123456789012:stateMachine:none",
         "StarterLogGroupName": LOG_GROUP,
-        "AppointmentsTableName": "appointments",
     }
     stack = Stack(moto_aws, "actonce", outputs)
     stack.logs.create_log_group(logGroupName=LOG_GROUP)
     stack.logs.create_log_group(logGroupName=f"{LOG_GROUP}-of-another-stack")
     stack.logs.put_retention_policy(logGroupName=f"{LOG_GROUP}-of-another-stack", retentionInDays=1)
     stack.logs.create_log_stream(logGroupName=LOG_GROUP, logStreamName=LOG_STREAM)
-    stack.dynamodb.create_table(
-        TableName="appointments",
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[
-            {"AttributeName": "message_id", "AttributeType": "S"},
-            {"AttributeName": "appointment_id", "AttributeType": "S"},
-        ],
-        KeySchema=[
-            {"AttributeName": "message_id", "KeyType": "HASH"},
-            {"AttributeName": "appointment_id", "KeyType": "RANGE"},
-        ],
-    )
     return stack
 
 
@@ -64,18 +59,14 @@ def log(stack: Stack) -> Log:
     return write
 
 
-def delivery(message_id: str, at: datetime | str) -> dict[str, Any]:
+def delivery(message_id: str, at: datetime | str = TIME) -> dict[str, Any]:
     time = at if isinstance(at, str) else at.isoformat(timespec="milliseconds")
     return {"stream": "deliveries", "version": 1, "at": time, "message_id": message_id}
 
 
-def midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
-
-
-def run(stack: Stack, root: Path, stream: str, **wanted: Any) -> Collected:
+def run(stack: Stack, root: Path, *streams: str, **wanted: Any) -> Collected:
     days = wanted.pop("days", [TODAY])
-    return collect(stack, Wanted(days, root, streams=frozenset({stream}), **wanted), now=NOW)
+    return collect(stack, Wanted(days, root, streams=frozenset(streams), **wanted), now=NOW)
 
 
 def read(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:
@@ -83,123 +74,166 @@ def read(root: Path, stream: str, day: date = TODAY) -> list[dict[str, Any]]:
     return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
 
 
+def ids(root: Path, stream: str, day: date = TODAY) -> list[str]:
+    return [line["message_id"] for line in read(root, stream, day)]
+
+
 # --------------------------------------------------------------------------- deliveries
 
 
-def test_only_lines_of_the_stream_are_deliveries(stack: Stack, log: Log, tmp_path: Path) -> None:
+def test_deliveries_are_the_lines_of_the_stream_as_they_are(
+    stack: Stack, log: Log, tmp_path: Path
+) -> None:
+    to_come = delivery("m-1") | {"version": 2, "news": [1]}
     log("START RequestId: 4711 about deliveries")
     log({"stream": "effects", "text": "deliveries"})
-    log(delivery("m-1", NOW))
+    log(to_come)
+    log(delivery("m-2", "yesterday"))
+    log(delivery("m-3", "2026-11-21T10:00:00"))  # of which zone?
 
     collected = run(stack, tmp_path, "deliveries")
 
-    assert read(tmp_path, "deliveries") == [delivery("m-1", NOW)]
+    assert read(tmp_path, "deliveries") == [to_come]
     assert collected.lines == {TODAY: {"deliveries": 1}}
-    assert collected.missing == []
+    (sentence,) = collected.missing
+    assert "2 have no time that can be read" in sentence
+    assert "m-2" in sentence
 
 
 def test_a_delivery_belongs_to_the_day_of_its_own_time(
     stack: Stack, log: Log, tmp_path: Path
 ) -> None:
-    last_moment = midnight(TODAY) - timedelta(milliseconds=1)
-    log(delivery("last", last_moment), at=midnight(TODAY) + timedelta(seconds=2))
-    log(delivery("first", midnight(TODAY)), at=midnight(TODAY) + timedelta(seconds=2))
-
-    run(stack, tmp_path, "deliveries", days=[YESTERDAY])
-    assert [line["message_id"] for line in read(tmp_path, "deliveries", YESTERDAY)] == ["last"]
-
-    run(stack, tmp_path, "deliveries", days=[TODAY])
-    assert [line["message_id"] for line in read(tmp_path, "deliveries")] == ["first"]
-    assert [line["message_id"] for line in read(tmp_path, "deliveries", YESTERDAY)] == ["last"]
+    logged = MIDNIGHT + timedelta(seconds=2)
+    log(delivery("last", MIDNIGHT - timedelta(milliseconds=1)), at=logged)
+    log(delivery("first", MIDNIGHT), at=logged)
+    for day, message_id in ((YESTERDAY, "last"), (TODAY, "first")):
+        run(stack, tmp_path, "deliveries", days=[day])
+        assert ids(tmp_path, "deliveries", day) == [message_id]
+    assert ids(tmp_path, "deliveries", YESTERDAY) == ["last"]
 
 
-def test_a_delivery_of_a_version_to_come_is_kept_for_the_reader_to_judge(
+def test_a_day_that_is_forgotten_keeps_the_file_it_has(
     stack: Stack, log: Log, tmp_path: Path
 ) -> None:
-    line = delivery("m-1", NOW) | {"version": 2, "news": [1]}
-    log(line)
-
-    run(stack, tmp_path, "deliveries")
-
-    assert read(tmp_path, "deliveries") == [line]
-
-
-def test_a_delivery_without_a_readable_time_is_told_of(
-    stack: Stack, log: Log, tmp_path: Path
-) -> None:
-    log(delivery("m-1", "yesterday"))
-    log(delivery("m-2", "2026-11-21T10:00:00"))
-
-    collected = run(stack, tmp_path, "deliveries")
-
-    assert read(tmp_path, "deliveries") == []
-    (sentence,) = collected.missing
-    assert "2 line(s)" in sentence
-
-
-def test_a_day_that_the_log_has_forgotten_keeps_the_file_it_has(
-    stack: Stack, log: Log, tmp_path: Path
-) -> None:
-    log(delivery("m-1", midnight(YESTERDAY)), at=midnight(YESTERDAY))
+    at = MIDNIGHT - timedelta(days=1)
+    log(delivery("m-1", at), at=at)
     run(stack, tmp_path, "deliveries", days=[YESTERDAY])
     stack.logs.put_retention_policy(logGroupName=LOG_GROUP, retentionInDays=1)
-
     collected = run(stack, tmp_path, "deliveries", days=[YESTERDAY, TODAY])
-
     assert collected.lines == {YESTERDAY: {"deliveries": None}, TODAY: {"deliveries": 0}}
-    assert [line["message_id"] for line in read(tmp_path, "deliveries", YESTERDAY)] == ["m-1"]
-    assert collected.missing == [
-        f"deliveries of {YESTERDAY}: the starter's log keeps 1 day(s) (LogRetentionDays)."
-    ]
+    assert ids(tmp_path, "deliveries", YESTERDAY) == ["m-1"]
+    (sentence,) = collected.missing
+    assert sentence.startswith(f"deliveries of {YESTERDAY}: ")
 
-
-def test_executions_older_than_step_functions_remembers_are_told_of(
-    stack: Stack, tmp_path: Path
-) -> None:
     long_ago = TODAY - timedelta(days=91)
-
-    collected = collect(
-        stack, Wanted([long_ago], tmp_path, streams=frozenset({"executions", "dead_letters"}))
-    )
-
+    collected = run(stack, tmp_path, "executions", "dead_letters", days=[long_ago])
     assert collected.lines == {long_ago: {"executions": None, "dead_letters": None}}
-    assert "forgets executions 90 days" in collected.missing[0]
-    assert list(tmp_path.iterdir()) == []
+    assert len(collected.missing) == 1
+
+
+# --------------------------------------------------------------------------- rows
+
+
+def row(message_id: str, updated: str = TIME, **more: str) -> dict[str, Any]:
+    texts = {"status": "COMPLETE", "memory": "ledger", "updated": updated, **more}
+    texts |= {"message_id": message_id, "effect": '{"card": 1}', "note": "of a person"}
+    return {"consumption_count": {"N": "2"}} | {name: {"S": text} for name, text in texts.items()}
+
+
+def test_rows_are_collected_as_they_stand(
+    stack: Stack, make_table: MakeTable, tmp_path: Path
+) -> None:
+    yesterday = (NOW - timedelta(days=1)).isoformat(timespec="milliseconds")
+    starters = {"message_id": {"S": "a starter's"}, "fingerprint": {"S": "0"}}
+    done = row("done", outcome="performed")
+    items = [done, row("of yesterday", yesterday), row("timeless", "soon"), starters]
+    make_table("ledger", "message_id", items=items)
+    assert run(stack, tmp_path, "rows").lines == {TODAY: {}}  # a stack of executions has none
+    stack.outputs["LedgerTableName"] = "ledger"
+    collected = run(stack, tmp_path, "rows")
+    assert read(tmp_path, "rows") == [{
+        "stream": "rows", "version": 1, "at": TIME, "message_id": "done", "status": "COMPLETE",
+        "outcome": "performed", "attempts": 2, "way": "ledger",
+    }]  # fmt: skip
+    (sentence,) = collected.missing
+    assert "timeless" in sentence
 
 
 # --------------------------------------------------------------------------- effects
 
 
-def put(stack: Stack, message_id: str, appointment_id: str, **attributes: Any) -> None:
-    key = {"message_id": {"S": message_id}, "appointment_id": {"S": appointment_id}}
-    stack.dynamodb.put_item(TableName="appointments", Item=key | attributes)
+def effect(message_id: str, effect_id: str | None = None) -> dict[str, Any]:
+    named = {} if effect_id is None else {"effect_id": effect_id}
+    return {"stream": "effects", "version": 1, "at": TIME, "message_id": message_id, **named}
 
 
-def test_effects_are_the_appointments_without_what_was_asked_for(
-    stack: Stack, tmp_path: Path
+def card(message_id: str, **more: str) -> dict[str, Any]:
+    texts = {"message_id": message_id, "sent_at": TIME, "secret": "4711", **more}
+    return {name: {"S": text} for name, text in texts.items()}
+
+
+def own(stack: Stack, time: str | None = "sent_at") -> OwnEffects:
+    return EffectsTable(stack.dynamodb, "cards", Attributes(time=time))
+
+
+def test_the_examples_effects_are_the_appointments_and_no_book(
+    stack: Stack, make_table: MakeTable, tmp_path: Path
 ) -> None:
-    booked = {"S": NOW.isoformat()}
-    put(stack, "#book", "book-main", next_slot={"N": "2"}, booked_at=booked)
-    put(stack, "m-1", "appointment-1", booked_at=booked, slot={"N": "1"}, request={"S": "{}"})
-    put(stack, "m-1", "appointment-2", booked_at=booked, slot={"N": "2"})
-
-    run(stack, tmp_path, "effects")
-
-    assert sorted(line["Item"]["slot"]["N"] for line in read(tmp_path, "effects")) == ["1", "2"]
-    assert {tuple(sorted(line["Item"])) for line in read(tmp_path, "effects")} == {
-        ("appointment_id", "booked_at", "message_id", "slot")
-    }
-
-
-def test_an_effect_written_by_hand_without_a_time_is_told_of(stack: Stack, tmp_path: Path) -> None:
-    put(stack, "m-1", "appointment-1")
-    put(stack, "m-2", "appointment-2", booked_at={"N": "5"})
-
+    stack.outputs["AppointmentsTableName"] = "appointments"
+    items = [
+        card("#book", appointment_id="book-main", booked_at=TIME),
+        card("m-1", appointment_id="appointment-1", booked_at=TIME),
+        card("m-1", appointment_id="appointment-2", booked_at=TIME),
+        card("by hand", appointment_id="appointment-3"),
+    ]
+    make_table("appointments", "message_id", "appointment_id", items=items)
     collected = run(stack, tmp_path, "effects")
-
-    assert read(tmp_path, "effects") == []
+    assert read(tmp_path, "effects") == [
+        effect("m-1", "appointment-1"),
+        effect("m-1", "appointment-2"),
+    ]
     (sentence,) = collected.missing
-    assert "2 appointment(s)" in sentence
+    assert "by hand" in sentence
+
+
+def test_a_teams_effects_come_with_what_a_reader_has_to_know(
+    stack: Stack, make_table: MakeTable, tmp_path: Path
+) -> None:
+    make_table("cards", "message_id", items=[card("m-1"), card("m-2", sent_at="yesterday")])
+    collected = run(stack, tmp_path, "effects", effects=own(stack))
+    assert read(tmp_path, "effects") == [effect("m-1")]
+    assert "m-2" in collected.missing[0]
+    assert any("second effect" in note for note in collected.notes)
+
+
+def test_what_names_no_message_is_no_effect_unless_all_do_so(
+    stack: Stack, make_table: MakeTable, tmp_path: Path
+) -> None:
+    settings = {"order": {"S": "settings"}}
+    make_table("cards", "order", items=[settings])
+    collected = run(stack, tmp_path, "effects", effects=own(stack))
+    assert "--effects-key" in collected.missing[0]
+    assert not (day_folder(tmp_path, "effects", TODAY) / "collected.jsonl.gz").exists()
+    stack.dynamodb.put_item(TableName="cards", Item=card("m-1", order="o-1"))
+    collected = run(stack, tmp_path, "effects", effects=own(stack))
+    assert read(tmp_path, "effects") == [effect("m-1", "o-1")]
+    assert any(note.startswith("effects: 1 in the table cards") for note in collected.notes)
+
+
+def test_an_effect_without_a_time_has_that_of_its_row(
+    stack: Stack, make_table: MakeTable, tmp_path: Path
+) -> None:
+    stack.outputs["LedgerTableName"] = "ledger"
+    make_table("ledger", "message_id", items=[row("m-1")])
+    make_table("cards", "message_id", items=[card("m-1"), card("of another day")])
+    collected = run(stack, tmp_path, "rows", "effects", effects=own(stack, time=None))
+    assert read(tmp_path, "effects") == [effect("m-1")]
+    assert any("nor an execution, or row" in note for note in collected.notes)
+
+    # With nothing collected that has times, an empty file would make every message a lost one.
+    collected = run(stack, tmp_path / "alone", "effects", effects=own(stack, time=None))
+    assert "--effects-time" in collected.missing[0]
+    assert not (tmp_path / "alone").exists()
 
 
 # --------------------------------------------------------------------------- sent
@@ -209,49 +243,32 @@ def recorded(root: Path, name: str, *ids: str, day: date = TODAY) -> Path:
     """A file as `actonce send --record` writes it: a gzip member for each batch."""
     folder = day_folder(root, "sent", day)
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}.jsonl.gz"
     lines = [json.dumps({"stream": "sent", "message_id": one}) + "\n" for one in ids]
+    file = folder / f"{name}.jsonl.gz"
     file.write_bytes(b"".join(gzip.compress(line.encode()) for line in lines))
     return file
 
 
 def test_sent_records_of_several_runs_become_one_file(stack: Stack, tmp_path: Path) -> None:
-    recorded(tmp_path / "sent", "run-1", "m-1", "m-2")
-    recorded(tmp_path / "sent", "run-2", "m-3")
-
+    sent, to = tmp_path / "sent", tmp_path / "to"
+    with pytest.raises(WrongUse, match="--sent"):
+        run(stack, to, "sent", sent=sent)
+    recorded(sent, "run-1", "m-1", "m-2")
+    recorded(sent, "run-2", "m-3")
     for _ in range(2):
-        collected = run(stack, tmp_path / "to", "sent", sent=tmp_path / "sent")
-
-    assert collected.lines == {TODAY: {"sent": 3}}
-    assert [line["message_id"] for line in read(tmp_path / "to", "sent")] == ["m-1", "m-2", "m-3"]
+        collected = run(stack, to, "sent", sent=sent, days=[YESTERDAY, TODAY])
+    assert collected.lines == {YESTERDAY: {"sent": None}, TODAY: {"sent": 3}}
+    assert ids(to, "sent") == ["m-1", "m-2", "m-3"]
+    # Where nothing recorded what was sent: a note, and no empty file.
+    assert any(note.startswith(f"sent of {YESTERDAY}: nothing") for note in collected.notes)
+    assert not day_folder(to, "sent", YESTERDAY).exists()
 
 
 def test_sent_records_that_are_in_place_are_counted_and_left(stack: Stack, tmp_path: Path) -> None:
     file = recorded(tmp_path, "run-1", "m-1", "m-2")
-
-    with_option = run(stack, tmp_path, "sent", sent=tmp_path)
-    without = run(stack, tmp_path, "sent")
-
-    assert with_option.lines == without.lines == {TODAY: {"sent": 2}}
+    for sent in (tmp_path, None):
+        assert run(stack, tmp_path, "sent", sent=sent).lines == {TODAY: {"sent": 2}}
     assert list(day_folder(tmp_path, "sent", TODAY).iterdir()) == [file]
-
-
-def test_where_nothing_recorded_what_was_sent_is_a_note_and_no_empty_file(
-    stack: Stack, tmp_path: Path
-) -> None:
-    recorded(tmp_path / "sent", "run-1", "m-1", day=YESTERDAY)
-
-    collected = run(stack, tmp_path / "to", "sent", sent=tmp_path / "sent")
-
-    assert collected.lines == {TODAY: {"sent": None}}
-    assert collected.missing == []
-    assert any(note.startswith(f"sent of {TODAY}: nothing") for note in collected.notes)
-    assert not day_folder(tmp_path / "to", "sent", TODAY).exists()
-
-
-def test_a_folder_without_sent_records_is_wrong_use(stack: Stack, tmp_path: Path) -> None:
-    with pytest.raises(WrongUse, match="--sent"):
-        run(stack, tmp_path, "sent", sent=tmp_path)
 
 
 # --------------------------------------------------------------------------- as a whole
@@ -264,35 +281,59 @@ def test_records_that_came_another_way_are_never_counted_twice(
     folder = day_folder(tmp_path, stream, TODAY)
     folder.mkdir(parents=True)
     (folder / "from-s3.gz").write_bytes(b"")
-
     with pytest.raises(WrongUse, match=r"from-s3\.gz was not written by actonce collect"):
         run(stack, tmp_path, stream)
 
 
 def test_a_day_that_is_not_over_is_noted(stack: Stack, tmp_path: Path) -> None:
-    wanted = Wanted([TODAY], tmp_path, streams=frozenset({"effects"}))
-
+    wanted = Wanted([TODAY], tmp_path, streams=frozenset({"deliveries"}))
     before, at_midnight = (
-        collect(stack, wanted, now=midnight(TODAY) + timedelta(days=1, seconds=seconds))
+        collect(stack, wanted, now=MIDNIGHT + timedelta(days=1, seconds=seconds))
         for seconds in (-1, 0)
     )
-
-    assert before.notes == [f"{TODAY} is not over (UTC); collect it again when it is."]
+    assert [note[:10] for note in before.notes] == [TODAY.isoformat()]
     assert at_midnight.notes == []
 
 
-def test_a_stream_that_aws_does_not_give_leaves_the_others_alone(
+def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
     stack: Stack, log: Log, tmp_path: Path
 ) -> None:
-    log(delivery("m-1", NOW))
-    stack.dynamodb.delete_table(TableName="appointments")
+    log(delivery("m-1"))
+    for outputs, said in (
+        ({}, "--effects-by executions"),  # nobody says where the effects are
+        ({"AppointmentsTableName": "none"}, "no table 'none'"),
+    ):
+        stack.outputs.update(outputs)
+        collected = run(stack, tmp_path, "deliveries", "effects")
+        assert collected.lines == {TODAY: {"deliveries": 1, "effects": None}}
+        (sentence,) = collected.missing
+        assert sentence.startswith("effects: ")
+        assert said in sentence
+        assert not (day_folder(tmp_path, "effects", TODAY) / "collected.jsonl.gz").exists()
 
-    collected = collect(
-        stack, Wanted([TODAY], tmp_path, streams=frozenset({"deliveries", "effects"}))
-    )
 
-    assert collected.lines == {TODAY: {"deliveries": 1, "effects": None}}
-    (sentence,) = collected.missing
-    assert sentence.startswith("effects: ")
-    assert "ResourceNotFoundException" in sentence
-    assert not (day_folder(tmp_path, "effects", TODAY) / "collected.jsonl.gz").exists()
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "Name the days"),
+        ({"day": "today", "last": "today"}, "Name the days"),
+        ({"first": "yesterday"}, "Name the days"),
+        ({"first": "today", "last": "yesterday"}, "--until yesterday is before --from today"),
+        ({"first": "2024-01-01", "last": "today"}, "at most 366"),
+        ({"day": "2026-02-30"}, "is no day"),
+        ({"day": "9999-01-01"}, "has not begun"),
+        ({"day": "today", "stream": ["effects", "posts"]}, "no stream 'posts'"),
+    ],
+)
+def test_wrong_use_is_said_before_aws_is_asked(
+    tmp_path: Path, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(WrongUse, match=sentence):
+        command(to=tmp_path, **options)
+
+
+def test_a_day_may_be_named_by_where_it_lies() -> None:
+    today = datetime.now(UTC).date()
+    assert _days(None, "yesterday", "today") == [today - timedelta(days=1), today]
+    march = [date(2026, 2, 27), date(2026, 2, 28), date(2026, 3, 1)]
+    assert _days(None, "2026-02-27", "2026-03-01") == march

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from actonce.adopt.effect_check.calls import End, Event, Kill, Raw
+from actonce.adopt.effect_check.calls import AFTER, End, Event, Raw
 
 Handler = Callable[[Event], Any]
 
@@ -29,7 +29,6 @@ class World:
     orders: dict[str, Any] = field(default_factory=dict)
     now: float = 0.0
     took: float = 0.01
-    left: int = 0
     steps: int = 0
     kill_at: int | None = None
     between: Callable[[], object] | None = None
@@ -56,30 +55,28 @@ class World:
 class Simulated:
     """See `calls.Caller`; `make` is a process' start."""
 
-    kills = (Kill("before"), Kill("in", 0.4), Kill("in", 0.9), Kill("after"))
+    kills = (0.4, 0.9, AFTER)
 
-    def __init__(self, make: Callable[[World], Handler]) -> None:
+    def __init__(self, make: Callable[[World], Handler], *, can_find: bool = True) -> None:
+        self.can_find = can_find
         self.world = World()
         self._make = make
         self._handler: Handler | None = None
         self._typical = 1
 
-    def call(self, event: Event, kill: Kill | None = None) -> Raw:
-        if kill is not None and kill.moment == "before":
-            self.renew()
-            return Raw(End.DIED)
+    def call(self, event: Event, kill: float | None = None) -> Raw:
         if self._handler is None:
             self._handler = self._make(self.world)
         self.world.steps = 0
-        if kill is not None and kill.moment == "in":
-            self.world.kill_at = 1 + round(kill.share * self._typical)
+        if kill is not None and kill < AFTER:
+            self.world.kill_at = 1 + round(kill * self._typical)
         raw = self._call(self._handler, event)
         self.world.kill_at = None
         if raw.end is End.ANSWERED and event["operation"] == "perform":
             self._typical = max(self._typical, self.world.steps)
         if kill is not None or raw.end in (End.DIED, End.HUNG):
             self.renew()
-        return Raw(End.DIED) if kill is not None and kill.moment == "after" else raw
+        return Raw(End.DIED) if kill == AFTER else raw
 
     def at_once(self, events: list[Event]) -> list[Raw]:
         """All come to their first step before any goes on."""
@@ -107,9 +104,6 @@ class Simulated:
 
     def renew(self) -> None:
         self._handler = None
-
-    def left_running(self) -> int:
-        return self.world.left
 
     def wait(self, seconds: float) -> None:
         self.world.pass_time(seconds)

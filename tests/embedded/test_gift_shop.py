@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from actonce.adopt.project.folder import Folder
 from actonce.adopt.project.placing import place
-from actonce.adopt.project.plan import Kind, plan
+from actonce.adopt.project.plan import stack_files
 from actonce.embedded import faults, lifecycle
 from actonce.embedded.injected import fault_injection
 from actonce.embedded.lifecycle import State
@@ -29,7 +28,7 @@ def shop_of(example: str, folder: Path) -> Paths:
     """The example as a team has it after `actonce init`."""
     project = folder / example
     shutil.copytree(PROJECT / "examples" / example, project)
-    place(Folder(project), plan(Kind.STACK, example))
+    place(project, "0.0.0", stack_files(), seeds={})
     return Paths(project / ".actonce", project, is_project=True)
 
 

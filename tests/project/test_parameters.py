@@ -18,13 +18,10 @@ from actonce.terminal.errors import Failed, WrongUse
         ("7", {"Type": "Number", "MinValue": 2, "MaxValue": 890}, None),
         ("2.5", {"Type": "Number", "MinValue": 2}, None),
         ("abc", {"Type": "Number", "MinValue": 2, "MaxValue": 890}, "a number from 2 to 890"),
-        ("", {"Type": "Number"}, "a number"),
         ("1", {"Type": "Number", "MinValue": 2}, "a number from 2"),
         ("891", {"Type": "Number", "MaxValue": 890}, "a number to 890"),
-        ("30", {"Type": "Number", "AllowedValues": [20, 30]}, None),
         ("leger", {"AllowedValues": ["ledger", "lease"]}, "one of ledger, lease"),
-        ("true", {"AllowedValues": ["true", "false"]}, None),
-        ("a-1", {"AllowedPattern": "[a-z]-[0-9]"}, None),
+        ("30", {"Type": "Number", "AllowedValues": [20, 30]}, None),
         ("xa-1x", {"AllowedPattern": "[a-z]-[0-9]"}, "what fits [a-z]-[0-9]"),
         ("x", {"AllowedPattern": "a", "ConstraintDescription": "an a"}, "an a"),
         ("x", {"AllowedPattern": r"\p{Alpha}+"}, None),  # Java's: CloudFormation knows
@@ -49,54 +46,30 @@ def test_what_the_template_has_by_default_and_what_is_set_here_is_allowed() -> N
     assert given == lifecycle.LOCAL_PARAMETERS.keys()
 
 
-def test_who_names_a_lock_means_its_template() -> None:
+def test_a_wrong_parameter_is_told_with_the_template_that_it_is_meant_for() -> None:
     paths = Paths(Path("home"))
     assert lifecycle.own_template(paths, {}) == PROJECT / "template.yaml"
     assert lifecycle.own_template(paths, {"Strategy": "lease"}) == PROJECT / "locks.yaml"
     lifecycle.check(paths, {"Strategy": "ledger", "ClockSkewSeconds": "0"})
-    with pytest.raises(WrongUse, match=r"template\.yaml has no parameter 'ClockSkewSeconds'"):
-        lifecycle.check(paths, {"ClockSkewSeconds": "0"})
-    with pytest.raises(WrongUse, match=r"locks\.yaml wants one of ledger, lease there"):
-        lifecycle.check(paths, {"Strategy": "step-functions"})
+    for given, said in (
+        ({"ClockSkewSeconds": "0"}, r"template\.yaml has no parameter 'ClockSkewSeconds'; it has "),
+        ({"Strategy": "step-functions"}, r"locks\.yaml wants one of ledger, lease there"),
+        ({"EffectTimeoutSeconds": "abc"}, r"^EffectTimeoutSeconds=abc: template\.yaml wants a num"),
+    ):
+        with pytest.raises(WrongUse, match=said):
+            lifecycle.check(paths, given)
 
 
-def test_a_wrong_parameter_is_told_with_its_name_its_value_and_what_may_stand_there() -> None:
-    template = nesting.read(PROJECT / "template.yaml")
-    with pytest.raises(WrongUse, match=r"^EffectTimeoutSeconds=abc: template\.yaml wants a number"):
-        parameters.check({"EffectTimeoutSeconds": "abc"}, [template])
-    with pytest.raises(WrongUse, match=r"template\.yaml has no parameter 'Bogus'; it has "):
-        parameters.check({"Bogus": "1"}, [template])
-
-
-@pytest.mark.parametrize("fresh", [True, False])
-@pytest.mark.parametrize("wrong", [{"EffectTimeoutSeconds": "abc"}, {"Bogus": "1"}])
-def test_nothing_is_stopped_or_deployed_for_parameters_that_cannot_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, str], *, fresh: bool
-) -> None:
-    said: list[str] = []
-    _runs(monkeypatch)
-    with pytest.raises(WrongUse):
-        lifecycle.up(Paths(tmp_path), said.append, parameters=wrong, fresh=fresh)
-    assert said == []
-
-
-def test_nothing_is_stopped_for_what_cannot_be_built(
+def test_nothing_is_stopped_or_deployed_for_what_cannot_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build(*_: object) -> None:
-        raise Failed("sam build failed")
-
-    _runs(monkeypatch)
-    monkeypatch.setattr(lifecycle, "build", build)
-    with pytest.raises(Failed, match="sam build failed"):
-        lifecycle.up(Paths(tmp_path), lambda _: None, fresh=True)
-
-
-def _runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Something runs, and whoever touches it fails the test."""
 
     def touched(*_: object, **__: object) -> None:
         raise AssertionError
+
+    def unbuildable(*_: object) -> None:
+        raise Failed("sam build failed")
 
     monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, {}, "deployed"))
     for module, name in (
@@ -106,6 +79,12 @@ def _runs(monkeypatch: pytest.MonkeyPatch) -> None:
         (lifecycle, "_deploy_in_place"),
     ):
         monkeypatch.setattr(module, name, touched)
+    monkeypatch.setattr(lifecycle, "build", unbuildable)
+    for fresh in (True, False):
+        with pytest.raises(WrongUse):
+            lifecycle.up(Paths(tmp_path), lambda _: None, parameters={"Bogus": "1"}, fresh=fresh)
+    with pytest.raises(Failed, match="sam build failed"):
+        lifecycle.up(Paths(tmp_path), lambda _: None, fresh=True)
 
 
 def test_the_port_of_the_last_time_is_taken_again_unless_it_is_taken(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 calls      asking an effect something, and what came of it, as the stack would read it
 checks     what the contract promises, each tried and told; knows no processes
-child      runs in a process of its own and calls the effect
-processes  such processes: started, killed, timed, looked after
-target     what a person named: a module, a file, a folder, a deployed function
+processes  the effect in processes of its own: started, killed, timed
+child      runs in such a process and calls the effect
 on_lambda  a function of the embedded AWS instead
+target     what a person named: a file, a body
 """

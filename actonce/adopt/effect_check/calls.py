@@ -2,32 +2,17 @@
 
 import io
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Protocol, cast
 
 from actonce_core.effect import NotPerformed, Rejected
 from actonce_core.invoked_effect import InvokedEffect
 
 Event = dict[str, Any]
 
-LONGEST_ANSWER_BYTES = 6 * 1024 * 1024
-"""Of a function that is called and waited for ("Lambda quotas", payload)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """When the effect's process is killed: `before` the call, `after` it, or `in` the middle of it.
-
-    `share`: of the time that a call takes, for `in`.
-    """
-
-    moment: Literal["before", "in", "after"]
-    share: float = 0.0
-
-    def __str__(self) -> str:
-        where = {"before": "before it began", "after": "after it, before it answered"}
-        return where.get(self.moment, f"after {self.share:.0%} of its time")
+AFTER = 1.0
+"""The share of a call at which the effect has acted, and not answered yet."""
 
 
 class End(StrEnum):
@@ -56,8 +41,12 @@ class Raw:
 class Caller(Protocol):
     """Who calls the effect: in processes of its own, or on the embedded AWS."""
 
-    def call(self, event: Event, kill: Kill | None = None) -> Raw:
-        """Call it once. A process that was used before may be used again, as Lambda does."""
+    def call(self, event: Event, kill: float | None = None) -> Raw:
+        """Call it once. A process that was used before may be used again, as Lambda does.
+
+        Args:
+            kill: the share of the time that a call takes after which its process is killed.
+        """
 
     def at_once(self, events: list[Event]) -> list[Raw]:
         """Call it side by side, each in a process of its own."""
@@ -65,15 +54,16 @@ class Caller(Protocol):
     def renew(self) -> None:
         """Have the next call made by a new process."""
 
-    def left_running(self) -> int:
-        """Processes that a call has left running beside its own."""
-
     def wait(self, seconds: float) -> None:
         """Let time go by."""
 
     @property
-    def kills(self) -> tuple[Kill, ...]:
-        """What of killing can be done here."""
+    def can_find(self) -> bool:
+        """Whether there is something to ask `find`."""
+
+    @property
+    def kills(self) -> tuple[float, ...]:
+        """The shares at which it can be killed here."""
 
 
 class Outcome(StrEnum):
@@ -95,13 +85,11 @@ class Answer:
         words: of an error, or of what is no clear answer.
     """
 
+    message_id: str
     said: Outcome
     raw: Raw
     effect: Any = None
     words: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.said} ({self.words})" if self.words else str(self.said)
 
 
 @dataclass(slots=True)
@@ -109,7 +97,7 @@ class _OneAnswer:
     """A Lambda client that has one answer, so that the stack's own reader reads it."""
 
     raw: Raw
-    exceptions: Any = field(default=None)
+    exceptions: Any = None
 
     def invoke(self, **_: Any) -> dict[str, Any]:
         payload = io.BytesIO(json.dumps(self.raw.answer).encode())
@@ -117,31 +105,32 @@ class _OneAnswer:
         return {"Payload": payload, **failed}
 
 
-def read(raw: Raw, operation: str, message_id: str) -> Answer:
-    """Read an answer as `invoked_effect` does behind a lock, and the state machine too."""
-    if raw.end in _NO_ANSWER:
-        return Answer(Outcome.UNKNOWN, raw, words=_NO_ANSWER[raw.end])
-    effect = InvokedEffect(cast("Any", _OneAnswer(raw)), "effect", "effect")
-    try:
-        if operation == "find":
-            found = effect.find(message_id)
-        else:
-            found = effect.perform({"message_id": message_id, "body": None})
-    except NotPerformed as error:
-        return Answer(Outcome.NOT_PERFORMED, raw, words=str(error))
-    except Rejected as error:
-        return Answer(Outcome.REJECTED, raw, words=str(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is, nobody knows
-        return Answer(Outcome.UNKNOWN, raw, words=_short(str(error)))
-    return Answer(Outcome.NOTHING if found is None else Outcome.PERFORMED, raw, found)
-
-
 _NO_ANSWER = {End.DIED: "its process died", End.HUNG: "it had not ended at its time-out"}
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 200 else f"{line[:199]}…"
+def read(raw: Raw, operation: str, message_id: str) -> Answer:
+    """Read an answer as `invoked_effect` does behind a lock, and as the state machine does."""
+
+    def answer(said: Outcome, words: str = "", effect: Any = None) -> Answer:
+        return Answer(message_id, said, raw, effect, words)
+
+    if raw.end in _NO_ANSWER:
+        return answer(Outcome.UNKNOWN, _NO_ANSWER[raw.end])
+    stack = InvokedEffect(cast("Any", _OneAnswer(raw)), "effect", "effect")
+    try:
+        if operation == "find":
+            found = stack.find(message_id)
+        else:
+            found = stack.perform({"message_id": message_id, "body": None})
+            if "effect" not in raw.answer:
+                return answer(Outcome.UNKNOWN, "without `effect` it is no answer")
+    except NotPerformed as error:
+        return answer(Outcome.NOT_PERFORMED, str(error))
+    except Rejected as error:
+        return answer(Outcome.REJECTED, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, nobody knows
+        return answer(Outcome.UNKNOWN, str(error))
+    return answer(Outcome.NOTHING if found is None else Outcome.PERFORMED, effect=found)
 
 
 def perform_event(message_id: str, body: Any, attempt: int = 1) -> Event:

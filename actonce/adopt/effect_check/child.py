@@ -2,13 +2,12 @@
 
     python child.py ANSWERS-FD TARGET FOLDER FUNCTIONS
 
-Standard input has the questions, `{"event": …, "kill": null | "before" | "after"}`; the answers go
-to a descriptor of their own, because the effect may print. A line `{}` says that the call begins.
-What the effect reads of standard input is nothing, and what it prints is its own affair.
+Standard input has the questions, `{"event": …, "seconds": …, "dies": whether before it answers}`.
+The answers, `{"end": …, "answer": …}`, go to a descriptor of their own, because the effect may
+print; a line `{}` says that the call begins. What the effect reads of standard input is nothing.
 """
 
 import importlib
-import importlib.util
 import inspect
 import json
 import os
@@ -18,8 +17,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-LONGEST_ANSWER_BYTES = 6 * 1024 * 1024  # see `calls`, which this process does not import
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
@@ -46,8 +43,7 @@ def load(target: str, folder: str, functions: str) -> Handler:
     """What `target` names, as a handler.
 
     Args:
-        target: `FILE.py:NAME`; a handler of two arguments, or an effect: a class or a function
-            without arguments that makes one, or one itself.
+        target: `FILE.py:NAME`; a handler, or an effect with `perform` and `find`, or its class.
         folder: where its modules are.
         functions: of ActOnce, after them: `effect` and what it needs.
 
@@ -58,58 +54,31 @@ def load(target: str, folder: str, functions: str) -> Handler:
     sys.path[:0] = [folder]
     sys.path.append(functions)
     place, _, name = target.rpartition(":")
-    module = importlib.import_module(Path(place).stem)
-    found = getattr(module, name, None)
-    if found is None:
-        raise ValueError(f"{place} has no {name}")
-    if not _is_effect(found) and not inspect.isclass(found) and _arguments(found) == 2:
+    found = getattr(importlib.import_module(Path(place).stem), name, None)
+    if not (hasattr(found, "perform") and hasattr(found, "find")):
+        if not callable(found) or inspect.isclass(found):
+            raise ValueError(f"{place} has no {name} that is a handler, or has perform and find")
         handler: Handler = found
         return handler
-    if not _is_effect(found) or inspect.isclass(found):
-        found = found()
-    if not _is_effect(found):
-        raise ValueError(f"{name} is neither handler(event, context), nor has it perform and find")
-    return _answering(found)
-
-
-def _answering(effect: Any) -> Handler:
+    effect = found() if inspect.isclass(found) else found
     answer = importlib.import_module("actonce_core.effect").answer
-
-    def handler(event: dict[str, Any], _context: Any) -> Any:
-        return answer(effect, event)
-
-    return handler
-
-
-def _is_effect(found: Any) -> bool:
-    return callable(getattr(found, "perform", None)) and callable(getattr(found, "find", None))
-
-
-def _arguments(function: Any) -> int:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return -1
-    return sum(
-        one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-        for one in parameters
-    )
+    return lambda event, _context: answer(effect, event)
 
 
 def called(handler: Handler, event: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Call it once, as Lambda does: `{"answer": …}`, or `{"error": …}` in Lambda's form."""
+    """Call it once, as Lambda does; an error is told in Lambda's form."""
     try:
         answered = handler(event, Context(seconds))
     except BaseException as error:  # noqa: BLE001 - SystemExit too, as Lambda's runtime has it
-        return {"error": {"errorType": type(error).__name__, "errorMessage": str(error)}}
+        return _failed(type(error).__name__, error)
     try:
-        text = json.dumps(answered)
+        return {"end": "answered", "answer": json.loads(json.dumps(answered))}
     except (TypeError, ValueError, RecursionError) as error:
-        return {"error": {"errorType": "Runtime.MarshalError", "errorMessage": str(error)}}
-    if len(text) > LONGEST_ANSWER_BYTES:
-        said = f"the answer has {len(text):,} bytes, and Lambda takes {LONGEST_ANSWER_BYTES:,}"
-        return {"error": {"errorType": "Function.ResponseSizeTooLarge", "errorMessage": said}}
-    return {"answer": json.loads(text)}
+        return _failed("Runtime.MarshalError", error)
+
+
+def _failed(name: str, error: BaseException) -> dict[str, Any]:
+    return {"end": "failed", "answer": {"errorType": name, "errorMessage": str(error)}}
 
 
 def main() -> None:
@@ -117,8 +86,7 @@ def main() -> None:
     answers, questions = int(sys.argv[1]), os.fdopen(os.dup(0), "r", encoding="utf-8")
     for descriptor in (answers, questions.fileno()):
         os.set_inheritable(descriptor, False)  # noqa: FBT003 - it takes no names
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
     def tell(what: dict[str, Any]) -> None:
         line = (json.dumps(what) + "\n").encode()
@@ -130,14 +98,12 @@ def main() -> None:
     except BaseException as error:  # noqa: BLE001 - whatever a module does when it is imported
         tell({"unloadable": f"{type(error).__name__}: {error}"})
         return
-    tell({"loaded": True})
+    tell({})
     for line in questions:
         asked = json.loads(line)
-        if asked["kill"] == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
         tell({})
         told = called(handler, asked["event"], asked["seconds"])
-        if asked["kill"] == "after":
+        if asked["dies"]:
             os.kill(os.getpid(), signal.SIGKILL)
         tell(told)
 

@@ -7,15 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from actonce.adopt.effect_check.calls import End, Event, Kill, Raw
+from actonce.adopt.effect_check.calls import End, Event, Raw
 from actonce.embedded import functions
 from actonce.stack.embedded_running import State
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
-
-SHARES = (0.3, 0.7)
-"""Of the time that a call takes, at which its process is killed."""
 
 
 @dataclass(slots=True)
@@ -33,21 +30,22 @@ class OnLambda:
     state: State
     effect: str
     finds: str
+    kills: tuple[float, ...] = (0.3, 0.7)  # after a call nothing of it runs
     _typical: float = 0.0
 
     @property
-    def kills(self) -> tuple[Kill, ...]:
-        """Its host's crash, in the middle; before and after a call nothing of it runs."""
-        return tuple(Kill("in", share) for share in SHARES)
+    def can_find(self) -> bool:
+        """See `calls.Caller`."""
+        return bool(self.finds)
 
-    def call(self, event: Event, kill: Kill | None = None) -> Raw:
+    def call(self, event: Event, kill: float | None = None) -> Raw:
         """See `calls.Caller`."""
         if kill is None:
             raw = self._call(event)
             if raw.end is End.ANSWERED and event["operation"] == "perform":
                 self._typical = max(self._typical, raw.seconds)
             return raw
-        timer = threading.Timer(kill.share * self._typical, self.renew)
+        timer = threading.Timer(kill * self._typical, self.renew)
         timer.start()
         try:
             return self._call(event)
@@ -63,10 +61,6 @@ class OnLambda:
         """See `calls.Caller`; all functions' processes are killed."""
         functions.kill(self.state)
 
-    def left_running(self) -> int:
-        """Nobody can see into a function's host."""
-        return 0
-
     def wait(self, seconds: float) -> None:
         """See `calls.Caller`."""
         time.sleep(seconds)
@@ -77,7 +71,5 @@ class OnLambda:
         response = self.lambda_.invoke(FunctionName=function, Payload=json.dumps(event))
         seconds = time.monotonic() - began
         text = response["Payload"].read()
-        answer = json.loads(text) if text else None
-        if "FunctionError" not in response:
-            return Raw(End.ANSWERED, answer, seconds)
-        return Raw(End.FAILED, answer, seconds)
+        end = End.FAILED if "FunctionError" in response else End.ANSWERED
+        return Raw(end, json.loads(text) if text else None, seconds)

@@ -1,6 +1,6 @@
 """The effect in processes of its own: started, killed, timed, looked after.
 
-Invariant: when a call is over its process has answered, or is gone; when `close` is over, all are.
+Invariant: when a call is over its process has answered, or is gone; when `open` is over, all are.
 """
 
 import contextlib
@@ -18,13 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from actonce.adopt.effect_check import child
-from actonce.adopt.effect_check.calls import End, Event, Kill, Raw
+from actonce.adopt.effect_check.calls import AFTER, End, Event, Raw
 from actonce.stack.sources import sources
 from actonce.terminal.errors import WrongUse
 
 LOADING_SECONDS = 30.0
-SHARES = (0.05, 0.3, 0.6, 0.9)
-"""Of the time that a call takes, at which it is killed."""
 
 _PIECE = 65_536
 
@@ -42,9 +40,7 @@ class _Process:
         while b"\n" not in self._read:
             left = until - time.monotonic()
             ready, _, _ = select.select([self.answers], [], [], max(0.0, left))
-            if not ready:
-                return None
-            piece = os.read(self.answers, _PIECE)
+            piece = os.read(self.answers, _PIECE) if ready else b""
             if not piece:
                 return None
             self._read += piece
@@ -52,23 +48,25 @@ class _Process:
         told: dict[str, Any] = json.loads(line)
         return told
 
-    def ask(self, event: Event, seconds: float, kill: str | None) -> None:
+    def ask(self, event: Event, seconds: float, *, dies: bool) -> None:
         assert self.popen.stdin is not None  # noqa: S101 - for the type checker
-        asked = json.dumps({"event": event, "seconds": seconds, "kill": kill}) + "\n"
+        asked = json.dumps({"event": event, "seconds": seconds, "dies": dies}) + "\n"
         with contextlib.suppress(BrokenPipeError):
             self.popen.stdin.write(asked.encode())
             self.popen.stdin.flush()
 
     def end(self) -> None:
-        """End it, and what it has started."""
+        """End it, and what it has started; once, for its numbers may be another's afterwards."""
+        if self.answers < 0:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.wait()
+        os.close(self.answers)
+        self.answers = -1
         if self.popen.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.popen.stdin.close()
-        with contextlib.suppress(OSError):
-            os.close(self.answers)
 
 
 @dataclass(slots=True)
@@ -88,21 +86,18 @@ class Processes:
     variables: Mapping[str, str]
     timeout: float
     log: Path
+    can_find: bool = True
+    kills: tuple[float, ...] = (0.05, 0.3, 0.6, 0.9, AFTER)
     _process: _Process | None = None
     _typical: float = 0.0
     _started: list[_Process] = field(default_factory=list)
 
-    @property
-    def kills(self) -> tuple[Kill, ...]:
-        """Every moment."""
-        return (Kill("before"), *(Kill("in", share) for share in SHARES), Kill("after"))
-
-    def call(self, event: Event, kill: Kill | None = None) -> Raw:
+    def call(self, event: Event, kill: float | None = None) -> Raw:
         """See `calls.Caller`."""
         if self._process is None or self._process.popen.poll() is not None:
             self._process = self._start()
         raw = self._call(self._process, event, kill)
-        if raw.end in (End.DIED, End.HUNG) or kill is not None:
+        if raw.end in (End.DIED, End.HUNG):
             self.renew()
         elif raw.end is End.ANSWERED and event["operation"] == "perform":
             self._typical = max(self._typical, raw.seconds)
@@ -111,36 +106,14 @@ class Processes:
     def at_once(self, events: list[Event]) -> list[Raw]:
         """See `calls.Caller`."""
         processes = [self._start() for _ in events]
-        try:
-            with ThreadPoolExecutor(len(events)) as threads:
-                begun = [
-                    threads.submit(self._call, process, event, None)
-                    for process, event in zip(processes, events, strict=True)
-                ]
-                return [one.result() for one in begun]
-        finally:
-            for process in processes:
-                process.end()
+        with ThreadPoolExecutor(len(events)) as threads:
+            return list(threads.map(self._call, processes, events))
 
     def renew(self) -> None:
         """See `calls.Caller`."""
         if self._process is not None:
             self._process.end()
         self._process = None
-
-    def left_running(self) -> int:
-        """See `calls.Caller`; those that are still of its group."""
-        if self._process is None:
-            return 0
-        own = self._process.popen.pid
-        listing = subprocess.run(
-            ["ps", "-eo", "pid=,pgid=,stat="], capture_output=True, text=True, check=True
-        ).stdout
-        lines = (line.split() for line in listing.splitlines())
-        return sum(
-            int(group) == own and int(pid) != own and not state.startswith("Z")
-            for pid, group, state in lines
-        )
 
     def wait(self, seconds: float) -> None:
         """See `calls.Caller`."""
@@ -180,29 +153,22 @@ class Processes:
         process = _Process(popen, read)
         self._started.append(process)
         told = process.told(time.monotonic() + LOADING_SECONDS)
-        if told is None or "unloadable" in told:
-            process.end()
+        if told != {}:
             why = "it did not load in time, or ended" if told is None else told["unloadable"]
             raise WrongUse(f"{self.target} cannot be loaded from {self.folder}: {why}.")
         return process
 
-    def _call(self, process: _Process, event: Event, kill: Kill | None) -> Raw:
-        by_itself = kill.moment if kill is not None and kill.moment != "in" else None
+    def _call(self, process: _Process, event: Event, kill: float | None = None) -> Raw:
+        until = time.monotonic() + self.timeout
+        process.ask(event, self.timeout, dies=kill == AFTER)
+        begins = process.told(until)
         began = time.monotonic()
-        process.ask(event, self.timeout, by_itself)
-        until = began + self.timeout
-        told = process.told(until)  # that it begins
-        began = time.monotonic()
-        if told is not None and kill is not None and kill.moment == "in":
-            until = began + kill.share * self._typical
+        if kill is not None and kill < AFTER:
+            until = began + kill * self._typical
+        told = begins if begins is None else process.told(until)
+        now = time.monotonic()
         if told is not None:
-            told = process.told(until)
-        seconds = time.monotonic() - began
-        if told is not None:
-            if "error" in told:
-                return Raw(End.FAILED, told["error"], seconds)
-            return Raw(End.ANSWERED, told.get("answer"), seconds)
-        is_over = time.monotonic() >= until and process.popen.poll() is None
+            return Raw(End(told["end"]), told["answer"], now - began)
+        hung = kill is None and now >= until and process.popen.poll() is None
         process.end()
-        hung = is_over and (kill is None or kill.moment != "in")
-        return Raw(End.HUNG if hung else End.DIED, None, seconds)
+        return Raw(End.HUNG if hung else End.DIED, None, now - began)

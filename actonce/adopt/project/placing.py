@@ -1,124 +1,173 @@
-"""Puts a plan into a folder, and a newer one in the place of an older.
+"""Puts ActOnce's files into a team's folder, and those of a newer version in their place.
 
-Invariant: at whatever point this ends, the same command begun again goes on, and no file that the
-team has changed is written over or removed. For the files are decided on by what is there, each is
-written whole or not at all, and the manifest, which says what was put there, comes last.
+The manifest beside them says what was put there. It is written last, so that the same upgrade,
+begun again after it was cut short, goes on: what it has written is no change of the team's.
+
+Invariant: an upgrade writes over and removes only files that are as the manifest or the newer
+version has them; and nothing is written through a symbolic link, which may lead into another
+project.
 """
 
-from collections.abc import Mapping
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-import actonce
-from actonce.adopt.project import manifest
-from actonce.adopt.project.changes import Changes, decide, digest
-from actonce.adopt.project.folder import Folder
-from actonce.adopt.project.manifest import Manifest
-from actonce.adopt.project.plan import STACK, Kind, Plan
+from actonce.adopt.project.plan import STACK, Files
 from actonce.stack.sources import MANIFEST
 from actonce.stack.versions import numbers
 from actonce.terminal.errors import Failed, WrongUse
 
-_MANIFEST = PurePosixPath(MANIFEST)
-_PACKAGE = Path(actonce.__file__).parent
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What was put into a folder.
+
+    Attributes:
+        version: of ActOnce.
+        files: digests of its files as that version has them.
+    """
+
+    version: str
+    files: Mapping[PurePosixPath, str]
 
 
-def place(folder: Folder, wanted: Plan) -> list[PurePosixPath]:
-    """Put a plan into a folder that has none.
-
-    What is there already and is the same is left alone: an earlier try may have been cut short.
-
-    Returns:
-        What was written.
+def manifest_of(root: Path) -> Manifest | None:
+    """A folder's manifest; None if it has none.
 
     Raises:
-        Failed: something else is there, or it cannot be written. Nothing of it is changed.
+        Failed: it cannot be read, or is none.
     """
-    if folder.root.is_relative_to(_PACKAGE):
-        raise Failed(f"{folder.root} is of ActOnce itself: name a folder of your own.")
-    there = manifest.read(folder.root)
-    if there is not None:
+    file = root / MANIFEST
+    try:
+        value = json.loads(file.read_bytes())
+        files = {PurePosixPath(path): str(told) for path, told in value["files"].items()}
+        return Manifest(str(value["version"]), files)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Failed(
-            f"{folder.root} has ActOnce {there.version} already; actonce init --upgrade brings it "
-            f"to {wanted.version}."
-        )
-    everything = wanted.managed | wanted.seeds
-    found = folder.contents(everything)
-    others = [
-        path for path, content in found.items() if digest(content) != digest(everything[path])
-    ]
-    ours = [*everything, _MANIFEST]
-    for below in sorted({parent for path in ours for parent in path.parents}):
-        if wanted.kind is Kind.PROJECT or below.is_relative_to(STACK):
-            others += folder.others(ours, below)
-    if others:
-        raise Failed(_in_the_way(folder, others, wanted.kind))
-    missing = [path for path in everything if path not in found]
-    folder.check_writable([*missing, _MANIFEST])
-    for path in missing:
-        folder.write(path, everything[path])
-    _write_manifest(folder, wanted)
-    return missing
+            f"{file} is not as actonce init wrote it ({error}): take it from the repository's "
+            "history."
+        ) from error
 
 
-def _in_the_way(folder: Folder, others: list[PurePosixPath], kind: Kind) -> str:
-    named = ", ".join(map(str, others[:3])) + (", …" if len(others) > 3 else "")
-    instead = (
-        "name a folder that is new, or put the stack alone into this one, by actonce init"
-        if kind is Kind.PROJECT
-        else "move it away first"
-    )
-    return f"{folder.root} holds something else already ({named}): {instead}."
-
-
-def upgrade(folder: Folder, there: Manifest, wanted: Plan) -> Changes:
-    """Bring what a folder holds to a newer version, whole or not at all.
+def place(root: Path, version: str, managed: Files, seeds: Files) -> None:
+    """Put files into a folder that has none of ActOnce's.
 
     Args:
-        folder: the team's.
-        there: its manifest.
-        wanted: the newer version.
+        root: the team's folder.
+        version: of the managed files.
+        managed: ActOnce's files, which an upgrade may replace.
+        seeds: the team's from now on; with them the folder has to be a new one, but for git's.
+
+    Raises:
+        Failed: something is there already, or cannot be written.
+    """
+    there = manifest_of(root)
+    if there is not None:
+        raise Failed(
+            f"{root} has ActOnce {there.version} already; actonce init --upgrade brings it to "
+            f"{version}."
+        )
+    with _failing():
+        found = sorted(one.name for one in root.iterdir()) if root.is_dir() else []
+        if seeds and (others := [name for name in found if name != ".git"]):
+            raise Failed(
+                f"{root} holds something already ({', '.join(others[:3])}): name a folder that is "
+                "new, or put the stack alone into this one, by actonce init."
+            )
+        if str(STACK) in found:
+            raise Failed(f"{root / STACK} is there already: move it away first.")
+        for path, content in (managed | seeds).items():
+            _write(root, path, content)
+        _write_manifest(root, version, managed)
+
+
+def upgrade(root: Path, version: str, managed: Files) -> dict[PurePosixPath, str]:
+    """Bring what a folder holds to another version.
+
+    Returns:
+        What became of each file that is other now: added, replaced or removed.
 
     Raises:
         WrongUse: the folder's version is newer.
-        Failed: the team has changed a file, or something stands in the way, and nothing is written;
-            or a file cannot be written, and the same command goes on from there.
+        Failed: nothing was put there, or a file was changed, made or removed since: nothing is
+            written; or one cannot be written, and the same command goes on from there.
     """
-    its, mine = numbers(there.version), numbers(wanted.version)
+    there = manifest_of(root)
+    if there is None:
+        raise Failed(
+            f"{root} has no {MANIFEST}, so actonce init has put nothing there; without --upgrade "
+            "it does."
+        )
+    its, mine = numbers(there.version), numbers(version)
     if its is not None and mine is not None and its > mine:
         raise WrongUse(
-            f"{folder.root} has ActOnce {there.version}, and this is the older {wanted.version}: "
-            f"install ActOnce {there.version} from a clone of it."
+            f"{root} has ActOnce {there.version}, and this is the older {version}: install ActOnce "
+            f"{there.version} from a clone of it."
         )
-    new = wanted.managed
-    found = folder.contents(sorted(there.files.keys() | new.keys()))
-    changes = decide(there.files, _digests(found), _digests(new))
-    if changes.refused:
-        raise Failed(
-            f"Nothing was written, for these were changed since actonce init: "
-            f"{', '.join(map(str, changes.refused))}. What was changed is shown by git diff "
-            f"$(git log -1 --format=%h -- {MANIFEST}) -- {STACK}. Put them back as they were in "
-            "that commit, upgrade, and make your changes again."
-        )
-    written = [*changes.added, *changes.replaced]
-    folder.check_writable([*written, *changes.removed, _MANIFEST])
-    try:
-        for path in written:
-            folder.write(path, new[path])
-        for path in changes.removed:
-            folder.remove(path)
-        _write_manifest(folder, wanted)
-    except Failed as error:
-        raise Failed(
-            f"{error} Some files are of {wanted.version} by now: build nothing, and run the same "
-            "command again."
-        ) from error
-    return changes
+    was, new = there.files, _digests(managed)
+    with _failing():
+        files = {path: _file(root, path) for path in sorted(was.keys() | new.keys())}
+        now = {path: digest(file.read_bytes()) for path, file in files.items() if file.exists()}
+        other = [path for path in files if now.get(path) != new.get(path)]
+        changed = [str(path) for path in other if now.get(path) != was.get(path)]
+        if changed:
+            raise Failed(
+                f"Nothing was written, for these were changed since actonce init: "
+                f"{', '.join(changed)}. Put them back as they were, upgrade, and make your changes "
+                "again."
+            )
+        for path in other:
+            if path in new:
+                _write(root, path, managed[path])
+            else:
+                files[path].unlink()
+        _write_manifest(root, version, managed)
+    return {
+        path: "removed" if path not in new else "replaced" if path in was else "added"
+        for path in other
+    }
 
 
-def _digests(files: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, str]:
+def digest(content: bytes) -> str:
+    """SHA-256 of a text file, whichever way its lines end: git may have rewritten them."""
+    return sha256(content.replace(b"\r\n", b"\n")).hexdigest()
+
+
+def _digests(files: Files) -> dict[PurePosixPath, str]:
     return {path: digest(content) for path, content in files.items()}
 
 
-def _write_manifest(folder: Folder, wanted: Plan) -> None:
-    written = Manifest(wanted.kind, wanted.version, _digests(wanted.managed))
-    folder.write(_MANIFEST, written.as_json().encode())
+def _write_manifest(root: Path, version: str, managed: Files) -> None:
+    files = {str(path): told for path, told in sorted(_digests(managed).items())}
+    text = json.dumps({"version": version, "files": files}, indent=2) + "\n"
+    _write(root, PurePosixPath(MANIFEST), text.encode())
+
+
+def _write(root: Path, path: PurePosixPath, content: bytes) -> None:
+    file = _file(root, path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+
+
+def _file(root: Path, path: PurePosixPath) -> Path:
+    """Where a path of the manifest, which anybody may have edited, or of this version lies."""
+    file = root.resolve() / path
+    if file.resolve() != file or not file.is_relative_to(root.resolve()):
+        raise Failed(f"{file} leads elsewhere, perhaps by a symbolic link: nothing is done there.")
+    return file
+
+
+@contextlib.contextmanager
+def _failing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Failed(
+            f"{error.filename} cannot be read or written: {error.strerror}. Build nothing, and run "
+            "the same command again when it can."
+        ) from error

@@ -11,11 +11,11 @@ edited: not the other ways, nor the example, nor what its functions' code has fo
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from actonce.stack.sources import sources, version
+from actonce.stack.sources import sources
+
+Files = dict[PurePosixPath, bytes]
 
 STACK = PurePosixPath("actonce")
 """Below the team's folder: where the stack lies."""
@@ -44,45 +44,41 @@ _OF_OTHERS = (
 )
 
 
-class Kind(StrEnum):
-    """What was made, so that an upgrade knows what belongs to it."""
-
-    STACK = "stack"
-    PROJECT = "project"
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a folder is to hold, by the path below it.
-
-    Attributes:
-        version: of what is managed.
-        managed: ActOnce's files.
-        seeds: the team's.
-    """
-
-    kind: Kind
-    version: str
-    managed: dict[PurePosixPath, bytes]
-    seeds: dict[PurePosixPath, bytes] = field(default_factory=dict)
-
-
-def plan(kind: Kind, name: str, *, audit: bool = False) -> Plan:
-    """What this version puts into a folder.
+def stack_files(*, audit: bool = False) -> Files:
+    """The managed files of this version, by their path below the team's folder.
 
     Args:
-        kind: the stack alone, or a project around it.
-        name: of a project, as a person has typed it.
         audit: with what keeps its records, and audits them each night.
     """
-    managed = {STACK / path: content for path, content in _stack_files(audit=audit)}
-    seeds = dict(_seeds(stack_name(name))) if kind is Kind.PROJECT else {}
-    return Plan(kind, version(), managed, seeds)
+    root = sources()
+    wanted = _STACK + _OF_THE_AUDIT if audit else _STACK
+    left_out = _OF_OTHERS if audit else _OF_OTHERS + _OF_THE_AUDIT
+    return {
+        STACK / path: content
+        for place in wanted
+        for path, content in _files(root, root / place)
+        if not path.as_posix().startswith(left_out)
+    }
 
 
 def has_audit(paths: Iterable[PurePosixPath]) -> bool:
-    """Whether these managed files are of a plan with the audit."""
+    """Whether these managed files are with the audit."""
     return STACK / "audit.yaml" in set(paths)
+
+
+def seeds(name: str) -> Files:
+    """The files of a new project, by their path below its folder.
+
+    Args:
+        name: the project's, as a person has typed it.
+    """
+    own, python = stack_name(name).encode(), _PYTHON.encode()
+    return {
+        path.with_name(_RENAMED.get(path.name, path.name)): content.replace(b"{name}", own).replace(
+            b"{python}", python
+        )
+        for path, content in _files(_SKELETON, _SKELETON)
+    }
 
 
 def stack_name(name: str) -> str:
@@ -94,22 +90,6 @@ def stack_name(name: str) -> str:
     if not cleaned[:1].isalpha():
         cleaned = f"actonce-{cleaned}".rstrip("-")
     return cleaned[:128].rstrip("-")
-
-
-def _stack_files(*, audit: bool) -> Iterator[tuple[PurePosixPath, bytes]]:
-    root = sources()
-    wanted = _STACK + _OF_THE_AUDIT if audit else _STACK
-    left_out = _OF_OTHERS if audit else _OF_OTHERS + _OF_THE_AUDIT
-    for place in wanted:
-        for path, content in _files(root, root / place):
-            if not path.as_posix().startswith(left_out):
-                yield path, content
-
-
-def _seeds(name: str) -> Iterator[tuple[PurePosixPath, bytes]]:
-    for path, content in _files(_SKELETON, _SKELETON):
-        filled = content.replace(b"{name}", name.encode()).replace(b"{python}", _PYTHON.encode())
-        yield path.with_name(_RENAMED.get(path.name, path.name)), filled
 
 
 def _files(root: Path, folder: Path) -> Iterator[tuple[PurePosixPath, bytes]]:

@@ -1,0 +1,148 @@
+"""A team's own effects, out of its table or its file."""
+
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
+from actonce.stack.clients import Aws
+from actonce.terminal.errors import Failed, WrongUse
+from tests.collect.conftest import MakeTable
+
+TIME = datetime(2026, 1, 31, 9, tzinfo=UTC)
+HASHED = "sha256-" + "0" * 64
+LARGE = "12345678901234567890123456789012345678"
+
+
+def card(message_id: Any, **more: str) -> dict[str, Any]:
+    key = message_id if isinstance(message_id, dict) else {"S": message_id}
+    return {"message_id": key} | {name: {"S": value} for name, value in more.items()}
+
+
+def ids(effects: OwnEffects) -> list[str]:
+    return sorted("" if one is None else one.message_id for one in effects.every())
+
+
+@pytest.fixture
+def cards(moto_aws: Aws) -> EffectsTable:
+    return EffectsTable(moto_aws.client("dynamodb"), "cards", Attributes(description=("card",)))
+
+
+@pytest.mark.parametrize(
+    ("keys", "index", "effect_ids"),
+    [
+        (["message_id"], None, [None]),  # a second one would not be seen
+        (["message_id", "card"], None, ["c-1", "c-2"]),
+        (["card"], "message_id", ["c-1", "c-2"]),
+    ],
+)
+def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
+    cards: EffectsTable,
+    make_table: MakeTable,
+    keys: list[str],
+    index: str | None,
+    effect_ids: list[str | None],
+) -> None:
+    items = [card("m-1", card=one, secret="4711") for one in ("c-1", "c-2")]
+    make_table("cards", *keys, items=items, index=index)
+    found = cards.of_message("m-1")
+    assert [one.effect_id for one in found] == effect_ids
+    assert found[-1].description == {"card": "c-2"}
+    assert sorted(cards.every(), key=str) == sorted(found, key=str)
+    assert cards.of_message("never") == []
+
+
+def test_a_key_that_is_a_number_is_the_text_of_it(
+    cards: EffectsTable, make_table: MakeTable
+) -> None:
+    items = [card({"N": one}) for one in ("7", "1.50", LARGE)]
+    make_table("cards", "message_id", kind="N", items=items)
+    assert ids(cards) == ["1.5", LARGE, "7"]
+    assert len(cards.of_message("7")) == len(cards.of_message(LARGE)) == 1
+    # Other texts of the same number are other messages.
+    for other in ("007", "7.0", "+7", "seven", "", "NaN"):
+        assert cards.of_message(other) == []
+
+
+def test_ids_are_kept_as_all_records_keep_them(cards: EffectsTable, make_table: MakeTable) -> None:
+    strange = "ü \u202e/\n"
+    items = [card(HASHED, card="1"), card(strange, card="2"), {"card": {"S": "no message's"}}]
+    make_table("cards", "card", index="message_id", items=items)
+    assert ids(cards) == sorted(["", HASHED, strange])
+    assert len(cards.of_message(HASHED)) == 1
+    assert cards.of_message("x" * 2049) == []
+
+
+def test_a_table_that_cannot_be_asked_is_told(cards: EffectsTable, make_table: MakeTable) -> None:
+    with pytest.raises(Failed, match="no table 'cards'"):
+        cards.of_message("m-1")
+    make_table("cards", "card")
+    with pytest.raises(Failed, match="neither the key of the table cards nor of an index"):
+        cards.of_message("m-1")
+
+
+def test_a_key_of_bytes_is_told(cards: EffectsTable, make_table: MakeTable) -> None:
+    make_table("cards", "message_id", kind="B")
+    with pytest.raises(Failed, match="is of bytes"):
+        list(cards.every())
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_lines_are_read_under_names_of_their_own(tmp_path: Path, *, packed: bool) -> None:
+    lines = [
+        {"ref": "m-1", "when": TIME.isoformat(), "order": 7, "amount": 20, "name": "Eve"},
+        {"ref": 4711, "when": "yesterday"},
+        {"of": "something else"},
+    ]
+    text = "\n\n".join(map(json.dumps, lines)).encode()
+    file = tmp_path / "effects"
+    file.write_bytes(gzip.compress(text) if packed else text)
+    effects = EffectsFile(file, Attributes("ref", "when", ("amount",), "order"))
+    one, timeless, nameless = effects.every()
+    assert one is not None
+    assert (one.effect_id, one.at, one.description) == ("7", TIME, {"amount": 20})
+    assert timeless is not None
+    assert (timeless.message_id, timeless.effect_id, timeless.at) == ("4711", None, None)
+    assert nameless is None
+    assert effects.of_message("m-1") == [one]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"message_id": "m-1"', "line 1, is no JSON"),
+        (b'["m-1"]', "line 1, is no object"),
+        (b"[" * 100_000, "line 1, is no JSON"),
+        (gzip.compress(b"{}" * 100)[:-9], "cannot be read"),
+    ],
+    ids=["cut off", "array", "deep", "broken gzip"],
+)
+def test_a_file_that_is_not_of_effects_is_told(tmp_path: Path, content: bytes, said: str) -> None:
+    file = tmp_path / "effects"
+    with pytest.raises(WrongUse, match="there is no such file"):
+        EffectsFile(file, Attributes())
+    file.write_bytes(content)
+    with pytest.raises(Failed, match=said):
+        list(EffectsFile(file, Attributes()).every())
+
+
+@pytest.mark.parametrize(
+    ("told", "read"),
+    [
+        ("2026-01-31T10:00:00+01:00", TIME),
+        ("2026-01-31T09:00:00Z", TIME),
+        (1769850000, TIME),
+        (1769850000000, TIME),
+        ("2026-01-31T09:00:00", None),  # of which zone?
+        (None, None),
+        (True, None),
+        (float("nan"), None),
+        (1e300, None),
+    ],
+)
+def test_times_are_read_as_teams_write_them(told: Any, read: datetime | None) -> None:
+    assert moment(told) == read
