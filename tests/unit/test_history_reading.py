@@ -8,9 +8,10 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from actonce_core.histories import reading
+from actonce_core import transient
 from actonce_core.histories.dead_letters import dead_letter_records
-from actonce_core.histories.reading import Listed, executions_between, patiently, tell
+from actonce_core.histories.reading import Listed, executions_between, tell
+from actonce_core.transient import patiently
 from tests.support.histories import START
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-mess
 
 @pytest.fixture
 def stubbed(monkeypatch: pytest.MonkeyPatch) -> tuple["SFNClient", Stubber]:
-    monkeypatch.setattr(reading, "_LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(transient, "_LONGEST_PAUSE", 0.0)
     client = boto3.client("stepfunctions", region_name="us-east-1")
     return client, Stubber(client)
 
@@ -76,7 +77,7 @@ def test_an_execution_that_is_forgotten_meanwhile_is_told_of(
 def test_throttling_is_waited_out_for_a_while_and_other_errors_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "_LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(transient, "_LONGEST_PAUSE", 0.0)
     calls: list[str] = []
 
     def fail(code: str, times: int) -> str:
