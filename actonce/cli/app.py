@@ -15,7 +15,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from actonce.stack import aws_errors, extras
 from actonce.stack.sources import version
 from actonce.terminal.errors import Failed, Interrupted
 from pipeline.visible import OutputLost, give_up_output, guard_standard_streams
@@ -45,6 +44,8 @@ class Listed:
             WrongUse: its extra is not installed.
         """
         if self.extra is not None:
+            from actonce.stack import extras  # noqa: PLC0415 - for those alone that have one
+
             extras.require(self.extra, f"actonce {name}")
         module, _, attribute = self.place.partition(":")
         found = getattr(importlib.import_module(f"actonce.cli.{module}"), attribute)
@@ -293,6 +294,8 @@ def main() -> None:
         _say_failed(told)
         sys.exit(1)
     except Exception as error:
+        from actonce.stack import aws_errors  # noqa: PLC0415 - for who fails
+
         told = aws_errors.told_of(error)
         if told is None:
             raise

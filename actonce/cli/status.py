@@ -112,8 +112,8 @@ def _audited(found: Status) -> str:
     if found.audited is None:
         return _not_seen(found, "last_audit", "none at hand: actonce collect, actonce audit")
     one = found.audited
-    days = one.first if one.first == one.last else f"{one.first} to {one.last}"
-    return f"{days}: {one.sentence}" if days else one.sentence
+    days = one["from"] if one["from"] == one["to"] else f"{one['from']} to {one['to']}"
+    return f"{days}: {one['sentence']}" if days else str(one["sentence"])
 
 
 def _not_seen(found: Status, name: str, otherwise: str) -> str:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from actonce.doctor.facts import Facts, Feed, NotSeen, seen, there
-from actonce.stack.versions import misfit
+from actonce.stack.sources import misfit
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY

@@ -1,6 +1,5 @@
 """Sending the lines of a file to RequestsQueue, each as one message, verbatim."""
 
-import json
 import re
 import threading
 import time
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 
 BATCHES_IN_FLIGHT = 8
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LONGEST_READ = MAX_BYTES + len(_BYTE_ORDER_MARK) + len(b"\r\n")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST_READ = MAX_BYTES + len(BYTE_ORDER_MARK) + len(b"\r\n")
 
 _NOT_TAKEN_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -89,29 +88,9 @@ def read_lines(source: IO[bytes]) -> Iterator[Line | NotSent]:
             continue
         text = raw.removesuffix(b"\n").removesuffix(b"\r")
         if number == 1:
-            text = text.removeprefix(_BYTE_ORDER_MARK)
+            text = text.removeprefix(BYTE_ORDER_MARK)
         if text.strip():
             yield _checked(number, text)
-
-
-def spread_over_lines(head: bytes, *, cut_off: bool) -> bool:
-    """Whether a file holds JSON that takes several lines, and so is not one message per line.
-
-    Lines that are no JSON are messages, too, so it is said only of what can be nothing else.
-
-    Args:
-        head: the file's beginning.
-        cut_off: there is more of it.
-    """
-    text = head.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace").lstrip()
-    first = text.partition("\n")[0].rstrip()
-    if not text.startswith(("{", "[")):
-        return False
-    try:
-        _, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return cut_off and first in ("{", "[")
-    return "\n" in text[:end]
 
 
 def _checked(number: int, text: bytes) -> Line | NotSent:

@@ -14,8 +14,7 @@ from actonce.adopt.project.changes import Changes, decide, digest
 from actonce.adopt.project.folder import Folder
 from actonce.adopt.project.manifest import Manifest
 from actonce.adopt.project.plan import STACK, Kind, Plan
-from actonce.stack.sources import MANIFEST
-from actonce.stack.versions import numbers
+from actonce.stack.sources import MANIFEST, numbers
 from actonce.terminal.errors import Failed, WrongUse
 
 _MANIFEST = PurePosixPath(MANIFEST)
