@@ -147,12 +147,15 @@ def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
 @pytest.mark.parametrize(
     "line",
     [
+        "send",
+        "send --retry-for -1 -",
         "send no-such-file.jsonl",
         "send .",
         "send - --dedup-id x",
         "audit nowhere",  # which is told before Spark is started
         "where ''",
         "list --status gone --since then",
+        "dead-letters postpone m-1",
         "dead-letters list --reason refused",
         "dead-letters list --before yesterday",
         "dead-letters show ''",
@@ -180,14 +183,9 @@ def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
 )
 def test_what_cannot_be_asked_for_is_2_before_anything_is_read(line: str, actonce: Actonce) -> None:
     ended = actonce(*shlex.split(line))
-    assert ended.status == 2
-    in_one_sentence(ended)
-
-
-@pytest.mark.parametrize("line", ["send", "dead-letters postpone m-1", "send --retry-for -1 -"])
-def test_missing_and_unknown_arguments_are_2(line: str, actonce: Actonce) -> None:
-    ended = actonce(*shlex.split(line))
-    assert (ended.status, ended.out, "Traceback" in ended.err) == (2, "", False)
+    assert (ended.status, "Traceback" in ended.err) == (2, False)
+    if not ended.err.startswith("Usage: "):  # as Click tells it
+        in_one_sentence(ended)
 
 
 def test_pretty_printed_json_is_explained_and_not_sent(actonce: Actonce, tmp_path: Path) -> None:
@@ -293,6 +291,8 @@ def test_people_get_lines_and_machines_one_object(
         assert isinstance(json.loads(machines.out), dict), line
         assert people.out.strip()
         assert not people.out.startswith("{")
+        if not line.startswith("audit"):
+            assert "does not say its version, so it is older than this actonce" in people.err
 
 
 def test_an_error_is_red_at_a_terminal_unless_no_colour_is_wanted(tmp_path: Path) -> None:
@@ -311,27 +311,16 @@ def test_the_list_fits_the_screen_and_the_version_is_said(tmp_path: Path) -> Non
     assert (told.returncode, told.stdout) == (0, f"actonce {version()}\n")
 
 
-@pytest.mark.parametrize(
-    ("words", "completed"),
-    [
+def test_a_shell_completes_commands_options_and_their_values(tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "_ACTONCE_COMPLETE": "complete_bash"}
+    for words, completed in (
         ("dead-letters re", ["reject", "resolve", "retry"]),
         ("demo --strategy le", ["lease", "ledger"]),
-    ],
-)
-def test_a_shell_completes_commands_options_and_their_values(
-    tmp_path: Path, words: str, completed: list[str]
-) -> None:
-    # As the script of --show-completion asks when the Tab key is pressed.
-    asked = {"COMP_WORDS": f"actonce {words}", "COMP_CWORD": str(len(words.split()))}
-    answer = subprocess.run(
-        [str(ACTONCE)],
-        env={"PATH": os.environ["PATH"], "_ACTONCE_COMPLETE": "complete_bash"} | asked,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert sorted(answer.stdout.split()) == completed, answer.stderr
+    ):
+        # As the script of --show-completion asks when the Tab key is pressed.
+        asked = {"COMP_WORDS": f"actonce {words}", "COMP_CWORD": str(len(words.split()))}
+        told = subprocess.check_output([str(ACTONCE)], env=environment | asked, cwd=tmp_path)
+        assert sorted(told.decode().split()) == completed
 
 
 # --------------------------------------------------------------------------- what is imported

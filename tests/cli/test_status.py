@@ -15,6 +15,7 @@ from actonce.operate.status import MOST_COUNTED, Open, Status, status
 from actonce.queues.standing import Depth, Pause
 from actonce.records import audit_summary
 from actonce.stack.clients import Aws, Stack
+from actonce.stack.sources import version
 from tests.cli.conftest import Actonce
 from tests.support.stacks import ALARM_TOPIC, NOW, fed, forbid, with_executions, with_outputs
 
@@ -223,7 +224,7 @@ def test_what_is_shown_and_where_what_is_said_and_what_is_taken_differ_warned_of
     warned: str,
 ) -> None:
     monkeypatch.setattr(command, "status_of", lambda *_: found)
-    ended = actonce("status", stack=with_outputs(stack, ActOnceVersion="0.1.0"))
+    ended = actonce("status", stack=with_outputs(stack, ActOnceVersion=version()))
     assert told in " ".join(ended.out.split())
     _, *warnings = ended.err.splitlines()
     assert warned in " ".join(warnings)

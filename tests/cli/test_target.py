@@ -16,7 +16,6 @@ from moto import mock_aws
 from actonce.cli.options import of_a_stack
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, stack_name
-from actonce.stack.sources import version
 from actonce.stack.target import find_aws, find_stack, samconfigs_name
 from actonce.terminal import output
 from actonce.terminal.errors import Failed, WrongUse
@@ -35,11 +34,16 @@ PROD = {"AWS_PROFILE": "prod"}
 # --------------------------------------------------------------------------- the rule
 
 
+NOT_AWS = WrongUse, "leave --profile and --region out"
+
+
 @pytest.mark.parametrize(
     ("chosen", "variables", "embedded", "place"),
     [
-        # Nothing is said: the embedded AWS if it is up, whosever credentials lie about.
+        # Nothing is said: the embedded AWS if it is up, whosever credentials lie about; if it
+        # crashed, nothing is asked of them either.
         (Chosen(), KEYS | PROD | {"AWS_REGION": "eu-west-1"}, UP, EMBEDDED),
+        (Chosen(), KEYS | PROD, CRASHED, (Failed, r"was up and does not answer.* --aws")),
         (Chosen(), {"AWS_REGION": "eu-west-1"}, None, Place(region="eu-west-1")),
         (Chosen(), PROD, None, Place(shown_profile="prod")),
         (Chosen(), KEYS | PROD, None, Place()),
@@ -49,42 +53,28 @@ PROD = {"AWS_PROFILE": "prod"}
         (Chosen(), {"AWS_ENDPOINT_URL": HERE}, UP, EMBEDDED),
         # What is said decides.
         (Chosen(embedded=True), {"AWS_ENDPOINT_URL": OTHER}, UP, EMBEDDED),
+        (Chosen(embedded=True), KEYS, None, (Failed, "not up: actonce up brings it up")),
         (Chosen(embedded=False), KEYS, CRASHED, Place()),
         (Chosen(profile="prod"), {}, UP, Place(profile="prod", shown_profile="prod")),
         (Chosen(region="eu-west-1"), {"AWS_REGION": "us-west-2"}, UP, Place(region="eu-west-1")),
         (Chosen(embedded=False), {"AWS_ENDPOINT_URL": "https://v.e"}, UP, Place("https://v.e")),
+        # What contradicts itself decides nothing.
+        (Chosen(embedded=True, profile="p"), {}, UP, (WrongUse, "--embedded has no profiles")),
+        (Chosen(embedded=True, region="r"), {}, UP, (WrongUse, "--embedded has no profiles")),
+        (Chosen(embedded=False), {"AWS_ENDPOINT_URL": OTHER}, UP, (WrongUse, "is not AWS")),
+        (Chosen(profile="p", region="r"), {"AWS_ENDPOINT_URL": HERE}, UP, NOT_AWS),
     ],
 )
 def test_the_first_that_says_something_decides(
-    chosen: Chosen, variables: Mapping[str, str], embedded: Embedded | None, place: Place
-) -> None:
-    assert decide(chosen, variables, embedded) == place
-
-
-@pytest.mark.parametrize(
-    ("chosen", "variables", "embedded", "error", "told"),
-    [
-        (Chosen(), KEYS | PROD, CRASHED, Failed, r"actonce was up and does not answer.* --aws"),
-        (Chosen(embedded=True), KEYS, None, Failed, "not up: actonce up brings it up"),
-        (Chosen(embedded=True, profile="p"), {}, UP, WrongUse, "--embedded has no profiles"),
-        (Chosen(embedded=True, region="r"), {}, UP, WrongUse, "--embedded has no profiles"),
-        (Chosen(embedded=False), {"AWS_ENDPOINT_URL": OTHER}, UP, WrongUse, "which is not AWS"),
-        (
-            Chosen(profile="p", region="r"),
-            {"AWS_ENDPOINT_URL": HERE},
-            UP,
-            WrongUse,
-            "leave --profile and --region out",
-        ),
-    ],
-)
-def test_what_contradicts_itself_or_is_not_there_is_told(
     chosen: Chosen,
     variables: Mapping[str, str],
     embedded: Embedded | None,
-    error: type[Failed],
-    told: str,
+    place: Place | tuple[type[Failed], str],
 ) -> None:
+    if isinstance(place, Place):
+        assert decide(chosen, variables, embedded) == place
+        return
+    error, told = place
     with pytest.raises(Failed, match=told) as raised:
         decide(chosen, variables, embedded)
     assert type(raised.value) is error
@@ -235,28 +225,6 @@ def test_a_profile_is_named_and_one_that_is_not_there_said(
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     with pytest.raises(Failed, match=r"\(nosuch\) could not be found: see aws configure"):
         find_aws(Chosen(profile="nosuch"))
-
-
-@pytest.mark.parametrize(
-    ("outputs", "told"),
-    [
-        ({"ActOnceVersion": "0.0.9"}, "of version 0.0.9, older than this actonce"),
-        ({"ActOnceVersion": version()}, None),
-    ],
-)
-def test_a_stack_of_another_version_is_worked_with_and_told_of(
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    outputs: dict[str, str],
-    told: str | None,
-) -> None:
-    found = Stack(Aws(), "orders", outputs)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", HERE)
-    monkeypatch.setattr(Stack, "find", lambda *_: found)
-    assert find_stack(Chosen("orders")) is found
-    _, *more = capfd.readouterr().err.splitlines()
-    assert (told or "") in " ".join(more)
-    assert bool(more) is bool(told)
 
 
 # --------------------------------------------------------------------------- nested stacks
