@@ -48,12 +48,20 @@ class Sendable(Protocol):
 M = TypeVar("M", bound=Sendable)
 
 
-def batches(messages: Iterable[M], most: int = MAX_BATCH) -> Iterator[list[M]]:
-    """Put messages together, in their order, as SQS takes them: 1 MiB in total."""
+def batches(
+    messages: Iterable[M],
+    most: int = MAX_BATCH,
+    apart: Callable[[M], object] = id,
+) -> Iterator[list[M]]:
+    """Put messages together, in their order, as SQS takes them: 1 MiB in total.
+
+    Of those for which `apart` says the same there is one in a batch.
+    """
     batch: list[M] = []
     size = 0
     for message in messages:
-        if batch and (len(batch) == most or size + message.size > MAX_BYTES):
+        is_full = len(batch) == most or size + message.size > MAX_BYTES
+        if batch and (is_full or apart(message) in map(apart, batch)):
             yield batch
             batch, size = [], 0
         batch.append(message)

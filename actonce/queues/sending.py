@@ -138,18 +138,10 @@ class Sender:
             ClientError: nothing can be sent (no such queue, not allowed).
             NoAnswer: nobody answers any more. What was accepted until then has been reported.
         """
-
-        def sendable() -> Iterator[Line]:
-            for line in read_lines(source):
-                if isinstance(line, Line):
-                    yield line
-                else:
-                    report([line])
-
         pending: set[Future[None]] = set()
         with ThreadPoolExecutor(BATCHES_IN_FLIGHT, thread_name_prefix="send") as threads:
             try:
-                for batch in batches(sendable()):
+                for batch in batches(self._sendable(source, report)):
                     if len(pending) == BATCHES_IN_FLIGHT:
                         pending = _settle(pending)
                     pending.add(threads.submit(self.send, batch, report))
@@ -158,6 +150,18 @@ class Sender:
             except BaseException:
                 self._stop.set()
                 raise
+
+    def _sendable(self, source: IO[bytes], report: Report) -> Iterator[Line]:
+        for read in read_lines(source):
+            line = self.prepared(read) if isinstance(read, Line) else read
+            if isinstance(line, Line):
+                yield line
+            else:
+                report([line])
+
+    def prepared(self, line: Line) -> Line | NotSent:
+        """The line as it is sent, or why it is not."""
+        return line
 
     def send(self, batch: Sequence[Line], report: Report) -> None:
         """Send one batch until each of its messages came to its end.
