@@ -80,13 +80,11 @@ def misfit(stack_name: str, stack: str | None, mine: str) -> str | None:
         return None if stack == mine else said
     if its[:2] == own[:2]:
         return None
-    other = f"install ActOnce {its[0]}.{its[1]} from a clone"
-    if its < own:
-        return (
-            f"The stack {name} is of version {stack}, older than this actonce {mine}: deploy it "
-            f"anew, or {other}"
-        )
-    return f"The stack {name} is of version {stack}, newer than this actonce {mine}: {other}"
+    age, first = ("older", "deploy it anew, or ") if its < own else ("newer", "")
+    return (
+        f"The stack {name} is of version {stack}, {age} than this actonce {mine}: {first}install "
+        f"ActOnce {its[0]}.{its[1]} from a clone"
+    )
 
 
 def project_above(folder: Path) -> Path | None:

@@ -71,7 +71,6 @@ def test_a_line_lies_in_the_folder_of_its_utc_day_and_runs_do_not_meet(tmp_path:
     ("message_id_from", "body", "message_id"),
     [
         ("body:message_id", '{"message_id": 12}', "12"),
-        ("body:message_id", "not json", None),
         ("sqs-message-id", "{}", "sqs-1"),
         ("attribute:id", "{}", None),  # what is sent has no attributes
         # It can never be started, so it is not parsed.

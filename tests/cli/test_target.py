@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,22 +98,17 @@ def test_only_an_emulator_on_this_machine_may_be_changed_unasked(
     assert not EMBEDDED.is_aws
 
 
-def samconfig_says(name: str | None) -> str | None:
-    return name
-
-
 def test_the_stack_is_the_one_that_was_said_or_the_variables_or_samconfigs_or_actonce() -> None:
     variable = {"ACTONCE_STACK_NAME": "of-variable"}
-    cases: tuple[tuple[Chosen, Place, dict[str, str], str | None, str], ...] = (
-        (Chosen("said"), Place(), variable, "of-file", "said"),
-        (Chosen(), Place(), variable, "of-file", "of-variable"),
-        (Chosen(), Place(), {}, "of-file", "of-file"),
-        (Chosen(), Place(), {"ACTONCE_STACK_NAME": ""}, None, "actonce"),
-        (Chosen(), EMBEDDED, variable, "of-file", "actonce"),  # there is one stack
-        (Chosen("actonce/Once"), EMBEDDED, variable, None, "actonce/Once"),
-    )
-    for chosen, place, variables, of_file, name in cases:
-        assert stack_name(chosen, place, variables, partial(samconfig_says, of_file)) == name
+    for chosen, place, variables, name in (
+        (Chosen("said"), Place(), variable, "said"),
+        (Chosen(), Place(), variable, "of-variable"),
+        (Chosen(), Place(), {"ACTONCE_STACK_NAME": ""}, "of-file"),
+        (Chosen(), EMBEDDED, variable, "actonce"),  # there is one stack
+        (Chosen("actonce/Once"), EMBEDDED, variable, "actonce/Once"),
+    ):
+        assert stack_name(chosen, place, variables, lambda: "of-file") == name
+    assert stack_name(Chosen(), Place(), {}, lambda: None) == "actonce"
 
 
 def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
@@ -149,18 +143,13 @@ def test_a_command_called_from_python_has_chosen_nothing() -> None:
 
 
 def test_code_that_makes_clients_of_its_own_reaches_the_same() -> None:
-    for aws, named in (
-        (
-            Aws(profile="prod", region="eu-west-1"),
-            PROD | {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_REGION": "eu-west-1"},
-        ),
-        (Aws(), KEYS),
-    ):
-        variables = dict(KEYS)
-        aws.name_to_others(variables)
-        assert variables == named
-    Aws(HERE).name_to_others(variables)
-    assert (variables["AWS_ENDPOINT_URL"], variables["AWS_ACCESS_KEY_ID"]) == (HERE, "test")
+    of_profile, of_none, of_embedded = dict(KEYS), dict(KEYS), dict(KEYS)
+    Aws(profile="prod", region="r").name_to_others(of_profile)
+    assert of_profile == PROD | {"AWS_DEFAULT_REGION": "r", "AWS_REGION": "r"}
+    Aws().name_to_others(of_none)
+    assert of_none == KEYS
+    Aws(HERE).name_to_others(of_embedded)
+    assert (of_embedded["AWS_ENDPOINT_URL"], of_embedded["AWS_ACCESS_KEY_ID"]) == (HERE, "test")
 
 
 # --------------------------------------------------------------------------- what is said, asked
