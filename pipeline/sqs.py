@@ -1,4 +1,4 @@
-"""Sending batches of messages to SQS, and which of its refusals pass by themselves."""
+"""Sending batches of messages to SQS."""
 
 import math
 import random
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 from botocore import exceptions as botocore_exceptions
 from botocore.exceptions import ClientError
 
+from actonce_core.transient import error_code, is_transient, is_transient_code
+
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
@@ -21,44 +23,15 @@ MAX_BATCH: Final = 10
 MAX_BYTES: Final = 1024 * 1024
 """Largest message, and largest sum of a batch's messages, in bytes of UTF-8 (SQS: "Quotas")."""
 
-_BUSY: Final = frozenset(
-    {
-        "InternalError",
-        "InternalFailure",
-        "KmsThrottled",
-        "OverLimit",
-        "RequestThrottled",
-        "ServiceUnavailable",
-        "Throttling",
-        "ThrottlingException",
-    }
-)
-"""SQS: "Common Errors", and the errors of SendMessageBatch and ReceiveMessage."""
-
 _NO_ANSWER: Final = (botocore_exceptions.ConnectionError, botocore_exceptions.HTTPClientError)
 _ONE_OF_THE_MESSAGES: Final = frozenset(
     {"BatchRequestTooLong", "InvalidMessageContents", "InvalidParameterValue"}
 )
 
 
-def error_code(error: ClientError) -> str:
-    """The error's code, without the prefix of SQS's older protocol."""
-    return _plain(error.response["Error"]["Code"])
-
-
-def is_busy(error: ClientError) -> bool:
-    """Whether the whole request may be made again; throttling comes with statuses below 500."""
-    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-    return error_code(error) in _BUSY or status >= 500
-
-
 def is_refused(failure: "BatchResultErrorEntryTypeDef") -> bool:
     """Whether this entry of a batch would fail again."""
-    return failure["SenderFault"] and _plain(failure["Code"]) not in _BUSY
-
-
-def _plain(code: str) -> str:
-    return code.rpartition(".")[2]
+    return failure["SenderFault"] and not is_transient_code(failure["Code"])
 
 
 class Sendable(Protocol):
@@ -75,12 +48,20 @@ class Sendable(Protocol):
 M = TypeVar("M", bound=Sendable)
 
 
-def batches(messages: Iterable[M], most: int = MAX_BATCH) -> Iterator[list[M]]:
-    """Put messages together, in their order, as SQS takes them: 1 MiB in total."""
+def batches(
+    messages: Iterable[M],
+    most: int = MAX_BATCH,
+    apart: Callable[[M], object] = id,
+) -> Iterator[list[M]]:
+    """Put messages together, in their order, as SQS takes them: 1 MiB in total.
+
+    Of those for which `apart` says the same there is one in a batch.
+    """
     batch: list[M] = []
     size = 0
     for message in messages:
-        if batch and (len(batch) == most or size + message.size > MAX_BYTES):
+        is_full = len(batch) == most or size + message.size > MAX_BYTES
+        if batch and (is_full or apart(message) in map(apart, batch)):
             yield batch
             batch, size = [], 0
         batch.append(message)
@@ -201,7 +182,7 @@ class BatchSender(Generic[M]):
 
     def _try_less(self, messages: Sequence[M], error: ClientError) -> Answered[M]:
         """After the whole request was refused: one message must not keep its neighbours back."""
-        if is_busy(error):
+        if is_transient(error):
             return Answered(again=[(one, str(error)) for one in messages])
         if error_code(error) not in _ONE_OF_THE_MESSAGES:
             raise error

@@ -15,7 +15,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from actonce.stack import aws_errors, extras
 from actonce.stack.sources import version
 from actonce.terminal.errors import Failed, Interrupted
 from pipeline.visible import OutputLost, give_up_output, guard_standard_streams
@@ -45,6 +44,8 @@ class Listed:
             WrongUse: its extra is not installed.
         """
         if self.extra is not None:
+            from actonce.stack import extras  # noqa: PLC0415 - for those alone that have one
+
             extras.require(self.extra, f"actonce {name}")
         module, _, attribute = self.place.partition(":")
         found = getattr(importlib.import_module(f"actonce.cli.{module}"), attribute)
@@ -275,29 +276,22 @@ def main() -> None:
             app(prog_name="actonce")
         finally:
             sys.stdout.flush()  # what cannot be written is to be told of, also at the end
-    except Failed as error:
-        _say_failed(str(error))
-        sys.exit(error.exit_status)
     except KeyboardInterrupt:
         sys.exit(130)
     except SystemExit as end:
         if _is_reader_gone(end.__context__):  # for which Click ends with 1
             _end_unread()
         raise
-    except OSError as error:
+    except Exception as error:
         if _is_reader_gone(error):
             _end_unread()
-        told = _told_of_no_room(error)
+        told = _told_of(error)
         if told is None:
             raise
-        _say_failed(told)
-        sys.exit(1)
-    except Exception as error:
-        told = aws_errors.told_of(error)
-        if told is None:
-            raise
-        _say_failed(told)
-        sys.exit(1)
+        from actonce.terminal import output  # noqa: PLC0415 - most of a list of commands' time
+
+        output.say_failed(told)
+        sys.exit(error.exit_status if isinstance(error, Failed) else 1)
 
 
 def _is_reader_gone(error: BaseException | None) -> bool:
@@ -309,25 +303,22 @@ def _end_unread() -> NoReturn:
     sys.exit(_READER_GONE)
 
 
-def _say_failed(text: str) -> None:
-    # Here, as botocore below: most of the time that a list of commands would take.
-    from actonce.terminal import output  # noqa: PLC0415
-
-    output.say_failed(text)
-
-
-def _told_of_no_room(error: OSError) -> str | None:
-    """What to tell of an output that cannot be written, or a full disk; None: it is neither."""
+def _told_of(error: Exception) -> str | None:
+    """What to tell of an error that is nobody's mistake in the code; None: it may be one."""
+    if isinstance(error, Failed):
+        return str(error)
     if isinstance(error, OutputLost):
         give_up_output()
         return (
             f"The output cannot be written: {error.strerror}. What was asked for may have been "
             "done; make room, or write elsewhere, and look before it is said again."
         )
-    if error.errno not in _NO_ROOM:
-        return None
-    where = f" for {error.filename}" if error.filename else ""
-    return f"There is no room{where}: {error.strerror}. Make room, and say the same again."
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        where = f" for {error.filename}" if error.filename else ""
+        return f"There is no room{where}: {error.strerror}. Make room, and say the same again."
+    from actonce.stack import aws_errors  # noqa: PLC0415 - as above
+
+    return aws_errors.told_of(error)
 
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})

@@ -83,17 +83,11 @@ def backfill(
         actonce backfill archive/ --message-id order.id --content order --rate 50 --dry-run
     """
     # Here, for Spark takes longer to import than all else of the command line.
-    try:
-        from pipeline.backfill import job  # noqa: PLC0415
-        from pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
-        from pipeline.backfill.rows import Selection  # noqa: PLC0415
-        from pipeline.errors import CannotAudit  # noqa: PLC0415
-        from pipeline.spark.session import ended_together, spark_session  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise WrongUse(
-            f"A backfill needs {error.name}, which the demo does not: run make everything, or pip "
-            "install 'actonce[pipeline]'."
-        ) from error
+    from pipeline.backfill import job  # noqa: PLC0415
+    from pipeline.backfill.errors import BackfillFailed, WrongRequest  # noqa: PLC0415
+    from pipeline.backfill.rows import Selection  # noqa: PLC0415
+    from pipeline.errors import CannotAudit  # noqa: PLC0415
+    from pipeline.spark.session import ended_together, spark_session  # noqa: PLC0415
 
     def session() -> "SparkSession":
         console.say("Starting Spark, which plans")

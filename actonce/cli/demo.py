@@ -21,8 +21,7 @@ from actonce.demo.second_count import SecondCount
 from actonce.embedded.faults import Level
 from actonce.messages.own_effects import DEFAULT_KEY, Attributes
 from actonce.stack import extras
-from actonce.stack.embedded_folder import PROJECT, Paths
-from actonce.stack.embedded_running import running
+from actonce.stack.embedded_folder import PROJECT, Paths, running
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, WrongUse

@@ -14,8 +14,7 @@ from actonce.adopt.effect_check.checks import Finding, Settings, Status, Trial
 from actonce.adopt.effect_check.on_lambda import OnLambda
 from actonce.adopt.effect_check.processes import Processes
 from actonce.cli.options import Json, StackName, named_values
-from actonce.stack.embedded_folder import Paths
-from actonce.stack.embedded_running import State, running
+from actonce.stack.embedded_folder import Paths, State, running
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console

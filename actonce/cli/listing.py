@@ -8,7 +8,7 @@ import typer
 from actonce.cli import tables
 from actonce.cli.options import Json, of_a_stack
 from actonce.messages.filters import read_moment
-from actonce.messages.recent import MOST_ROWS, Listed, Recent, recent
+from actonce.messages.recent import MOST_ROWS, Page, Recent, page
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
@@ -57,12 +57,12 @@ def list_(
     """
     moment = read_moment(since, datetime.now(UTC)) if since is not None else None
     stack = find_stack(at)
-    found = recent(stack, since=moment, status=status, limit=limit)
+    found = page(stack, between=(moment, None), status=status, limit=limit)
     if json:
         console.print_json(
             {
                 "messages": [one.as_json() for one in found.messages],
-                "more": found.more,
+                "more": found.cursor is not None,
                 "read_in_part": found.read_in_part,
             }
         )
@@ -70,7 +70,7 @@ def list_(
         _show(found, is_of_rows=stack.ledger_table is not None)
 
 
-def _show(found: Listed, *, is_of_rows: bool) -> None:
+def _show(found: Page, *, is_of_rows: bool) -> None:
     if not found.messages:
         console.out.print("No such message.")
     elif is_of_rows:
@@ -89,7 +89,7 @@ def _show(found: Listed, *, is_of_rows: bool) -> None:
             tables.print_rows((*headers, "Message id"), begun)
         else:
             tables.print_rows(headers, [row[:-1] for row in begun])
-    if found.more:
+    if found.cursor is not None:
         console.err.print("There are more: --limit shows them.")
     if found.read_in_part:
         console.err.print(

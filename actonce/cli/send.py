@@ -14,7 +14,7 @@ import typer
 
 from actonce.cli.options import Json, of_a_stack
 from actonce.queues.fifo_sending import FifoIds, FifoSender
-from actonce.queues.sending import Accepted, End, NoAnswer, NotSent, Sender, spread_over_lines
+from actonce.queues.sending import BYTE_ORDER_MARK, Accepted, End, NoAnswer, NotSent, Sender
 from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
@@ -33,32 +33,22 @@ def send(
         Path | None,
         typer.Option(metavar="DIR", help="Write the sent stream, for the audit, under DIR/sent/."),
     ] = None,
-    message_id_from: Annotated[
-        str | None,
-        typer.Option(
-            help="For --record: where a message's id is, in the form of the stack's parameter "
-            "MessageIdFrom, whose value is the default."
-        ),
-    ] = None,
     retry_for: Annotated[
         float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
     ] = 60.0,
-    fifo: Annotated[
-        bool, typer.Option("--fifo", help="The queue is a FIFO queue (QueueType=fifo).")
-    ] = False,
     group: Annotated[
         str | None,
         typer.Option(
             metavar="GROUP",
-            help="With --fifo: the message group, body:<JMESPath> or a text for all lines.",
+            help="For a FIFO queue: the message group, body:<JMESPath> or a text for all lines.",
         ),
     ] = None,
     dedup_id: Annotated[
         str | None,
         typer.Option(
             metavar="ID",
-            help="With --fifo: the deduplication id, body:<JMESPath>  [the body's SHA-256]. An id "
-            "without the content in it hides a conflict for five minutes.",
+            help="For a FIFO queue: the deduplication id, body:<JMESPath>  [the body's SHA-256]. "
+            "An id without the content in it hides a conflict for five minutes.",
         ),
     ] = None,
     *,
@@ -80,21 +70,20 @@ def send(
 
         zcat requests.jsonl.gz | actonce send - --record audit/ --json
 
-        actonce send requests.jsonl --fifo --group body:practice
+        actonce send requests.jsonl --group body:practice
     """
-    ids = _fifo_ids(fifo=fifo, group=group, dedup_id=dedup_id)
+    ids = _fifo_ids(group, dedup_id)
     with _opened(file) as source:
         stack = find_stack(at, changes=True)
         sender = _sender(stack, ids, retry_for)
         stream = None
         if record is not None:
-            reader = message_reader(stack, message_id_from)
             try:
-                stream = SentRecord(record, file, reader)
+                stream = SentRecord(record, file, message_reader(stack))
             except OSError as error:
                 raise WrongUse(f"--record {record}: {error.strerror or error}.") from error
         started = time.monotonic()
-        with console.progress("Sending", _lines_of(source)) as bar:
+        with console.progress("Sending", _lines_of(file)) as bar:
             ends = _Ends(stream, bar)
             try:
                 sender.send_all(source, ends)
@@ -118,13 +107,11 @@ def send(
         raise Failed(f"{ends.failed} of {ends.sent + ends.failed} lines were not sent; see above.")
 
 
-def _fifo_ids(*, fifo: bool, group: str | None, dedup_id: str | None) -> FifoIds | None:
-    if not fifo:
-        if group is not None or dedup_id is not None:
-            raise WrongUse("--group and --dedup-id are for FIFO queues: add --fifo.")
-        return None
+def _fifo_ids(group: str | None, dedup_id: str | None) -> FifoIds | None:
     if group is None:
-        raise WrongUse("--fifo needs --group: body:<JMESPath>, or a text for all lines.")
+        if dedup_id is not None:
+            raise WrongUse("--dedup-id is for FIFO queues, and needs --group.")
+        return None
     try:
         return FifoIds.parsed(group, dedup_id)
     except ValueError as error:
@@ -132,13 +119,14 @@ def _fifo_ids(*, fifo: bool, group: str | None, dedup_id: str | None) -> FifoIds
 
 
 def _sender(stack: Stack, ids: FifoIds | None, retry_for: float) -> Sender:
-    is_fifo = stack.requests_queue.endswith(".fifo")
-    if is_fifo and ids is None:
-        raise WrongUse("RequestsQueue is a FIFO queue: add --fifo and --group.")
+    if stack.is_fifo != (ids is not None):
+        raise WrongUse(
+            "RequestsQueue is a FIFO queue: say --group."
+            if stack.is_fifo
+            else "RequestsQueue is a standard queue: leave --group out."
+        )
     if ids is None:
         return Sender(stack.sqs, stack.requests_queue, retry_for=retry_for)
-    if not is_fifo:
-        raise WrongUse("RequestsQueue is a standard queue: leave --fifo out.")
     return FifoSender(
         stack.sqs,
         stack.requests_queue,
@@ -202,15 +190,15 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 
 
 def _refuse_spread(file: str, source: IO[bytes]) -> None:
-    """Whether there is a message on each line.
+    """Refuse JSON that takes several lines, as by its first one, a bracket alone.
 
     Raises:
-        WrongUse: there is JSON that takes several lines.
+        WrongUse: each line of it would be a message.
     """
     head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
-    if spread_over_lines(head, cut_off=len(head) >= io.DEFAULT_BUFFER_SIZE):
-        is_array = head.lstrip().startswith(b"[")
-        each = "'.[]'" if is_array else "."
+    first = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0].rstrip()
+    if first in (b"{", b"["):
+        each = "." if first == b"{" else "'.[]'"
         name = "" if file == "-" else f" {shlex.quote(file)}"
         raise WrongUse(
             f"{'The input' if file == '-' else file} is JSON that takes several lines, and each "
@@ -219,15 +207,10 @@ def _refuse_spread(file: str, source: IO[bytes]) -> None:
         )
 
 
-def _lines_of(source: IO[bytes]) -> int | None:
-    """How many messages the file has, if it is quick to tell."""
-    try:
-        size = Path(source.name).stat().st_size if source.seekable() else _COUNTED_BEFORE
-    except (OSError, TypeError):
+def _lines_of(file: str) -> int | None:
+    """How many messages it has, if it is quick to tell."""
+    path = Path(file)
+    if not path.is_file() or path.stat().st_size >= _COUNTED_BEFORE:
         return None
-    if size >= _COUNTED_BEFORE:
-        return None
-    start = source.tell()
-    count = sum(1 for line in source if line.strip())
-    source.seek(start)
-    return count
+    with path.open("rb") as lines:
+        return sum(1 for line in lines if line.strip())

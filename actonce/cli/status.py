@@ -34,9 +34,7 @@ def status(*, at: Chosen, json: Json = False) -> None:
 
 
 def _show(found: Status, now: datetime) -> None:
-    told = [f"{one.function} ({one.state})" for one in found.feeds]
-    if found.is_for_workers:
-        told = ["workers on hosts"]
+    feeds = ", ".join(f"{one.function} ({one.state})" for one in found.feeds)
     fields = {
         "Account": found.account,
         "Region": found.region,
@@ -44,19 +42,14 @@ def _show(found: Status, now: datetime) -> None:
         "Version": found.version,
         "Strategy": found.strategy,
         "Paused": _paused(found),
-        "Queue feeds": ", ".join(told) or "nothing",
+        "Queue feeds": "workers on hosts" if found.is_for_workers else feeds or "nothing",
         "Open": _open(found),
-        **(
-            {}
-            if found.oldest_failed_seconds is None
-            else {
-                "Failing": f"deliveries of up to {found.oldest_failed_seconds} s of age, "
-                "in half an hour"
-            }
-        ),
         "Alarms": _alarms(found, now),
         "Last audit": _audited(found),
     }
+    if found.oldest_failed_seconds is not None:
+        seconds = found.oldest_failed_seconds
+        fields["Failing"] = f"deliveries of up to {seconds} s of age, in half an hour"
     tables.print_fields(fields)
     if found.is_fed_all_the_same:
         console.err.print(
@@ -112,8 +105,8 @@ def _audited(found: Status) -> str:
     if found.audited is None:
         return _not_seen(found, "last_audit", "none at hand: actonce collect, actonce audit")
     one = found.audited
-    days = one.first if one.first == one.last else f"{one.first} to {one.last}"
-    return f"{days}: {one.sentence}" if days else one.sentence
+    days = one["from"] if one["from"] == one["to"] else f"{one['from']} to {one['to']}"
+    return f"{days}: {one['sentence']}" if days else str(one["sentence"])
 
 
 def _not_seen(found: Status, name: str, otherwise: str) -> str:

@@ -11,10 +11,10 @@ from botocore.exceptions import ClientError
 from actonce.cli import many, tables
 from actonce.cli.options import Json, check_id, of_a_stack
 from actonce.messages import history, unstarted
+from actonce.messages.message_summary import cannot_be_told
 from actonce.messages.unstarted import Unstarted
 from actonce.operate.bulk import Listing
 from actonce.operate.discarding import Discarding, Redriving, look
-from actonce.operate.unread import cannot_be_told
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen

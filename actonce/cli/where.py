@@ -1,7 +1,6 @@
 """`actonce where`: the story of one message."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,18 +8,14 @@ import typer
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, of_a_stack
+from actonce.messages.message_summary import sentence, sentence_of_conflicts, unseen
 from actonce.messages.story import Story, read_story
-from actonce.operate.message_summary import sentence, sentence_of_conflicts
-from actonce.operate.pausing import find_pause
-from actonce.operate.status import depth_of
-from actonce.operate.unread import sentences
-from actonce.queues.sent_record import sent_of
+from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.clients import Stack
-from actonce.stack.embedded_folder import Paths
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed
 from actonce_core.records import timestamp
 
 
@@ -33,14 +28,6 @@ def where(
     ],
     *,
     own: EffectsPlace,
-    sent: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="The folder that actonce send --record was given: tells when it was sent  [the "
-            "demo's]",
-        ),
-    ] = None,
     at: Chosen,
     json: Json = False,
 ) -> None:
@@ -48,7 +35,7 @@ def where(
 
     Its deliveries, its fingerprint, its execution and the states it went through (or its row of the
     ledger), its effect, its dead letter and the decision, and what of it lies in UnstartedQueue.
-    Of a message that nothing has seen yet it tells what waits unread, and when it was sent.
+    Of a message that nothing has seen yet it tells what waits unread.
     The effects of a function of your own are looked up where you say; else its execution's word is
     all there is.
 
@@ -62,7 +49,7 @@ def where(
     stack = find_stack(at)
     story = read_story(stack, message_id, own.effects(stack))
     if not story.is_known:
-        raise Failed(" ".join(_unseen(stack, story, sent)))
+        raise Failed(" ".join(_unseen(stack, story)))
     if json:
         console.print_json(story.as_json())
         return
@@ -78,13 +65,7 @@ def where(
         console.out.print(conflicts, markup=False)
 
 
-def _unseen(stack: Stack, story: Story, sent: Path | None) -> list[str]:
-    folder = sent or Paths.default().sent
-    try:
-        lines = sent_of(folder, story.message_id)
-    except (OSError, EOFError, ValueError) as error:
-        raise WrongUse(f"{folder} cannot be read: {error}.") from error
+def _unseen(stack: Stack, story: Story) -> list[str]:
     requests = depth_of(stack, stack.requests_queue, datetime.now(UTC))
-    paused = find_pause(stack.sqs, stack.requests_queue)
-    held_elsewhere = story.unstarted_held_elsewhere
-    return sentences(story.message_id, requests, paused, lines, held_elsewhere)
+    pause = find_pause(stack.sqs, stack.requests_queue)
+    return unseen(story.message_id, requests, pause, story.unstarted_held_elsewhere)

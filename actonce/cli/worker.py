@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from actonce.cli.options import of_a_stack
-from actonce.operate.pausing import Pause, PauseWatch
+from actonce.operate.pausing import PauseWatch
 from actonce.operate.worker import Worker
+from actonce.queues.standing import Pause
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
 from actonce.stack.message_ids import DEFAULT, parameters

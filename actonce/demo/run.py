@@ -22,8 +22,7 @@ from actonce.queues.fifo_sending import FifoIds, FifoSender
 from actonce.queues.sending import Accepted, End, Line, Sender, read_lines
 from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
-from actonce.stack.embedded_folder import Paths
-from actonce.stack.embedded_running import State
+from actonce.stack.embedded_folder import Paths, State
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, Interrupted, WrongUse
 from actonce_core.delivery import Delivery

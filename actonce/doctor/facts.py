@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from actonce.operate.pausing import Pause
+from actonce.queues.standing import Pause
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from actonce.doctor.facts import Facts, NotSeen, seen, there
-from actonce.stack.versions import misfit
+from actonce.stack.sources import misfit
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY

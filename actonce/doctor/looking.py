@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.doctor.facts import Alarms, Denied, Facts, Feed, Function, Gone, Queue, Unseen
-from actonce.operate.pausing import find_pause
+from actonce.queues.standing import find_pause
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import parameters
 from actonce.stack.sources import version

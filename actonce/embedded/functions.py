@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.embedded.latest import looks_up
 from actonce.messages.history import short_cause
 from actonce.stack.clients import Stack
-from actonce.stack.embedded_running import State
+from actonce.stack.embedded_folder import State
 from actonce.terminal.errors import Failed
 
 _WARM_STARTERS = 3

@@ -26,8 +26,7 @@ from actonce.embedded import (
 from actonce.embedded import parameters as declared
 from actonce.embedded.sam import STACK_NAME
 from actonce.stack.clients import Aws, Stack
-from actonce.stack.embedded_folder import PROJECT, Paths
-from actonce.stack.embedded_running import State, is_server, running
+from actonce.stack.embedded_folder import PROJECT, Paths, State, is_server, running
 from actonce.terminal.errors import WrongUse
 
 __all__ = [

@@ -21,8 +21,7 @@ import yaml
 from actonce.embedded import sam
 from actonce.embedded.forwarder import reachable_from_containers
 from actonce.stack.clients import Stack
-from actonce.stack.embedded_folder import PROJECT, Paths
-from actonce.stack.embedded_running import State
+from actonce.stack.embedded_folder import PROJECT, Paths, State
 from actonce.terminal.errors import Failed, WrongUse
 
 Say = Callable[[str], None]

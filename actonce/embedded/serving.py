@@ -13,8 +13,7 @@ from dataclasses import asdict
 
 from actonce.embedded import lambda_runtime
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
-from actonce.stack.embedded_folder import Paths
-from actonce.stack.embedded_running import State, answers, is_server
+from actonce.stack.embedded_folder import Paths, State, answers, is_server
 from actonce.terminal.errors import Failed, WrongUse
 
 

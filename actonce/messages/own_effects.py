@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.types import Binary, TypeDeserializer
 from botocore.exceptions import ClientError
@@ -79,16 +79,17 @@ class OwnEffect:
         }
 
 
-class OwnEffects(Protocol):
-    """Where a team's effects are."""
+class OwnEffects:
+    """Where a team's effects are.
 
-    @property
-    def place(self) -> str:
-        """What a person calls it."""
+    Attributes:
+        place: what a person calls it.
+        attributes: what is read of it.
+    """
 
-    @property
-    def attributes(self) -> Attributes:
-        """What is read of it."""
+    def __init__(self, place: str, attributes: Attributes) -> None:
+        self.place = place
+        self.attributes = attributes
 
     def every(self) -> Iterator[OwnEffect | None]:
         """All of them; None for what is there and names no message.
@@ -96,6 +97,7 @@ class OwnEffects(Protocol):
         Raises:
             Failed: it cannot be read.
         """
+        raise NotImplementedError
 
     def of_message(self, message_id: str) -> list[OwnEffect]:
         """Those of one message, by the producer's id.
@@ -103,6 +105,7 @@ class OwnEffects(Protocol):
         Raises:
             Failed: it cannot be asked for one message.
         """
+        return [one for one in self.every() if one is not None and one.message_id == message_id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class _Shape:
     index: str | None
 
 
-class EffectsTable:
+class EffectsTable(OwnEffects):
     """A table of DynamoDB.
 
     Args:
@@ -125,20 +128,10 @@ class EffectsTable:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", name: str, attributes: Attributes) -> None:
+        super().__init__(f"the table {name}", attributes)
         self._dynamodb = dynamodb
         self._name = name
-        self._attributes = attributes
         self._known: _Shape | None = None
-
-    @property
-    def place(self) -> str:
-        """See `OwnEffects`."""
-        return f"the table {self._name}"
-
-    @property
-    def attributes(self) -> Attributes:
-        """See `OwnEffects`."""
-        return self._attributes
 
     def every(self) -> Iterator[OwnEffect | None]:
         """See `OwnEffects`; reads the whole table."""
@@ -153,7 +146,7 @@ class EffectsTable:
     def of_message(self, message_id: str) -> list[OwnEffect]:
         """See `OwnEffects`; consistently, but by an index where the id is not the table's key."""
         shape = self._shape()
-        key = self._attributes.key
+        key = self.attributes.key
         if shape.hash_key != key and shape.index is None:
             raise Failed(
                 f"{key} is neither the key of {self.place} nor of an index of it, so that one "
@@ -201,7 +194,7 @@ class EffectsTable:
             one["AttributeName"]: str(one["AttributeType"]) for one in table["AttributeDefinitions"]
         }
         keys = {str(one["KeyType"]): one["AttributeName"] for one in table["KeySchema"]}
-        key = self._attributes.key
+        key = self.attributes.key
         index = None
         for one in table.get("GlobalSecondaryIndexes", []):
             hashed = [part["AttributeName"] for part in one["KeySchema"]]
@@ -212,7 +205,7 @@ class EffectsTable:
         return _Shape(keys["HASH"], keys.get("RANGE"), types.get(key, "S"), index)
 
     def _projection(self, shape: _Shape) -> dict[str, Any]:
-        named = self._attributes
+        named = self.attributes
         wanted = [named.key, shape.hash_key, shape.range_key, named.time, *named.description]
         names = {f"#n{n}": name for n, name in enumerate(dict.fromkeys(filter(None, wanted)))}
         return {
@@ -222,7 +215,7 @@ class EffectsTable:
 
     def _effect(self, item: Item, shape: _Shape) -> OwnEffect | None:
         deserialize = TypeDeserializer().deserialize
-        named = self._attributes
+        named = self.attributes
         values = {name: deserialize(value) for name, value in item.items()}
         plain = {name: _plain(value) for name, value in values.items()}
         if isinstance(number := values.get(named.key), Decimal):
@@ -235,7 +228,7 @@ class EffectsTable:
         return _read(plain, named, effect_id)
 
 
-class EffectsFile:
+class EffectsFile(OwnEffects):
     """JSON Lines that a team brings, gzip or not.
 
     Args:
@@ -246,22 +239,12 @@ class EffectsFile:
     def __init__(self, file: Path, attributes: Attributes) -> None:
         if not file.is_file():
             raise WrongUse(f"--effects-file {file}: there is no such file.")
+        super().__init__(str(file), attributes)
         self._file = file
-        self._attributes = attributes
-
-    @property
-    def place(self) -> str:
-        """See `OwnEffects`."""
-        return str(self._file)
-
-    @property
-    def attributes(self) -> Attributes:
-        """See `OwnEffects`."""
-        return self._attributes
 
     def every(self) -> Iterator[OwnEffect | None]:
         """See `OwnEffects`."""
-        named = self._attributes
+        named = self.attributes
         for number, line in enumerate(self._lines(), 1):
             if not line.strip():
                 continue
@@ -273,11 +256,6 @@ class EffectsFile:
                 raise Failed(f"{self.place}, line {number}, is no object: {{…}} on each line.")
             own = read.get(named.own_id)
             yield _read(read, named, None if own is None else _text(own))
-
-    def of_message(self, message_id: str) -> list[OwnEffect]:
-        """See `OwnEffects`; reads the whole file."""
-        stored = message_id
-        return [one for one in self.every() if one is not None and one.message_id == stored]
 
     def _lines(self) -> Iterator[bytes]:
         with self._file.open("rb") as opened:

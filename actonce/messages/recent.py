@@ -5,9 +5,9 @@ are shown. Rows have no order of time: their table is read from its beginning, a
 `MOST_ROWS`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -26,10 +26,18 @@ MOST_NAMES: Final = 1000
 """Of one call: Step Functions lists no more at once."""
 
 MOST_LOOKED_AT: Final = 20_000
-"""Executions that are listed for a page of a day."""
+"""Executions that are listed for a page."""
 
-_PAGE: Final = 100
 _HASHED: Final = "sha256-"
+
+Between = tuple[datetime | None, datetime | None]
+"""Not before the first moment, and before the second (UTC); None: whenever."""
+
+
+def whole_day(day: date) -> Between:
+    """A UTC day, from its midnight to the next."""
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return midnight, midnight + timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,59 +73,14 @@ class Recent:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """Messages, the newest first.
-
-    Attributes:
-        more: there are more, which `limit` left out.
-        read_in_part: the table was not read to its end, so there may be newer ones.
-    """
-
-    messages: list[Recent]
-    more: bool
-    read_in_part: bool
-
-
-def recent(stack: Stack, *, since: datetime | None, status: str | None, limit: int) -> Listed:
-    """The newest messages.
-
-    Args:
-        stack: whose.
-        since: begun, or written, not before that (UTC); None: whenever.
-        status: only those that are in it, in any case; None: in whatever.
-        limit: so many at most.
-
-    Raises:
-        WrongUse: there is no such status.
-        ClientError: they may not be read.
-    """
-    wanted = None if status is None else _known_status(stack, status)
-    if stack.ledger_table is not None:
-        return _rows(stack, stack.ledger_table, since, wanted, limit)
-    found: list[Recent] = []
-    more = False
-    for one in _executions(stack, wanted):
-        if since is not None and (one.ended or one.since) < since:
-            break  # by whichever of the two they are listed, the others began before, too
-        if since is not None and one.since < since:
-            continue
-        more = len(found) == limit
-        if more:
-            break
-        found.append(one)
-    found.sort(key=lambda one: one.since, reverse=True)
-    return Listed(_with_ids(stack, found), more=more, read_in_part=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
     """A page of messages.
 
     Attributes:
         messages: the newest first, as far as AWS lists them so.
         cursor: where the next page begins, for `page`; None: there is none.
-        looked_at: executions that were listed to find these.
-        read_in_part: see `Listed`.
+        looked_at: executions, or rows, that were read to find these.
+        read_in_part: the table was not read to its end, so there may be newer ones.
     """
 
     messages: list[Recent]
@@ -127,17 +90,23 @@ class Page:
 
 
 def page(
-    stack: Stack, *, status: str | None, day: date | None, cursor: str | None, limit: int
+    stack: Stack,
+    *,
+    status: str | None = None,
+    between: Between = (None, None),
+    cursor: str | None = None,
+    limit: int,
 ) -> Page:
     """A page of recent messages.
 
-    Step Functions cannot be asked for a day: its list is read from the newest on, `MOST_LOOKED_AT`
+    Step Functions cannot be asked for a time: its list is read from the newest on, `MOST_LOOKED_AT`
     executions at most, so a page may have few messages, or none, and a cursor all the same.
 
     Args:
         stack: whose.
         status: only those that are in it, in any case; None: in whatever.
-        day: only those that began, or were last written, on this day (UTC); None: whenever.
+        between: only those that began, or were last written, not before the one and before the
+            other moment (UTC).
         cursor: of the page before; None: the first page.
         limit: messages of a page, at most.
 
@@ -146,15 +115,14 @@ def page(
         ClientError: they may not be read.
     """
     offset, token = _position(cursor)
+    wanted = None if status is None else _known_status(stack, status)
+    since, until = between
     if stack.ledger_table is not None:
-        return _page_of_rows(stack, status, day, offset, limit)
-    first = None if day is None else _midnight(day)
-    until = None if first is None else first + timedelta(days=1)
+        return _page_of_rows(stack, wanted, between, offset, limit)
     arguments: dict[str, Any] = {"stateMachineArn": stack.state_machine}
-    if status is not None:
-        arguments["statusFilter"] = _known_status(stack, status)
-    # Of a day the others are passed over, as many with each call as there can be.
-    arguments["maxResults"] = limit if day is None else MOST_NAMES
+    arguments |= {} if wanted is None else {"statusFilter": wanted}
+    # Of a time the others are passed over, as many with each call as there can be.
+    arguments["maxResults"] = min(limit, MOST_NAMES) if until is None else MOST_NAMES
     messages: list[Recent] = []
     looked_at = 0
     while True:
@@ -164,35 +132,22 @@ def page(
         listed = [_recent(one) for one in answer["executions"]]
         looked_at += len(listed)
         for number, one in enumerate(listed[offset:], offset):
-            if first is not None and (one.ended or one.since) < first:
-                return Page(_with_ids(stack, messages), None, looked_at)
-            if first is not None and until is not None and not first <= one.since < until:
+            # By whichever of the two they are listed, the others began before, too.
+            if since is not None and (one.ended or one.since) < since:
+                return _sorted(stack, messages, None, looked_at)
+            if (since and one.since < since) or (until and one.since >= until):
                 continue
             if len(messages) == limit:
-                return Page(_with_ids(stack, messages), f"{number}:{token}", looked_at)
+                return _sorted(stack, messages, f"{number}:{token}", looked_at)
             messages.append(one)
         token, offset = answer.get("nextToken", ""), 0
-        if not token or day is None or looked_at >= MOST_LOOKED_AT:
-            messages.sort(key=lambda one: one.since, reverse=True)
-            return Page(_with_ids(stack, messages), f"0:{token}" if token else None, looked_at)
+        if not token or len(messages) == limit or looked_at >= MOST_LOOKED_AT:
+            return _sorted(stack, messages, f"0:{token}" if token else None, looked_at)
 
 
-def _page_of_rows(
-    stack: Stack, status: str | None, day: date | None, offset: int, limit: int
-) -> Page:
-    first = None if day is None else _midnight(day)
-    found = recent(stack, since=first, status=status, limit=MOST_ROWS)
-    rows = [one for one in found.messages if first is None or one.since < first + timedelta(days=1)]
-    return Page(
-        messages=rows[offset : offset + limit],
-        cursor=f"{offset + limit}:" if len(rows) > offset + limit else None,
-        looked_at=len(found.messages),
-        read_in_part=found.read_in_part or found.more,
-    )
-
-
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+def _sorted(stack: Stack, found: list[Recent], cursor: str | None, looked_at: int) -> Page:
+    found.sort(key=lambda one: one.since, reverse=True)
+    return Page(_with_ids(stack, found), cursor, looked_at)
 
 
 def _position(cursor: str | None) -> tuple[int, str]:
@@ -201,20 +156,6 @@ def _position(cursor: str | None) -> tuple[int, str]:
     if not colon or not (number.isascii() and number.isdigit() and len(number) < 9):
         raise WrongUse("This is no place in the list: begin with its first page.")
     return int(number), token
-
-
-def _executions(stack: Stack, status: str | None) -> Iterator[Recent]:
-    """As Step Functions lists them: the newest first, by their ends as far as they have one."""
-    arguments: dict[str, Any] = {"stateMachineArn": stack.state_machine, "maxResults": _PAGE}
-    if status is not None:
-        arguments["statusFilter"] = status
-    while True:
-        answer = stack.stepfunctions.list_executions(**arguments)
-        for one in answer["executions"]:
-            yield _recent(one)
-        if not answer.get("nextToken"):
-            return
-        arguments["nextToken"] = answer["nextToken"]
 
 
 def _recent(listed: Mapping[str, Any]) -> Recent:
@@ -248,27 +189,29 @@ def _with_ids(stack: Stack, found: list[Recent]) -> list[Recent]:
         execution = history.find_execution(stack, one.name)
         told = execution.input.get("message_id") if execution is not None else None
         message_id = None if told is None else str(told)
-        return Recent(one.name, message_id, one.status, one.outcome, one.since, one.ended)
+        return replace(one, message_id=message_id)
 
     with ThreadPoolExecutor(8, thread_name_prefix="ids") as threads:
         return list(threads.map(whole, found))
 
 
-def _rows(
-    stack: Stack, table: str, since: datetime | None, status: str | None, limit: int
-) -> Listed:
+def _page_of_rows(
+    stack: Stack, status: str | None, between: Between, offset: int, limit: int
+) -> Page:
     """Of a table that is read from its beginning, in no order of time."""
-    conditions = ["attribute_exists(#status)"]
-    values: dict[str, Any] = {}
-    if status is not None:
-        conditions.append("#status = :status")
-        values[":status"] = {"S": status}
-    if since is not None:
-        conditions.append("updated >= :since")
-        values[":since"] = {"S": timestamp(since)}
+    since, until = between
+    conditions = {
+        "attribute_exists(#status)": None,
+        "#status = :status": status,
+        "updated >= :since": since and timestamp(since),
+        "updated < :until": until and timestamp(until),
+    }
+    values = {text.rpartition(" ")[2]: {"S": one} for text, one in conditions.items() if one}
     arguments: dict[str, Any] = {
-        "TableName": table,
-        "FilterExpression": " AND ".join(conditions),
+        "TableName": stack.ledger_table,
+        "FilterExpression": " AND ".join(
+            text for text, one in conditions.items() if one or "exists" in text
+        ),
         "ProjectionExpression": "message_id, #status, outcome, updated",
         "ExpressionAttributeNames": {"#status": "status"},
     }
@@ -284,7 +227,9 @@ def _rows(
             break
         arguments["ExclusiveStartKey"] = last
     found.sort(key=lambda one: one.since, reverse=True)
-    return Listed(found[:limit], more=len(found) > limit, read_in_part=bool(last))
+    end = offset + limit
+    cursor = f"{end}:" if len(found) > end else None
+    return Page(found[offset:end], cursor, read, read_in_part=bool(last))
 
 
 def _row(item: dict[str, Any]) -> Recent:

@@ -20,16 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from actonce.queues.standing import PAUSED_BY, PAUSED_NOTE, PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import parameters
 from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-_SINCE = "actonce-paused-since"
-_BY = "actonce-paused-by"
-_NOTE = "actonce-paused-note"
 
 LONGEST_TAG = 256
 """Characters of a tag's value. Source: "Amazon SQS cost allocation tags"."""
@@ -38,24 +35,6 @@ LOOK_EVERY_SECONDS = 60.0
 
 _ON = ("Enabled", "Enabling")
 _OFF = ("Disabled", "Disabling")
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """That a stack is paused: since when (ISO 8601, UTC), by whom, and why (may be empty)."""
-
-    since: str
-    by: str
-    note: str
-
-    @property
-    def told(self) -> str:
-        """For a person."""
-        return f"{self.since} by {self.by}" + (f": {self.note}" if self.note else "")
-
-    def as_json(self) -> dict[str, str]:
-        """For machines."""
-        return {"since": self.since, "by": self.by, "note": self.note}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +54,6 @@ class Feed:
     def is_disabled(self) -> bool:
         """Whether it takes none, or is about to."""
         return self.state in _OFF
-
-
-def find_pause(sqs: "SQSClient", queue_url: str) -> Pause | None:
-    """What the queue's tags say; None: nobody paused it."""
-    tags = sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})
-    if _SINCE not in tags:
-        return None
-    return Pause(tags[_SINCE], tags.get(_BY, ""), tags.get(_NOTE, ""))
 
 
 def feeds(stack: Stack) -> list[Feed]:
@@ -121,7 +92,7 @@ def pause(stack: Stack, *, by: str, note: str, now: datetime) -> Pause:
         found = find_pause(stack.sqs, stack.requests_queue)
         if found is None:
             new = Pause(timestamp(now), _as_tag(by), _as_tag(note))
-            tags = {_SINCE: new.since, _BY: new.by, _NOTE: new.note}
+            tags = {PAUSED_SINCE: new.since, PAUSED_BY: new.by, PAUSED_NOTE: new.note}
             stack.sqs.tag_queue(QueueUrl=stack.requests_queue, Tags=tags)
         _enable(stack, enabled=False)
         # Somebody who resumed it meanwhile removed the tags last.
@@ -143,7 +114,8 @@ def resume(stack: Stack) -> Pause | None:
     if not workers_feed(stack):
         _enable(stack, enabled=True)
     if found is not None:
-        stack.sqs.untag_queue(QueueUrl=stack.requests_queue, TagKeys=[_SINCE, _BY, _NOTE])
+        tags = [PAUSED_SINCE, PAUSED_BY, PAUSED_NOTE]
+        stack.sqs.untag_queue(QueueUrl=stack.requests_queue, TagKeys=tags)
     return found
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.operate.pausing import Feed, Pause, feeds, find_pause, workers_feed
+from actonce.operate.pausing import Feed, feeds, workers_feed
+from actonce.queues.standing import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -17,40 +18,11 @@ from actonce_core.records import timestamp
 
 T = TypeVar("T")
 
-_LOOK_BACK = timedelta(minutes=10)
 _FAILS_WITHIN = timedelta(minutes=30)
 """What keeps failing has failed within these, as StarterFailedDeliveriesAlarm has it."""
 
 MOST_COUNTED = 1000
 """As many open executions are counted: one page of Step Functions' list."""
-
-
-@dataclass(frozen=True, slots=True)
-class Depth:
-    """A queue's messages.
-
-    Attributes:
-        waiting: that can be received.
-        in_flight: received, and not deleted yet.
-        delayed: that cannot be received yet.
-        oldest_seconds: age of the oldest one, as CloudWatch has it, a minute or two late; None: it
-            does not say. Of a standard queue it leaves out what was received three times and more,
-            so the oldest is as old as this, or older.
-    """
-
-    waiting: int
-    in_flight: int
-    delayed: int
-    oldest_seconds: int | None
-
-    def as_json(self) -> dict[str, int | None]:
-        """For machines."""
-        return {
-            "waiting": self.waiting,
-            "in_flight": self.in_flight,
-            "delayed": self.delayed,
-            "oldest_seconds": self.oldest_seconds,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +42,6 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
-    """The last audit: the days that it judged, when it was made, its sentence and exit status."""
-
-    first: str
-    last: str
-    generated_at: str
-    sentence: str
-    exit_status: int
-
-    def as_json(self) -> dict[str, Any]:
-        """For machines."""
-        return {
-            "from": self.first,
-            "to": self.last,
-            "generated_at": self.generated_at,
-            "sentence": self.sentence,
-            "exit_status": self.exit_status,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
     """A stack's.
 
@@ -107,7 +58,9 @@ class Status:
         strategy: the parameter Strategy; None: it does not say it.
         open: None where there are no executions, or they could not be seen.
         alarms: that are on; None: they could not be seen.
-        audited: None: there is none at hand, or it could not be seen.
+        audited: of the last audit's summary `from` and `to` (the days that it judged),
+            `generated_at`, `sentence` and `exit_status`; None: there is none at hand, or it could
+            not be seen.
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
             the starter's own metric; None: none failed, or CloudWatch does not say.
         not_seen: why not, by `open_executions`, `alarms` and `last_audit`.
@@ -124,7 +77,7 @@ class Status:
     strategy: str | None = None
     open: Open | None = None
     alarms: tuple[Alarm, ...] | None = None
-    audited: Audited | None = None
+    audited: Mapping[str, Any] | None = None
     oldest_failed_seconds: int | None = None
     not_seen: Mapping[str, str] = field(default_factory=dict)
     is_for_workers: bool = False
@@ -152,18 +105,16 @@ class Status:
             "embedded_at": self.embedded_at,
             "version": self.version,
             "strategy": self.strategy,
-            "paused": self.pause.as_json() if self.pause else None,
+            "paused": asdict(self.pause) if self.pause else None,
             "fed_all_the_same": self.is_fed_all_the_same,
             "stopped_without_pause": self.is_stopped_without_pause,
             "feeds": [{"function": one.function, "state": one.state} for one in self.feeds],
-            "queues": {name: depth.as_json() for name, depth in self.queues.items()},
-            "open_executions": None
-            if self.open is None
-            else {"count": self.open.count, "more": self.open.more},
+            "queues": {name: asdict(depth) for name, depth in self.queues.items()},
+            "open_executions": asdict(self.open) if self.open else None,
             "alarms": None
             if self.alarms is None
             else [{"name": one.name, "since": timestamp(one.since)} for one in self.alarms],
-            "last_audit": self.audited.as_json() if self.audited else None,
+            "last_audit": self.audited,
             "not_seen": dict(self.not_seen),
             "oldest_failed_seconds": self.oldest_failed_seconds,
         }
@@ -254,7 +205,7 @@ def _alarms(stack: Stack) -> tuple[Alarm, ...]:
     return tuple(sorted(found, key=lambda one: one.since))
 
 
-def _audited(stack: Stack, own: Path | None) -> Audited | None:
+def _audited(stack: Stack, own: Path | None) -> Mapping[str, Any] | None:
     """The last audit, where its summary is at hand."""
     bucket = stack.outputs.get("AuditBucketName")
     if own is not None:
@@ -263,56 +214,12 @@ def _audited(stack: Stack, own: Path | None) -> Audited | None:
         told = audit_summary.of_bucket(stack.aws.client("s3"), f"s3://{bucket}/audit/")
     else:
         told = None
-    if told is None:
-        return None
-    texts = (told.get(name) for name in ("from", "to", "generated_at", "sentence"))
-    first, last, generated_at, sentence = (str(text or "") for text in texts)
-    return Audited(first, last, generated_at, sentence, int(told.get("exit_status", 2)))
-
-
-def depth_of(stack: Stack, queue_url: str, now: datetime) -> Depth:
-    """How much waits in one of its queues, by SQS's own counts."""
-    attributes = stack.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])
-    counts = attributes["Attributes"]
-    waiting = int(counts["ApproximateNumberOfMessages"])
-    in_flight = int(counts["ApproximateNumberOfMessagesNotVisible"])
-    delayed = int(counts["ApproximateNumberOfMessagesDelayed"])
-    is_empty = not waiting + in_flight + delayed
-    return Depth(waiting, in_flight, delayed, None if is_empty else _oldest(stack, queue_url, now))
-
-
-def _oldest(stack: Stack, queue_url: str, now: datetime) -> int | None:
-    queue = {"Name": "QueueName", "Value": queue_url.rpartition("/")[2]}
-    metric = ("AWS/SQS", "ApproximateAgeOfOldestMessage")
-    ages = _ages(stack, metric, queue, now - _LOOK_BACK, now)
-    return ages[-1] if ages else None
+    names = ("from", "to", "generated_at", "sentence", "exit_status")
+    return None if told is None else {name: told.get(name) for name in names}
 
 
 def _oldest_failed(stack: Stack, now: datetime) -> int | None:
+    metric = ("ActOnce", "OldestFailedAge")
     service = {"Name": "service", "Value": stack.service}
-    ages = _ages(stack, ("ActOnce", "OldestFailedAge"), service, now - _FAILS_WITHIN, now)
+    ages = highest_ages(stack.aws, metric, service, now - _FAILS_WITHIN, now)
     return max(ages, default=None)
-
-
-def _ages(
-    stack: Stack,
-    metric: tuple[str, str],
-    dimension: dict[str, str],
-    since: datetime,
-    now: datetime,
-) -> list[int]:
-    """Each minute's highest (seconds), the last one last; without leave to ask, none."""
-    try:
-        answer = stack.aws.client("cloudwatch").get_metric_statistics(
-            Namespace=metric[0],
-            MetricName=metric[1],
-            Dimensions=[dimension],
-            StartTime=since,
-            EndTime=now,
-            Period=60,
-            Statistics=["Maximum"],
-        )
-    except (ClientError, BotoCoreError):
-        return []
-    points = sorted(answer["Datapoints"], key=lambda point: point["Timestamp"])
-    return [round(point["Maximum"]) for point in points]

@@ -21,7 +21,7 @@ from actonce.queues.scan import event_form
 from actonce_core.delivery import EFFECT_BACKOFF_GROWTH, Delivery, seconds_until_back
 from actonce_core.locking.consumer import Consumer
 from actonce_core.records import delivery_record
-from pipeline.sqs import is_busy
+from actonce_core.transient import is_transient
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -116,7 +116,7 @@ class Worker:
                     **attempt,  # type: ignore[arg-type]
                 )
             except ClientError as error:
-                if not is_busy(error):
+                if not is_transient(error):
                     raise
                 self._stopped.wait(AFTER_NO_ANSWER_SECONDS)
             except BotoCoreError:

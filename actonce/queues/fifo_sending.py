@@ -1,15 +1,15 @@
 """Sending to a FIFO queue: the order of each message group is kept."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
-from actonce.queues.sending import Fifo, Line, NotSent, Report, Sender, read_lines
+from actonce.queues.sending import End, Fifo, Line, NotSent, Report, Sender
 from actonce_core.delivery import Delivery
 from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Refusal
-from pipeline.sqs import MAX_BATCH, MAX_BYTES
+from pipeline.sqs import batches
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -113,14 +113,25 @@ class FifoSender(Sender):
 
     def send_all(self, source: IO[bytes], report: Report) -> None:
         """As `Sender.send_all`, in the order of the lines."""
-        for batch in self._batches(source, report):
-            groups = {line.number: line.fifo["MessageGroupId"] for line in batch}
+        for batch in batches(self._sendable(source, report), apart=_group):
+            groups = {line.number: _group(line) for line in batch}
 
-            def watched(ends: Sequence[object], groups: dict[int, str] = groups) -> None:
+            def watched(ends: Sequence[End], groups: dict[int, str] = groups) -> None:
                 self._given_up |= {groups[end.number] for end in ends if isinstance(end, NotSent)}
-                report(ends)  # type: ignore[arg-type]
+                report(ends)
 
-            self.send(batch, watched)
+            go: list[Line] = []
+            for line in batch:
+                if _group(line) not in self._given_up:
+                    go.append(line)
+                else:
+                    report([NotSent(line.number, "A message before it in its group was not sent.")])
+            if go:
+                self.send(go, watched)
+
+    def prepared(self, line: Line) -> Line | NotSent:
+        """With its ids."""
+        return self._ids.put_on(line)
 
     def before_retry(self, seconds: float) -> None:
         """Say it when what is sent again is no longer deduplicated by SQS."""
@@ -128,25 +139,6 @@ class FifoSender(Sender):
             self._warned = True
             self._warn(TOO_LATE_FOR_SQS)
 
-    def _batches(self, source: IO[bytes], report: Report) -> Iterator[list[Line]]:
-        batch: list[Line] = []
-        groups: set[str] = set()
-        size = 0
-        for read in read_lines(source):
-            line = self._ids.put_on(read) if isinstance(read, Line) else read
-            if isinstance(line, NotSent):
-                report([line])
-                continue
-            group = line.fifo["MessageGroupId"]
-            is_full = len(batch) == MAX_BATCH or size + line.size > MAX_BYTES
-            if batch and (group in groups or is_full):
-                yield batch
-                batch, groups, size = [], set(), 0
-            if group in self._given_up:
-                report([NotSent(line.number, "A message before it in its group was not sent.")])
-                continue
-            batch.append(line)
-            groups.add(group)
-            size += line.size
-        if batch:
-            yield batch
+
+def _group(line: Line) -> str:
+    return line.fifo["MessageGroupId"]

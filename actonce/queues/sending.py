@@ -1,6 +1,5 @@
 """Sending the lines of a file to RequestsQueue, each as one message, verbatim."""
 
-import json
 import re
 import threading
 import time
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 
 BATCHES_IN_FLIGHT = 8
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LONGEST_READ = MAX_BYTES + len(_BYTE_ORDER_MARK) + len(b"\r\n")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST_READ = MAX_BYTES + len(BYTE_ORDER_MARK) + len(b"\r\n")
 
 _NOT_TAKEN_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -89,29 +88,9 @@ def read_lines(source: IO[bytes]) -> Iterator[Line | NotSent]:
             continue
         text = raw.removesuffix(b"\n").removesuffix(b"\r")
         if number == 1:
-            text = text.removeprefix(_BYTE_ORDER_MARK)
+            text = text.removeprefix(BYTE_ORDER_MARK)
         if text.strip():
             yield _checked(number, text)
-
-
-def spread_over_lines(head: bytes, *, cut_off: bool) -> bool:
-    """Whether a file holds JSON that takes several lines, and so is not one message per line.
-
-    Lines that are no JSON are messages, too, so it is said only of what can be nothing else.
-
-    Args:
-        head: the file's beginning.
-        cut_off: there is more of it.
-    """
-    text = head.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace").lstrip()
-    first = text.partition("\n")[0].rstrip()
-    if not text.startswith(("{", "[")):
-        return False
-    try:
-        _, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return cut_off and first in ("{", "[")
-    return "\n" in text[:end]
 
 
 def _checked(number: int, text: bytes) -> Line | NotSent:
@@ -159,18 +138,10 @@ class Sender:
             ClientError: nothing can be sent (no such queue, not allowed).
             NoAnswer: nobody answers any more. What was accepted until then has been reported.
         """
-
-        def sendable() -> Iterator[Line]:
-            for line in read_lines(source):
-                if isinstance(line, Line):
-                    yield line
-                else:
-                    report([line])
-
         pending: set[Future[None]] = set()
         with ThreadPoolExecutor(BATCHES_IN_FLIGHT, thread_name_prefix="send") as threads:
             try:
-                for batch in batches(sendable()):
+                for batch in batches(self._sendable(source, report)):
                     if len(pending) == BATCHES_IN_FLIGHT:
                         pending = _settle(pending)
                     pending.add(threads.submit(self.send, batch, report))
@@ -179,6 +150,18 @@ class Sender:
             except BaseException:
                 self._stop.set()
                 raise
+
+    def _sendable(self, source: IO[bytes], report: Report) -> Iterator[Line]:
+        for read in read_lines(source):
+            line = self.prepared(read) if isinstance(read, Line) else read
+            if isinstance(line, Line):
+                yield line
+            else:
+                report([line])
+
+    def prepared(self, line: Line) -> Line | NotSent:
+        """The line as it is sent, or why it is not."""
+        return line
 
     def send(self, batch: Sequence[Line], report: Report) -> None:
         """Send one batch until each of its messages came to its end.

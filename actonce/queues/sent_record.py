@@ -80,26 +80,6 @@ class SentRecord:
         return folder / self._name
 
 
-def sent_of(folder: Path, message_id: str) -> list[dict[str, Any]]:
-    """A message's lines of the stream, by time; none where there is no stream.
-
-    Args:
-        folder: the root of the streams.
-        message_id: of the message.
-
-    Raises:
-        OSError, EOFError: a file of it cannot be read.
-    """
-    found = []
-    for file in sorted((folder / "sent").glob("dt=*/*.jsonl.gz")):
-        with gzip.open(file, "rt", encoding="utf-8") as lines:
-            for text in lines:
-                line = json.loads(text)
-                if line.get("message_id") == message_id:
-                    found.append(line)
-    return sorted(found, key=lambda line: str(line["at"]))
-
-
 def _append(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:

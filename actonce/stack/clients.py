@@ -1,7 +1,12 @@
-"""How this command reaches AWS: the usual variables, or the embedded AWS."""
+"""What a command talks to: AWS or the embedded AWS, and the ActOnce stack that is meant there.
+
+A team nests ActOnce in its own template (docs/adopting.md), and knows its own stack's name, not the
+one that CloudFormation makes for what is nested. Of two, `PARENT/LogicalId` says which.
+"""
 
 import functools
-from collections.abc import MutableMapping
+import re
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +23,7 @@ from botocore.exceptions import (
     ProfileNotFound,
 )
 
-from actonce.stack.discovery import find_all, find_one
-from actonce.terminal.errors import Failed
+from actonce.terminal.errors import Failed, WrongUse
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -47,6 +51,13 @@ _NO_CREDENTIALS = (
     "No credentials of AWS were found ({error}): say --profile, or set the usual variables. For "
     "the embedded AWS run actonce up first."
 )
+OF_THE_AUDIT = ("RecordsBucketName", "AuditBucketName", "AuditStateMachineArn")
+"""Outputs of the stack that ActOnce is nested in, if it keeps records and audits the days."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
+_ARN = re.compile(r"arn:[a-z0-9-]+:cloudformation:[^:\s]+:[0-9]{12}:stack/[^/\s]+/[^/\s]+")
+_DEEPEST = 5  # levels of stacks within stacks that are looked into
+
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -178,13 +189,33 @@ def _of_profile(name: str) -> boto3.Session:
     return boto3.Session(profile_name=name)
 
 
+class _Output:
+    """An output of the stack, by its name; a KeyError where the stack has none of it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, stack: "Stack", _: type) -> str:
+        return stack.outputs[self._name]
+
+
+class _Perhaps:
+    """An output that only some stacks have; else None."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, stack: "Stack", _: type) -> str | None:
+        return stack.outputs.get(self._name)
+
+
 @dataclass(frozen=True, slots=True)
 class Stack:
     """A deployed stack: its name, its outputs, and clients for what it is made of.
 
     Attributes:
         name: CloudFormation's: its name, or its ARN where it is nested in a team's own.
-        outputs: by name.
+        outputs: by name; of the stack that it is nested in as well, if they are `OF_THE_AUDIT`.
         path: see `called`.
     """
 
@@ -193,22 +224,80 @@ class Stack:
     outputs: dict[str, str]
     path: str = ""
 
+    requests_queue = _Output("RequestsQueueUrl")
+    unstarted_queue = _Output("UnstartedQueueUrl")
+    dead_letter_queue = _Output("DeadLetterQueueUrl")
+    fingerprints_table = _Output("FingerprintsTableName")
+    ledger_table = _Perhaps("LedgerTableName")
+    """Of ledger and lease; None where executions are started."""
+    appointments_table = _Output("AppointmentsTableName")
+    """Which only the example has."""
+    effect_function = _Output("EffectFunctionArn")
+    """What performs effects, by name or ARN; none where a lock's consumer does, the example."""
+    find_function = _Perhaps("FindFunctionArn")
+    """What looks up effects, by name or ARN; None where a person does."""
+    state_machine = _Output("ProcessMessageArn")
+    """Which only a stack that starts executions has."""
+    starter_function = _Output("StarterFunctionName")
+    """What the queue feeds: StarterFunction, or ConsumerFunction in its place."""
+    appointments_function = _Output("AppointmentsFunctionName")
+    """The example where executions are started."""
+    starter_log_group = _Output("StarterLogGroupName")
+    version = _Perhaps("ActOnceVersion")
+    """Of the release that it was deployed from; None: one that did not say it yet."""
+
     @classmethod
     def find(cls, aws: Aws, name: str) -> "Stack":
-        """Read the stack's outputs from CloudFormation; of the ActOnce stack nested in it, if so.
+        """The ActOnce stack that is named, or the only one nested in what is named.
 
         Raises:
-            WrongUse: no stack can have this name, or several are nested in it.
-            Failed: there is no such stack, or it is not this project's, or AWS says no.
+            WrongUse: no stack can have this name; or several are nested in it, which are said.
+            Failed: there is none, or AWS says no.
         """
-        found = find_one(aws.client("cloudformation"), name)
-        return cls(aws, found.name, found.outputs, found.path)
+        found = cls.find_all(aws, name)
+        if len(found) > 1:
+            told = ", ".join(sorted(one.path for one in found))
+            raise WrongUse(
+                f"The stack {name!r} has {len(found)} ActOnce stacks in it: say which with "
+                f"--stack-name, one of {told}."
+            )
+        return found[0]
 
     @classmethod
     def find_all(cls, aws: Aws, name: str) -> "list[Stack]":
-        """As `find`, for a stack that may have several nested in it; one at least."""
-        found = find_all(aws.client("cloudformation"), name)
-        return [cls(aws, one.name, one.outputs, one.path) for one in found]
+        """Every ActOnce stack that is named, or nested in what is named; one at least.
+
+        Raises:
+            WrongUse: no stack can have this name.
+            Failed: there is none, or AWS says no.
+        """
+        root, *inside = [name] if name.startswith("arn:") else name.split("/")
+        if not (_NAME.fullmatch(root) or _ARN.fullmatch(root)):
+            raise WrongUse(
+                f"--stack-name {name!r}: a stack's name has letters, digits and hyphens, a letter "
+                "first, 128 at most; a nested one is PARENT/LogicalId."
+            )
+        above: dict[str, str] = {}
+        try:
+            for logical_id in inside:
+                above = _outputs(aws, root)
+                root = _nested(aws, root, name).get(logical_id, "")
+                if not root:
+                    raise Failed(f"There is no stack {name!r} here: {logical_id!r} is not nested.")
+            found = list(_within(aws, root, name, above))
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ValidationError":
+                raise Failed(
+                    f"There is no stack named {name!r} here. Deploy it (sam deploy, or actonce "
+                    "up), or name another with --stack-name, or another place with --aws or "
+                    "--embedded."
+                ) from error
+            raise Failed(f"CloudFormation: {error}") from error
+        except BotoCoreError as error:
+            raise Failed(f"AWS cannot be reached: {error}") from error
+        if not found:
+            raise Failed(f"The stack {name!r} is not an ActOnce stack, or is not deployed whole.")
+        return found
 
     @property
     def called(self) -> str:
@@ -252,80 +341,61 @@ class Stack:
         return region, account
 
     @property
-    def requests_queue(self) -> str:
-        """URL of RequestsQueue."""
-        return self.outputs["RequestsQueueUrl"]
-
-    @property
     def is_fifo(self) -> bool:
         """Whether RequestsQueue, and UnstartedQueue with it, is a FIFO queue."""
         return self.requests_queue.endswith(".fifo")
-
-    @property
-    def unstarted_queue(self) -> str:
-        """URL of UnstartedQueue."""
-        return self.outputs["UnstartedQueueUrl"]
-
-    @property
-    def dead_letter_queue(self) -> str:
-        """URL of DeadLetterQueue."""
-        return self.outputs["DeadLetterQueueUrl"]
-
-    @property
-    def fingerprints_table(self) -> str:
-        """Name of the Fingerprints table."""
-        return self.outputs["FingerprintsTableName"]
-
-    @property
-    def ledger_table(self) -> str | None:
-        """Name of the table of ledger and lease; None where executions are started."""
-        return self.outputs.get("LedgerTableName")
 
     @property
     def is_example(self) -> bool:
         """Whether the effect is the example's appointments, and not a team's own function."""
         return "AppointmentsTableName" in self.outputs
 
-    @property
-    def appointments_table(self) -> str:
-        """Name of the Appointments table, which only the example has."""
-        return self.outputs["AppointmentsTableName"]
-
-    @property
-    def find_function(self) -> str | None:
-        """What looks up effects, by name or ARN; None where a person does."""
-        return self.outputs.get("FindFunctionArn")
-
-    @property
-    def effect_function(self) -> str:
-        """What performs effects, by name or ARN; none where a lock's consumer does, the example."""
-        return self.outputs["EffectFunctionArn"]
-
-    @property
-    def state_machine(self) -> str:
-        """ARN of ProcessMessage, which only a stack that starts executions has."""
-        return self.outputs["ProcessMessageArn"]
-
-    @property
-    def starter_function(self) -> str:
-        """Name of what the queue feeds: StarterFunction, or ConsumerFunction in its place."""
-        return self.outputs["StarterFunctionName"]
-
-    @property
-    def appointments_function(self) -> str:
-        """Name of AppointmentsFunction, the example where executions are started."""
-        return self.outputs["AppointmentsFunctionName"]
-
-    @property
-    def starter_log_group(self) -> str:
-        """Name of the starter's log group."""
-        return self.outputs["StarterLogGroupName"]
-
-    @property
-    def version(self) -> str | None:
-        """Of the release that it was deployed from; None: one that did not say it yet."""
-        return self.outputs.get("ActOnceVersion")
-
     def execution_arn(self, name: str) -> str:
         """ARN of ProcessMessage's execution of that name."""
         return f"{self.state_machine.replace(':stateMachine:', ':execution:')}:{name}"
+
+
+def _outputs(aws: Aws, name: str) -> dict[str, str]:
+    (described,) = aws.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+    return {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
+
+
+def _within(
+    aws: Aws,
+    name: str,
+    path: str,
+    above: Mapping[str, str],
+    depth: int = 0,
+) -> Iterator[Stack]:
+    """`above` has the outputs of the stack that this one is nested in."""
+    outputs = _outputs(aws, name)
+    if "UnstartedQueueUrl" in outputs:
+        of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
+        yield Stack(aws, name, of_the_audit | outputs, path)
+    elif depth < _DEEPEST:
+        for logical_id, nested in sorted(_nested(aws, name, path).items()):
+            yield from _within(aws, nested, f"{path}/{logical_id}", outputs, depth + 1)
+
+
+def _nested(aws: Aws, name: str, path: str) -> dict[str, str]:
+    """The stacks nested in one, by logical id: the ARN of each."""
+    try:
+        pages = aws.client("cloudformation").get_paginator("list_stack_resources")
+        resources = [
+            one for page in pages.paginate(StackName=name) for one in page["StackResourceSummaries"]
+        ]
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in ("AccessDenied", "AccessDeniedException"):
+            raise
+        raise Failed(
+            f"The stack {path!r} is not an ActOnce stack itself, and whether one is nested in it "
+            "cannot be seen: it needs cloudformation:ListStackResources."
+        ) from error
+    return {
+        one["LogicalResourceId"]: one["PhysicalResourceId"]
+        for one in resources
+        # One that is not made yet has no ARN.
+        if one["ResourceType"] == "AWS::CloudFormation::Stack"
+        and one.get("PhysicalResourceId")
+        and one["ResourceStatus"] != "DELETE_COMPLETE"
+    }

@@ -1,6 +1,10 @@
-"""Where the embedded AWS keeps its things, and which stack it deploys."""
+"""Where the embedded AWS keeps its things, which stack it deploys, and whether it runs."""
 
+import json
 import os
+import subprocess
+import urllib.error
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +15,16 @@ PROJECT = sources()
 
 _HOME = ".actonce"
 _PREPARED = "prepared"
+
+
+class _Below:
+    """What lies below the home."""
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+
+    def __get__(self, paths: "Paths", _: type) -> Path:
+        return paths.home.joinpath(*self._parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +40,41 @@ class Paths:
     home: Path
     stack: Path = PROJECT
     is_project: bool = False
+
+    prepared = _Below(_PREPARED)
+    """Copies of a project's templates, for sam build."""
+    state = _Below("embedded.json")
+    """What runs, where, with which parameters (JSON)."""
+    port = _Below("port")
+    """The port of the last time."""
+    lock = _Below("lock")
+    """Held while the embedded AWS is brought up or down."""
+    server_log = _Below("ministack.log")
+    """What MiniStack prints."""
+    deploy_log = _Below("sam.log")
+    """What sam build and sam deploy print."""
+    build = _Below("build")
+    """The output of sam build, untouched."""
+    built_of = _Below("build", "sources.sha256")
+    """The digest of the sources that were built; sam removes it when it begins to build."""
+    build_cache = _Below("build-cache")
+    """The cache of sam build."""
+    local = _Below("local")
+    """The built stack, rewritten for the embedded AWS."""
+    runtime = _Below("runtime")
+    """What AWS's Python runtime brings to a function: its client and boto3, nothing else."""
+    temporary = _Below("tmp")
+    """MiniStack's own temporary files, the functions' unpacked code among them."""
+    bytecode = _Below("tmp", "bytecode")
+    """What the functions' processes compile."""
+    faults = _Below("faults")
+    """The demo's fault injection: its wrapper, its plan, what of it was used."""
+    sent = _Below("sent")
+    """The `sent` stream that the demo writes."""
+    demo = _Below("demo.json")
+    """What the demo did on the embedded AWS that runs, if it did (JSON)."""
+    records = _Below("records")
+    """The streams of the demo's run, and their audit."""
 
     @classmethod
     def default(cls) -> "Paths":
@@ -59,91 +108,6 @@ class Paths:
         """Whether it is a project's folder, in which it was brought up."""
         return self.is_project and (self.stack / _HOME / _PREPARED).is_dir()
 
-    @property
-    def prepared(self) -> Path:
-        """Copies of a project's templates, for sam build."""
-        return self.home / _PREPARED
-
-    @property
-    def state(self) -> Path:
-        """What runs, where, with which parameters (JSON)."""
-        return self.home / "embedded.json"
-
-    @property
-    def port(self) -> Path:
-        """The port of the last time."""
-        return self.home / "port"
-
-    @property
-    def lock(self) -> Path:
-        """Held while the embedded AWS is brought up or down."""
-        return self.home / "lock"
-
-    @property
-    def server_log(self) -> Path:
-        """What MiniStack prints."""
-        return self.home / "ministack.log"
-
-    @property
-    def deploy_log(self) -> Path:
-        """What sam build and sam deploy print."""
-        return self.home / "sam.log"
-
-    @property
-    def build(self) -> Path:
-        """The output of sam build, untouched."""
-        return self.home / "build"
-
-    @property
-    def built_of(self) -> Path:
-        """The digest of the sources that were built; sam removes it when it begins to build."""
-        return self.build / "sources.sha256"
-
-    @property
-    def build_cache(self) -> Path:
-        """The cache of sam build."""
-        return self.home / "build-cache"
-
-    @property
-    def local(self) -> Path:
-        """The built stack, rewritten for the embedded AWS."""
-        return self.home / "local"
-
-    @property
-    def runtime(self) -> Path:
-        """What AWS's Python runtime brings to a function: its client and boto3, nothing else."""
-        return self.home / "runtime"
-
-    @property
-    def temporary(self) -> Path:
-        """MiniStack's own temporary files, the functions' unpacked code among them."""
-        return self.home / "tmp"
-
-    @property
-    def bytecode(self) -> Path:
-        """What the functions' processes compile."""
-        return self.temporary / "bytecode"
-
-    @property
-    def faults(self) -> Path:
-        """The demo's fault injection: its wrapper, its plan, what of it was used."""
-        return self.home / "faults"
-
-    @property
-    def sent(self) -> Path:
-        """The `sent` stream that the demo writes."""
-        return self.home / "sent"
-
-    @property
-    def demo(self) -> Path:
-        """What the demo did on the embedded AWS that runs, if it did (JSON)."""
-        return self.home / "demo.json"
-
-    @property
-    def records(self) -> Path:
-        """The streams of the demo's run, and their audit."""
-        return self.home / "records"
-
 
 def _here() -> Path:
     try:
@@ -155,3 +119,65 @@ def _here() -> Path:
 def _nearest(here: Path) -> Path:
     folders = (here, *here.parents)
     return next((folder for folder in folders if (folder / _HOME).is_dir()), here)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What `embedded.json` says; written when the server runs, `deployed` when the stack does.
+
+    `project` is whose template is deployed: a team's folder, or empty for the stack alone; `faults`
+    is the level of faults around its effect, or empty.
+    """
+
+    pid: int
+    port: int
+    parameters: dict[str, str]
+    deployed: str = ""
+    project: str = ""
+    faults: str = ""
+
+    @property
+    def endpoint_url(self) -> str:
+        """Where the embedded AWS listens, on loopback only."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+def read_state(paths: Paths) -> State | None:
+    """The embedded AWS that was brought up in this folder and not stopped, running or not."""
+    try:
+        return State(**json.loads(paths.state.read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def running(paths: Paths) -> State | None:
+    """The embedded AWS of this folder, if its server runs."""
+    state = read_state(paths)
+    return state if state is not None and is_server(state.pid) and answers(state) else None
+
+
+def answers(state: State) -> bool:
+    """Whether the server does."""
+    try:
+        with urllib.request.urlopen(  # noqa: S310 - loopback
+            f"{state.endpoint_url}/_ministack/health", timeout=5
+        ) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def is_server(pid: int) -> bool:
+    """Whether the process is our server, and not another that got its number."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    answer = subprocess.run(
+        ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    status, _, command = answer.stdout.strip().partition(" ")
+    return not status.startswith("Z") and "actonce.embedded.server" in command

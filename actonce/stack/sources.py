@@ -1,4 +1,4 @@
-"""Where the stack's own files lie: its templates, statemachine/, functions/, events/.
+"""Where the stack's own files lie (templates, statemachine/, functions/, events/), and its version.
 
 The wheel carries them in the package (`tool.hatch.build` in pyproject.toml); in a clone they lie
 beside it. Nothing else decides: not the folder that a command runs in, and no variable.
@@ -16,6 +16,7 @@ MANIFEST = Path("actonce", "actonce.json")
 
 # pyproject.toml reads it there as well, so that the wheel and the stack are of one version.
 _VERSION = re.compile(r'^  ActOnce: \{Release: \{Version: "([^"]+)"\}\}$', re.M)
+_PARTS = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 def sources(package: Path = _PACKAGE) -> Path:
@@ -45,6 +46,45 @@ def version_of(template: str) -> str:
     if match is None:
         raise ValueError("template.yaml: Mappings has no ActOnce with the Release's Version")
     return match[1]
+
+
+def numbers(version: str) -> tuple[int, int, int] | None:
+    """A version's three numbers, to be compared; None if it has no such form.
+
+    What follows them (a pre-release) is not compared.
+    """
+    match = _PARTS.match(version)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def misfit(stack_name: str, stack: str | None, mine: str) -> str | None:
+    """Why they do not fit and what to do, in one sentence; None if they do.
+
+    Versions fit whose first two numbers are equal: only the third may change without a word of what
+    a stack records and how it is asked.
+
+    Args:
+        stack_name: as the person knows it.
+        stack: what its output says; None: it has none, for it is older than that output.
+        mine: this command line's.
+    """
+    name, own = repr(stack_name), numbers(mine)
+    if stack is None:
+        return (
+            f"The stack {name} does not say its version, so it is older than this actonce {mine}: "
+            "deploy it anew, or expect that not everything is found."
+        )
+    its = numbers(stack)
+    if its is None or own is None:
+        said = f"The stack {name} says that its version is {stack!r}, and this is actonce {mine}."
+        return None if stack == mine else said
+    if its[:2] == own[:2]:
+        return None
+    age, first = ("older", "deploy it anew, or ") if its < own else ("newer", "")
+    return (
+        f"The stack {name} is of version {stack}, {age} than this actonce {mine}: {first}install "
+        f"ActOnce {its[0]}.{its[1]} from a clone"
+    )
 
 
 def project_above(folder: Path) -> Path | None:

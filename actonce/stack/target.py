@@ -1,19 +1,19 @@
 """Which stack a command talks to, and where; a person is told in one line, and asked if need be."""
 
 import os
+import tomllib
 from pathlib import Path
+from typing import Final
 
-from actonce.stack import samconfig
 from actonce.stack.clients import Aws, Stack
-from actonce.stack.embedded_folder import Paths
-from actonce.stack.embedded_running import read_state, running
+from actonce.stack.embedded_folder import Paths, read_state, running
 from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, stack_name
-from actonce.stack.sources import version
-from actonce.stack.versions import misfit
+from actonce.stack.sources import misfit, version
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 
 _NOT_CHOSEN = Chosen()
+_SAMCONFIG: Final = "samconfig.toml"
 
 
 def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
@@ -53,7 +53,7 @@ def find_stack_and_place(
 ) -> tuple[Stack, str]:
     """As `find_stack`, and the line in which the person was told where it works."""
     place = _place(chosen)
-    name = stack_name(chosen, place, os.environ, lambda: samconfig.stack_name(_here()))
+    name = stack_name(chosen, place, os.environ, lambda: samconfigs_name(_here()))
     aws = _aws(place)
     told_place = _tell(aws, place, name, asks=changes and not chosen.yes)
     stack = Stack.find(aws, name)
@@ -61,6 +61,34 @@ def find_stack_and_place(
     if told is not None:
         console.say_warning(told)
     return stack, told_place
+
+
+def samconfigs_name(folder: Path) -> str | None:
+    """The stack's name by the nearest samconfig.toml, in a folder or above it.
+
+    As SAM reads it: what is for `deploy` stands in front of what is for all commands. None: there
+    is no such file, or it names no stack.
+
+    Raises:
+        WrongUse: it cannot be read.
+    """
+    file = next(
+        (one / _SAMCONFIG for one in (folder, *folder.parents) if (one / _SAMCONFIG).is_file()),
+        None,
+    )
+    if file is None:
+        return None
+    try:
+        said = tomllib.loads(file.read_text("utf-8")).get("default", {})
+        names = [
+            said.get(command, {}).get("parameters", {}).get("stack_name")
+            for command in ("deploy", "global")
+        ]
+    except (OSError, ValueError, AttributeError) as error:
+        raise WrongUse(
+            f"{file} cannot be read for the stack's name ({error}): mend it, or say --stack-name."
+        ) from error
+    return next((name for name in names if isinstance(name, str) and name), None)
 
 
 def _place(chosen: Chosen) -> Place:

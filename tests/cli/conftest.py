@@ -1,15 +1,21 @@
 import functools
+import io
 import itertools
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import boto3
 import pytest
 from moto import mock_aws
 
+from actonce.cli import app as cli
 from actonce.queues import scan
 from actonce.stack.clients import Aws, Stack
+from actonce.terminal import output
 
 STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-message"
 
@@ -76,3 +82,50 @@ def moto_stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
             for name in ("RequestsQueue", "UnstartedQueue", "DeadLetterQueue")
         }
         yield Stack(aws, "actonce", outputs | {"ProcessMessageArn": STATE_MACHINE})
+
+
+class Ended(NamedTuple):
+    """How a command ended: its exit status, what it printed, and what it said besides."""
+
+    status: int
+    out: str
+    err: str
+
+
+Actonce = Callable[..., Ended]
+
+
+@pytest.fixture
+def actonce(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Actonce:
+    """Runs `actonce WORDS` in this process, in an empty folder, as where nobody can be asked.
+
+    `stack`: the one that it finds; `variables`: of its environment, None for one that is unset.
+    """
+
+    def run(
+        *words: str, stack: Stack | None = None, text: str = "", **variables: str | None
+    ) -> Ended:
+        for name, value in ({"HOME": str(tmp_path), "COLUMNS": "200"} | variables).items():
+            if value is None:
+                monkeypatch.delenv(name, raising=False)
+            else:
+                monkeypatch.setenv(name, value)
+        if stack is None:
+            monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+        else:
+            monkeypatch.setattr(Stack, "find", lambda *_: stack)
+        monkeypatch.setattr(output, "out", output.SafeConsole())
+        monkeypatch.setattr(output, "err", output.SafeConsole(stderr=True))
+        monkeypatch.setattr(sys, "argv", ["actonce", *words])
+        monkeypatch.setattr(
+            sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode())))
+        )
+        monkeypatch.chdir(tmp_path)
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return Ended(int(ended.value.code or 0), *capfd.readouterr())
+
+    return run

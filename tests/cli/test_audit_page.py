@@ -1,80 +1,54 @@
-"""`actonce audit page`: the page of an audit that ran elsewhere."""
+"""`actonce audit page` and `audit package`: of an audit that runs elsewhere."""
 
+import ast
+import io
 import json
-import os
 import subprocess
+import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
-from tests.actonce_server import run_actonce
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import PROJECT
+from tests.cli.conftest import Actonce
 from tests.report import summaries
 
+SHIPPED_WITH_SPARK = {"pyspark", "py4j"}
+ONLY_WHERE_IT_IS_NEEDED = {
+    "pyarrow",  # to take a broken file apart
+    "boto3",  # to write into S3 where a Spark Connect server does the work
+}
 
-def draw(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
-    return run_actonce(("audit", "page", *arguments), inherited | environment, folder=folder)
+# --------------------------------------------------------------------------- the page
 
 
-def test_a_folder_of_results_becomes_a_page(tmp_path: Path) -> None:
+def test_results_in_a_folder_or_a_bucket_become_a_page(
+    moto_stack: Stack, actonce: Actonce, tmp_path: Path
+) -> None:
     summary = summaries.all_good()
     (tmp_path / "summary.json").write_text(json.dumps(summary))
-
-    answer = draw(tmp_path, ".", "--to", "here.html")
-
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.splitlines() == [summary["sentence"], "here.html"]
-    page = (tmp_path / "here.html").read_text()
-    assert page.startswith("<!DOCTYPE html>")
-    assert summary["sentence"] in page
-
-
-@pytest.fixture(scope="module")
-def s3_endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    yield f"http://127.0.0.1:{server.get_host_and_port()[1]}"
-    server.stop()
-
-
-def test_a_bucket_of_results_becomes_a_page(tmp_path: Path, s3_endpoint: str) -> None:
-    access = {
-        "AWS_ENDPOINT_URL": s3_endpoint,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
-    s3 = boto3.client(
-        "s3",
-        endpoint_url=s3_endpoint,
-        region_name="us-east-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-    )
+    s3 = moto_stack.aws.client("s3")
     s3.create_bucket(Bucket="records")
-    summary = summaries.alarms_of_each_kind()
-    s3.put_object(Bucket="records", Key="audit/summary.json", Body=json.dumps(summary).encode())
-
-    for uri in ("s3://records/audit/", "s3a://records/audit"):
-        answer = draw(tmp_path, uri, **access)
-
-        assert answer.returncode == 0, answer.stderr
-        assert answer.stdout.splitlines() == [summary["sentence"], "report.html"]
-        assert "<!DOCTYPE html>" in (tmp_path / "report.html").read_text()
-        (tmp_path / "report.html").unlink()
-
+    s3.put_object(Bucket="records", Key="audit/summary.json", Body=json.dumps(summary))
+    for results in (".", "s3://records/audit/", "s3a://records/audit"):
+        ended = actonce("audit", "page", results, "--to", "here.html", stack=moto_stack)
+        assert (ended.status, ended.out) == (0, f"{summary['sentence']}\nhere.html\n")
+        page = (tmp_path / "here.html").read_text()
+        assert page.startswith("<!DOCTYPE html>")
+        assert summary["sentence"] in page
+        (tmp_path / "here.html").unlink()
     for nothing in ("s3://records/other/", "s3://no-such-bucket/audit/"):
-        answer = draw(tmp_path, nothing, **access)
-
-        assert answer.returncode == 2
-        assert f"{nothing} holds no summary.json" in answer.stderr
+        ended = actonce("audit", "page", nothing, stack=moto_stack)
+        assert (ended.status, f"{nothing} holds no summary.json" in ended.err) == (2, True)
+    ended = actonce("audit", "page", ".", "--to", "no-folder/page.html")
+    assert (ended.status, "no-folder/page.html cannot be written" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "said"),
+    ("text", "status", "told"),
     [
         (None, 2, "results holds no summary.json: name the folder that an audit wrote."),
         ("{", 1, "summary.json of results is no JSON"),
@@ -83,26 +57,73 @@ def test_a_bucket_of_results_becomes_a_page(tmp_path: Path, s3_endpoint: str) ->
         ('{"version": 0}', 1, "The page of results cannot be drawn: The summary has version 0"),
     ],
 )
-def test_what_is_no_summary_is_said(
-    tmp_path: Path, text: str | None, status: int, said: str
+def test_what_is_no_summary_is_told(
+    actonce: Actonce, tmp_path: Path, text: str | None, status: int, told: str
 ) -> None:
     (tmp_path / "results").mkdir()
     if text is not None:
         (tmp_path / "results" / "summary.json").write_text(text)
-
-    answer = draw(tmp_path, "results")
-
-    assert answer.returncode == status
-    assert said in " ".join(answer.stderr.split())
+    ended = actonce("audit", "page", "results")
+    assert (ended.status, told in ended.err) == (status, True)
     assert not (tmp_path / "report.html").exists()
 
 
-def test_a_place_that_cannot_be_written_is_wrong_use(tmp_path: Path) -> None:
-    (tmp_path / "summary.json").write_text(json.dumps(summaries.all_good()))
+# --------------------------------------------------------------------------- the package
 
-    answer = draw(tmp_path, ".", "--to", "no-folder/page.html")
 
-    assert answer.returncode == 2
-    assert "no-folder/page.html cannot be written: No such file or directory." in " ".join(
-        answer.stderr.split()
-    )
+def test_the_same_sources_give_the_same_bytes_in_a_folder_or_a_bucket(
+    moto_stack: Stack, actonce: Actonce, tmp_path: Path
+) -> None:
+    told = actonce("audit", "package", "--to", "one").out
+    digests = json.loads(actonce("audit", "package", "--to", "two", "--json").out)
+    s3 = moto_stack.aws.client("s3")
+    s3.create_bucket(Bucket="bucket")
+    for to in ("s3://bucket", "s3://bucket/code"):
+        assert not actonce("audit", "package", "--to", to, "--yes", stack=moto_stack).status
+    for name, one in digests.items():
+        content = (tmp_path / "two" / name).read_bytes()
+        assert content == (tmp_path / "one" / name).read_bytes()
+        assert f"{one['sha256']}  one/{name}\n" in told
+        for key in (name, f"code/{name}"):
+            assert s3.get_object(Bucket="bucket", Key=key)["Body"].read() == content
+    assert digests.keys() == {"audit.py", "pipeline.zip"}
+    with zipfile.ZipFile(io.BytesIO((tmp_path / "one" / "pipeline.zip").read_bytes())) as archive:
+        entries = archive.infolist()
+    assert [entry.filename for entry in entries] == sorted(entry.filename for entry in entries)
+    assert "pipeline/__init__.py" in {entry.filename for entry in entries}
+    # Nothing of the machine is in it.
+    assert {(one.date_time, one.create_system, one.external_attr >> 16) for one in entries} == {
+        ((1980, 1, 1, 0, 0, 0), 3, 0o100644)
+    }
+
+
+@pytest.mark.parametrize("uri", ["s3://", "s3:///code/", "https://bucket/code/"])
+def test_what_names_no_bucket_is_refused(actonce: Actonce, uri: str) -> None:
+    ended = actonce("audit", "package", "--to", uri)
+    assert (ended.status, "names no bucket" in ended.err) == (2, True)
+
+
+def test_the_audit_imports_and_needs_nothing_that_spark_does_not_bring() -> None:
+    def below(module: str) -> Iterator[str]:
+        path = PROJECT / Path(*module.split("."))
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module
+            elif isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+
+    seen: set[str] = set()
+    waiting = ["pipeline.audit.__main__"]
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += below(module) if module.startswith("pipeline.") else ()
+    others = {name.split(".")[0] for name in seen} - sys.stdlib_module_names - {"pipeline"}
+    assert others - SHIPPED_WITH_SPARK == ONLY_WHERE_IT_IS_NEEDED
+    assert not [name for name in seen if name.startswith("pipeline.backfill")]
+
+    absent = "".join(f"sys.modules[{name!r}] = None; " for name in sorted(ONLY_WHERE_IT_IS_NEEDED))
+    start = f"import sys; {absent}import pipeline.audit.__main__"
+    subprocess.run([sys.executable, "-c", start], cwd=PROJECT, check=True)

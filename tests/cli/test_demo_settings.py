@@ -13,7 +13,9 @@ from botocore.stub import Stubber
 
 from actonce.cli import demo as command
 from actonce.demo import run as demo
+from actonce.demo.outcome import Sent, to_look_at
 from actonce.demo.own import Own, counted
+from actonce.demo.records import Records
 from actonce.demo.second_count import is_by_word
 from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
@@ -136,3 +138,14 @@ def test_a_second_demo_in_one_folder_touches_nothing(
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(WrongUse, match="Another demo runs"):
             demo.run(settings, Paths(tmp_path), lambda _: None)
+
+
+def test_it_names_the_message_with_most_to_tell() -> None:
+    def records(waiting: set[str], *delivered: str) -> Records:
+        deliveries = [{"execution_name": name} for name in delivered]
+        return Records(deliveries, {}, set(), {}, {}, set(), waiting)
+
+    sent = [Sent(f"s-{one}", one, one) for one in ("a", "b", "c")]
+    assert to_look_at(sent, records(set(), "a", "b", "b", "c")) == "b"
+    assert to_look_at(sent, records({"c"}, "a", "b", "b", "c")) == "c"
+    assert to_look_at([Sent("s-1", None, None)], records(set())) is None

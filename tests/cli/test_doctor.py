@@ -8,7 +8,7 @@ import pytest
 
 from actonce.doctor.facts import Alarms, Denied, Facts, Feed, Function, Gone, Queue, Unseen
 from actonce.doctor.findings import CHECKS, Hazard, examine
-from actonce.operate.pausing import Pause
+from actonce.queues.standing import Pause
 
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function"

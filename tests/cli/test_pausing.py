@@ -1,10 +1,7 @@
-"""Pause, resume and status, on moto in this process."""
+"""Pausing and resuming, on moto: who says it, who is interrupted, and who comes between."""
 
-import io
-import json
-import zipfile
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import boto3
@@ -12,265 +9,152 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from actonce.cli import pausing as pausing_command
-from actonce.operate.pausing import Pause, PauseWatch, feeds, find_pause, pause, resume
-from actonce.operate.status import status
+from actonce.operate.pausing import PauseWatch, feeds, pause, resume
+from actonce.operate.status import Status, status
+from actonce.queues.standing import PAUSED_BY, PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
-from actonce.terminal import output as console
-from actonce.terminal.output import SafeConsole
+from tests.cli.conftest import Actonce
+from tests.support.stacks import NOW, fed
 
-NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 BY = "arn:aws:iam::123456789012:user/somebody"
-
-ALARM_TOPIC = "arn:aws:sns:us-east-1:123456789012:alarms"
-
-Fed = Callable[[str], Stack]
+PAUSED = Pause("2026-01-31T09:30:00.000Z", BY, "")
 
 
 @pytest.fixture
-def fed(moto_stack: Stack) -> Fed:
-    """The stack with a function that its queue feeds; the argument is QueueFeeds."""
-    client = moto_stack.aws.client
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as package:
-        package.writestr("starter.py", "")
-
-    def with_feeds(queue_feeds: str) -> Stack:
-        client("cloudformation").create_stack(
-            StackName="actonce",
-            TemplateBody=json.dumps(
-                {
-                    "Parameters": {"QueueFeeds": {"Type": "String"}},
-                    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-                }
-            ),
-            Parameters=[{"ParameterKey": "QueueFeeds", "ParameterValue": queue_feeds}],
-        )
-        role = client("iam").create_role(RoleName="starter", AssumeRolePolicyDocument="{}")
-        client("lambda").create_function(
-            FunctionName="starter",
-            Runtime="python3.13",
-            Role=role["Role"]["Arn"],
-            Handler="starter.handler",
-            Code={"ZipFile": packed.getvalue()},
-        )
-        stack = Stack(
-            moto_stack.aws,
-            "actonce",
-            moto_stack.outputs | {"StarterFunctionName": "starter", "AlarmTopicArn": ALARM_TOPIC},
-        )
-        arn = stack.sqs.get_queue_attributes(
-            QueueUrl=stack.requests_queue, AttributeNames=["QueueArn"]
-        )["Attributes"]["QueueArn"]
-        client("lambda").create_event_source_mapping(
-            FunctionName="starter", EventSourceArn=arn, Enabled=queue_feeds == "function"
-        )
-        return stack
-
-    return with_feeds
+def stack(moto_stack: Stack) -> Stack:
+    return fed(moto_stack)
 
 
-def state_of(stack: Stack) -> str:
-    (feed,) = status(stack, NOW).feeds
-    return feed.state
+def seen(stack: Stack) -> tuple[Pause | None, str]:
+    """Its pause, and the state of the mapping."""
+    (feed,) = feeds(stack)
+    return find_pause(stack.sqs, stack.requests_queue), feed.state
 
 
-def test_a_paused_stack_says_since_when_by_whom_and_why_and_takes_nothing(fed: Fed) -> None:
-    stack = fed("function")
-    assert (status(stack, NOW).pause, state_of(stack)) == (None, "Enabled")
+def enable(stack: Stack, *, enabled: bool) -> None:
+    """As somebody does by hand, or a deployment."""
+    (feed,) = feeds(stack)
+    stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=enabled)
 
+
+def test_paused_it_says_since_when_by_whom_and_why_until_it_is_resumed(stack: Stack) -> None:
     paused = pause(stack, by=BY, note="down, ticket #4711 (é)", now=NOW)
-
-    assert paused == Pause("2026-01-31T09:30:00.000Z", BY, "down- ticket -4711 ---")
-    assert find_pause(stack.sqs, stack.requests_queue) == paused
-    assert state_of(stack) == "Disabled"
-
-
-def test_a_stack_that_is_paused_again_stays_paused_as_it_was(fed: Fed) -> None:
-    stack = fed("function")
-    first = pause(stack, by=BY, note="", now=NOW)
-
-    assert pause(stack, by="another", note="other", now=NOW + timedelta(hours=1)) == first
-    assert status(stack, NOW).pause == first
-
-
-def test_a_note_that_is_not_kept_is_told_of(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stack = fed("function")
-    monkeypatch.setattr(pausing_command, "find_stack", lambda *_, **__: stack)
-    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
-    monkeypatch.setattr(console, "out", SafeConsole())
-    pausing_command.pause(note="the first")
-    first = capsys.readouterr()
-    assert (first.err, "the first" in first.out) == ("", True)
-
-    pausing_command.pause()
-    assert capsys.readouterr().err == ""
-    pausing_command.pause(note="the second")
-    again = capsys.readouterr()
-    assert "It was paused already, and this note was not kept" in again.err
-    assert again.out == first.out
-
-
-def test_resumed_it_takes_messages_and_is_not_paused_any_more(fed: Fed) -> None:
-    stack = fed("function")
-    paused = pause(stack, by=BY, note="", now=NOW)
-
+    assert paused == Pause(PAUSED.since, BY, "down- ticket -4711 ---")
+    assert seen(stack) == (paused, "Disabled")
+    assert pause(stack, by="another", note="other", now=NOW + timedelta(hours=1)) == paused
     assert resume(stack) == paused
-    assert (status(stack, NOW).pause, state_of(stack)) == (None, "Enabled")
+    assert seen(stack) == (None, "Enabled")
     assert resume(stack) is None
 
 
-def test_where_workers_feed_on_the_queue_the_function_stays_disabled(fed: Fed) -> None:
-    stack = fed("worker")
+def test_where_workers_feed_on_the_queue_the_function_stays_disabled(moto_stack: Stack) -> None:
+    stack = fed(moto_stack, "worker")
     pause(stack, by=BY, note="", now=NOW)
-    assert status(stack, NOW).pause is not None
-
-    resume(stack)
-
-    assert (status(stack, NOW).pause, state_of(stack)) == (None, "Disabled")
+    assert resume(stack) == PAUSED
+    assert seen(stack) == (None, "Disabled")
+    assert not status(stack, NOW).is_stopped_without_pause
 
 
-def test_what_was_paused_in_part_is_paused_by_the_next_time(fed: Fed) -> None:
-    stack = fed("function")
-    with Stubber(stack.lambda_) as answers:
-        answers.add_client_error("list_event_source_mappings", "ServiceException")
-        with pytest.raises(ClientError):
-            pause(stack, by=BY, note="", now=NOW)
-    assert status(stack, NOW).pause is not None
-
-    pause(stack, by=BY, note="", now=NOW)
-
-    assert state_of(stack) == "Disabled"
+def test_a_note_that_is_not_kept_is_told_of(stack: Stack, actonce: Actonce) -> None:
+    first = actonce("pause", "--yes", "--note", "the first", stack=stack)
+    assert (first.status, "the first" in first.out, "not kept" in first.err) == (0, True, False)
+    assert "not kept" not in actonce("pause", "--yes", stack=stack).err
+    again = actonce("pause", "--yes", "--note", "the second", stack=stack)
+    assert (again.out, "this note was not kept" in again.err) == (first.out, True)
+    resumed = actonce("resume", "--yes", stack=stack)
+    assert (resumed.status, "the first" in resumed.out) == (0, True)
 
 
-def test_what_was_resumed_in_part_is_still_said_to_be_paused(fed: Fed) -> None:
-    stack = fed("function")
-    paused = pause(stack, by=BY, note="", now=NOW)
-    with Stubber(stack.lambda_) as answers:
-        answers.add_client_error("list_event_source_mappings", "ServiceException")
-        with pytest.raises(ClientError):
-            resume(stack)
-
-    assert status(stack, NOW).pause == paused
-
-
-def test_a_paused_stack_that_a_deployment_lets_go_on_says_so_and_is_paused_again(fed: Fed) -> None:
-    stack = fed("function")
-    pause(stack, by=BY, note="", now=NOW)
-    assert not status(stack, NOW).is_fed_all_the_same
-    (feed,) = status(stack, NOW).feeds
-    stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=True, BatchSize=5)
-
-    assert status(stack, NOW).as_json()["fed_all_the_same"] is True
-    pause(stack, by=BY, note="", now=NOW)
-
-    assert state_of(stack) == "Disabled"
-    assert not status(stack, NOW).is_fed_all_the_same
-
-
-@pytest.mark.parametrize("again", [False, True], ids=["once", "on and on"])
-def test_who_pauses_while_another_resumes_is_told_no_pause_that_is_not_there(
-    fed: Fed, *, again: bool
+@pytest.mark.parametrize("change", [lambda stack: pause(stack, by=BY, note="", now=NOW), resume])
+def test_interrupted_it_says_that_it_is_paused_and_the_next_time_mends_it(
+    stack: Stack, change: Callable[[Stack], Any]
 ) -> None:
-    stack = fed("function")
-    first = pause(stack, by=BY, note="", now=NOW)
-    gone: list[str] = []
-
-    def resume_ends(**_: Any) -> None:
-        """What a resume that began before does last."""
-        if again or not gone:
-            gone.append("now")
-            tags = list(stack.sqs.list_queue_tags(QueueUrl=stack.requests_queue).get("Tags", {}))
-            stack.sqs.untag_queue(QueueUrl=stack.requests_queue, TagKeys=tags or ["none"])
-
-    (feed,) = feeds(stack)
-    stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=True)
-    stack.lambda_.meta.events.register("after-call.*.UpdateEventSourceMapping", resume_ends)
-
-    paused = pause(stack, by="another", note="mine", now=NOW + timedelta(hours=1))
-
-    assert paused == Pause("2026-01-31T10:30:00.000Z", "another", "mine") != first
-    assert (status(stack, NOW).pause, state_of(stack)) == (paused, "Disabled")
+    if change is resume:
+        pause(stack, by=BY, note="", now=NOW)
+    with Stubber(stack.lambda_) as answers:
+        answers.add_client_error("list_event_source_mappings", "ServiceException")
+        with pytest.raises(ClientError):
+            change(stack)
+    assert seen(stack)[0] == PAUSED
+    change(stack)
+    assert seen(stack) == ((None, "Enabled") if change is resume else (PAUSED, "Disabled"))
 
 
-def test_a_pause_that_a_resume_ends_whole_meanwhile_is_made_anew(fed: Fed) -> None:
-    stack = fed("function")
-    pause(stack, by=BY, note="", now=NOW)
-    mapping = stack.lambda_.meta.events
-    done: list[Pause | None] = []
+def test_what_is_said_and_what_is_taken_may_differ_and_status_tells(stack: Stack) -> None:
+    def told() -> tuple[bool, bool]:
+        found: Status = status(stack, NOW)
+        return found.is_stopped_without_pause, found.is_fed_all_the_same
 
-    def resume_whole(**_: Any) -> None:
-        """Another resumes once between the disabling and the second look at the tags."""
-        if not done:
-            done.append(None)
-            done[0] = resume(stack)
-
-    (feed,) = feeds(stack)
-    stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=True)
-    mapping.register("after-call.*.UpdateEventSourceMapping", resume_whole)
-
-    paused = pause(stack, by="another", note="", now=NOW)
-
-    assert done[0] is not None
-    assert (status(stack, NOW).pause, state_of(stack)) == (paused, "Disabled")
-
-
-def test_a_function_that_nobody_paused_and_that_takes_nothing_is_told(fed: Fed) -> None:
-    stack = fed("function")
-    assert not status(stack, NOW).is_stopped_without_pause
-    (feed,) = feeds(stack)
-    stack.lambda_.update_event_source_mapping(UUID=feed.uuid, Enabled=False)
-    assert status(stack, NOW).as_json()["stopped_without_pause"] is True
+    assert told() == (False, False)
+    enable(stack, enabled=False)
+    assert told() == (True, False)
     resume(stack)
-    assert not status(stack, NOW).is_stopped_without_pause
+    assert told() == (False, False)
     pause(stack, by=BY, note="", now=NOW)
-    assert not status(stack, NOW).is_stopped_without_pause
+    assert told() == (False, False)
+    enable(stack, enabled=True)
+    assert told() == (False, True)
+    pause(stack, by=BY, note="", now=NOW)
+    assert told() == (False, False)
+    assert seen(stack)[1] == "Disabled"
 
 
-def test_where_workers_feed_on_the_queue_a_disabled_function_is_as_it_should_be(fed: Fed) -> None:
-    assert not status(fed("worker"), NOW).is_stopped_without_pause
+def tags_gone(stack: Stack) -> None:
+    stack.sqs.untag_queue(QueueUrl=stack.requests_queue, TagKeys=[PAUSED_SINCE])
 
 
-class Watched:
-    """A queue whose tags a test sets, and how often they were read."""
+@pytest.mark.parametrize("resumes", [tags_gone, resume], ids=["which ends", "whole"])
+def test_who_pauses_while_another_resumes_is_told_no_pause_that_is_not_there(
+    stack: Stack, resumes: Callable[[Stack], Any]
+) -> None:
+    done: list[str] = []
 
-    def __init__(self, *answers: dict[str, str] | str) -> None:
-        self.sqs: Any = boto3.client("sqs", region_name="us-east-1")
-        self.told: list[Pause | None] = []
-        self.now = 0.0
-        self._stub = Stubber(self.sqs)
+    def meanwhile(**_: Any) -> None:
+        """Between the disabling and the second look at the tags."""
+        if not done:
+            done.append("now")
+            resumes(stack)
+
+    pause(stack, by=BY, note="", now=NOW)
+    enable(stack, enabled=True)
+    stack.lambda_.meta.events.register("after-call.*.UpdateEventSourceMapping", meanwhile)
+    paused = pause(stack, by="another", note="mine", now=NOW + timedelta(hours=1))
+    assert paused == Pause("2026-01-31T10:30:00.000Z", "another", "mine")
+    assert done
+    assert seen(stack) == (paused, "Disabled")
+
+
+@pytest.mark.parametrize(
+    ("answers", "looks", "told"),
+    [
+        (
+            [{}, {PAUSED_SINCE: PAUSED.since, PAUSED_BY: BY}, {}],
+            {0: False, 1: False, 59: False, 60: True, 119: True, 120: False, 140: False},
+            [PAUSED, None],
+        ),
+        # Where it cannot look, what it saw last holds.
+        (
+            ["AccessDenied", {PAUSED_SINCE: PAUSED.since, PAUSED_BY: BY}, "ServiceUnavailable"],
+            {0: False, 60: True, 120: True},
+            [PAUSED],
+        ),
+    ],
+    ids=["answers", "errors"],
+)
+def test_a_worker_looks_about_once_a_minute_and_tells_each_change_once(
+    answers: list[dict[str, str] | str], looks: dict[int, bool], told: list[Pause | None]
+) -> None:
+    sqs = boto3.client("sqs", region_name="us-east-1")
+    now = 0
+    heard: list[Pause | None] = []
+    watch = PauseWatch(sqs, "https://queue", monotonic=lambda: now, tell=heard.append)
+    with Stubber(sqs) as stub:
         for answer in answers:
             if isinstance(answer, str):
-                self._stub.add_client_error("list_queue_tags", answer)
+                stub.add_client_error("list_queue_tags", answer)
             else:
-                self._stub.add_response("list_queue_tags", {"Tags": answer})
-        self._stub.activate()
-        self.watch = PauseWatch(
-            self.sqs, "https://queue", monotonic=lambda: self.now, tell=self.told.append
-        )
-
-
-PAUSED = {"actonce-paused-since": "2026-01-31T09:30:00.000Z", "actonce-paused-by": BY}
-
-
-def test_a_worker_looks_about_once_a_minute_and_tells_each_change_once() -> None:
-    one = Watched({}, PAUSED, PAUSED, {"other": "tag"})
-    seen = []
-    for now in (0, 1, 59, 60, 119, 120, 180, 200):
-        one.now = now
-        seen.append(one.watch.is_paused())
-
-    assert seen == [False, False, False, True, True, True, False, False]
-    assert one.told == [Pause(PAUSED["actonce-paused-since"], BY, ""), None]
-
-
-def test_where_a_worker_cannot_look_what_it_saw_last_holds() -> None:
-    one = Watched("AccessDenied", PAUSED, "ServiceUnavailable")
-    seen = []
-    for now in (0, 60, 120):
-        one.now = now
-        seen.append(one.watch.is_paused())
-
-    assert seen == [False, True, True]
+                stub.add_response("list_queue_tags", {"Tags": answer})
+        for now, is_paused in looks.items():  # noqa: B007 - the watch's clock
+            assert watch.is_paused() is is_paused
+        stub.assert_no_pending_responses()
+    assert heard == told

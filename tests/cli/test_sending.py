@@ -1,30 +1,27 @@
+"""Sending a file's lines, each verbatim and once, also by answers that no emulator gives."""
+
 import io
-import itertools
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from botocore.stub import Stubber
+from botocore.stub import ANY, Stubber
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce.queues.sending import (
-    Accepted,
-    End,
-    Line,
-    NoAnswer,
-    NotSent,
-    Sender,
-    read_lines,
-    spread_over_lines,
-)
+from actonce.queues import sent_record
+from actonce.queues.sending import Accepted, End, Line, NoAnswer, NotSent, Sender, read_lines
 from actonce.stack.clients import Stack
-from pipeline.sqs import MAX_BYTES, batches
+from pipeline.sqs import MAX_BYTES
+from tests.cli.conftest import Actonce
 from tests.cli.received import received
+from tests.support.stacks import deployed, with_outputs
 
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/requests"
 
@@ -55,8 +52,10 @@ class Ends:
         self.all += ends
 
     @property
-    def accepted(self) -> list[int]:
-        return sorted(end.line.number for end in self.all if isinstance(end, Accepted))
+    def accepted(self) -> dict[int, str]:
+        return {
+            end.line.number: end.sqs_message_id for end in self.all if isinstance(end, Accepted)
+        }
 
     @property
     def not_sent(self) -> dict[int, str]:
@@ -71,283 +70,236 @@ def test_every_line_is_a_message_verbatim(
     bodies: list[str], line_end: str, last_line_ends: bool
 ) -> None:
     content = line_end.join(bodies) + (line_end if last_line_ends else "")
-    lines = read(content.encode())
-    assert [one.body for one in lines if isinstance(one, Line)] == bodies
-    assert [one.number for one in lines] == list(range(1, len(bodies) + 1))
-    assert [one.size for one in lines if isinstance(one, Line)] == [
-        len(body.encode()) for body in bodies
-    ]
+    assert read(content.encode()) == [line(number, body) for number, body in enumerate(bodies, 1)]
 
 
-def test_blank_lines_are_no_messages_but_count_as_lines() -> None:
-    assert read(b'\n{"a": 1}\n  \t\r\n\n{"b": 2}') == [line(2, '{"a": 1}'), line(5, '{"b": 2}')]
-
-
-def test_a_byte_order_mark_is_the_files_and_not_the_messages() -> None:
-    assert read(b'\xef\xbb\xbf{"a":1}\n\xef\xbb\xbf{}') == [
-        line(1, '{"a":1}'),
-        line(2, "\ufeff{}"),
-    ]
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b'\n{"a": 1}\n  \t\r\n\n{"b": 2}', [line(2, '{"a": 1}'), line(5, '{"b": 2}')]),
+        # A byte order mark before the first line is the file's and not the message's.
+        (b'\xef\xbb\xbf{"a":1}\n\xef\xbb\xbf{}', [line(1, '{"a":1}'), line(2, "\ufeff{}")]),
+    ],
+)
+def test_what_is_no_message_s_is_not_sent_and_counts(content: bytes, lines: list[Line]) -> None:
+    assert read(content) == lines
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b""])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_the_largest_message_is_sent_and_one_byte_more_is_not(mark: bytes, line_end: bytes) -> None:
-    largest = read(mark + b"x" * MAX_BYTES + line_end)
-    assert [one.size for one in largest if isinstance(one, Line)] == [MAX_BYTES]
-
-    too_large = read(mark + b"x" * (MAX_BYTES + 1) + line_end)
-    assert [type(one) for one in too_large] == [NotSent]
-    assert "bytes" in getattr(too_large[0], "reason", "")
-
-
-def test_a_line_far_too_long_is_named_and_the_next_one_read() -> None:
-    content = b'{"a":1}\n' + b"x" * (5 * MAX_BYTES) + b'\n{"b":2}\n'
-    first, long, last = read(content)
-    assert (first, last) == (line(1, '{"a":1}'), line(3, '{"b":2}'))
-    assert isinstance(long, NotSent)
-    assert long.number == 2
-    assert re.search(r"5,242,88\d bytes", long.reason)
+    (largest,) = read(mark + b"x" * MAX_BYTES + line_end)
+    assert isinstance(largest, Line)
+    assert largest.size == MAX_BYTES
+    (too_large,) = read(mark + b"x" * (MAX_BYTES + 1) + line_end)
+    assert isinstance(too_large, NotSent)
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"a\x01b", "U+0001, number 2"),
-        ("ab\ufffe".encode(), "U+FFFE, number 3"),
-        (b"\x00", "U+0000, number 1"),
+        (b"a\x01b", r"U\+0001, number 2"),
+        ("ab\ufffe".encode(), r"U\+FFFE, number 3"),
         (b"ab\xff", "not UTF-8: byte 3"),
         (b"\xed\xa0\x80", "not UTF-8: byte 1"),
+        (b"x" * (5 * MAX_BYTES), r"It has 5,242,88\d bytes"),
     ],
 )
-def test_what_sqs_does_not_take_is_named(content: bytes, reason: str) -> None:
+def test_what_sqs_does_not_take_is_named_and_the_next_one_read(content: bytes, reason: str) -> None:
     bad, good = read(content + b"\n{}\n")
     assert isinstance(bad, NotSent)
     assert bad.number == 1
-    assert reason in bad.reason
+    assert re.search(reason, bad.reason)
     assert good == line(2)
-
-
-# ------------------------------------------------------------------- batches
-
-
-@given(st.lists(st.integers(1, MAX_BYTES), max_size=60))
-def test_batches_keep_order_and_limits_and_are_as_full_as_they_may_be(sizes: list[int]) -> None:
-    lines = [Line(number, "", size) for number, size in enumerate(sizes, 1)]
-    made = list(batches(lines))
-    assert [one for batch in made for one in batch] == lines
-    for batch in made:
-        assert 1 <= len(batch) <= 10
-        assert sum(one.size for one in batch) <= MAX_BYTES
-    for batch, following in itertools.pairwise(made):
-        assert len(batch) == 10 or sum(one.size for one in [*batch, following[0]]) > MAX_BYTES
 
 
 # ------------------------------------------------------------------- sending
 
 
-def test_every_message_arrives_verbatim_and_once(moto_stack: Stack) -> None:
+def test_every_message_arrives_verbatim_and_once_beside_bad_lines(moto_stack: Stack) -> None:
     bodies = [f'{{"message_id": "m-{n}", "text": "grüß dich {n}" }} ' for n in range(57)]
+    content = "\n".join([*bodies, "\x01"]).encode()
     ends = Ends()
-    sender = Sender(moto_stack.sqs, moto_stack.requests_queue)
-    sender.send_all(io.BytesIO("\n".join(bodies).encode()), ends)
-
+    Sender(moto_stack.sqs, moto_stack.requests_queue).send_all(io.BytesIO(content), ends)
     arrived = received(moto_stack, moto_stack.requests_queue)
     assert sorted(message["Body"] for message in arrived) == sorted(bodies)
-    assert ends.accepted == list(range(1, 58))
-    ids = {end.sqs_message_id for end in ends.all if isinstance(end, Accepted)}
-    assert ids == {message["MessageId"] for message in arrived}
+    assert sorted(ends.accepted) == [*range(1, 58)]
+    assert set(ends.accepted.values()) == {message["MessageId"] for message in arrived}
+    assert set(ends.not_sent) == {58}
 
 
-def test_bad_lines_do_not_keep_their_neighbours_from_being_sent(moto_stack: Stack) -> None:
-    ends = Ends()
-    content = b'{"a":1}\n\x01\n{"b":2}\n' + b"x" * (MAX_BYTES + 1) + b'\n{"c":3}\n'
-    Sender(moto_stack.sqs, moto_stack.requests_queue).send_all(io.BytesIO(content), ends)
-    assert ends.accepted == [1, 3, 5]
-    assert set(ends.not_sent) == {2, 4}
-
-
-@pytest.mark.usefixtures("moto_stack")
-def test_a_queue_that_is_gone_ends_it_with_awss_word() -> None:
-    sqs = boto3.client("sqs")
-    with pytest.raises(ClientError, match=r"NonExistentQueue|QueueDoesNotExist"):
-        Sender(sqs, QUEUE_URL).send_all(io.BytesIO(b"{}\n" * 200), Ends())
-
-
-def test_an_endpoint_that_cannot_be_reached_is_tried_until_the_deadline() -> None:
+def test_where_nobody_answers_all_is_given_up_after_a_while() -> None:
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=1)
     sqs = boto3.client("sqs", endpoint_url="http://127.0.0.1:9", config=config)
-    ends = Ends()
+    sender, ends = Sender(sqs, "http://127.0.0.1:9/1/q", retry_for=0), Ends()
     # All of them would be tried for so long, eight batches at a time.
     with pytest.raises(NoAnswer, match="SQS has not answered for 0 s: Could not connect"):
-        Sender(sqs, "http://127.0.0.1:9/1/q", retry_for=0).send_all(
-            io.BytesIO(b"{}\n" * 1000), ends
-        )
+        sender.send_all(io.BytesIO(b"{}\n" * 1000), ends)
     assert {1, 2} <= set(ends.not_sent)
     assert len(ends.not_sent) < 200
-    assert "Could not connect" in ends.not_sent[1]
 
 
-# ------------------------------------------------------------------- answers no emulator gives
+def entries(*bodies: str) -> dict[str, Any]:
+    asked = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
+    return {"QueueUrl": ANY, "Entries": asked}
 
 
-def _stubbed() -> tuple[Any, Stubber]:
-    sqs = boto3.client("sqs", config=Config(retries={"total_max_attempts": 1}))
-    return sqs, Stubber(sqs)
-
-
-def _entries(*bodies: str) -> dict[str, Any]:
+def answer(*took: str, **failed: tuple[str, bool]) -> dict[str, Any]:
+    """Of the entries by their numbers: those that SQS took, and others with code and fault."""
     return {
-        "QueueUrl": QUEUE_URL,
-        "Entries": [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)],
+        "Successful": [
+            {"Id": one, "MessageId": f"sqs-{one}", "MD5OfMessageBody": "0" * 32} for one in took
+        ],
+        "Failed": [
+            {"Id": one[1:], "Code": code, "Message": "said SQS", "SenderFault": fault}
+            for one, (code, fault) in failed.items()
+        ],
     }
 
 
-def _success(entry: int, sqs_message_id: str) -> dict[str, str]:
-    return {"Id": str(entry), "MessageId": sqs_message_id, "MD5OfMessageBody": "0" * 32}
-
-
-def _failure(entry: int, code: str, *, sender_fault: bool) -> dict[str, Any]:
-    return {"Id": str(entry), "Code": code, "Message": "said SQS", "SenderFault": sender_fault}
-
-
-def test_only_what_failed_is_sent_again() -> None:
-    sqs, stubber = _stubbed()
-    stubber.add_response(
-        "send_message_batch",
-        {
-            "Successful": [_success(0, "first")],
-            "Failed": [
-                _failure(1, "InternalError", sender_fault=False),
-                _failure(2, "RequestThrottled", sender_fault=True),
-            ],
-        },
-        _entries("a", "b", "c"),
-    )
-    stubber.add_response(
-        "send_message_batch",
-        {"Successful": [_success(0, "second"), _success(1, "third")], "Failed": []},
-        _entries("b", "c"),
-    )
-    ends = Ends()
-    with stubber:
-        Sender(sqs, QUEUE_URL).send([line(1, "a"), line(2, "b"), line(3, "c")], ends)
-    assert [(e.line.number, e.sqs_message_id) for e in ends.all if isinstance(e, Accepted)] == [
-        (1, "first"),
-        (2, "second"),
-        (3, "third"),
-    ]
-
-
-def test_what_the_sender_did_wrong_is_not_sent_again() -> None:
-    sqs, stubber = _stubbed()
-    stubber.add_response(
-        "send_message_batch",
-        {
-            "Successful": [_success(1, "second")],
-            "Failed": [_failure(0, "InvalidMessageContents", sender_fault=True)],
-        },
-    )
-    ends = Ends()
-    with stubber:
-        Sender(sqs, QUEUE_URL).send([line(1), line(2)], ends)
-    assert ends.accepted == [2]
-    assert ends.not_sent == {1: "InvalidMessageContents: said SQS"}
-
-
-def test_what_sqs_does_not_answer_for_is_sent_again() -> None:
-    sqs, stubber = _stubbed()
-    stubber.add_response("send_message_batch", {"Successful": [], "Failed": []})
-    stubber.add_response(
-        "send_message_batch", {"Successful": [_success(0, "first")], "Failed": []}, _entries("a")
-    )
-    ends = Ends()
-    with stubber:
-        Sender(sqs, QUEUE_URL).send([line(1, "a")], ends)
-    assert ends.accepted == [1]
+SPOILED = ("AWS.SimpleQueueService.BatchRequestTooLong", 400)
 
 
 @pytest.mark.parametrize(
-    ("code", "status"),
-    [("RequestThrottled", 400), ("ThrottlingException", 400), ("ServiceUnavailable", 503)],
-)
-def test_a_throttled_request_is_sent_again(code: str, status: int) -> None:
-    sqs, stubber = _stubbed()
-    stubber.add_client_error("send_message_batch", code, http_status_code=status)
-    stubber.add_response("send_message_batch", {"Successful": [_success(0, "1")], "Failed": []})
-    ends = Ends()
-    with stubber:
-        Sender(sqs, QUEUE_URL).send([line(1)], ends)
-    assert ends.accepted == [1]
-
-
-def test_what_sqs_is_too_busy_for_is_given_up_at_the_deadline() -> None:
-    sqs, stubber = _stubbed()
-    stubber.add_response(
-        "send_message_batch",
-        {
-            "Successful": [_success(1, "second")],
-            "Failed": [_failure(0, "InternalError", sender_fault=False)],
-        },
-    )
-    ends = Ends()
-    with stubber:
-        Sender(sqs, QUEUE_URL, retry_for=0).send([line(7), line(8)], ends)
-    assert ends.accepted == [8]
-    assert "Given up after 1 attempt" in ends.not_sent[7]
-    assert "InternalError" in ends.not_sent[7]
-
-
-def test_a_refusal_ends_it_and_what_was_accepted_is_reported() -> None:
-    sqs, stubber = _stubbed()
-    stubber.add_response("send_message_batch", {"Successful": [_success(0, "1")], "Failed": []})
-    stubber.add_client_error("send_message_batch", "AccessDenied", http_status_code=403)
-    ends = Ends()
-    sender = Sender(sqs, QUEUE_URL)
-    with stubber:
-        sender.send([line(1)], ends)
-        with pytest.raises(ClientError, match="AccessDenied"):
-            sender.send([line(2)], ends)
-    assert ends.accepted == [1]
-    assert ends.not_sent == {}
-
-
-def test_one_message_that_spoils_a_batch_is_found() -> None:
-    sqs, stubber = _stubbed()
-    spoiled = "AWS.SimpleQueueService.BatchRequestTooLong"
-    stubber.add_client_error("send_message_batch", spoiled, http_status_code=400)
-    stubber.add_response(
-        "send_message_batch", {"Successful": [_success(0, "1")], "Failed": []}, _entries("a")
-    )
-    stubber.add_client_error(
-        "send_message_batch", spoiled, http_status_code=400, expected_params=_entries("b")
-    )
-    ends = Ends()
-    with stubber:
-        Sender(sqs, QUEUE_URL).send([line(1, "a"), line(2, "b")], ends)
-    assert ends.accepted == [1]
-    assert "BatchRequestTooLong" in ends.not_sent[2]
-
-
-@pytest.mark.parametrize(
-    ("text", "cut_off", "spread"),
+    ("answers", "accepted", "not_sent"),
     [
-        ('{"message_id": "a"}\n{"message_id": "b"}\n', False, False),
-        ('{\n  "message_id": "a"\n}\n', False, True),
-        ('\ufeff\n {"message_id": "a",\n "x": 1}', False, True),
-        ('[\n  {"message_id": "a"}\n]', False, True),
-        ('[{"message_id": "a"}]\n', False, False),
-        ('{"message_id": "cut off\n{"message_id": "b"}\n', False, False),
-        ("{\n", False, False),  # one message, and no JSON
-        ('{\n  "message_id": "a",\n', True, True),
-        ('{"message_id": "a", "x": "' + "y" * 9000, True, False),
-        ("no JSON\n{\n}\n", False, False),
-        ("[" * 100_000, True, False),
-        ("", False, False),
+        (
+            [
+                (answer("0", _1=("RequestThrottled", True), _2=("InvalidMessage", True)), "abc"),
+                (answer("0"), "b"),
+            ],
+            {1: "sqs-0", 2: "sqs-0"},
+            {3: "InvalidMessage: said SQS"},
+        ),
+        # What it does not answer for.
+        (
+            [(answer("0"), "abc"), (answer("0", "1"), "bc")],
+            {1: "sqs-0", 2: "sqs-0", 3: "sqs-1"},
+            {},
+        ),
+        (
+            [
+                (("RequestThrottled", 400), "abc"),
+                (("ServiceUnavailable", 503), "abc"),
+                (answer("0", "1", "2"), "abc"),
+            ],
+            {1: "sqs-0", 2: "sqs-1", 3: "sqs-2"},
+            {},
+        ),
+        # One message that spoils a batch is found.
+        (
+            [
+                (SPOILED, "abc"),
+                (answer("0"), "a"),
+                (SPOILED, "bc"),
+                (SPOILED, "b"),
+                (answer("0"), "c"),
+            ],
+            {1: "sqs-0", 3: "sqs-0"},
+            {2: "BatchRequestTooLong"},
+        ),
     ],
-    ids=range(12),
+    ids=["again", "unanswered", "throttled", "spoiled"],
 )
-def test_json_that_takes_several_lines_is_recognised_and_nothing_else(
-    text: str, *, cut_off: bool, spread: bool
+def test_of_a_batch_what_was_not_taken_is_sent_again_unless_it_never_will_be(
+    monkeypatch: pytest.MonkeyPatch,
+    answers: list[tuple[Any, str]],
+    accepted: dict[int, str],
+    not_sent: dict[int, str],
 ) -> None:
-    assert spread_over_lines(text.encode(), cut_off=cut_off) is spread
+    monkeypatch.setattr("pipeline.sqs.random.uniform", lambda *_: 0.0)
+    sqs = boto3.client("sqs", config=Config(retries={"total_max_attempts": 1}))
+    ends = Ends()
+    with Stubber(sqs) as stub:
+        for given_back, asked in answers:
+            if isinstance(given_back, dict):
+                stub.add_response("send_message_batch", given_back, entries(*asked))
+            else:
+                code, status = given_back
+                stub.add_client_error(
+                    "send_message_batch",
+                    code,
+                    http_status_code=status,
+                    expected_params=entries(*asked),
+                )
+        Sender(sqs, QUEUE_URL).send([line(n, body) for n, body in enumerate("abc", 1)], ends)
+        stub.assert_no_pending_responses()
+    assert ends.accepted == accepted
+    assert {number: not_sent[number] in told for number, told in ends.not_sent.items()} == (
+        dict.fromkeys(not_sent, True)
+    )
+
+
+def test_what_is_refused_ends_it_and_what_is_busy_too_long_is_given_up() -> None:
+    sqs = boto3.client("sqs", config=Config(retries={"total_max_attempts": 1}))
+    sender, ends = Sender(sqs, QUEUE_URL, retry_for=0), Ends()
+    with Stubber(sqs) as stub:
+        stub.add_response("send_message_batch", answer("1", _0=("InternalError", False)))
+        stub.add_client_error("send_message_batch", "AccessDenied", http_status_code=403)
+        sender.send([line(7), line(8)], ends)
+        with pytest.raises(ClientError, match="AccessDenied"):
+            sender.send([line(9)], ends)
+    assert ends.accepted == {8: "sqs-1"}
+    assert list(ends.not_sent) == [7]
+    assert re.search(r"Given up after 1 attempt.*InternalError", ends.not_sent[7])
+
+
+# ------------------------------------------------------------------- the command
+
+
+def test_what_sqs_took_is_counted_also_where_the_disk_is_full(
+    moto_stack: Stack, actonce: Actonce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = deployed(moto_stack)
+    append = sent_record._append
+    written: list[Path] = []
+
+    def full(path: Path, member: bytes) -> None:
+        if written:
+            raise OSError(28, os.strerror(28), str(path))
+        append(path, member)
+        written.append(path)
+
+    monkeypatch.setattr(sent_record, "_append", full)
+    text = "".join(f'{{"message_id": "m-{number}"}}\n' for number in range(45))
+    ended = actonce("send", "-", "--yes", "--record", str(tmp_path), stack=stack, text=text)
+    queued = len(received(stack, stack.requests_queue))
+    assert queued >= 20
+    told = (
+        f"Stopped after {queued} messages were sent, of which {queued - 10} are not in the record"
+    )
+    assert ended.status == 1
+    assert told in ended.err
+    assert "No space left on device" in ended.err
+
+
+def test_lines_that_are_not_sent_are_named_and_the_exit_status_is_1(
+    moto_stack: Stack, actonce: Actonce
+) -> None:
+    ended = actonce("send", "-", "--yes", stack=moto_stack, text="{}\n\x01\n")
+    assert (ended.status, ended.out[:15]) == (1, "Sent 1 messages")
+    assert "Line 2: SQS does not take the character U+0001" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("queue", "words", "told"),
+    [
+        ("RequestsQueue", ("--group", "a"), "is a standard queue: leave --group out"),
+        ("RequestsQueue.fifo", (), "is a FIFO queue: say --group"),
+        ("RequestsQueue.fifo", ("--group", "body:["), "--group, --dedup-id: "),
+        ("RequestsQueue", ("--record", "file"), "--record file: "),
+    ],
+)
+def test_what_does_not_fit_the_queue_or_the_disk_is_wrong_use_and_nothing_is_sent(
+    moto_stack: Stack,
+    actonce: Actonce,
+    tmp_path: Path,
+    queue: str,
+    words: tuple[str, ...],
+    told: str,
+) -> None:
+    (tmp_path / "file").write_text("")
+    stack = with_outputs(deployed(moto_stack), RequestsQueueUrl=f"https://sqs/{queue}")
+    ended = actonce("send", "-", "--yes", *words, stack=stack, text="{}\n")
+    assert (ended.status, ended.out) == (2, "")
+    assert told in ended.err

@@ -1,42 +1,48 @@
-"""What `actonce status` says of a stack, on moto in this process."""
+"""What `actonce status` finds of a stack, and what it says of it, on moto in this process."""
 
 import json
 import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from actonce.cli import status as command
-from actonce.operate.pausing import Feed, Pause
-from actonce.operate.status import MOST_COUNTED, Depth, Open, status
+from actonce.operate.pausing import Feed
+from actonce.operate.status import MOST_COUNTED, Open, Status, status
+from actonce.queues.standing import Depth, Pause
 from actonce.records import audit_summary
 from actonce.stack.clients import Aws, Stack
-from actonce.terminal import output as console
-from actonce.terminal.output import SafeConsole
-from tests.cli.test_pausing import ALARM_TOPIC, NOW, Fed, fed
+from actonce.stack.sources import version
+from tests.cli.conftest import Actonce
+from tests.support.stacks import ALARM_TOPIC, NOW, fed, forbid, with_executions, with_outputs
 
-__all__ = ["fed"]
-
-PAUSED = Pause("2026-01-31T09:30:00.000Z", "somebody", "")
 EMPTY = {"waiting": 0, "in_flight": 0, "delayed": 0, "oldest_seconds": None}
 
 
-def state_machine(stack: Stack, executions: int = 0) -> Stack:
-    """The stack with a state machine, and executions that wait."""
-    wait = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 900, "End": True}}}
-    arn = stack.stepfunctions.create_state_machine(
-        name="process",
-        definition=json.dumps(wait),
-        roleArn="arn:aws:iam::123456789012:role/starter",
-    )["stateMachineArn"]
-    for number in range(executions):
-        stack.stepfunctions.start_execution(stateMachineArn=arn, name=f"e-{number}")
-    return Stack(stack.aws, "actonce", stack.outputs | {"ProcessMessageArn": arn})
+@pytest.fixture
+def stack(moto_stack: Stack) -> Stack:
+    return with_executions(fed(moto_stack), "e-1", "e-2")
+
+
+def measured(
+    stack: Stack, metric: tuple[str, str], dimension: tuple[str, str], *points: tuple[int, float]
+) -> None:
+    """A metric has these values, so many minutes before now."""
+    stack.aws.client("cloudwatch").put_metric_data(
+        Namespace=metric[0],
+        MetricData=[
+            {
+                "MetricName": metric[1],
+                "Dimensions": [{"Name": dimension[0], "Value": dimension[1]}],
+                "Timestamp": NOW - timedelta(minutes=minutes),
+                "Value": value,
+            }
+            for minutes, value in points
+        ],
+    )
 
 
 def alarm(stack: Stack, name: str, state: str, action: str = ALARM_TOPIC) -> None:
@@ -55,36 +61,19 @@ def alarm(stack: Stack, name: str, state: str, action: str = ALARM_TOPIC) -> Non
     client.set_alarm_state(AlarmName=name, StateValue=state, StateReason="a test")
 
 
-def forbid(stack: Stack, service: str, operation: str = "*") -> None:
-    """Every such call of that service is refused from now on."""
-
-    def refuse(model: Any, **_: Any) -> None:
-        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, model.name)
-
-    events = stack.aws.client(service).meta.events
-    events.register(f"before-call.*.{operation}", refuse)
-
-
-def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
-    stack = state_machine(fed("function"), executions=2)
+def test_it_counts_what_waits_and_hides_it_from_nobody(stack: Stack) -> None:
     for number in range(3):
         stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody=str(number))
     stack.sqs.receive_message(QueueUrl=stack.dead_letter_queue)
-    stack.aws.client("cloudwatch").put_metric_data(
-        Namespace="AWS/SQS",
-        MetricData=[
-            {
-                "MetricName": "ApproximateAgeOfOldestMessage",
-                "Dimensions": [{"Name": "QueueName", "Value": "DeadLetterQueue"}],
-                "Timestamp": NOW - timedelta(minutes=minutes),
-                "Value": value,
-            }
-            for minutes, value in ((3, 50.0), (2, 110.0))
-        ],
-    )
+    age = ("AWS/SQS", "ApproximateAgeOfOldestMessage")
+    measured(stack, age, ("QueueName", "DeadLetterQueue"), (3, 50.0), (2, 110.0))
+    alarm(stack, "on", "ALARM")
+    alarm(stack, "off", "OK")
+    alarm(stack, "another-stacks", "ALARM", action="arn:aws:sns:us-east-1:123456789012:others")
 
     found = status(stack, NOW).as_json()
 
+    assert [one["name"] for one in found.pop("alarms")] == ["on"]
     assert found == {
         "stack": "actonce",
         "account": "123456789012",
@@ -102,69 +91,37 @@ def test_it_counts_what_waits_and_hides_it_from_nobody(fed: Fed) -> None:
             "dead_letters": {"waiting": 2, "in_flight": 1, "delayed": 0, "oldest_seconds": 110},
         },
         "open_executions": {"count": 2, "more": False},
-        "alarms": [],
         "last_audit": None,
         "not_seen": {},
         "oldest_failed_seconds": None,
     }
 
 
-def failed(stack: Stack, *points: tuple[int, float], service: str = "actonce") -> None:
-    """The starter's metric: at so many minutes before now, the age of the oldest that failed."""
-    stack.aws.client("cloudwatch").put_metric_data(
-        Namespace="ActOnce",
-        MetricData=[
-            {
-                "MetricName": "OldestFailedAge",
-                "Dimensions": [{"Name": "service", "Value": service}],
-                "Timestamp": NOW - timedelta(minutes=minutes),
-                "Value": value,
-            }
-            for minutes, value in points
-        ],
-    )
+def test_what_keeps_failing_is_told_by_the_starters_word_though_sqs_leaves_it_out(
+    stack: Stack,
+) -> None:
+    failed = ("ActOnce", "OldestFailedAge")
+    measured(stack, failed, ("service", "actonce"), (40, 9_000.0), (20, 3_000.0), (2, 60.0))
+    measured(stack, failed, ("service", "another"), (2, 7_000.0))
+    (described,) = stack.aws.client("cloudformation").describe_stacks()["Stacks"]
+    for one in (stack, replace(stack, name=described["StackId"])):
+        assert status(one, NOW).oldest_failed_seconds == 3_000
 
 
-def test_what_keeps_failing_is_told_by_the_starters_word_though_sqs_leaves_it_out(fed: Fed) -> None:
-    stack = state_machine(fed("function"))
-    failed(stack, (40, 9_000.0), (20, 3_000.0), (2, 60.0))
-    failed(stack, (2, 7_000.0), service="another")
-    cloudformation = stack.aws.client("cloudformation")
-    (arn,) = [one["StackId"] for one in cloudformation.describe_stacks()["Stacks"]]
-
-    found = status(stack, NOW)
-
-    assert found.oldest_failed_seconds == 3_000
-    assert status(Stack(stack.aws, arn, stack.outputs), NOW).oldest_failed_seconds == 3_000
-
-
-def test_the_alarms_that_are_on_and_tell_the_stacks_topic_are_named(fed: Fed) -> None:
-    stack = state_machine(fed("function"))
-    alarm(stack, "on", "ALARM")
-    alarm(stack, "off", "OK")
-    alarm(stack, "another-stacks", "ALARM", action="arn:aws:sns:us-east-1:123456789012:others")
-
-    (found,) = status(stack, NOW).alarms or ()
-
-    assert found.name == "on"
-
-
-def test_what_may_not_be_seen_is_said_and_the_rest_told(fed: Fed) -> None:
-    stack = fed("function")
+def test_what_may_not_be_seen_is_said_and_the_rest_told(stack: Stack) -> None:
     stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="a")
     forbid(stack, "cloudwatch")
     forbid(stack, "stepfunctions")
-
     found = status(stack, NOW)
+    assert found.queues["dead_letters"] == Depth(1, 0, 0, None)
+    assert (found.open, found.alarms) == (None, None)
+    assert {name: "AccessDenied" in why for name, why in found.not_seen.items()} == {
+        "open_executions": True,
+        "alarms": True,
+    }
 
-    assert (found.queues["dead_letters"].waiting, found.open, found.alarms) == (1, None, None)
-    assert found.queues["dead_letters"].oldest_seconds is None
-    assert "AccessDenied" in found.not_seen["open_executions"]
-    assert "AccessDenied" in found.not_seen["alarms"]
 
-
-def test_more_open_executions_than_a_page_has_are_not_counted(fed: Fed) -> None:
-    stack = fed("function")
+def test_open_executions_are_counted_as_far_as_one_page_has_them(stack: Stack) -> None:
     one = {
         "executionArn": "a",
         "stateMachineArn": stack.state_machine,
@@ -176,13 +133,8 @@ def test_more_open_executions_than_a_page_has_are_not_counted(fed: Fed) -> None:
         page = {"executions": [one] * MOST_COUNTED, "nextToken": "more"}
         answers.add_response("list_executions", page)
         assert status(stack, NOW).open == Open(MOST_COUNTED, more=True)
-
-
-def test_of_a_ledger_no_executions_are_counted(fed: Fed) -> None:
-    stack = fed("function")
-    ledger = Stack(stack.aws, "actonce", stack.outputs | {"LedgerTableName": "rows"})
-    found = status(ledger, NOW)
-    assert (found.open, found.not_seen) == (None, {})
+    of_rows = status(with_outputs(stack, LedgerTableName="rows"), NOW)
+    assert (of_rows.open, of_rows.not_seen) == (None, {})
 
 
 SUMMARY = {
@@ -191,27 +143,19 @@ SUMMARY = {
     "generated_at": "2026-01-31T03:10:00.000Z",
     "sentence": "All 5 messages are accounted for, and none was acted on twice.",
     "exit_status": 0,
-    "alarms": [],
 }
 
 
-def test_the_last_audit_is_the_nights_or_the_one_at_hand(fed: Fed, tmp_path: Path) -> None:
-    stack = state_machine(fed("function"))
+def test_the_last_audit_is_the_nights_or_the_one_at_hand(stack: Stack, tmp_path: Path) -> None:
     s3 = stack.aws.client("s3")
     s3.create_bucket(Bucket="audit-bucket")
-    audited = Stack(stack.aws, "actonce", stack.outputs | {"AuditBucketName": "audit-bucket"})
+    audited = with_outputs(stack, AuditBucketName="audit-bucket")
     assert status(audited, NOW).audited is None
-
-    s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=json.dumps(SUMMARY))
-    found = status(audited, NOW).audited
-    assert found is not None
-    assert found.as_json() == {name: SUMMARY[name] for name in SUMMARY if name != "alarms"}
-
+    summary = json.dumps(SUMMARY | {"alarms": []})
+    s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=summary)
+    assert status(audited, NOW).audited == SUMMARY
     (tmp_path / "summary.json").write_text(json.dumps(SUMMARY | {"sentence": "Another."}))
-    own = status(audited, NOW, tmp_path).audited
-    assert own is not None
-    assert own.sentence == "Another."
-
+    assert status(audited, NOW, tmp_path).audited == SUMMARY | {"sentence": "Another."}
     s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=b"{")
     assert "is no JSON" in status(audited, NOW).not_seen["last_audit"]
 
@@ -237,72 +181,51 @@ def test_an_audit_of_what_ran_before_is_not_the_last_one(
 # --------------------------------------------------------------------------- as it is shown
 
 
-def test_a_person_is_told_ages_as_far_as_they_are_known(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(console, "out", SafeConsole())
-    depths = {"requests": Depth(0, 9, 0, 40)}
-    found = replace(
-        status(state_machine(fed("function")), NOW), queues=depths, oldest_failed_seconds=3_000
-    )
-    monkeypatch.setattr(command, "find_stack", lambda *_, **__: None)
-    monkeypatch.setattr(command, "of_demo", lambda _: None)
-    monkeypatch.setattr(command, "status_of", lambda *_: found)
-
-    command.status()
-
-    told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "Failing deliveries of up to 3000 s of age, in half an hour" in told
-    assert told[-1] == "requests 0 9 0 40 s or more"
-
-
 def test_a_person_is_told_where_it_is_what_is_wrong_and_where_to_look(
-    fed: Fed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    stack: Stack, actonce: Actonce
 ) -> None:
-    stack = state_machine(fed("worker"), executions=1)
     alarm(stack, "DeadLettersWaitingAlarm", "ALARM")
     stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="{}")
-    monkeypatch.setattr(command, "find_stack", lambda *_, **__: stack)
-    monkeypatch.setattr(console, "out", SafeConsole())
 
-    command.status()
+    told = [" ".join(line.split()) for line in actonce("status", stack=stack).out.splitlines()]
 
-    told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert told[:3] == ["Account 123456789012", "Region us-east-1", "Stack actonce"]
-    assert "Queue feeds workers on hosts" in told
-    assert "Open 1 execution" in told
+    assert "Queue feeds starter (Enabled)" in told
+    assert "Open 2 executions" in told
     assert any(line.startswith("Alarms DeadLettersWaitingAlarm (for ") for line in told)
     assert "Last audit none at hand: actonce collect, actonce audit" in told
     assert told[-1] == "dead letters 1 0 0 actonce dead-letters list"
 
 
+PAUSED = Pause("2026-01-31T09:30:00.000Z", "somebody", "")
+ON, OFF = Feed("uuid", "starter", "Enabled"), Feed("uuid", "starter", "Disabled")
+FOUND = Status("shop", None, (ON,), {"requests": Depth(0, 9, 0, 40)}, alarms=(), audited=SUMMARY)
+
+
 @pytest.mark.parametrize(
-    ("paused", "enabled", "warned"),
+    ("found", "told", "warned"),
     [
-        (None, True, ""),
-        (None, False, "nobody said pause"),
-        (PAUSED, False, ""),
-        (PAUSED, True, "taken all the same"),
+        (FOUND, "requests 0 9 0 40 s or more", ""),
+        (FOUND, "Last audit 2026-01-30: All 5 messages", ""),
+        (replace(FOUND, oldest_failed_seconds=3_000), "Failing deliveries of up to 3000 s", ""),
+        (replace(FOUND, not_seen={"open_executions": "no"}), "Open cannot be seen: no", ""),
+        (replace(FOUND, feeds=(), is_for_workers=True), "Queue feeds workers on hosts", ""),
+        (replace(FOUND, feeds=(OFF,), pause=PAUSED), "Paused since 2026-01-31T09:30:00", ""),
+        (replace(FOUND, feeds=(OFF,)), "Paused no, but nothing is taken", "nobody said pause"),
+        (replace(FOUND, pause=PAUSED), "Paused since", "messages are taken all the same"),
     ],
 )
-def test_a_person_is_warned_where_what_is_said_and_what_is_taken_differ(
-    fed: Fed,
+def test_what_is_shown_and_where_what_is_said_and_what_is_taken_differ_warned_of(
+    stack: Stack,
+    actonce: Actonce,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    paused: Pause | None,
-    enabled: bool,
+    found: Status,
+    told: str,
     warned: str,
 ) -> None:
-    feed = Feed("uuid", "starter", "Enabled" if enabled else "Disabled")
-    found = replace(status(state_machine(fed("function")), NOW), pause=paused, feeds=(feed,))
-    monkeypatch.setattr(command, "find_stack", lambda *_, **__: None)
-    monkeypatch.setattr(command, "of_demo", lambda _: None)
     monkeypatch.setattr(command, "status_of", lambda *_: found)
-    monkeypatch.setattr(console, "out", SafeConsole())
-    monkeypatch.setattr(console, "err", SafeConsole(stderr=True))
-
-    command.status()
-
-    told = " ".join(capsys.readouterr().err.split())
-    assert warned in told
-    assert bool(told) is bool(warned)
+    ended = actonce("status", stack=with_outputs(stack, ActOnceVersion=version()))
+    assert told in " ".join(ended.out.split())
+    _, *warnings = ended.err.splitlines()
+    assert warned in " ".join(warnings)
+    assert bool(warnings) is bool(warned)

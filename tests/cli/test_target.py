@@ -1,89 +1,133 @@
-"""The line that says where a command works, and the question before something changes on AWS."""
+"""Where a command works: the rule, the stack that is meant, the line that says it, the question."""
 
 import json
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
 
 from actonce.cli.options import of_a_stack
-from actonce.stack.endpoint import Chosen
-from actonce.stack.target import find_aws, find_stack
-from actonce.terminal.errors import Failed
-from tests.cli import on_moto
+from actonce.stack.clients import Aws, Stack
+from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, stack_name
+from actonce.stack.target import find_aws, find_stack, samconfigs_name
+from actonce.terminal import output
+from actonce.terminal.errors import Failed, WrongUse
+from tests import terminal
+from tests.cli.conftest import Actonce
+from tests.cli.received import received
 
-ON_AWS = "On AWS: account 123456789012, Region us-east-1, stack actonce"
-SEND = ("send", "requests.jsonl", "--region", "us-east-1")
+HERE = "http://127.0.0.1:4566"
+OTHER = "http://localhost:4567"
+UP = Embedded(Path("/clone/.actonce"), HERE)
+CRASHED = Embedded(Path("/clone/.actonce"), None)
+EMBEDDED = Place(HERE, is_embedded=True)
+KEYS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+PROD = {"AWS_PROFILE": "prod"}
 
-
-def test_at_a_terminal_it_is_asked_each_time(tmp_path: Path) -> None:
-    ends, told = on_moto.run([SEND, SEND, (*SEND, "--yes")], tmp_path, answers=b"y\nn\n")
-
-    assert ends == [{"status": 0, "sent": 1}, {"status": 1, "sent": 1}, {"status": 0, "sent": 2}]
-    assert told.count("Go on?") == 2
-    assert told.count(ON_AWS) == 3  # each command says where it works, asked or not
-
-
-def test_where_nobody_can_be_asked_nothing_is_sent_unless_told_not_to_ask(tmp_path: Path) -> None:
-    commands = [SEND, (*SEND, "--yes"), (*SEND, "--yes", "--json")]
-
-    ends, told = on_moto.run(commands, tmp_path, answers=None)
-
-    assert ends == [
-        {"status": 2, "sent": 0},
-        {"status": 0, "sent": 1},
-        {"status": 0, "sent": 2},
-    ]
-    assert f"actonce: {ON_AWS}: this changes something there, and nobody can be asked" in told
-    assert "Say --yes" in told
-    assert told.count(ON_AWS) == 4
+# --------------------------------------------------------------------------- the rule
 
 
-@pytest.fixture
-def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("COLUMNS", "300")
-    with mock_aws():
-        boto3.client("cloudformation", region_name="us-east-1").create_stack(
-            StackName="actonce", TemplateBody=json.dumps(on_moto.TEMPLATE)
-        )
-        yield
+NOT_AWS = WrongUse, "leave --profile and --region out"
 
 
-@pytest.mark.usefixtures("deployed")
-def test_the_line_is_on_standard_error_and_names_the_profile(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("chosen", "variables", "embedded", "place"),
+    [
+        # Nothing is said: the embedded AWS if it is up, whosever credentials lie about; if it
+        # crashed, nothing is asked of them either.
+        (Chosen(), KEYS | PROD | {"AWS_REGION": "eu-west-1"}, UP, EMBEDDED),
+        (Chosen(), KEYS | PROD, CRASHED, (Failed, r"was up and does not answer.* --aws")),
+        (Chosen(), {"AWS_REGION": "eu-west-1"}, None, Place(region="eu-west-1")),
+        (Chosen(), PROD, None, Place(shown_profile="prod")),
+        (Chosen(), KEYS | PROD, None, Place()),
+        # An endpoint is a place, also beside an embedded AWS that is up, or crashed.
+        (Chosen(), {"AWS_ENDPOINT_URL": OTHER}, UP, Place(OTHER)),
+        (Chosen(), {"AWS_ENDPOINT_URL": OTHER}, CRASHED, Place(OTHER)),
+        (Chosen(), {"AWS_ENDPOINT_URL": HERE}, UP, EMBEDDED),
+        # What is said decides.
+        (Chosen(embedded=True), {"AWS_ENDPOINT_URL": OTHER}, UP, EMBEDDED),
+        (Chosen(embedded=True), KEYS, None, (Failed, "not up: actonce up brings it up")),
+        (Chosen(embedded=False), KEYS, CRASHED, Place()),
+        (Chosen(profile="prod"), {}, UP, Place(profile="prod", shown_profile="prod")),
+        (Chosen(region="eu-west-1"), {"AWS_REGION": "us-west-2"}, UP, Place(region="eu-west-1")),
+        (Chosen(embedded=False), {"AWS_ENDPOINT_URL": "https://v.e"}, UP, Place("https://v.e")),
+        # What contradicts itself decides nothing.
+        (Chosen(embedded=True, profile="p"), {}, UP, (WrongUse, "--embedded has no profiles")),
+        (Chosen(embedded=True, region="r"), {}, UP, (WrongUse, "--embedded has no profiles")),
+        (Chosen(embedded=False), {"AWS_ENDPOINT_URL": OTHER}, UP, (WrongUse, "is not AWS")),
+        (Chosen(profile="p", region="r"), {"AWS_ENDPOINT_URL": HERE}, UP, NOT_AWS),
+    ],
+)
+def test_the_first_that_says_something_decides(
+    chosen: Chosen,
+    variables: Mapping[str, str],
+    embedded: Embedded | None,
+    place: Place | tuple[type[Failed], str],
 ) -> None:
-    credentials = tmp_path / "credentials"
-    credentials.write_text("[prod]\naws_access_key_id = a\naws_secret_access_key = b\n")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
+    if isinstance(place, Place):
+        assert decide(chosen, variables, embedded) == place
+        return
+    error, told = place
+    with pytest.raises(Failed, match=told) as raised:
+        decide(chosen, variables, embedded)
+    assert type(raised.value) is error
 
-    stack = find_stack(Chosen(embedded=False, profile="prod"), warn=False)
 
-    assert stack.name == "actonce"
-    assert capfd.readouterr() == ("", f"{ON_AWS}, profile prod\n")
-
-
-@pytest.mark.usefixtures("deployed")
-def test_where_sts_cannot_be_asked_the_command_goes_on(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("url", "is_aws"),
+    [
+        (None, True),
+        ("https://vpce-1.sqs.eu-west-1.vpce.amazonaws.com", True),
+        ("http://127.0.0.1:4566", False),
+        ("http://[::1]:4566", False),
+        ("http://localhost:4566", False),
+        ("http://127.0.0.1.example:4566", True),
+        ("http://[", True),
+    ],
+)
+def test_only_an_emulator_on_this_machine_may_be_changed_unasked(
+    url: str | None, is_aws: bool
 ) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:9")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.delenv("AWS_DEFAULT_REGION")
-
-    find_stack(Chosen(embedded=False), warn=False)
-
-    told = capfd.readouterr().err
-    assert told == "On AWS: account unknown, Region us-east-1, stack actonce\n"
+    assert Place(url).is_aws is is_aws
+    assert not EMBEDDED.is_aws
 
 
-def test_a_profile_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
-    with pytest.raises(Failed, match=r"\(nosuch\) could not be found: see aws configure"):
-        find_aws(Chosen(profile="nosuch"))
+def test_the_stack_is_the_one_that_was_said_or_the_variables_or_samconfigs_or_actonce() -> None:
+    variable = {"ACTONCE_STACK_NAME": "of-variable"}
+    for chosen, place, variables, name in (
+        (Chosen("said"), Place(), variable, "said"),
+        (Chosen(), Place(), variable, "of-variable"),
+        (Chosen(), Place(), {"ACTONCE_STACK_NAME": ""}, "of-file"),
+        (Chosen(), EMBEDDED, variable, "actonce"),  # there is one stack
+        (Chosen("actonce/Once"), EMBEDDED, variable, "actonce/Once"),
+    ):
+        assert stack_name(chosen, place, variables, lambda: "of-file") == name
+    assert stack_name(Chosen(), Place(), {}, lambda: None) == "actonce"
+
+
+def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
+    below = tmp_path / "functions" / "more"
+    below.mkdir(parents=True)
+    assert samconfigs_name(below) is None
+    file = tmp_path / "samconfig.toml"
+    of_all = '[default.global.parameters]\nstack_name = "all"\n'
+    for text, name in (
+        (of_all, "all"),
+        (of_all + '[default.deploy.parameters]\nstack_name = "shop"\n', "shop"),
+        ('[default.deploy.parameters]\nregion = "eu-west-1"\n', None),
+    ):
+        file.write_text(text)
+        assert samconfigs_name(below) == name
+    for text in ("= no toml", "default = 3", "[default]\ndeploy = 3"):
+        file.write_text(text)
+        with pytest.raises(WrongUse, match=r"samconfig\.toml cannot be read .*--stack-name"):
+            samconfigs_name(below)
 
 
 def test_a_command_called_from_python_has_chosen_nothing() -> None:
@@ -96,3 +140,155 @@ def test_a_command_called_from_python_has_chosen_nothing() -> None:
     command()
     command(profile="prod", yes=True)
     assert found == [Chosen(), Chosen(profile="prod", yes=True)]
+
+
+def test_code_that_makes_clients_of_its_own_reaches_the_same() -> None:
+    of_profile, of_none, of_embedded = dict(KEYS), dict(KEYS), dict(KEYS)
+    Aws(profile="prod", region="r").name_to_others(of_profile)
+    assert of_profile == PROD | {"AWS_DEFAULT_REGION": "r", "AWS_REGION": "r"}
+    Aws().name_to_others(of_none)
+    assert of_none == KEYS
+    Aws(HERE).name_to_others(of_embedded)
+    assert (of_embedded["AWS_ENDPOINT_URL"], of_embedded["AWS_ACCESS_KEY_ID"]) == (HERE, "test")
+
+
+# --------------------------------------------------------------------------- what is said, asked
+
+ON_AWS = "On AWS: account 123456789012, Region us-east-1, stack actonce"
+
+
+def test_one_line_says_account_region_stack_and_profile() -> None:
+    for place, where, told in (
+        (
+            Place(shown_profile="prod"),
+            ("shop", "123456789012", "eu-west-1"),
+            "On AWS: account 123456789012, Region eu-west-1, stack shop, profile prod",
+        ),
+        (Place(), (None, None, "eu-west-1"), "On AWS: account unknown, Region eu-west-1"),
+        (EMBEDDED, ("actonce", None, None), f"On the embedded AWS at {HERE}, stack actonce"),
+        (
+            Place(OTHER, shown_profile="x"),
+            ("shop", None, None),
+            f"At {OTHER} (AWS_ENDPOINT_URL), stack shop",
+        ),
+    ):
+        assert line(place, *where) == told
+
+
+def test_before_something_changes_on_aws_a_person_is_asked_each_time(
+    moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[bool | None] = [True, False, None]
+    monkeypatch.setattr(output, "ask_at_terminal", lambda _: answers.pop(0))
+    for words, status, sent in (((), 0, 1), ((), 1, 0), ((), 2, 0), (("--yes",), 0, 1)):
+        ended = actonce("send", "-", *words, stack=moto_stack, text="{}\n")
+        assert (ended.status, ended.err.splitlines()[0]) == (status, ON_AWS)
+        assert len(received(moto_stack, moto_stack.requests_queue)) == sent
+        assert ("Say --yes" in ended.err) is (status == 2)
+    assert answers == []
+
+
+def test_who_sits_at_the_terminal_is_asked_and_where_there_is_none_nobody(tmp_path: Path) -> None:
+    ask = "from actonce.terminal.output import ask_at_terminal as ask; print(ask('Go on?'))"
+    arguments = [sys.executable, "-c", ask]
+    for typed, answer in ((b"y\n", "True"), (b"\n", "False")):
+        ended = terminal.run(arguments, os.environ, tmp_path, answers=typed, after=b"[y/N]")
+        assert ended.told.split()[-1] == answer
+    alone = subprocess.run(arguments, capture_output=True, start_new_session=True, check=True)
+    assert alone.stdout == b"None\n"
+
+
+def test_a_profile_is_named_and_one_that_is_not_there_said(
+    moto_stack: Stack,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setattr(Stack, "find", lambda *_: moto_stack)
+    credentials = tmp_path / "credentials"
+    credentials.write_text("[prod]\naws_access_key_id = a\naws_secret_access_key = b\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
+    find_stack(Chosen(profile="prod"), warn=False)
+    assert capfd.readouterr() == ("", f"{ON_AWS}, profile prod\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    with pytest.raises(Failed, match=r"\(nosuch\) could not be found: see aws configure"):
+        find_aws(Chosen(profile="nosuch"))
+
+
+# --------------------------------------------------------------------------- nested stacks
+
+TOPIC: dict[str, Any] = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
+ONCE = TOPIC | {"Outputs": {"UnstartedQueueUrl": {"Value": "url"}}}
+
+
+def nesting(**nested: str) -> dict[str, Any]:
+    """A template that has others nested in it, by logical id."""
+    url = "https://templates.s3.amazonaws.com/"
+    return {
+        "Resources": {
+            name: {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url + key}}
+            for name, key in nested.items()
+        }
+    }
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[Aws]:
+    """An account with stacks of several shapes."""
+    audited = {"AuditBucketName": {"Value": "bucket"}, "OrdersUrl": {"Value": "theirs"}}
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        patch.setattr(boto3, "DEFAULT_SESSION", None)
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="templates")
+        for name, template in (("once", ONCE), ("other", TOPIC), ("deep", nesting(In="once"))):
+            s3.put_object(Bucket="templates", Key=name, Body=json.dumps(template))
+        here = Aws(region="us-east-1")
+        for name, template in (
+            ("alone", ONCE),
+            ("shop", nesting(Other="other", Once="once") | {"Outputs": audited}),
+            ("deep", nesting(Deep="deep")),
+            ("two", nesting(Cards="once", Mail="once")),
+            ("plain", nesting(Other="other")),
+        ):
+            here.client("cloudformation").create_stack(
+                StackName=name, TemplateBody=json.dumps(template)
+            )
+        yield here
+
+
+def test_the_nested_stack_is_found_by_the_name_of_the_teams(aws: Aws) -> None:
+    for named, called in (
+        ("alone", "alone"),
+        ("shop", "shop/Once"),
+        ("shop/Once", "shop/Once"),
+        ("deep", "deep/Deep/In"),
+        ("deep/Deep/In", "deep/Deep/In"),
+        ("two/Mail", "two/Mail"),
+    ):
+        found = Stack.find(aws, named)
+        assert (found.called, found.unstarted_queue) == (called, "url")
+        assert Stack.find(aws, found.name).name == found.name
+    audits = {"UnstartedQueueUrl": "url", "AuditBucketName": "bucket"}
+    assert Stack.find(aws, "shop").outputs == Stack.find(aws, "shop/Once").outputs == audits
+    assert [one.called for one in Stack.find_all(aws, "two")] == ["two/Cards", "two/Mail"]
+
+
+@pytest.mark.parametrize(
+    ("named", "error", "told"),
+    [
+        ("two", WrongUse, "one of two/Cards, two/Mail"),
+        *(
+            (named, WrongUse, "a stack's name has letters")
+            for named in ("", "--x", "1st", "ünde", "a\x1b[31m", "x" * 129, "arn:aws:sqs:r:1:queue")
+        ),
+        ("nowhere", Failed, "There is no stack named 'nowhere' here"),
+        ("nowhere/Once", Failed, "There is no stack named 'nowhere/Once' here"),
+        ("plain", Failed, "is not an ActOnce stack"),
+        ("plain/Once", Failed, "'Once' is not nested"),
+        ("plain/", Failed, "'' is not nested"),
+    ],
+)
+def test_what_is_not_there_is_told(aws: Aws, named: str, error: type[Failed], told: str) -> None:
+    with pytest.raises(error, match=told):
+        Stack.find(aws, named)

@@ -29,8 +29,7 @@ from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes
 from tests.cli.received import received
-from tests.cli.test_recent import started
-from tests.cli.test_status import forbid
+from tests.support.stacks import forbid, with_executions
 
 CONFLICT = Refusal(Reason.CONFLICT, "Another content.")
 
@@ -213,7 +212,7 @@ def hand_on(stack: Stack, body: str, own: dict[str, Any] | None = None) -> str:
 def test_of_a_conflict_both_contents_are_shown(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stack = started(moto_stack, "m-1")
+    stack = with_executions(moto_stack, "m-1")
     hand_on(stack, '{"message_id": "m-1", "day": "another"}')
     hand_on(stack, '{"message_id": "m-2", "day": "another"}')  # the first of it was not started
     monkeypatch.setattr(unstarted_command, "find_stack", lambda *_, **__: stack)

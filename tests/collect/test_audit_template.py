@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actonce.stack.discovery import OF_THE_AUDIT
+from actonce.stack.clients import OF_THE_AUDIT
 from actonce.stack.embedded_folder import PROJECT
 from tests import template as cloudformation
 from tests.support import asl, audit_machine

@@ -86,18 +86,6 @@ def test_a_record_that_cannot_be_written_is_wrong_use_and_nothing_is_sent(
     assert answer.stdout == ""
 
 
-def test_a_place_for_ids_that_cannot_be_understood_is_wrong_use(
-    state: State, tmp_path: Path
-) -> None:
-    answer = run(
-        state, "send", "-", "--record", str(tmp_path), "--message-id-from", "body:[", input_text=""
-    )
-    assert answer.returncode == 2
-    where, sentence = answer.stderr.splitlines()
-    assert where == f"At {state.endpoint_url} (AWS_ENDPOINT_URL), stack actonce"
-    assert sentence.startswith("actonce: ")
-
-
 def test_a_stack_that_is_not_there_is_named(state: State) -> None:
     answer = run(state, "where", "m-1", "--stack-name", "another")
     assert answer.returncode == 1

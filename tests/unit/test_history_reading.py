@@ -8,15 +8,16 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from actonce_core.histories import reading
+from actonce_core import transient
 from actonce_core.histories.dead_letters import dead_letter_records
-from actonce_core.histories.reading import Listed, executions_between, patiently, tell
+from actonce_core.histories.reading import Listed, executions_between, tell
+from actonce_core.transient import patiently
 from tests.support.histories import START, STATE_MACHINE, listed
 
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(transient, "_LONGEST_PAUSE", 0.0)
 
 
 def item(name: str, start: int, stop: int | None) -> dict[str, Any]:

@@ -3,10 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from actonce.stack import versions
-from actonce.stack.sources import in_clone, version, version_of
+from actonce.stack import sources as versions
+from actonce.stack.sources import in_clone, misfit, version, version_of
 from actonce.stack.sources import sources as stack
-from actonce.stack.versions import misfit
 from tests import template
 
 

@@ -19,7 +19,7 @@ from moto.server import ThreadedMotoServer
 
 from actonce.console.server import DEFAULT_PORT, LOOPBACK, listening, open_in_browser
 from actonce.terminal.errors import Failed
-from tests.cli.on_moto import TEMPLATE
+from tests.support.stacks import TEMPLATE
 
 DEADLINE = 60
 

@@ -25,16 +25,17 @@ from actonce.console.jobs import discard_task
 from actonce.console.queue_scans import Found
 from actonce.console.views import message
 from actonce.messages.dead_letters import decide
-from actonce.operate.pausing import Feed, Pause
+from actonce.operate.pausing import Feed
 from actonce.operate.status import Status
+from actonce.queues.standing import Pause
 from actonce.records.audit_summary import NOT_AUDITED
 from actonce.stack.clients import Aws, Stack
 from actonce.terminal.errors import Failed
 from actonce_core.records import timestamp
 from tests.cli.received import received
 from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
-from tests.cli.test_recent import started
 from tests.hostile import HOSTILE_SENT, forbidden
+from tests.support.stacks import with_executions
 from tests.web_console.asking import Answer, Client, finish, read_queues
 from tests.web_console.conftest import Open
 
@@ -586,7 +587,7 @@ def test_an_entry_is_found_that_came_later_and_one_that_is_held_is_not_said_to_b
 @pytest.fixture
 def machine(ledger: Stack) -> Stack:
     """The stack with a state machine in the ledger's place."""
-    stack = started(ledger)
+    stack = with_executions(ledger)
     outputs = {name: told for name, told in stack.outputs.items() if name != "LedgerTableName"}
     return dataclasses.replace(stack, outputs=outputs)
 

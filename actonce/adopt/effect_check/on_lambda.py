@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from actonce.adopt.effect_check.calls import End, Event, Raw
 from actonce.embedded import functions
-from actonce.stack.embedded_running import State
+from actonce.stack.embedded_folder import State
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient

@@ -11,7 +11,7 @@ from actonce.console.jobs import Task, decide_task
 from actonce.console.letters import Letter
 from actonce.console.views.queue_view import QueueView, Scope
 from actonce.messages.dead_letters import IN_VAIN, Decision, is_retried_in_vain
-from actonce.stack.message_ids import as_argument
+from actonce.messages.message_summary import as_argument
 from actonce_core.records import timestamp
 
 DECISIONS: Mapping[str, str] = {

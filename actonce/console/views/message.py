@@ -14,17 +14,16 @@ from actonce.console.views.dead_letters import DECISIONS, command_of_one
 from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import decisions_on, is_of_last
-from actonce.messages.story import Story, read_story
-from actonce.operate.message_summary import (
+from actonce.messages.message_summary import (
     acted_on,
     message_argument,
     outcome_of,
     sentence,
     sentence_of_conflicts,
+    unseen,
 )
-from actonce.operate.pausing import find_pause
-from actonce.operate.status import Depth
-from actonce.operate.unread import sentences
+from actonce.messages.story import Story, read_story
+from actonce.queues.standing import Depth, find_pause
 from actonce.stack.sources import sources
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events
@@ -177,7 +176,7 @@ def _unseen(context: Context, story: Story) -> list[str]:
         waits = Depth(waiting=counted, in_flight=0, delayed=0, oldest_seconds=None)
     error = context.counts.get().error
     return [
-        *sentences(story.message_id, waits, pause, []),
+        *unseen(story.message_id, waits, pause),
         *([error] if error else []),
         how_far_read("UnstartedQueue", context.unstarted.state()),
     ]

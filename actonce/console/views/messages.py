@@ -8,7 +8,7 @@ from starlette.responses import Response
 from actonce.console.answers import Asked, Refused, as_json, elsewhere, page
 from actonce.console.context import Context
 from actonce.console.templating import address
-from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES
+from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES, Between, whole_day
 from actonce.messages.recent import page as page_of
 
 _PAGE: Final = 50
@@ -19,7 +19,7 @@ def list_(context: Context, asked: Asked) -> Response:
     status = asked.one("status") or None
     day = asked.one("day") or None
     cursor = asked.one("cursor") or None
-    found = page_of(context.stack, status=status, day=_day(day), cursor=cursor, limit=_PAGE)
+    found = page_of(context.stack, status=status, between=_day(day), cursor=cursor, limit=_PAGE)
     if asked.wants_json:
         return as_json(
             {
@@ -45,8 +45,8 @@ def find(_: Context, asked: Asked) -> Response:
     return elsewhere(asked, address("/message", id=text) if text else "/messages")
 
 
-def _day(text: str | None) -> date | None:
+def _day(text: str | None) -> Between:
     try:
-        return None if text is None else date.fromisoformat(text)
+        return (None, None) if text is None else whole_day(date.fromisoformat(text))
     except ValueError as error:
         raise Refused(f"{text!r} is no day: say it as 2026-01-31.") from error

@@ -1,16 +1,15 @@
 """Reading many histories at the rate that Step Functions gives them."""
 
-import random
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from actonce_core.histories.events import Event
+from actonce_core.transient import patiently
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -20,13 +19,7 @@ if TYPE_CHECKING:
 HISTORIES_IN_FLIGHT = 8
 """GetExecutionHistory refills at 20 a second on AWS; more at a time are only throttled."""
 
-_THROTTLED = frozenset(
-    {"Throttling", "ThrottlingException", "TooManyRequestsException", "ServiceUnavailable"}
-)
-_LONGEST_PAUSE = 10.0
-
 Record = dict[str, Any]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,31 +136,3 @@ def tell(
         finally:
             for future in pending:
                 future.cancel()
-
-
-def patiently(call: Callable[[], T], retry_for: float) -> T:
-    """Make a call again, with back-off and full jitter, while AWS throttles it.
-
-    The client's own retries are for a moment's throttling; a day of histories is read for minutes
-    at the very rate of the quota.
-
-    Args:
-        call: what to call.
-        retry_for: seconds after which the throttling is raised.
-
-    Raises:
-        ClientError: what AWS answered.
-    """
-    give_up_at = time.monotonic() + retry_for
-    attempt = 0
-    while True:
-        try:
-            return call()
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in _THROTTLED:
-                raise
-            pause = random.uniform(0, min(_LONGEST_PAUSE, 0.5 * 2**attempt))  # noqa: S311
-            if time.monotonic() + pause > give_up_at:
-                raise
-            time.sleep(pause)
-            attempt += 1

@@ -6,11 +6,14 @@ would have it done again.
 """
 
 import json
+import shlex
+from datetime import timedelta
 from typing import Any
 
 from actonce.messages.story import Story
-from actonce.operate.unread import cannot_be_told
-from actonce.stack.message_ids import as_argument
+from actonce.queues.scan import held_by_another
+from actonce.queues.standing import Depth, Pause
+from pipeline.visible import visible
 
 DESCRIPTION_CHARACTERS = 200
 """As much of an effect's description as is told in the sentence; `--json` has it whole."""
@@ -123,3 +126,70 @@ def _described(effect: Any) -> str:
     if len(text) > DESCRIPTION_CHARACTERS:
         text = text[: DESCRIPTION_CHARACTERS - 1] + "…"
     return f": {text}"
+
+
+def unseen(
+    message_id: str,
+    requests: Depth | None,
+    pause: Pause | None,
+    held_elsewhere: int | None = None,
+) -> list[str]:
+    """What to tell of a message that no part of the stack has seen: it may be waiting.
+
+    Args:
+        message_id: as it was asked for.
+        requests: how much waits in RequestsQueue; None: that could not be looked at.
+        pause: of the stack; None: it is not paused.
+        held_elsewhere: messages of UnstartedQueue that another reader held; None: not looked for.
+    """
+    told = [f"No part of the stack has seen a message {message_id!r}."]
+    if held_elsewhere:
+        cannot = cannot_be_told("it lies", held_elsewhere)
+        told = [
+            f"No part of the stack that could be read has seen a message {message_id!r}.",
+            f"{cannot[0].upper()}{cannot[1:]}; look again.",
+        ]
+    if requests is None:
+        told.append("RequestsQueue could not be looked at: it may wait there.")
+    elif (unread := requests.waiting + requests.delayed) or requests.in_flight:
+        told.append(f"{_waiting(unread, requests.in_flight, requests.oldest_seconds)}.")
+        told.append("It may be one of them.")
+    else:
+        told.append("Nothing waits in RequestsQueue. actonce list shows recent messages.")
+    if pause is not None:
+        told.append("The stack is paused: actonce resume has it take messages again.")
+    return told
+
+
+def cannot_be_told(they: str, held_elsewhere: int) -> str:
+    """What to say of UnstartedQueue, within a sentence, where not all of it could be read.
+
+    Args:
+        they: who may lie there, such as `it lies`.
+        held_elsewhere: how many of its messages another reader held.
+    """
+    return f"whether {they} in UnstartedQueue cannot be told: {held_by_another(held_elsewhere)}"
+
+
+def as_argument(message_id: str, execution_name: str) -> str:
+    """A message as an argument that can be copied into a shell.
+
+    Its id, or where that cannot be seen the name of its execution.
+    """
+    if visible(message_id) != message_id:
+        return execution_name
+    return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"
+
+
+def _waiting(unread: int, in_flight: int, oldest_seconds: int | None) -> str:
+    parts = []
+    if unread:
+        age = (
+            ""
+            if oldest_seconds is None
+            else f", the oldest for {timedelta(seconds=oldest_seconds)} or longer"
+        )
+        parts.append(f"{unread:,} wait unread in RequestsQueue{age}")
+    if in_flight:
+        parts.append(f"{in_flight:,} are being taken from it, or come back to it")
+    return " and ".join(parts)

@@ -1,0 +1,126 @@
+"""A stack on moto, part by part, as the commands and the console talk to it.
+
+Each takes the stack so far (`moto_stack` has its queues), and returns it with one part more.
+"""
+
+import dataclasses
+import io
+import json
+import zipfile
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from actonce.stack.clients import Stack
+from actonce_core.execution import execution_name
+
+NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+TABLE = "rows"
+ALARM_TOPIC = "arn:aws:sns:us-east-1:123456789012:alarms"
+
+TEMPLATE = {
+    "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}},
+    "Outputs": {
+        "ProcessMessageArn": {"Value": "arn:aws:states:us-east-1:123456789012:stateMachine:one"},
+        "RequestsQueueUrl": {"Value": {"Ref": "Queue"}},
+        "UnstartedQueueUrl": {"Value": {"Ref": "Queue"}},
+        "DeadLetterQueueUrl": {"Value": {"Ref": "Queue"}},
+        "StarterFunctionName": {"Value": "starter"},
+        "AlarmTopicArn": {"Value": ALARM_TOPIC},
+        "ActOnceVersion": {"Value": "1.0.0"},
+    },
+}
+"""For who has to find the stack by CloudFormation."""
+
+_ROLE = "arn:aws:iam::123456789012:role/starter"
+_WAITS = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 900, "End": True}}}
+
+
+def with_outputs(stack: Stack, **outputs: str) -> Stack:
+    return dataclasses.replace(stack, outputs=stack.outputs | outputs)
+
+
+def with_table(stack: Stack) -> Stack:
+    """Its Fingerprints table, `TABLE`."""
+    stack.dynamodb.create_table(
+        TableName=TABLE,
+        KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return with_outputs(stack, FingerprintsTableName=TABLE)
+
+
+def with_ledger(stack: Stack) -> Stack:
+    """A ledger in the state machine's place; its rows are in `TABLE`."""
+    return with_outputs(with_table(stack), LedgerTableName=TABLE)
+
+
+def with_executions(stack: Stack, *message_ids: str) -> Stack:
+    """A state machine, and an execution that waits for each message."""
+    arn = stack.stepfunctions.create_state_machine(
+        name="process", definition=json.dumps(_WAITS), roleArn=_ROLE
+    )["stateMachineArn"]
+    for message_id in message_ids:
+        stack.stepfunctions.start_execution(
+            stateMachineArn=arn,
+            name=execution_name(message_id),
+            input=json.dumps({"message_id": message_id}),
+        )
+    return with_outputs(stack, ProcessMessageArn=arn)
+
+
+def with_log(stack: Stack) -> Stack:
+    """The starter's log group, with nothing in it."""
+    stack.logs.create_log_group(logGroupName="starter")
+    return with_outputs(stack, StarterLogGroupName="starter")
+
+
+def deployed(stack: Stack, **parameters: str) -> Stack:
+    """CloudFormation tells of its parameters."""
+    template = {
+        "Parameters": {name: {"Type": "String"} for name in parameters},
+        "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+    }
+    stack.aws.client("cloudformation").create_stack(
+        StackName=stack.name,
+        TemplateBody=json.dumps(template),
+        Parameters=[
+            {"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()
+        ],
+    )
+    return stack
+
+
+def fed(stack: Stack, queue_feeds: str = "function") -> Stack:
+    """Deployed, with a function `starter` that its queue feeds; or workers, as QueueFeeds says."""
+    client = deployed(stack, QueueFeeds=queue_feeds).aws.client
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as package:
+        package.writestr("starter.py", "")
+    role = client("iam").create_role(RoleName="starter", AssumeRolePolicyDocument="{}")
+    client("lambda").create_function(
+        FunctionName="starter",
+        Runtime="python3.13",
+        Role=role["Role"]["Arn"],
+        Handler="starter.handler",
+        Code={"ZipFile": packed.getvalue()},
+    )
+    arn = stack.sqs.get_queue_attributes(
+        QueueUrl=stack.requests_queue, AttributeNames=["QueueArn"]
+    )["Attributes"]["QueueArn"]
+    client("lambda").create_event_source_mapping(
+        FunctionName="starter", EventSourceArn=arn, Enabled=queue_feeds == "function"
+    )
+    return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=ALARM_TOPIC)
+
+
+def forbid(stack: Stack, service: str, operation: str = "*") -> None:
+    """Every such call of that service is refused from now on."""
+
+    def refuse(model: Any, **_: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, model.name)
+
+    events = stack.aws.client(service).meta.events
+    events.register(f"before-call.*.{operation}", refuse)
