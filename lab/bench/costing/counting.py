@@ -2,9 +2,9 @@
 
 For each batch size the queue's function is held back until a whole batch is in the queue. The
 requests are what the embedded CloudTrail recorded of the functions, whole, so that DynamoDB's units
-follow from the requests and the items; transitions are read from the executions' histories,
-invocations and milliseconds from the functions' REPORT lines. What CloudTrail does not record is
-the embedded Lambda's own polling: SQS requests are by AWS's rule.
+follow from them, as long as no item is larger than a KB; transitions are read from the executions'
+histories, invocations and milliseconds from the functions' REPORT lines. What CloudTrail does not
+record is the embedded Lambda's own polling: SQS requests are by AWS's rule.
 """
 
 import io
@@ -15,11 +15,11 @@ import tempfile
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from actonce.cli.demo import Strategy
 from actonce.demo import records, requests
@@ -27,16 +27,17 @@ from actonce.embedded import functions, lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
-from lab.bench.costing import capacity
-from lab.bench.costing.counts import BATCH_SIZES, PER_BATCH_SQS_REQUESTS, Count, Traffic
 
 STRATEGIES = ("step-functions", "ledger", "lease")
 POWERTOOLS = "powertools"
 
 _MESSAGES = 10  # one full batch; CloudTrail tells at most 50 requests of a kind
 _MOST_EVENTS_TOLD = 50
-_KINDS = (*sorted(capacity.UNIT_KINDS), "BatchGetItem", "BatchWriteItem", "Query", "Scan")
-_KINDS += ("StartExecution", "DescribeExecution", "SendMessage", "Invoke")
+_WRITES = ("PutItem", "UpdateItem", "DeleteItem")
+_KINDS = (
+    *(*_WRITES, "TransactWriteItems", "GetItem"),
+    *("StartExecution", "DescribeExecution", "SendMessage", "Invoke"),
+)
 _REPORT = re.compile(r"REPORT RequestId: (\S+)\tDuration: \d+ ms\tBilled Duration: (\d+) ms")
 _REST_SECONDS = 120.0
 _POLL_SECONDS = 0.2
@@ -46,6 +47,65 @@ _POLL_SECONDS = 0.2
 _PARAMETERS = {"EffectTimeoutSeconds": "15"}
 
 Say = Callable[[str], None]
+
+BATCH_SIZES = (10, 1)
+"""Deliveries per batch that are counted: the most that the stack allows, and the fewest."""
+_SQS_REQUESTS_OF_A_BATCH = 3
+"""By AWS's rule, for a batch that is full: one to send it, one to receive it, one to delete it."""
+_UNIT_BYTES = 1024
+
+Traffic = Literal["message", "duplicate"]
+"""A message that is new and succeeds, or one that was acted on before."""
+
+
+class Count(TypedDict):
+    """What `messages` messages of one kind of traffic took, all together.
+
+    Attributes:
+        way: the strategy, or the rival.
+        batch_size: deliveries per batch; every batch was full.
+        traffic: see `Traffic`.
+        messages: how many were sent; the other numbers are for all of them.
+        requests: AWS requests that functions and workflow made, by kind.
+        state_transitions: of Step Functions: an execution's start, and each state entered.
+        write_units: of DynamoDB, by AWS's rule, see `units`.
+        read_units: as `write_units`.
+        invocations: of Lambda functions.
+        lambda_ms: how long these took, on the machine that counted, in functions warmed before.
+        memory_mb: of the functions.
+        sqs_requests: by AWS's rule.
+        appointments: written in that time; a duplicate that writes one was acted on twice.
+    """
+
+    way: str
+    batch_size: int
+    traffic: Traffic
+    messages: int
+    requests: dict[str, int]
+    state_transitions: int
+    write_units: int
+    read_units: float
+    invocations: int
+    lambda_ms: int
+    memory_mb: int
+    sqs_requests: int
+    appointments: int
+
+
+def units(kind: str, request: Mapping[str, Any]) -> tuple[int, float]:
+    """Write and read units of a request of items that are not larger than a KB.
+
+    A write takes one, also if its condition fails, and each part of a transaction two; a consistent
+    read one, another one half of it.
+    Source: "DynamoDB read and write operations", AWS; that a ConditionCheck in a transaction is
+    billed as a write of the item that it looks at was measured on DynamoDB in "What a conditional
+    DynamoDB transaction actually costs", martinhicks.dev.
+    """
+    if kind == "TransactWriteItems":
+        return 2 * len(request["TransactItems"]), 0
+    if kind == "GetItem":
+        return 0, 1 if request.get("ConsistentRead") else 0.5
+    return int(kind in _WRITES), 0
 
 
 def count_all(say: Say) -> list[Count]:
@@ -231,8 +291,8 @@ def _counted(way: _Way, traffic: Traffic, batch_size: int, news: "_News") -> Cou
             f"{way.name}: {news.appointments} appointments were written instead of {expected}, "
             "so this is not what was to be counted."
         )
-    tables = {name: _table(way, name) for name in way.tables}
-    weighed = [event for event in news.requests if event[0] in capacity.UNIT_KINDS]
+    _check_sizes(way)
+    taken = [units(kind, request) for kind, request in news.requests]
     return Count(
         way=way.name,
         batch_size=batch_size,
@@ -240,26 +300,25 @@ def _counted(way: _Way, traffic: Traffic, batch_size: int, news: "_News") -> Cou
         messages=_MESSAGES,
         requests=dict(sorted(Counter(kind for kind, _ in news.requests).items())),
         state_transitions=news.state_transitions,
-        write_units=sum(capacity.write_units(kind, told, tables) for kind, told in weighed),
-        read_units=sum(capacity.read_units(kind, told, tables) for kind, told in weighed),
+        write_units=sum(written for written, _ in taken),
+        read_units=sum(read for _, read in taken),
         invocations=len(news.milliseconds),
         lambda_ms=sum(news.milliseconds),
         memory_mb=way.client("lambda").get_function_configuration(FunctionName=way.functions[0])[
             "MemorySize"
         ],
-        sqs_requests=PER_BATCH_SQS_REQUESTS * batches,
+        sqs_requests=_SQS_REQUESTS_OF_A_BATCH * batches,
         appointments=news.appointments,
-        by_definition=False,
     )
 
 
-def _table(way: _Way, name: str) -> capacity.Table:
-    key = way.stack.dynamodb.describe_table(TableName=name)["Table"]["KeySchema"]
-    pages = way.stack.dynamodb.get_paginator("scan").paginate(TableName=name, ConsistentRead=True)
-    return capacity.Table.of(
-        tuple(part["AttributeName"] for part in key),
-        (item for page in pages for item in page["Items"]),
-    )
+def _check_sizes(way: _Way) -> None:
+    """An item's JSON is larger than the item by AWS's rule."""
+    for name in way.tables:
+        pages = way.stack.dynamodb.get_paginator("scan").paginate(TableName=name)
+        items = [item for page in pages for item in page["Items"]]
+        if any(len(json.dumps(item)) > _UNIT_BYTES for item in items):
+            raise Failed(f"{way.name}: an item of {name} may be larger than a KB.")
 
 
 # ------------------------------------------------------------------ what was recorded
