@@ -12,19 +12,6 @@ from lab.conformance.process import Hazard, NotKnownHere
 from lab.conformance.world import World
 
 _READS = frozenset({"get_item", "query"})
-_DECIDES = (
-    "status",
-    "fingerprint",
-    "validation",
-    "first_seen",
-    "updated",
-    "attempt_id",
-    "version",
-    "outcome_unknown",
-    "record_version_number",
-    "in_progress_expiration",
-    "expiration",
-)
 
 
 class Client:
@@ -92,19 +79,12 @@ def _described(request: Mapping[str, Any]) -> str:
         return str(request["QueueUrl"])
     if "name" in request:
         return str(request["name"])
-    item = request.get("Key") or request.get("Item") or {}
-    text = f"{request.get('TableName')}[{_first(item)}]"
-    if "Item" in request:
-        text += f" {row(request['Item'])}"
+    text = f"{request.get('TableName')} {row(request.get('Key') or request.get('Item') or {})}"
     if update := request.get("UpdateExpression"):
         text += f" {_filled(update, request)}"
     if condition := request.get("ConditionExpression"):
         text += f" IF {_filled(condition, request)}"
     return text
-
-
-def _first(item: Mapping[str, Mapping[str, Any]]) -> str:
-    return next((str(next(iter(value.values()))) for value in item.values()), "")
 
 
 def _filled(expression: str, request: Mapping[str, Any]) -> str:
@@ -118,10 +98,8 @@ def _filled(expression: str, request: Mapping[str, Any]) -> str:
 
 
 def row(item: Mapping[str, Mapping[str, Any]]) -> str:
-    """An item as a person reads it: that of it which decisions are made of."""
-    told = [
-        f"{name}={_short(next(iter(item[name].values())))}" for name in _DECIDES if name in item
-    ]
+    """An item as a person reads it."""
+    told = [f"{name}={_short(next(iter(value.values())))}" for name, value in item.items()]
     return f"{{{', '.join(told)}}}"
 
 

@@ -16,7 +16,6 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -27,6 +26,7 @@ from actonce.embedded import functions, lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
+from lab.faults.figures import state_transitions
 
 STRATEGIES = ("step-functions", "ledger", "lease")
 POWERTOOLS = "powertools"
@@ -237,34 +237,20 @@ def _count_way(way: _Way, say: Say) -> Iterator[Count]:
 
 def _act(way: _Way, bodies: list[str], batch_size: int) -> None:
     """Have the messages acted on in batches of that size, and wait until all is at rest."""
-    with _held_back(way, batch_size):
-        way.stack.sqs.send_message_batch(
-            QueueUrl=way.queue_url,
-            Entries=[{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)],
-        )
+    change = way.stack.lambda_.update_event_source_mapping
+    change(UUID=way.mapping, Enabled=False, BatchSize=batch_size)
+    way.stack.sqs.send_message_batch(
+        QueueUrl=way.queue_url,
+        Entries=[{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)],
+    )
+    change(UUID=way.mapping, Enabled=True)
     deadline = time.monotonic() + _REST_SECONDS
     while _in_queue(way) or records.execution_names(way.stack, "RUNNING"):
         if time.monotonic() > deadline:
             raise Failed(
-                f"{way.name}: the messages have not come to rest for {_REST_SECONDS:.0f} s. "
-                f"Its function's last error: {_last_error(way)}."
+                f"{way.name}: the messages have not come to rest for {_REST_SECONDS:.0f} s."
             )
         time.sleep(_POLL_SECONDS)
-
-
-def _last_error(way: _Way) -> str:
-    """Of the function behind the queue; these messages are made up, so it may be told."""
-    logged = _log_lines(way, way.functions[0], '"[ERROR]"')
-    return logged[-1].strip().splitlines()[-1] if logged else "none"
-
-
-@contextmanager
-def _held_back(way: _Way, batch_size: int) -> Iterator[None]:
-    way.stack.lambda_.update_event_source_mapping(
-        UUID=way.mapping, Enabled=False, BatchSize=batch_size
-    )
-    yield
-    way.stack.lambda_.update_event_source_mapping(UUID=way.mapping, Enabled=True)
 
 
 def _in_queue(way: _Way) -> int:
@@ -324,17 +310,6 @@ def _check_sizes(way: _Way) -> None:
 # ------------------------------------------------------------------ what was recorded
 
 
-def _log_lines(way: _Way, function: str, pattern: str) -> list[str]:
-    configuration = way.client("lambda").get_function_configuration(FunctionName=function)
-    group = configuration.get("LoggingConfig", {}).get("LogGroup", f"/aws/lambda/{function}")
-    pages = (
-        way.client("logs")
-        .get_paginator("filter_log_events")
-        .paginate(logGroupName=group, filterPattern=pattern)
-    )
-    return [event["message"] for page in pages for event in page["events"]]
-
-
 @dataclass(frozen=True, slots=True)
 class _News:
     """What was recorded since the last time.
@@ -356,13 +331,9 @@ class _News:
 
 @dataclass(slots=True)
 class _Recorder:
-    """Tells what is new in what the embedded AWS recorded.
-
-    The first news are all that was recorded of the past, as far as CloudTrail tells it.
-    """
+    """Tells what is new in what the embedded AWS recorded, as far as CloudTrail tells it."""
 
     way: _Way
-    _listening: bool = False
     _seen: set[str] = field(default_factory=set)
     _appointments: int = 0
 
@@ -372,15 +343,13 @@ class _Recorder:
         invocations = [self._invocations(function) for function in self.way.functions]
         written = sum(records.read(self.way.stack).effects.values())
         appointments, self._appointments = written - self._appointments, written
-        news = _News(
+        return _News(
             requests_made,
             self._transitions(),
             len(invocations[0]),
             [milliseconds for of_one in invocations for milliseconds in of_one],
             appointments,
         )
-        self._listening = True
-        return news
 
     def _is_new(self, identity: str) -> bool:
         is_new = identity not in self._seen
@@ -388,28 +357,24 @@ class _Recorder:
         return is_new
 
     def _requests(self) -> list[tuple[str, dict[str, Any]]]:
-        self._check_kinds()
-        found = []
+        if unknown := {event["EventName"] for event in self._events({})} - set(_KINDS):
+            raise Failed(
+                f"{self.way.name}: the functions also make the requests "
+                f"{', '.join(sorted(unknown))}; add them to what is counted."
+            )
+        found: list[tuple[str, dict[str, Any]]] = []
+        is_first = not self._seen  # of the past some is not told, and not asked for
         for kind in _KINDS:
-            events = self._events({"EventName": kind})
-            new = [event for event in events if self._is_new(event["EventId"])]
-            if len(new) == _MOST_EVENTS_TOLD and self._listening:
+            new = [one for one in self._events({"EventName": kind}) if self._is_new(one["EventId"])]
+            if len(new) == _MOST_EVENTS_TOLD and not is_first:
                 raise Failed(
                     f"{self.way.name}: there were {len(new)} requests {kind} or more, and "
                     "CloudTrail tells no more than that; count fewer messages at a time."
                 )
             found += [
-                (kind, json.loads(event["CloudTrailEvent"])["requestParameters"]) for event in new
+                (kind, json.loads(one["CloudTrailEvent"])["requestParameters"]) for one in new
             ]
         return found
-
-    def _check_kinds(self) -> None:
-        kinds = {event["EventName"] for event in self._events({})}
-        if unknown := kinds - set(_KINDS):
-            raise Failed(
-                f"{self.way.name}: the functions also make the requests "
-                f"{', '.join(sorted(unknown))}; add them to what is counted."
-            )
 
     def _events(self, attributes: dict[str, str]) -> list[dict[str, Any]]:
         """The newest events of the functions; their access key is the account's number here."""
@@ -424,11 +389,18 @@ class _Recorder:
         return events
 
     def _invocations(self, function: str) -> list[int]:
-        reports = [_REPORT.match(line) for line in _log_lines(self.way, function, "REPORT")]
+        """Milliseconds billed of each new invocation."""
+        client = self.way.client("lambda")
+        configuration = client.get_function_configuration(FunctionName=function)
+        group = configuration.get("LoggingConfig", {}).get("LogGroup", f"/aws/lambda/{function}")
+        paginator = self.way.client("logs").get_paginator("filter_log_events")
+        pages = paginator.paginate(logGroupName=group, filterPattern="REPORT")
+        reports = [_REPORT.match(event["message"]) for page in pages for event in page["events"]]
         return [int(report[2]) for report in reports if report and self._is_new(report[1])]
 
     def _transitions(self) -> int:
-        if self.way.stack.ledger_table is not None:  # a stack of locks has no executions
+        """Of the new executions; a stack of locks has none."""
+        if self.way.stack.ledger_table is not None:
             return 0
         client = self.way.client("stepfunctions")
         pages = client.get_paginator("list_executions").paginate(
@@ -440,6 +412,7 @@ class _Recorder:
                 history = client.get_paginator("get_execution_history").paginate(
                     executionArn=execution["executionArn"]
                 )
-                types = [event["type"] for page in history for event in page["events"]]
-                transitions += 1 + sum(kind.endswith("StateEntered") for kind in types)
+                transitions += state_transitions(
+                    event["type"] for page in history for event in page["events"]
+                )
         return transitions
