@@ -12,33 +12,27 @@ verdict or count is wrong; a target that is missed is printed, not failed.
 the whole process tree, so other work on the machine disturbs them less than the wall's.
 """
 
-import gzip
 import json
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import typer
 from rich.table import Table
 
-from lab.bench.audit_engines.rules import COUNTS, TIMES
-from lab.bench.audit_engines.task import ENDINGS, Form
+from lab.bench.auditing.engines import ENGINES, Form
+from lab.bench.auditing.rules import COUNTS, TIMES
 from lab.bench.records import generate, truth_of, write_jsonl, write_parquet
 from lab.bench.report import figures, machine, tell
 from lab.bench.whole_cpu import adopt_all, cost_of, wait_for_all
 
-ENGINES = ("plain_read", "audit", "naive", "duckdb", "polars", "sail", "job")
-NOT_OF_LINES = ("polars", "sail")
-"""Engines that read Parquet only."""
 TARGETS: dict[Form, dict[str, float]] = {
     "parquet": {"plain_read": 4.5, "naive": 0.25, "duckdb": 1.8},
     "jsonl": {"plain_read": 2.5},
@@ -49,40 +43,39 @@ LOSES_COUNTS = frozenset({"naive"})
 EVENTS_PER_MESSAGE = 6.44
 _PART = 1_500_000  # messages made at a time, so that memory does not grow with the whole
 
+Seconds = dict[str, float]
+"""`wall` and `cpu`."""
+
 
 @dataclass
 class Measured:
     """One engine's run: seconds, megabytes, and rows that differ.
 
     Attributes:
-        ready: seconds of wall and CPU until the engine could begin.
-        cold: seconds from the process' start to the first answer.
-        warm: seconds of the best later run; None: there was none.
+        cold: from the process' start to the first answer.
+        warm: of the best later run; None: there was none.
         peak_mb: resident memory at most.
         wrong_verdicts: rows whose verdict is not the planted one, or that are missing or extra.
         differing: rows whose counts or times are not the audit's; None: not compared.
-        examples: some of the wrong rows.
         failed: why there is no answer.
     """
 
     engine: str
-    ready: dict[str, float] | None = None
-    cold: dict[str, float] | None = None
-    warm: dict[str, float] | None = None
+    cold: Seconds | None = None
+    warm: Seconds | None = None
     peak_mb: float | None = None
     wrong_verdicts: int | None = None
     differing: int | None = None
-    examples: list[str] = field(default_factory=list)
     failed: str | None = None
 
 
-def make_records(root: Path, events: int, seed: int, days: int, form: Form) -> tuple[int, int]:
+def make_records(root: Path, events: int, form: Form) -> tuple[int, int]:
     """Write the streams and the planted verdicts; how many messages and events they are."""
     messages, made, truths = max(15, round(events / EVENTS_PER_MESSAGE)), 0, []
     write = write_parquet if form == "parquet" else write_jsonl
     for part, first in enumerate(range(0, messages, _PART)):
         count = max(15, min(_PART, messages - first))
-        records = generate(count, seed + part, days, first)
+        records = generate(count, seed=1 + part, first=first)
         write(records, root, f"part-{part:03}")
         truths.append(records.truth)
         made += records.events
@@ -92,23 +85,19 @@ def make_records(root: Path, events: int, seed: int, days: int, form: Form) -> t
 
 
 def run_engine(engine: str, root: Path, out: Path, runs: int, form: Form) -> Measured:
-    """Run one engine in a process of its own."""
+    """Run one engine in a process of its own; its rows are in `out`."""
     if engine == "job":
         return _job(root, out)
-    shutil.rmtree(out, ignore_errors=True)
-    command = [sys.executable, "-m", "lab.bench.audit_engines.run", engine, str(root), str(out)]
+    command = [sys.executable, "-m", "lab.bench.auditing.engines", engine, str(root), str(out)]
     command += ["--runs", str(runs + 1), "--form", form]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     wait_for_all()
     if ran.returncode:
         return Measured(engine, failed=_reason(ran.stderr))
-    if engine != "plain_read" and not out.exists():
-        return Measured(engine, failed="it has written nothing, and reported no error")
     told = json.loads(ran.stdout.splitlines()[-1])
     first, *later = told["runs"]
     return Measured(
         engine,
-        ready=told["ready"],
         cold={name: told["ready"][name] + first[name] for name in first},
         warm=min(later, key=lambda one: float(one["cpu"])) if later else None,
         peak_mb=told["peak_mb"],
@@ -117,13 +106,14 @@ def run_engine(engine: str, root: Path, out: Path, runs: int, form: Form) -> Mea
 
 def _job(root: Path, out: Path) -> Measured:
     """`actonce audit`, whose JVM outlives it and is waited for here."""
-    shutil.rmtree(out, ignore_errors=True)
+    place = out.with_name("job")
     command = [str(Path(sys.executable).with_name("actonce")), "audit", str(root), "--json"]
-    ran = cost_of([*command, "--out", str(out)])
+    ran = cost_of([*command, "--out", str(place)])
     if ran.status not in {0, 1}:  # 1: it has found the alarms that were planted
         return Measured("job", failed=_reason(ran.err))
-    if not (out / "report.html").exists():
+    if not (place / "report.html").exists():
         return Measured("job", failed="there is no page")
+    shutil.move(place / "messages", out)
     return Measured("job", cold={"wall": ran.wall, "cpu": ran.cpu})
 
 
@@ -134,64 +124,23 @@ def _reason(stderr: str) -> str:
     return (said or [line for line in lines if line] or ["no word"])[-1][:300]
 
 
-def check_verdicts(measured: Measured, out: Path, truth: pa.Table) -> None:
-    """Compare verdicts with the planted ones, row by row."""
-    found = _rows(out, ["message_id", "verdict"])
-    if found["message_id"].equals(truth["message_id"]):
-        wrong = pc.not_equal(found["verdict"], truth["verdict"])
-        measured.wrong_verdicts = pc.sum(wrong).as_py() + found["verdict"].null_count
-        bad = pc.or_kleene(wrong, pc.is_null(found["verdict"]))
-        found, planted = found.filter(bad), truth.filter(bad)
-        measured.examples = [
-            f"{message_id}: {said} instead of {deserved}"
-            for message_id, said, deserved in zip(
-                found["message_id"][:5].to_pylist(),
-                found["verdict"][:5].to_pylist(),
-                planted["verdict"][:5].to_pylist(),
-                strict=True,
-            )
-        ]
-        return
-    ids, planted_ids = (set(table["message_id"].to_pylist()) for table in (found, truth))
-    other = sorted(ids ^ planted_ids)
-    measured.wrong_verdicts = len(other) + found.num_rows - len(ids)
-    measured.examples = [
-        f"{message_id}: {'extra' if message_id in ids else 'missing'}" for message_id in other[:5]
+def rows_that_differ(one: str, other: str, columns: list[str]) -> int:
+    """Rows that two answers do not share, by message id; times are compared to the millisecond.
+
+    Args:
+        one, other: patterns of Parquet files.
+        columns: what has to be equal.
+    """
+    values = [
+        f"epoch_ms({name})" if name in TIMES else f"CAST({name} AS VARCHAR)" for name in columns
     ]
-
-
-def check_counts(measured: Measured, out: Path, audited: Path) -> None:
-    """Compare counts and times with those of the audit, row by row."""
-    columns = ["message_id", "effects", *COUNTS, *TIMES]
-    ours, theirs = _rows(audited, columns), _rows(out, columns)
-    if not ours["message_id"].equals(theirs["message_id"]):
-        measured.differing = ours.num_rows
-        return
-    differs = None
-    for name in columns[1:]:
-        one, other = (table[name].cast(pa.int64()) for table in (ours, theirs))
-        same = pc.fill_null(pc.equal(one, other), fill_value=False)
-        unequal = pc.invert(pc.or_(same, pc.and_(pc.is_null(one), pc.is_null(other))))
-        if pc.any(unequal).as_py() and len(measured.examples) < 5:
-            at = pc.index(unequal, value=True).as_py()
-            measured.examples.append(
-                f"{ours['message_id'][at]}: {name} {theirs[name][at]}, the audit {ours[name][at]}"
-            )
-        differs = unequal if differs is None else pc.or_(differs, unequal)
-    measured.differing = pc.sum(differs).as_py()
-
-
-def _rows(out: Path, columns: list[str]) -> pa.Table:
-    """An answer, sorted by message id; texts and times in one type, whoever wrote them."""
-    table = ds.dataset(out, partitioning="hive", exclude_invalid_files=True).to_table(columns)
-    for index, schema in enumerate(table.schema):
-        if pa.types.is_large_string(schema.type) or pa.types.is_string_view(schema.type):
-            table = table.set_column(index, schema.name, table[index].cast(pa.string()))
-        elif pa.types.is_timestamp(schema.type):
-            table = table.set_column(
-                index, schema.name, table[index].cast(pa.timestamp("ms", schema.type.tz))
-            )
-    return table.sort_by("message_id").combine_chunks()
+    rows = f"SELECT message_id, {', '.join(values)} FROM read_parquet"  # noqa: S608
+    files = [f"({rows}('{path}', union_by_name = true))" for path in (one, other)]
+    counted = duckdb.execute(
+        f"SELECT (SELECT count(*) FROM ({files[0]} EXCEPT ALL {files[1]})) "  # noqa: S608
+        f"+ (SELECT count(*) FROM ({files[1]} EXCEPT ALL {files[0]}))"
+    ).fetchone()
+    return 0 if counted is None else -(-int(counted[0]) // 2)
 
 
 def targets(results: dict[str, Measured], form: Form) -> list[dict[str, Any]]:
@@ -213,59 +162,44 @@ def targets(results: dict[str, Measured], form: Form) -> list[dict[str, Any]]:
 
 def main(
     events: Annotated[int, typer.Option(min=100)] = 1_000_000,
-    engines: Annotated[
-        str | None, typer.Option(help="Which, with commas between  [all that read the form]")
-    ] = None,
+    engines: Annotated[str, typer.Option(help="Which, with commas between.")] = ",".join(
+        (*ENGINES, "job")
+    ),
     form: Form = "parquet",
     runs: Annotated[int, typer.Option(min=0, help="Warm runs.")] = 2,
-    seed: int = 1,
-    days: Annotated[int, typer.Option(min=1)] = 1,
-    folder: Annotated[Path | None, typer.Option(help="Work here, and keep it.")] = None,
     json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Make the records, run the engines, check and print."""
     adopt_all()
-    able = [name for name in ENGINES if form == "parquet" or name not in NOT_OF_LINES]
-    asked = able if engines is None else engines.split(",")
-    unknown = sorted(set(asked) - set(able))
-    if unknown:
-        raise typer.BadParameter(f"no engine for {form} is named {', '.join(unknown)}: see {able}.")
-    with tempfile.TemporaryDirectory(prefix="actonce-audit-") as temporary:
-        place = folder or Path(temporary)
-        root = place / "records"
-        if not truth_of(root).exists():
-            make_records(root, events, seed, days, form)
-        truth = _sorted_truth(root)
-        results: dict[str, Measured] = {}
+    asked = engines.split(",")
+    if unknown := set(asked) - {*ENGINES, "job"}:
+        raise typer.BadParameter(f"No engine is named {', '.join(sorted(unknown))}.")
+    results: dict[str, Measured] = {}
+    with tempfile.TemporaryDirectory(prefix="actonce-audit-") as place:
+        root = Path(place, "records")
+        messages, made = make_records(root, events, form)
         for engine in asked:
             sys.stderr.write(f"{engine} …\n")
-            out = place / f"out-{engine}"
-            measured = results[engine] = run_engine(engine, root, out, runs, form)
+            measured = run_engine(engine, root, Path(place, f"out-{engine}"), runs, form)
+            results[engine] = measured
+            rows = f"{place}/out-{engine}/**/*.parquet"
             if measured.failed is None and engine != "plain_read":
-                check_verdicts(measured, out / "messages" if engine == "job" else out, truth)
-                if engine != "audit" and "audit" in results and results["audit"].failed is None:
-                    rows = out / "messages" if engine == "job" else out
-                    check_counts(measured, rows, place / "out-audit")
+                truth = str(truth_of(root))
+                measured.wrong_verdicts = rows_that_differ(rows, truth, ["verdict"])
+                audited = results.get("audit")
+                if engine != "audit" and audited is not None and audited.failed is None:
+                    ours = f"{place}/out-audit/**/*.parquet"
+                    compared = ["effects", *COUNTS, *TIMES]
+                    measured.differing = rows_that_differ(rows, ours, compared)
             sys.stderr.write(f"  {json.dumps(asdict(measured))}\n")
-        size = sum(file.stat().st_size for file in root.rglob(f"*/*{ENDINGS[form]}"))
-        inputs = {
-            "events": _events(root, form),
-            "form": form,
-            "messages": truth.num_rows,
-            "megabytes": round(size / 1e6),
-            "seed": seed,
-            "days": days,
-        }
     met = targets(results, form)
     report = {
-        "inputs": inputs,
-        "machine": machine("pyspark", "duckdb", "polars", "pysail", "pyarrow") | {"java": _java()},
+        "inputs": {"events": made, "form": form, "messages": messages},
+        "machine": machine("pyspark", "duckdb", "pyarrow"),
         "engines": [asdict(one) for one in results.values()],
         "targets": met,
     }
-    notes = [f"{one.engine}: {example}" for one in results.values() for example in one.examples]
-    notes += map(_said, met)
-    tell(report, _table(results, TARGETS[form]), as_json=json_, notes=notes)
+    tell(report, _table(results), as_json=json_, notes=map(_said, met))
     wrong = any(
         one.wrong_verdicts or (one.differing and one.engine not in LOSES_COUNTS)
         for one in results.values()
@@ -273,33 +207,15 @@ def main(
     raise typer.Exit(int(wrong))
 
 
-def _sorted_truth(root: Path) -> pa.Table:
-    truth = pq.read_table(truth_of(root)).sort_by("message_id")
-    text = [truth[name].cast(pa.string()) for name in ("message_id", "verdict")]
-    return pa.table(text, names=["message_id", "verdict"]).combine_chunks()
-
-
-def _events(root: Path, form: Form) -> int:
-    files = root.glob(f"*/*/*{ENDINGS[form]}")
-    if form == "parquet":
-        return sum(pq.read_metadata(file).num_rows for file in files)
-    return sum(gzip.decompress(file.read_bytes()).count(b"\n") for file in files)
-
-
-def _java() -> str:
-    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
-    return said.splitlines()[0] if said else "none"
-
-
 def _said(target: dict[str, Any]) -> str:
     word = "met" if target["met"] else f"missed by {target['ratio'] / target['at_most']:.2f}x"
     return f"audit / {target['beside']}: {target['ratio']} of at most {target['at_most']}, {word}"
 
 
-def _table(results: dict[str, Measured], beside: Iterable[str]) -> Table:
+def _table(results: dict[str, Measured]) -> Table:
     table = figures(
         "engine", "cold wall s", "cold CPU s", "warm wall s", "warm CPU s", "peak MB",
-        *(f"CPU / {name}" for name in beside), "wrong verdicts", "other rows differ",
+        "wrong verdicts", "other rows differ",
     )  # fmt: skip
     for one in results.values():
         if one.failed:
@@ -310,18 +226,9 @@ def _table(results: dict[str, Measured], beside: Iterable[str]) -> Table:
             for times in (one.cold, one.warm)
             for name in ("wall", "cpu")
         ]
-        ratios = []
-        for name in beside:
-            other = results.get(name)
-            known = one.warm and other and other.warm
-            ratios.append(
-                f"{one.warm['cpu'] / other.warm['cpu']:.2f}"
-                if known and one.warm and other and other.warm
-                else ""
-            )
         peak = "" if one.peak_mb is None else f"{one.peak_mb:,.0f}"
         wrong = ["" if n is None else str(n) for n in (one.wrong_verdicts, one.differing)]
-        table.add_row(one.engine, *times, peak, *ratios, *wrong)
+        table.add_row(one.engine, *times, peak, *wrong)
     return table
 
 

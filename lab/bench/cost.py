@@ -5,51 +5,124 @@
 
 Every strategy runs on an embedded AWS of its own, taken down at the end, and Powertools'
 Idempotency beside them; takes some minutes. `--write` keeps the counts in
-lab/bench/cost_counts.json and writes docs/strategies/cost.md from them and lab/bench/prices.json.
+lab/bench/cost_counts.json and writes the tables of docs/strategies/cost.md from them and
+lab/bench/prices.json.
 """
 
 import json
-import os
-import platform
-import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
-from typing import Annotated
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from actonce.stack.embedded_folder import PROJECT
-from lab.bench.costing.counting import count_all
-from lab.bench.costing.counts import Counts, read_counts, write_counts
-from lab.bench.costing.dollars import Prices, dollars_per_million, read_prices, total
-from lab.bench.costing.page import page, with_lock_workflow
+from lab.bench.costing.counting import Count, count_all
+from lab.bench.report import figures, machine, tell
+from lab.pages import with_tables
 
 COUNTS = PROJECT / "lab" / "bench" / "cost_counts.json"
 PRICES = PROJECT / "lab" / "bench" / "prices.json"
 PAGE = PROJECT / "docs" / "strategies" / "cost.md"
 
-_VERSIONS = ("ministack", "boto3", "aws-lambda-powertools")
+Prices = Mapping[str, Any]
+"""`region`, `as_of` and `prices`: dollars of a million, the source, and how far it was checked."""
+
+_MB_MS_PER_GB_SECOND = 1024 * 1000
+
+# A column of the page, the price that it goes by, and how many of that a count has.
+_BILLED: tuple[tuple[str, str, Callable[[Count], float]], ...] = (
+    ("Step Functions", "state_transition", lambda count: count["state_transitions"]),
+    ("DynamoDB", "write_request_unit", lambda count: count["write_units"]),
+    ("DynamoDB", "read_request_unit", lambda count: count["read_units"]),
+    ("SQS", "sqs_standard_request", lambda count: count["sqs_requests"]),
+    ("Lambda requests", "lambda_request", lambda count: count["invocations"]),
+    (
+        "Lambda time, here",
+        "lambda_gb_second",
+        lambda count: count["lambda_ms"] * count["memory_mb"] / _MB_MS_PER_GB_SECOND,
+    ),
+)
 
 
-def count() -> Counts:
-    """Count everything now, on this machine."""
-    error = Console(stderr=True)
-    load_before = os.getloadavg()[0]
-    counts = count_all(error.print)
-    return {
-        "counted_on": datetime.now(UTC).date().isoformat(),
-        "machine": {
-            "cores": os.cpu_count() or 0,
-            "load before": round(load_before, 1),
-            "load after": round(os.getloadavg()[0], 1),
-            "platform": platform.platform(),
-        },
-        "versions": {"python": platform.python_version()}
-        | {package: version(package) for package in _VERSIONS},
-        "counts": counts,
-    }
+def dollars_per_million(count: Count, prices: Prices) -> dict[str, float]:
+    """What a million messages cost that are as the counted ones, by column; and `total`."""
+    dollars = {column: 0.0 for column, *_ in _BILLED}
+    for column, price, number in _BILLED:
+        # Dollars of a million units, times units of a message: dollars of a million messages.
+        each = prices["prices"][price]["dollars_per_million"]
+        dollars[column] += each * number(count) / count["messages"]
+    return dollars | {"total": sum(dollars.values())}
+
+
+def page(text: str, counts: Mapping[str, Any], prices: Prices) -> str:
+    """The page with its tables written anew."""
+    tables = {}
+    for traffic in ("message", "duplicate"):
+        of_traffic = [count for count in counts["counts"] if count["traffic"] == traffic]
+        tables[f"dollars of a {traffic}"] = _dollars(of_traffic, prices)
+        tables[f"taken by a {traffic}"] = _taken(of_traffic)
+    where = ", ".join(f"{name} {value}" for name, value in counts["machine"].items())
+    tables["prices"] = f"Of {prices['region']}, as of {prices['as_of']}.\n\n{_prices(prices)}"
+    tables["counted"] = f"Counted on {counts['counted_on']}: {where}."
+    return with_tables(text, tables)
+
+
+def _dollars(counts: Iterable[Count], prices: Prices) -> str:
+    rows = []
+    for count in counts:
+        dollars = dollars_per_million(count, prices)
+        total, time = dollars.pop("total"), dollars.pop("Lambda time, here")
+        cells = [_cents(one) for one in (*dollars.values(), total - time, time)]
+        rows.append([count["way"], str(count["batch_size"]), *cells, f"**{_cents(total)}**"])
+    names = ("Step Functions", "DynamoDB", "SQS", "Lambda requests", "so far")
+    return _table(("way", "batch", *names, "Lambda time, here", "total"), rows)
+
+
+def _cents(dollars: float) -> str:
+    # From its decimals, not its bits: half a cent is rounded up as people do.
+    return str(Decimal(f"{dollars:.6f}").quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+def _taken(counts: Iterable[Count]) -> str:
+    rows = []
+    for count in counts:
+
+        def each(number: float, messages: int = count["messages"]) -> str:
+            return f"{number / messages:.4g}"  # without needless zeros
+
+        requests = [f"{each(number)} {kind}" for kind, number in count["requests"].items()]
+        rows.append(
+            [
+                *(count["way"], str(count["batch_size"]), ", ".join(requests)),
+                each(count["state_transitions"]),
+                f"{each(count['write_units'])} / {each(count['read_units'])}",
+                *(each(count["invocations"]), each(count["lambda_ms"])),
+                each(count["sqs_requests"]),
+            ]
+        )
+    names = ("AWS requests", "transitions", "units written / read", "invocations", "ms, here")
+    return _table(("way", "batch", *names, "SQS requests"), rows)
+
+
+def _prices(prices: Prices) -> str:
+    rows = [
+        [
+            name.replace("_", " "),
+            f"{price['dollars_per_million']:g}",
+            f"<{price['source']}>",
+            price["checked"],
+        ]
+        for name, price in prices["prices"].items()
+    ]
+    return _table(("a million of", "dollars", "source", "checked"), rows)
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [names, ["---"] * len(names), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def main(
@@ -58,36 +131,29 @@ def main(
         bool, typer.Option("--from-counts", help="Take the kept counts instead of counting.")
     ] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Keep the counts, write the page.")
+        bool, typer.Option("--write", help="Keep the counts, write the page's tables.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Count what each way takes, and say what a million messages cost."""
-    counts = read_counts(COUNTS) if from_counts else count()
-    prices = read_prices(PRICES)
-    if write:
-        write_counts(COUNTS, counts)
-        PAGE.write_text(page(counts, prices))
-    if as_json:
-        sys.stdout.write(_json(counts, prices) + "\n")
+    if from_counts:
+        counts = json.loads(COUNTS.read_text())
     else:
-        Console().print(_summary(counts, prices))
-
-
-def _json(counts: Counts, prices: Prices) -> str:
-    rows = [
-        {**row, "dollars_per_million": dollars_per_million(row, prices)}
-        for row in with_lock_workflow(counts["counts"])
-    ]
-    return json.dumps(counts | {"counts": rows})
-
-
-def _summary(counts: Counts, prices: Prices) -> Table:
-    table = Table("way", "batch", "traffic", "dollars a million", title=prices["region"])
-    for row in with_lock_workflow(counts["counts"]):
-        dollars = total(dollars_per_million(row, prices))
-        table.add_row(row["way"], str(row["batch_size"]), row["traffic"], f"{dollars:.2f}")
-    return table
+        counts = {
+            "counted_on": datetime.now(UTC).date().isoformat(),
+            "machine": machine("ministack", "boto3", "aws-lambda-powertools"),
+            "counts": count_all(Console(stderr=True).print),
+        }
+    prices = json.loads(PRICES.read_text())
+    if write:
+        COUNTS.write_text(json.dumps(counts, indent=2) + "\n")
+        PAGE.write_text(page(PAGE.read_text(), counts, prices))
+    rows = [count | {"dollars": dollars_per_million(count, prices)} for count in counts["counts"]]
+    table = figures("way", "batch", "traffic", "dollars a million")
+    for row in rows:
+        cells = (row["way"], str(row["batch_size"]), row["traffic"])
+        table.add_row(*cells, f"{row['dollars']['total']:.2f}")
+    tell(counts | {"counts": rows}, table, as_json=as_json)
 
 
 if __name__ == "__main__":

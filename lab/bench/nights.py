@@ -1,15 +1,12 @@
 """A night's audit of one day among many: seconds of CPU beside that day alone.
 
-    python -m lab.bench.nights [--messages 3000] [--days 1,30,100] [--from-raw 30] [--form parquet]
+    python -m lab.bench.nights [--messages 3000] [--days 1,30,100] [--from-raw 30]
 
 Makes seeded days of JSON Lines, and judges the last of them: in a folder of its own, with what was
 kept of so many days before it, and from all their records. Each is `actonce audit` as a person or
 a job runs it, from its start to its page, in a process of its own; CPU seconds are those of all its
 processes. The rows of a night must be those of the judgement from the records: exit status 1 if
 they are not.
-
-With `--form parquet` the last day is JSON Lines and those before it are Parquet, which is quicker
-to make and to read; what is kept of them is as much.
 """
 
 import json
@@ -26,8 +23,7 @@ import pyarrow.dataset as ds
 import typer
 from rich.table import Table
 
-from lab.bench.audit_engines.task import Form
-from lab.bench.records import FIRST_DAY, generate, split, write_jsonl, write_parquet
+from lab.bench.records import FIRST_DAY, generate, write_jsonl
 from lab.bench.report import figures, machine, tell
 from lab.bench.whole_cpu import cost_of
 
@@ -54,21 +50,11 @@ class Night:
     cpu: float
 
 
-def make(root: Path, messages: int, seed: int, days: int, form: Form) -> None:
-    """Write the records of so many messages, in parts that fit into memory: a file each a day.
-
-    Args:
-        form: of the days before the last; that one is JSON Lines.
-    """
-    last_begins = FIRST_DAY + timedelta(days=days - 1)
+def make(root: Path, messages: int, days: int) -> None:
+    """Write the records of so many messages, in parts that fit into memory: a file each a day."""
     for part, first in enumerate(range(0, messages, PART)):
-        records = generate(min(PART, messages - first), seed + part, days, first)
-        if form == "jsonl":
-            write_jsonl(records, root, f"records-{part}")
-        else:
-            before, last = split(records, last_begins)
-            write_parquet(before, root, f"records-{part}")
-            write_jsonl(last, root, f"records-{part}")
+        records = generate(min(PART, messages - first), 1 + part, days, first)
+        write_jsonl(records, root, f"records-{part}")
 
 
 def audited(root: Path, out: Path, day: str, *more: str) -> tuple[float, float, int]:
@@ -96,21 +82,17 @@ def main(
     days: Annotated[str, typer.Option(help="How many, with commas between.")] = "1,30,100",
     from_raw: Annotated[int, typer.Option(help="Read so many and fewer from raw, too.")] = 30,
     runs: Annotated[int, typer.Option(min=1)] = 1,
-    form: Annotated[Form, typer.Option(help="Of the days before the last.")] = "jsonl",
-    seed: int = 1,
-    folder: Annotated[Path | None, typer.Option(help="Work here, and keep it.")] = None,
     json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Make the records, judge, compare and print."""
     counts = sorted(int(count) for count in days.split(","))
     last = (FIRST_DAY + timedelta(days=counts[-1] - 1)).date().isoformat()
     with tempfile.TemporaryDirectory(prefix="actonce-nights-") as temporary:
-        place = folder or Path(temporary)
+        place = Path(temporary)
         root, alone, out = place / "records", place / "alone", place / "out"
-        if not root.exists():
-            make(root, messages * counts[-1], seed, counts[-1], form)
-            for stream in root.iterdir():
-                shutil.copytree(stream / f"dt={last}", alone / stream.name / f"dt={last}")
+        make(root, messages * counts[-1], counts[-1])
+        for stream in root.iterdir():
+            shutil.copytree(stream / f"dt={last}", alone / stream.name / f"dt={last}")
         nights, wrong = [], 0
         audited(root, out, last)  # all days are kept from here on
         size = sum(file.stat().st_size for file in (out / "kept").rglob("*") if file.is_file())
@@ -131,8 +113,6 @@ def main(
                     wrong += not rows(out, last).equals(rows(again, last))
     inputs = {
         "messages_a_day": messages,
-        "form_of_the_days_before": form,
-        "seed": seed,
         "kept_megabytes_a_day": round(size / 1e6 / counts[-1], 2),
         "nights_that_differ": wrong,
     }

@@ -79,17 +79,6 @@ def generate(messages: int, seed: int = 1, days: int = 1, first: int = 0) -> Rec
     return _Story(random, plan, born, days, first).told()
 
 
-def split(records: Records, at: datetime) -> tuple[Records, Records]:
-    """What happened before a moment, and what at it and since; each with the whole truth."""
-    early = {
-        name: pc.less(table["at"], pa.scalar(at, pa.timestamp("ms", "UTC")))
-        for name, table in records.streams.items()
-    }
-    before = {name: table.filter(early[name]) for name, table in records.streams.items()}
-    since = {name: table.filter(pc.invert(early[name])) for name, table in records.streams.items()}
-    return Records(before, records.truth), Records(since, records.truth)
-
-
 class _Story:
     """Collects the columns of every stream, many messages at a time."""
 

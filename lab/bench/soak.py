@@ -28,12 +28,12 @@ from rich.table import Table
 from actonce.cli.demo import Strategy
 from actonce.demo import records
 from actonce.demo.run import Result, Settings, run
-from actonce.embedded import faults, functions, lifecycle, local_stack
+from actonce.embedded import faults, functions, lifecycle
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
 from lab.bench.report import machine, tell
-from lab.faults import kinds
+from lab.faults.kinds import MEASURED, PARAMETERS
 from lab.faults.stack import under
 from lab.faults.transient import NO_FAILURE, Injector, TransientFailure
 from pipeline.spark.java import use_java
@@ -41,6 +41,8 @@ from pipeline.spark.java import use_java
 _PAUSE_SHARE = 0.5
 _SAY = Console(stderr=True)
 _RECORDS = PROJECT / ".actonce" / "soak-records"
+_PACED = {"EffectTimeoutSeconds": "6"}
+"""What overruns its time-out is waited for."""
 
 
 @dataclass(slots=True)
@@ -185,33 +187,25 @@ def main(
     messages: Annotated[int, typer.Option(min=50)] = 10_000,
     kills: Annotated[int, typer.Option(min=0, help="How often all functions are killed.")] = 20,
     spell_seconds: Annotated[float, typer.Option(min=1, help="How long a failure lasts.")] = 20,
-    failure: Annotated[
-        list[str] | None, typer.Option(help="Which; may be given more than once. Default: all.")
-    ] = None,
     seed: Annotated[int, typer.Option()] = 1,
     strategy: Annotated[Strategy, typer.Option()] = Strategy.STEP_FUNCTIONS,
     deadline: Annotated[float, typer.Option(min=1, help="Seconds; then it has failed.")] = 7200,
-    audit: Annotated[bool, typer.Option("--audit/--no-audit")] = True,
-    keep_in: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the records are kept if it is not good.")
-    ] = _RECORDS,
     json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Run it and print what it said."""
     began = time.monotonic()
     failures = [
-        kinds.MEASURED[name].resized(down_seconds=spell_seconds).failure
-        for name in failure or kinds.MEASURED
+        replace(failure, down_seconds=spell_seconds) if failure.down else failure
+        for failure in MEASURED.values()
     ]
-    known = local_stack.parameter_names(PROJECT / "template.yaml")
-    audited = audit and strategy is Strategy.STEP_FUNCTIONS and use_java(_SAY.print)
+    audited = strategy is Strategy.STEP_FUNCTIONS and use_java(_SAY.print)
     settings = Settings(
         messages=messages,
         seed=seed,
         level=faults.Level.MANY,
         file=None,
         keep=False,
-        parameters=kinds.parameters(known, strategy.parameters, _PACED),
+        parameters=PARAMETERS | _PACED | strategy.parameters,
         audit=audited,
         quiet_seconds=deadline,
     )
@@ -224,8 +218,8 @@ def main(
         except Failed as error:
             told = {"good": False, "failed": str(error), "times_killed": len(trouble.killed)}
         if not told["good"] and trouble.paths.records.is_dir():
-            shutil.copytree(trouble.paths.records, keep_in, dirs_exist_ok=True)
-            _SAY.print(f"The records are kept in {keep_in}", markup=False)
+            shutil.copytree(trouble.paths.records, _RECORDS, dirs_exist_ok=True)
+            _SAY.print(f"The records are kept in {_RECORDS}", markup=False)
     told |= {"trouble": None if trouble.error is None else repr(trouble.error)}
     inputs = {"messages": messages, "seed": seed, "spell_seconds": spell_seconds}
     inputs |= {"took_seconds": round(time.monotonic() - began, 1)}
@@ -235,10 +229,6 @@ def main(
     ran_on = {"inputs": inputs, "machine": machine("ministack", "boto3")}
     tell(ran_on | {"result": told} if json_ else ran_on, table, as_json=json_)
     raise typer.Exit(0 if told["good"] else 1)
-
-
-# What overruns its time-out is waited for.
-_PACED = {"EffectTimeoutSeconds": "6"}
 
 
 if __name__ == "__main__":

@@ -7,25 +7,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from lab.conformance import dynamodb, expressions
-from lab.conformance.expressions import Given, Value
+from lab.conformance import dynamodb
 from lab.conformance.process import Hazard, NotKnownHere
 from lab.conformance.world import World
 
 _READS = frozenset({"get_item", "query"})
-_DECIDES = (
-    "status",
-    "fingerprint",
-    "validation",
-    "first_seen",
-    "updated",
-    "attempt_id",
-    "version",
-    "outcome_unknown",
-    "record_version_number",
-    "in_progress_expiration",
-    "expiration",
-)
 
 
 class Client:
@@ -48,11 +34,13 @@ class Client:
         if operation == "meta" or operation.startswith("__"):
             raise AttributeError(operation)  # Powertools registers its name where it can
         api_name = "".join(word.capitalize() for word in operation.split("_"))
-        act = _known(getattr(self._service, operation, None), api_name)
+        act = getattr(self._service, operation, None)
+        if act is None:
+            raise NotKnownHere(api_name)
 
         def call(**request: Any) -> Any:
             def now() -> Any:
-                return act(request)
+                return act(**request)
 
             def throttled() -> Any:
                 raise ClientError(
@@ -77,22 +65,6 @@ class Client:
         return call
 
 
-def _known(operation: Callable[..., Any] | None, name: str) -> Callable[[Mapping[str, Any]], Any]:
-    if operation is None:
-        raise NotKnownHere(name)
-
-    def act(request: Mapping[str, Any]) -> Any:
-        try:
-            return operation(**request)
-        except ClientError as error:
-            # No way sends what DynamoDB would not take: what is here does not know it.
-            if error.response["Error"]["Code"] == "ValidationException":
-                raise NotKnownHere(str(error)) from error
-            raise
-
-    return act
-
-
 def _quietly(act: Callable[[], Any]) -> None:
     with suppress(ClientError):  # the caller never hears of it
         act()
@@ -107,52 +79,27 @@ def _described(request: Mapping[str, Any]) -> str:
         return str(request["QueueUrl"])
     if "name" in request:
         return str(request["name"])
-    names = request.get("ExpressionAttributeNames") or {}
-    item = request.get("Key") or request.get("Item") or {}
-    text = f"{request.get('TableName')}[{_first(item)}]"
-    if "UpdateExpression" in request:
-        text += f" {row(_set_by(request))}"
-    elif "Item" in request:
-        text += f" {row(request['Item'])}"
+    text = f"{request.get('TableName')} {row(request.get('Key') or request.get('Item') or {})}"
+    if update := request.get("UpdateExpression"):
+        text += f" {_filled(update, request)}"
     if condition := request.get("ConditionExpression"):
-        text += f" IF {_filled(condition, names, request)}"
+        text += f" IF {_filled(condition, request)}"
     return text
 
 
-def _first(item: Mapping[str, Mapping[str, Any]]) -> str:
-    return next((str(next(iter(value.values()))) for value in item.values()), "")
-
-
-def _filled(expression: str, names: Mapping[str, str], request: Mapping[str, Any]) -> str:
-    values = {
-        token: _short(next(iter(value.values())))
-        for token, value in (request.get("ExpressionAttributeValues") or {}).items()
-    }
-    for token in sorted((*names, *values), key=len, reverse=True):
-        expression = expression.replace(token, names.get(token) or values.get(token, ""))
+def _filled(expression: str, request: Mapping[str, Any]) -> str:
+    """An expression with what its placeholders stand for."""
+    meant = dict(request.get("ExpressionAttributeNames") or {})
+    for token, value in (request.get("ExpressionAttributeValues") or {}).items():
+        meant[token] = _short(next(iter(value.values())))
+    for token in sorted(meant, key=len, reverse=True):
+        expression = expression.replace(token, meant[token])
     return expression
 
 
-def _set_by(request: Mapping[str, Any]) -> dict[str, Value]:
-    """What an UpdateItem sets, where that does not depend on what was there."""
-    given = Given(
-        {},
-        request.get("ExpressionAttributeNames") or {},
-        request.get("ExpressionAttributeValues") or {},
-    )
-    written = [
-        (given.name(token), operand(given))
-        for token, operand in expressions.update(request["UpdateExpression"]).sets
-        if given.name(token) in _DECIDES
-    ]
-    return {name: value for name, value in written if value is not None}
-
-
 def row(item: Mapping[str, Mapping[str, Any]]) -> str:
-    """An item as a person reads it: that of it which decisions are made of."""
-    told = [
-        f"{name}={_short(next(iter(item[name].values())))}" for name in _DECIDES if name in item
-    ]
+    """An item as a person reads it."""
+    told = [f"{name}={_short(next(iter(value.values())))}" for name, value in item.items()]
     return f"{{{', '.join(told)}}}"
 
 

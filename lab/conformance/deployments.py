@@ -4,7 +4,7 @@ The Fingerprints table stays, as its policy has it. What is there of the old sta
 consumers that are at work, and its executions.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from lab.conformance.process import Process
 from lab.conformance.stage import Stage
@@ -34,33 +34,26 @@ def _strategy(name: str) -> Change:
     return change
 
 
-CHANGES: Mapping[str, Sequence[tuple[str, Change]]] = {
-    "step-functions": (
-        ("replaces the state machine", _state_machine_replaced),
-        ("changes the strategy to ledger", _strategy("ledger")),
-        ("changes the strategy to lease", _strategy("lease")),
-    ),
-    "ledger": (
-        ("changes the strategy to step-functions", _strategy("step-functions")),
-        ("changes the strategy to lease", _strategy("lease")),
-    ),
-    "lease": (
-        ("changes the strategy to step-functions", _strategy("step-functions")),
-        ("changes the strategy to ledger", _strategy("ledger")),
-    ),
-}
-"""What may be deployed in a strategy's place: how a story tells it, and what it does."""
+STRATEGIES = ("step-functions", "ledger", "lease")
+
+
+def _changes(strategy: str) -> list[tuple[str, Change]]:
+    """What may be deployed in a strategy's place: how a story tells it, and what it does."""
+    renamed = [("replaces the state machine", _state_machine_replaced)]
+    others = [
+        (f"changes the strategy to {other}", _strategy(other))
+        for other in STRATEGIES
+        if other != strategy
+    ]
+    return renamed + others if strategy == STRATEGIES[0] else others
 
 
 def deploy_another_memory(stage: Stage, after: int) -> None:
     """Deploy one of the changes so many milliseconds after the world began, between any two steps.
 
-    A way without a strategy has none that could be changed.
+    The way has a strategy.
     """
-    changes = CHANGES.get(stage.way.strategy, ())
-    if not changes:
-        return
-    told, change = stage.world.pick(changes)
+    told, change = stage.world.pick(_changes(stage.way.strategy))
 
     def deploy_it() -> None:
         stage.world.step(told, lambda: change(stage))

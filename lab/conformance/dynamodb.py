@@ -1,35 +1,57 @@
 """DynamoDB in memory: items, and the conditional writes that the ways rest on.
 
-What it does not know it refuses, so that no way is tried on a database that only looks right; a
-property test holds it against moto.
+What an expression means is moto's to say; what it said is kept, for runs repeat each other, and
+moto takes a millisecond for it. What this does not know it refuses, so that no way is tried on a
+database that only looks right.
 """
 
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from botocore.exceptions import ClientError
+from moto.dynamodb.comparisons import get_filter_expression
+from moto.dynamodb.exceptions import MockValidationException
+from moto.dynamodb.models import DynamoDBBackend
+from moto.dynamodb.models.dynamo_type import DynamoType
+from moto.dynamodb.models.dynamo_type import Item as MotoItem
 
-from lab.conformance.expressions import (
-    Given,
-    InvalidExpression,
-    Item,
-    condition,
-    placeholders,
-    update,
-)
 from lab.conformance.process import NotKnownHere
 
+Value = Mapping[str, Any]
+"""A value as DynamoDB has it: `{"S": "text"}`."""
+Item = Mapping[str, Value]
 Request = dict[str, Any]
-Key = tuple[str, str]
+Key = tuple[str, ...]
 
-_EXPRESSIONS = (
+_CONDITIONAL = {
+    "TableName",
     "ConditionExpression",
-    "UpdateExpression",
-    "KeyConditionExpression",
-    "ProjectionExpression",
-)
-_NO_EFFECT_HERE = frozenset({"ConsistentRead"})  # every read is consistent
+    "ExpressionAttributeNames",
+    "ExpressionAttributeValues",
+    "ReturnValuesOnConditionCheckFailure",
+}
+_KNOWN = {
+    "PutItem": _CONDITIONAL | {"Item"},
+    "UpdateItem": _CONDITIONAL | {"Key", "UpdateExpression", "ReturnValues"},
+    "DeleteItem": _CONDITIONAL | {"Key"},
+    "GetItem": {"TableName", "Key", "ConsistentRead"},
+    "Query": {
+        "TableName",
+        "KeyConditionExpression",
+        "ExpressionAttributeValues",
+        "ProjectionExpression",
+        "ConsistentRead",
+    },
+    "TransactWriteItems": {"TransactItems", "ClientRequestToken"},
+    "Put": _CONDITIONAL | {"Item"},
+    "ConditionCheck": _CONDITIONAL | {"Key"},
+}
+"""Every read is consistent, and one page."""
+
+
+_REFUSALS = (MockValidationException, KeyError, ValueError)
 
 
 class ConditionalCheckFailedException(ClientError):
@@ -49,222 +71,168 @@ class DynamoDB:
 
     def __init__(self, tables: Mapping[str, tuple[str, ...]]) -> None:
         self._keys = tables
-        self._items: dict[str, dict[Key, Item]] = {name: {} for name in tables}
-        self._frozen: dict[tuple[str, Key], str] = {}
-        self._state: frozenset[tuple[tuple[str, Key], str]] | None = None
+        self._items: dict[tuple[str, Key], str] = {}
+        self._state: Hashable = None
 
     def state(self) -> Hashable:
         """Everything that the tables hold."""
         if self._state is None:
-            self._state = frozenset(self._frozen.items())
+            self._state = frozenset(self._items.items())
         return self._state
 
-    def items(self, table: str) -> list[Item]:
+    def items(self, table: str) -> list[dict[str, Any]]:
         """A table's items, by key."""
-        return [item for _, item in sorted(self._items[table].items())]
+        return [
+            json.loads(item) for (name, _), item in sorted(self._items.items()) if name == table
+        ]
 
     def put_item(self, **request: Any) -> Request:
         """See PutItem, API reference."""
-        asked = _Asked("PutItem", request, "TableName", "Item")
-        key = self._key(asked, asked["Item"])
-        old = self._items[asked["TableName"]].get(key)
-        self._check(asked, old)
-        self._write(asked["TableName"], key, asked["Item"])
-        return asked.answer({"ALL_OLD": old or {}})
+        self._check("PutItem", request)
+        self._write(request["TableName"], request["Item"])
+        return {}
 
     def update_item(self, **request: Any) -> Request:
         """See UpdateItem, API reference."""
-        asked = _Asked("UpdateItem", request, "TableName", "Key")
-        key = self._key(asked, asked["Key"])
-        old = self._items[asked["TableName"]].get(key)
-        self._check(asked, old)
-        given = asked.given(old if old is not None else asked["Key"])
-        expression = asked.take("UpdateExpression")
-        try:
-            new = update(expression).apply(given) if expression else dict(given.item)
-        except InvalidExpression as error:
-            raise asked.invalid(str(error)) from error
-        if any(new.get(name) != asked["Key"][name] for name in asked["Key"]):
-            raise asked.invalid("part of the key cannot be updated")
-        self._write(asked["TableName"], key, new)
-        changed = {name: value for name, value in new.items() if name not in asked["Key"]}
-        touched = {given.name(token) for token in _targets(expression)}
-        return asked.answer(
-            {
-                "ALL_NEW": new,
-                "ALL_OLD": old or {},
-                "UPDATED_NEW": {name: changed[name] for name in touched & changed.keys()},
-            }
-        )
+        old = self._check("UpdateItem", request)
+        asked = _asked(request, "UpdateExpression", Key=request["Key"])
+        new = json.loads(_updated(self._keys[request["TableName"]], asked, old))
+        self._write(request["TableName"], new)
+        before = json.loads(old or "{}")
+        answers = {
+            "NONE": {},
+            "ALL_NEW": new,
+            "UPDATED_NEW": {name: new[name] for name in new if new[name] != before.get(name)},
+        }
+        if request.get("ReturnValues", "NONE") not in answers:
+            raise NotKnownHere(f"UpdateItem: ReturnValues {request['ReturnValues']}")
+        attributes = answers[request.get("ReturnValues", "NONE")]
+        return {"Attributes": attributes} if attributes else {}
 
     def delete_item(self, **request: Any) -> Request:
         """See DeleteItem, API reference."""
-        asked = _Asked("DeleteItem", request, "TableName", "Key")
-        key = self._key(asked, asked["Key"])
-        old = self._items[asked["TableName"]].get(key)
-        self._check(asked, old)
-        if old is not None:
-            del self._items[asked["TableName"]][key]
-            del self._frozen[asked["TableName"], key]
-            self._state = None
-        return asked.answer({"ALL_OLD": old or {}})
+        self._check("DeleteItem", request)
+        self._items.pop(self._place(request["TableName"], request["Key"]), None)
+        self._state = None
+        return {}
 
     def get_item(self, **request: Any) -> Request:
         """See GetItem, API reference."""
-        asked = _Asked("GetItem", request, "TableName", "Key")
-        item = self._items[asked["TableName"]].get(self._key(asked, asked["Key"]))
-        asked.answer({})
-        return {} if item is None else {"Item": _copy(item)}
+        found = self._check("GetItem", request)
+        return {} if found is None else {"Item": json.loads(found)}
 
     def query(self, **request: Any) -> Request:
-        """See Query, API reference; one page."""
-        asked = _Asked("Query", request, "TableName")
-        asked.check_placeholders()
-        matches = self._parsed(asked, "KeyConditionExpression")
-        projection = asked.take("ProjectionExpression")
-        found = [item for item in self.items(asked["TableName"]) if matches(asked.given(item))]
-        asked.answer({})
-        if projection:
-            names = {asked.given({}).name(token.strip()) for token in projection.split(",")}
-            found = [{n: v for n, v in item.items() if n in names} for item in found]
-        return {"Items": [_copy(item) for item in found], "Count": len(found)}
+        """See Query, API reference."""
+        _refuse_unknown("Query", request)
+        asked = _asked(request, "KeyConditionExpression")
+        found = [item for item in self.items(request["TableName"]) if _holds(asked, _text(item))]
+        if projection := request.get("ProjectionExpression"):
+            names = projection.split(", ")
+            found = [{name: item[name] for name in names if name in item} for item in found]
+        return {"Items": found, "Count": len(found)}
 
     def transact_write_items(self, **request: Any) -> Request:
         """See TransactWriteItems, API reference; ConditionCheck and Put."""
-        checked: list[tuple[str, Key, Item | None]] = []
-        reasons: list[Request] = []
-        for action in request.pop("TransactItems"):
-            ((kind, inner),) = action.items()
-            if kind not in ("ConditionCheck", "Put"):
-                raise NotKnownHere(f"TransactWriteItems: {kind}")
-            asked = _Asked(kind, inner, "TableName", "Key" if kind == "ConditionCheck" else "Item")
-            item = asked["Item"] if kind == "Put" else None
-            key = self._key(asked, item or asked["Key"])
+        _refuse_unknown("TransactWriteItems", request)
+        reasons: list[Any] = []
+        for ((kind, action),) in (item.items() for item in request["TransactItems"]):
             try:
-                self._check(asked, self._items[asked["TableName"]].get(key))
+                self._check(kind, action)
             except ConditionalCheckFailedException as error:
-                failed = {"Code": "ConditionalCheckFailed", "Message": str(error)}
-                reasons.append(failed)
+                reasons.append({"Code": "ConditionalCheckFailed", "Message": str(error)})
             else:
                 reasons.append({"Code": "None"})
-            asked.answer({})
-            checked.append((asked["TableName"], key, item))
-        request.pop("ClientRequestToken", None)
-        if request:
-            raise NotKnownHere(f"TransactWriteItems: {sorted(request)}")
         if any(reason["Code"] != "None" for reason in reasons):
-            codes = ", ".join(reason["Code"] for reason in reasons)
-            text = f"Transaction cancelled, please refer cancellation reasons [{codes}]"
-            raise TransactionCanceledException(
-                {
-                    "Error": {"Code": "TransactionCanceledException", "Message": text},
-                    "CancellationReasons": reasons,  # type: ignore[typeddict-item]
-                },
-                "TransactWriteItems",
-            )
-        for table, key, item in checked:
-            if item is not None:
-                self._write(table, key, item)
+            answer: Any = _error("TransactionCanceledException", "it is cancelled")
+            answer["CancellationReasons"] = reasons
+            raise TransactionCanceledException(answer, "TransactWriteItems")
+        for item in request["TransactItems"]:
+            if "Put" in item:
+                self._write(item["Put"]["TableName"], item["Put"]["Item"])
         return {}
 
-    def _key(self, asked: "_Asked", attributes: Item) -> Key:
-        names = self._keys[asked["TableName"]]
-        if any("S" not in attributes.get(name, {}) for name in names):
-            raise asked.invalid("the provided key element does not match the schema")
-        key = [attributes[name]["S"] for name in names]
-        return key[0], key[1] if len(key) > 1 else ""
+    def _place(self, table: str, attributes: Item) -> tuple[str, Key]:
+        return table, tuple(attributes[name]["S"] for name in self._keys[table])
 
-    def _parsed(self, asked: "_Asked", name: str) -> Callable[[Given], bool]:
-        try:
-            return condition(asked.take(name))
-        except InvalidExpression as error:
-            raise asked.invalid(str(error)) from error
+    def _check(self, operation: str, request: Request) -> str | None:
+        """The item that is there, its condition being met."""
+        _refuse_unknown(operation, request)
+        attributes = request.get("Item") or request["Key"]
+        old = self._items.get(self._place(request["TableName"], attributes))
+        if "ConditionExpression" in request and not _holds(
+            _asked(request, "ConditionExpression"), old
+        ):
+            answer: Any = _error("ConditionalCheckFailedException", "The condition is not met")
+            if old is not None and request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD":
+                answer["Item"] = json.loads(old)
+            raise ConditionalCheckFailedException(answer, operation)
+        return old
 
-    def _check(self, asked: "_Asked", old: Item | None) -> None:
-        asked.check_placeholders()
-        return_old = asked.take("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
-        if "ConditionExpression" not in asked.request:
-            return
-        if not self._parsed(asked, "ConditionExpression")(asked.given(old or {})):
-            answer: Any = {
-                "Error": {
-                    "Code": "ConditionalCheckFailedException",
-                    "Message": "The conditional request failed",
-                }
-            }
-            if return_old and old is not None:
-                answer["Item"] = _copy(old)
-            raise ConditionalCheckFailedException(answer, asked.operation)
-
-    def _write(self, table: str, key: Key, item: Item) -> None:
-        self._items[table][key] = _copy(item)
-        self._frozen[table, key] = json.dumps(item, sort_keys=True)
+    def _write(self, table: str, item: Item) -> None:
+        self._items[self._place(table, item)] = _text(item)
         self._state = None
 
 
-class _Asked:
-    """A request; everything in it must be used, or it is refused."""
-
-    def __init__(self, operation: str, request: Request, *needed: str) -> None:
-        self.operation = operation
-        self.request = request
-        self._used = {*needed, "ExpressionAttributeNames", "ExpressionAttributeValues"}
-        for name in needed:
-            if name not in request:
-                raise self.invalid(f"{name} is missing")
-
-    def __getitem__(self, name: str) -> Any:
-        return self.request[name]
-
-    def take(self, name: str) -> Any:
-        """A part of the request, which is used now."""
-        self._used.add(name)
-        return self.request.get(name)
-
-    def given(self, item: Item) -> Given:
-        """The item with this request's placeholders."""
-        return Given(
-            item,
-            self.request.get("ExpressionAttributeNames") or {},
-            self.request.get("ExpressionAttributeValues") or {},
-        )
-
-    def check_placeholders(self) -> None:
-        """DynamoDB refuses placeholders without a meaning, and such as no expression uses."""
-        used: frozenset[str] = frozenset()
-        for name in _EXPRESSIONS:
-            try:
-                used |= placeholders(self.request.get(name) or "")
-            except InvalidExpression as error:
-                raise self.invalid(str(error)) from error
-        given = self.given({})
-        unknown = used - given.names.keys() - given.values.keys()
-        if unknown:
-            raise self.invalid(f"{sorted(unknown)} not defined")
-        unused = (given.names.keys() | given.values.keys()) - used
-        if unused:
-            raise self.invalid(f"{sorted(unused)} unused in expressions")
-
-    def answer(self, attributes: Mapping[str, Item]) -> Request:
-        """The answer that ReturnValues asks for."""
-        wanted = self.take("ReturnValues") or "NONE"
-        unknown = self.request.keys() - self._used - _NO_EFFECT_HERE
-        if unknown or (wanted != "NONE" and wanted not in attributes):
-            raise NotKnownHere(f"{self.operation}: {sorted(unknown)} {wanted}")
-        found = attributes.get(wanted)
-        return {"Attributes": _copy(found)} if found else {}
-
-    def invalid(self, why: str) -> ClientError:
-        """DynamoDB would not take this request."""
-        return ClientError(
-            {"Error": {"Code": "ValidationException", "Message": why}}, self.operation
-        )
+def _refuse_unknown(operation: str, request: Request) -> None:
+    unknown = request.keys() - _KNOWN.get(operation, set())
+    if unknown:
+        raise NotKnownHere(f"{operation}: {sorted(unknown)}")
 
 
-def _targets(expression: str | None) -> list[str]:
-    parsed = update(expression or "")
-    return [token for token, _ in (*parsed.sets, *parsed.adds)]
+def _text(part: Mapping[str, Any]) -> str:
+    return json.dumps(part, sort_keys=True)
 
 
-def _copy(item: Item) -> dict[str, dict[str, Any]]:
-    return {name: dict(value) for name, value in item.items()}
+def _asked(request: Request, expression: str, **more: Any) -> str:
+    """An expression of a request, and what its placeholders stand for."""
+    names, values = (request.get(f"ExpressionAttribute{kind}", {}) for kind in ("Names", "Values"))
+    return _text({"expression": request[expression], "names": names, "values": values, **more})
+
+
+def _error(code: str, message: str) -> dict[str, Any]:
+    return {"Error": {"Code": code, "Message": message}}
+
+
+@lru_cache(maxsize=200_000)
+def _holds(asked: str, item: str | None) -> bool:
+    attributes = None if item is None else MotoItem(DynamoType({"S": ""}), None, json.loads(item))
+    try:
+        return bool(get_filter_expression(*_parts(asked)).expr(attributes))
+    except _REFUSALS as error:
+        raise NotKnownHere(str(error)) from error
+
+
+@lru_cache(maxsize=200_000)
+def _updated(key_names: Key, asked: str, item: str | None) -> str:
+    """The item as it is afterwards."""
+    table, key = _scratch(key_names), json.loads(asked)["Key"]
+    if item is not None:
+        table.put_item("scratch", json.loads(item))
+    try:
+        new = table.update_item("scratch", key, *_parts(asked))
+        return _text(new.to_json()["Attributes"])
+    except _REFUSALS as error:
+        raise NotKnownHere(str(error)) from error
+    finally:
+        table.delete_item("scratch", key)
+
+
+def _parts(asked: str) -> tuple[str, Any, Any]:
+    parts = json.loads(asked)
+    return parts["expression"], parts["names"], parts["values"]
+
+
+@lru_cache
+def _scratch(key_names: Key) -> DynamoDBBackend:
+    """An empty table of moto's, for one item at a time."""
+    backend = DynamoDBBackend("us-east-1", "123456789012")
+    kinds = zip(key_names, ("HASH", "RANGE"), strict=False)
+    backend.create_table(
+        "scratch",
+        schema=[{"AttributeName": name, "KeyType": kind} for name, kind in kinds],
+        attr=[{"AttributeName": name, "AttributeType": "S"} for name in key_names],
+        billing_mode="PAY_PER_REQUEST",
+        throughput=None, global_indexes=None, indexes=None, streams=None, tags=[],
+        sse_specification=None, deletion_protection_enabled=None, warm_throughput=None,
+    )  # fmt: skip
+    return backend

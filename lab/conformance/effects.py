@@ -12,9 +12,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from actonce_core.effect import NotPerformed, Rejected
 from lab.conformance.dynamodb import DynamoDB
 from lab.conformance.process import TIME_IS_OVER, Hazard, Process
-from lab.conformance.shipped import NotPerformed, Rejected
 from lab.conformance.world import World
 
 POISON = "poison"

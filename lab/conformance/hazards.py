@@ -81,8 +81,6 @@ class Scenario:
         where: what is another one on the stage from the beginning.
         set_up: what else is done to the stage, before anything of it happens.
         asks_for_order: whether the order of effects is judged.
-        is_of_effect: it needs an effect that fails, or is rejected, when asked to.
-        is_of_strategy: it is of a change of the stack, and rivals have none.
         ways: that the published table has it for; None: all.
     """
 
@@ -91,13 +89,11 @@ class Scenario:
     about: str
     sent: Sent | None = ONCE
     hazards: tuple[Hazard, ...] = ()
-    budget: int = 0
+    budget: int = 1
     pauses: tuple[int, ...] = ()
     where: Where = field(default_factory=dict)
     set_up: Callable[[Stage], None] = lambda _: None
     asks_for_order: bool = False
-    is_of_effect: bool = False
-    is_of_strategy: bool = False
     ways: frozenset[str] | None = None
 
     def begin(self, stage: Stage) -> None:
@@ -193,25 +189,11 @@ def _deploy_or_not(stage: Stage) -> None:
 
 _SECOND_AHEAD = (0, 5 * MINUTE)
 _EACH_ANOTHER = (0, 5 * MINUTE, -5 * MINUTE)
-_AT_THE_MARGIN = (STRAGGLER_MARGIN - 1_000,)
+_AT_THE_MARGIN = dict.fromkeys(
+    (Hazard.EFFECT_OUTLIVES, Hazard.EFFECT_HANGS), (STRAGGLER_MARGIN - 1_000,)
+)
 
 _SERVICE = (Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.REPEATED)
-
-_INVOKES = frozenset({"step-functions", "ledger-invoking", "lease-invoking"})
-"""What has a function of its own perform the effect."""
-
-_AS_IT_SHIPS = frozenset(
-    {
-        "step-functions",
-        "ledger-fenced",
-        "ledger-worker-fenced",
-        "lease-fenced",
-        "lease-worker-fenced",
-    }
-)
-"""The example's effect checks the fence."""
-
-_FENCED_WORKERS = frozenset({"ledger-worker-fenced", "lease-worker-fenced"})
 
 _ANY = (
     Hazard.CRASH,
@@ -227,516 +209,326 @@ _ANY = (
     Hazard.ABORTED,
 )
 
+_INVOKES = frozenset({"step-functions", "ledger-invoking", "lease-invoking"})
+"""What has a function of its own perform the effect."""
+_FENCED_WORKERS = frozenset({"ledger-worker-fenced", "lease-worker-fenced"})
+_AS_IT_SHIPS = _FENCED_WORKERS | {"step-functions", "ledger-fenced", "lease-fenced"}
+"""The example's effect checks the fence."""
 _ANSWERED = frozenset({"step-functions", "ledger", "lease"})
-
-_OURS = frozenset(
-    {"step-functions", "step-functions-fifo"}
-    | {
-        f"{way}{where}"
-        for way in ("ledger", "lease")
-        for where in ("", "-fenced", "-worker", "-worker-fenced", "-fenced-fifo")
-    }
-)
+_OURS = _AS_IT_SHIPS | {
+    *("ledger", "ledger-worker", "lease", "lease-worker"),
+    *("step-functions-fifo", "lease-fenced-fifo"),
+}
 """This project's, with the effect that only counts."""
+_WITH_A_STRATEGY = _OURS | _INVOKES | {"ledger-idempotent"}
 
+# fmt: off
 SCENARIOS = (
     Scenario(
-        "twice-at-once",
-        "delivered twice at once",
+        "twice-at-once", "delivered twice at once",
         "SQS delivers one message to two consumers at the same time.",
         TWICE_AT_ONCE,
     ),
     Scenario(
-        "again-later",
-        "delivered again later",
+        "again-later", "delivered again later",
         "The message was handled, its deletion is lost, and SQS delivers it again.",
-        ONCE,
-        (Hazard.NOT_ACKNOWLEDGED,),
-        1,
+        ONCE, (Hazard.NOT_ACKNOWLEDGED,),
     ),
     Scenario(
-        "resend-5-minutes",
-        "sent again within 5 minutes",
+        "resend-5-minutes", "sent again within 5 minutes",
         "The producer sends it again, at once or a minute later, under a new SQS id.",
         Sent(again=(0, MINUTE)),
     ),
     Scenario(
-        "resend-later",
-        "sent again after 5 minutes",
+        "resend-later", "sent again after 5 minutes",
         "The producer sends it again ten minutes or two hours later, under a new SQS id.",
         Sent(again=(10 * MINUTE, 120 * MINUTE)),
     ),
     Scenario(
-        "resend-91-days",
-        "sent again after 91 days",
+        "resend-91-days", "sent again after 91 days",
         "The producer sends it again when Step Functions has forgotten the execution's name.",
         Sent(again=(91 * DAY,)),
     ),
     Scenario(
-        "short-history",
-        "history forgotten after 30 days",
+        "short-history", "history forgotten after 30 days",
         "The account keeps execution histories for 30 days only, and the producer sends it again "
         "after 24, 26, 31 or 79.",
         Sent(again=(24 * DAY, 26 * DAY, 31 * DAY, 79 * DAY)),
         where={"executions.names_free_after": (SHORTEST_HISTORY,)},
     ),
     Scenario(
-        "crash",
-        "crash at any step",
+        "crash", "crash at any step",
         "A process dies before any one of its steps; delivered once, or twice at once.",
-        ONCE_OR_TWICE,
-        (Hazard.CRASH,),
-        1,
+        ONCE_OR_TWICE, (Hazard.CRASH,),
     ),
     Scenario(
-        "crash-after-effect",
-        "crash after the effect",
+        "crash-after-effect", "crash after the effect",
         "The process dies after the effect, before anything is written down.",
-        ONCE,
-        (Hazard.CRASH_AFTER_EFFECT,),
-        1,
-        is_of_effect=True,
+        ONCE, (Hazard.CRASH_AFTER_EFFECT,),
     ),
     Scenario(
-        "effect-unheard",
-        "the effect's answer is lost",
+        "effect-unheard", "the effect's answer is lost",
         "The effect happens and its caller gets an error; or it says that it did not happen.",
-        ONCE_OR_TWICE,
-        (Hazard.EFFECT_ANSWER_LOST, Hazard.NOT_PERFORMED),
-        1,
-        is_of_effect=True,
+        ONCE_OR_TWICE, (Hazard.EFFECT_ANSWER_LOST, Hazard.NOT_PERFORMED),
     ),
     Scenario(
-        "effect-late",
-        "time-out while the effect runs",
+        "effect-late", "time-out while the effect runs",
         "The effect happens seconds after it was asked for, as many as the way allows for; its "
         "caller waits for it, or its time is over before.",
-        ONCE_OR_TWICE,
-        (Hazard.EFFECT_LATE, Hazard.EFFECT_OUTLIVES),
-        1,
-        is_of_effect=True,
+        ONCE_OR_TWICE, (Hazard.EFFECT_LATE, Hazard.EFFECT_OUTLIVES),
     ),
     Scenario(
-        "margin",
-        "effect within the margin",
-        "What the effect calls acts for as long as the margin allows after its caller's end, which "
-        "comes at once or with the caller's time-out; the second consumer's clock is 5 minutes "
-        "ahead.",
-        ONCE_OR_TWICE,
-        (Hazard.EFFECT_OUTLIVES, Hazard.EFFECT_HANGS),
-        1,
-        is_of_effect=True,
-        where={
-            "wall_offsets": (_SECOND_AHEAD,),
-            "lateness": (
-                {Hazard.EFFECT_OUTLIVES: _AT_THE_MARGIN, Hazard.EFFECT_HANGS: _AT_THE_MARGIN},
-            ),
-        },
+        "margin", "effect within the margin",
+        "What the effect calls acts for as long as the margin allows after its caller's end, "
+        "which comes at once or with the caller's time-out; the second consumer's clock is 5 "
+        "minutes ahead.",
+        ONCE_OR_TWICE, (Hazard.EFFECT_OUTLIVES, Hazard.EFFECT_HANGS),
+        where={"wall_offsets": (_SECOND_AHEAD,), "lateness": (_AT_THE_MARGIN,)},
     ),
     Scenario(
-        "zombie",
-        "a consumer that stood still",
-        "A process stands still before any step, for 20 s, 40 s, 50 s or 10 minutes, and then goes "
-        "on.",
-        ONCE_OR_TWICE,
-        (Hazard.PAUSE,),
-        1,
-        (20_000, 40_000, 50_000, LONG_PAUSE),
+        "zombie", "a consumer that stood still",
+        "A process stands still before any step, for 20 s, 40 s, 50 s or 10 minutes, and then "
+        "goes on.",
+        ONCE_OR_TWICE, (Hazard.PAUSE,), pauses=(20_000, 40_000, 50_000, LONG_PAUSE),
     ),
     Scenario(
-        "clock-ahead",
-        "clock 5 minutes ahead",
-        "Of two consumers, a second apart, the second one's clock is ahead; an effect may be late.",
-        Sent(delivered_again=1000),
-        (Hazard.EFFECT_LATE,),
-        1,
-        is_of_effect=True,
-        where={
-            "wall_offsets": (_SECOND_AHEAD,),
-            "lateness": ({Hazard.EFFECT_LATE: (2_000,)},),
-        },
+        "clock-ahead", "clock 5 minutes ahead",
+        "Of two consumers, a second apart, the second one's clock is ahead; an effect may be "
+        "late.",
+        Sent(delivered_again=1000), (Hazard.EFFECT_LATE,),
+        where={"wall_offsets": (_SECOND_AHEAD,), "lateness": ({Hazard.EFFECT_LATE: (2_000,)},)},
     ),
     Scenario(
-        "clock-behind",
-        "clock 5 minutes behind",
-        "Of two consumers, a second apart, the second one's clock is behind; one may crash before "
-        "its effect.",
-        Sent(delivered_again=1000),
-        (Hazard.CRASH_BEFORE_EFFECT,),
-        1,
-        where={
-            "wall_offsets": ((0, -5 * MINUTE),),
-            "lateness": ({Hazard.EFFECT_LATE: (2_000,)},),
-        },
+        "clock-behind", "clock 5 minutes behind",
+        "Of two consumers, a second apart, the second one's clock is behind; one may crash "
+        "before its effect.",
+        Sent(delivered_again=1000), (Hazard.CRASH_BEFORE_EFFECT,),
+        where={"wall_offsets": ((0, -5 * MINUTE),), "lateness": ({Hazard.EFFECT_LATE: (2_000,)},)},
     ),
     Scenario(
-        "conflict",
-        "same id, other content",
+        "conflict", "same id, other content",
         "Two messages with one id and two contents: one may be acted on, the other must be kept.",
-        None,
-        set_up=_conflict,
+        None, set_up=_conflict,
     ),
     Scenario(
-        "services-fail",
-        "a service fails",
-        "Any call of DynamoDB, Step Functions, Lambda or SQS is throttled, or its answer is lost.",
-        ONCE_OR_TWICE,
-        (*_SERVICE, Hazard.NOT_ACKNOWLEDGED),
-        1,
+        "services-fail", "a service fails",
+        "Any call of DynamoDB, Step Functions, Lambda or SQS is throttled, or its answer is "
+        "lost.",
+        ONCE_OR_TWICE, (*_SERVICE, Hazard.NOT_ACKNOWLEDGED),
     ),
     Scenario(
-        "poison",
-        "poison messages",
+        "poison", "poison messages",
         "What is no message, be it small, deep or large, and a message that the effect rejects.",
-        None,
-        is_of_effect=True,
-        set_up=_poison,
+        None, set_up=_poison,
     ),
     Scenario(
-        "given-up",
-        "given up",
+        "given-up", "given up",
         "The effect rejects a message, or never happens, provably or not, or can never be looked "
         "up; while it is given up a process crashes, a service fails, or a deletion is lost.",
-        Sent(wrong=_GIVEN_UP),
-        (Hazard.CRASH, *_SERVICE, Hazard.NOT_ACKNOWLEDGED),
-        1,
-        is_of_effect=True,
-        ways=_OURS,
+        Sent(wrong=_GIVEN_UP), (Hazard.CRASH, *_SERVICE, Hazard.NOT_ACKNOWLEDGED), ways=_OURS,
     ),
     Scenario(
-        "tried-again",
-        "given up and tried again",
+        "tried-again", "given up and tried again",
         "The same, with nothing else; what was wrong is mended, and an operator has it tried "
         "again, at once or after 13 days; before that the answer was none, or came too late.",
         Sent(wrong=_ANSWERED_AFTER),
-        is_of_effect=True,
-        ways=_ANSWERED,
         where={"executions.answers": _RETRIED, "executions.answered_after": (0, 13 * DAY)},
-        set_up=_try_again_behind_locks,
+        set_up=_try_again_behind_locks, ways=_ANSWERED,
     ),
     Scenario(
-        "mended-by-deploying",
-        "mended by a deployment, and tried again",
-        "The effect rejects a message; a version that is mended, with a time-out of 2 "
-        "minutes in the place of 15 s, is deployed, and an operator's answers bring it; an answer "
-        "is lost, an effect hangs, a process crashes, or the execution is aborted; or two of them.",
+        "mended-by-deploying", "mended by a deployment, and tried again",
+        "The effect rejects a message; a version that is mended, with a time-out of 2 minutes in "
+        "the place of 15 s, is deployed, and an operator's answers bring it; an answer is lost, "
+        "an effect hangs, a process crashes, or the execution is aborted; or two of them.",
         Sent(wrong=(POISON,)),
-        (Hazard.ANSWER_LOST, Hazard.EFFECT_HANGS, Hazard.CRASH, Hazard.ABORTED),
-        2,
-        is_of_effect=True,
-        ways=frozenset({"step-functions"}),
+        (Hazard.ANSWER_LOST, Hazard.EFFECT_HANGS, Hazard.CRASH, Hazard.ABORTED), budget=2,
         where={"executions.answers": (("retry", "retry"),), "executions.answered_after": (DAY,)},
-        set_up=_deploy_before_the_decision,
+        set_up=_deploy_before_the_decision, ways=frozenset({"step-functions"}),
     ),
     Scenario(
-        "closed",
-        "given up and closed",
-        "The same, and the operator's answer is that it is done, or is not to be done, or is none; "
-        "then it is sent again.",
-        Sent(wrong=_ANSWERED_AFTER, again=(DAY,)),
-        is_of_effect=True,
-        ways=_ANSWERED,
-        where={"executions.answers": _CLOSED},
-        set_up=_close_behind_locks,
+        "closed", "given up and closed",
+        "The same, and the operator's answer is that it is done, or is not to be done, or is "
+        "none; then it is sent again.",
+        Sent(wrong=_ANSWERED_AFTER, again=(DAY,)), where={"executions.answers": _CLOSED},
+        set_up=_close_behind_locks, ways=_ANSWERED,
     ),
     Scenario(
-        "unclear",
-        "an unclear answer",
+        "unclear", "an unclear answer",
         "The effect's function answers what is neither yes nor no, whatever it has done; it may "
         "crash after its effect.",
-        ONCE,
-        (Hazard.UNCLEAR, Hazard.CRASH_AFTER_EFFECT),
-        2,
-        is_of_effect=True,
+        ONCE, (Hazard.UNCLEAR, Hazard.CRASH_AFTER_EFFECT), budget=2,
         ways=frozenset({"step-functions"}),
     ),
     Scenario(
-        "cold-start",
-        "a slow cold start",
+        "cold-start", "a slow cold start",
         "The effect's function takes 5 s, 10 s or a minute to begin, a version with a longer "
-        "time-out having been published meanwhile or not; a process stands still for 10 s or 40 s, "
-        "or crashes.",
-        ONCE,
-        (Hazard.PAUSE, Hazard.CRASH),
-        1,
-        (10_000, 40_000),
-        is_of_effect=True,
+        "time-out having been published meanwhile or not; a process stands still for 10 s or 40 "
+        "s, or crashes.",
+        ONCE, (Hazard.PAUSE, Hazard.CRASH), pauses=(10_000, 40_000),
+        where={"cold_start": (5_000, INIT, 60_000)}, set_up=_deploy_or_not,
         ways=frozenset({"step-functions"}),
-        where={"cold_start": (5_000, INIT, 60_000)},
-        set_up=_deploy_or_not,
     ),
     Scenario(
-        "changed-by-hand",
-        "a time-out changed by hand",
-        "Somebody sets the time-out of the effect's function to 5 s or 2 minutes, past the stack; "
-        "a process stands still for 10 s or 70 s, or crashes, or the effect is late.",
-        ONCE,
-        (Hazard.PAUSE, Hazard.CRASH, Hazard.EFFECT_LATE),
-        1,
-        (10_000, 70_000),
-        is_of_effect=True,
-        ways=_INVOKES,
-        where={"cold_start": (0, 4_000, INIT)},
-        set_up=_change_by_hand,
+        "changed-by-hand", "a time-out changed by hand",
+        "Somebody sets the time-out of the effect's function to 5 s or 2 minutes, past the "
+        "stack; a process stands still for 10 s or 70 s, or crashes, or the effect is late.",
+        ONCE, (Hazard.PAUSE, Hazard.CRASH, Hazard.EFFECT_LATE), pauses=(10_000, 70_000),
+        where={"cold_start": (0, 4_000, INIT)}, set_up=_change_by_hand, ways=_INVOKES,
     ),
     Scenario(
-        "no-clear-yes",
-        "an answer that is no clear yes",
+        "no-clear-yes", "an answer that is no clear yes",
         "Where it did not perform, the effect's function raises no error and does not answer "
         "`performed: true`, of one message, or of all for 90 s; besides, its answer is lost, a "
         "process crashes, or the execution is aborted.",
-        None,
-        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
-        1,
-        is_of_effect=True,
-        ways=_INVOKES,
-        where={"answers_unclearly": (True,)},
-        set_up=_no_clear_yes,
+        None, (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
+        where={"answers_unclearly": (True,)}, set_up=_no_clear_yes, ways=_INVOKES,
     ),
     Scenario(
-        "not-looked-up",
-        "nothing looks it up",
+        "not-looked-up", "nothing looks it up",
         "No function is named to look the effect up; its answer is lost, a process or a call "
         "fails, the execution is aborted, and an operator answers, or nobody does.",
         ONCE,
-        (
-            Hazard.EFFECT_ANSWER_LOST,
-            Hazard.EFFECT_OUTLIVES,
-            Hazard.CRASH,
-            Hazard.ANSWER_LOST,
-            Hazard.ABORTED,
-        ),
-        1,
-        is_of_effect=True,
-        ways=_INVOKES,
-        where={"executions.answers": _NOT_LOOKED_UP},
-        set_up=Stage.look_nothing_up,
+        (Hazard.EFFECT_ANSWER_LOST, Hazard.EFFECT_OUTLIVES, Hazard.CRASH, Hazard.ANSWER_LOST,
+         Hazard.ABORTED),
+        where={"executions.answers": _NOT_LOOKED_UP}, set_up=Stage.look_nothing_up, ways=_INVOKES,
     ),
     Scenario(
-        "told-by-a-person",
-        "nothing looks it up, and a person does",
+        "told-by-a-person", "nothing looks it up, and a person does",
         "No function is named to look the effect up, and nobody heard whether it happened; an "
-        "operator looks, and answers truthfully: it is to be performed, or is done. A deployment, "
-        "an abort with or without a redrive, or a lost answer comes in between; or two of them.",
+        "operator looks, and answers truthfully: it is to be performed, or is done. A "
+        "deployment, an abort with or without a redrive, or a lost answer comes in between; or "
+        "two of them.",
         Sent(wrong=(BROKEN, UNSEEN)),
         (Hazard.DEPLOYED, Hazard.ABORTED, Hazard.EFFECT_ANSWER_LOST, Hazard.EFFECT_OUTLIVES),
-        2,
-        is_of_effect=True,
-        ways=_INVOKES,
-        where={"executions.answers": ((TRUTHFULLY, TRUTHFULLY),)},
-        set_up=_told_by_a_person,
+        budget=2, where={"executions.answers": ((TRUTHFULLY, TRUTHFULLY),)},
+        set_up=_told_by_a_person, ways=_INVOKES,
     ),
     Scenario(
-        "long-effect",
-        "a service fails when the effect did",
+        "long-effect", "a service fails when the effect did",
         "The effect takes as long as the way allows for, or its answer is lost; and a call is "
         "refused, or its answer lost, too; delivered once, or twice at once.",
         ONCE_OR_TWICE,
         (Hazard.EFFECT_LATE, Hazard.EFFECT_ANSWER_LOST, Hazard.THROTTLED, Hazard.ANSWER_LOST),
-        2,
-        is_of_effect=True,
-        ways=_ANSWERED,
+        budget=2, ways=_ANSWERED,
     ),
     Scenario(
-        "long-zombie",
-        "stood still, and a long effect",
-        "A process stands still for 20 s or 10 minutes, or crashes, and an effect takes as long as "
-        "the way allows for; both, or either of them twice.",
-        ONCE,
-        (Hazard.PAUSE, Hazard.EFFECT_LATE, Hazard.CRASH),
-        2,
-        (20_000, LONG_PAUSE),
-        ways=_FENCED_WORKERS,
+        "long-zombie", "stood still, and a long effect",
+        "A process stands still for 20 s or 10 minutes, or crashes, and an effect takes as long "
+        "as the way allows for; both, or either of them twice.",
+        ONCE, (Hazard.PAUSE, Hazard.EFFECT_LATE, Hazard.CRASH), budget=2,
+        pauses=(20_000, LONG_PAUSE), ways=_FENCED_WORKERS,
     ),
     Scenario(
-        "slow-look-up",
-        "a slow look-up",
+        "slow-look-up", "a slow look-up",
         "It takes 10 s to look the effect up; its answer was lost, or a process crashes.",
-        Sent(wrong=(SLOW,)),
-        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
-        1,
-        is_of_effect=True,
-        ways=_ANSWERED,
+        Sent(wrong=(SLOW,)), (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH), ways=_ANSWERED,
     ),
     Scenario(
-        "late-takeover",
-        "a takeover's answer comes late",
-        "A consumer crashes before its effect; what the next one asks for is done at once, and it "
-        "stands still for 10 minutes before it hears that.",
-        ONCE,
-        (Hazard.CRASH_BEFORE_EFFECT, Hazard.ANSWER_LATE),
-        2,
-        (LONG_PAUSE,),
+        "late-takeover", "a takeover's answer comes late",
+        "A consumer crashes before its effect; what the next one asks for is done at once, and "
+        "it stands still for 10 minutes before it hears that.",
+        ONCE, (Hazard.CRASH_BEFORE_EFFECT, Hazard.ANSWER_LATE), budget=2, pauses=(LONG_PAUSE,),
         ways=frozenset({"ledger", "ledger-worker", "lease", "lease-worker-fenced"}),
     ),
     Scenario(
-        "late-answer",
-        "an answer comes late",
+        "late-answer", "an answer comes late",
         "What a process asks for is done at once, and it stands still for 20 s, 40 s, 50 s or 10 "
         "minutes before it hears that.",
-        ONCE_OR_TWICE,
-        (Hazard.ANSWER_LATE,),
-        1,
-        (20_000, 40_000, 50_000, LONG_PAUSE),
+        ONCE_OR_TWICE, (Hazard.ANSWER_LATE,), pauses=(20_000, 40_000, 50_000, LONG_PAUSE),
         ways=_OURS,
     ),
     Scenario(
-        "unheard",
-        "heartbeats are not heard",
+        "unheard", "heartbeats are not heard",
         "A consumer crashes before its effect, and of the one that takes over no heartbeat is "
         "heard before it begins its own, which is as late as the margin allows; sent again.",
-        None,
-        (Hazard.CRASH_BEFORE_EFFECT, Hazard.EFFECT_OUTLIVES),
-        2,
-        is_of_effect=True,
-        ways=frozenset({"lease", "lease-worker"}),
+        None, (Hazard.CRASH_BEFORE_EFFECT, Hazard.EFFECT_OUTLIVES), budget=2,
         where={
-            "lateness": ({Hazard.EFFECT_OUTLIVES: _AT_THE_MARGIN},),
+            "lateness": (_AT_THE_MARGIN,),
             "unheard_until": (LEASE + STRAGGLER_MARGIN + 2_000,),
         },
-        set_up=_unheard,
+        set_up=_unheard, ways=frozenset({"lease", "lease-worker"}),
     ),
     Scenario(
-        "late-straggler",
-        "a late answer, and a late effect",
+        "late-straggler", "a late answer, and a late effect",
         "The answer of a call comes 40 s or 50 s late, and the effect as late as the margin "
         "allows; sent again a minute later, to a consumer whose clock is 5 minutes ahead.",
         Sent(again=(CONSUMER_TIMEOUT + STRAGGLER_MARGIN + 1_000,)),
-        (Hazard.ANSWER_LATE, Hazard.EFFECT_OUTLIVES),
-        2,
-        (40_000, 50_000),
-        is_of_effect=True,
+        (Hazard.ANSWER_LATE, Hazard.EFFECT_OUTLIVES), budget=2, pauses=(40_000, 50_000),
+        where={"wall_offsets": ((0, CLOCK_SKEW),), "lateness": (_AT_THE_MARGIN,)},
         ways=frozenset({"ledger", "ledger-worker"}),
-        where={
-            "wall_offsets": ((0, CLOCK_SKEW),),
-            "lateness": ({Hazard.EFFECT_OUTLIVES: _AT_THE_MARGIN},),
-        },
     ),
     Scenario(
-        "provider-down",
-        "the provider is down",
+        "provider-down", "the provider is down",
         "The effect proves for 90 s, or for 50 minutes, that it did not happen.",
-        ONCE,
-        is_of_effect=True,
         where={"performed.down_until": (90_000, 50 * MINUTE)},
     ),
     Scenario(
-        "provider-gone",
-        "the provider is down for hours",
+        "provider-gone", "the provider is down for hours",
         "The same for twelve hours; one more thing goes wrong, or an execution is aborted in any "
         "state, and redriven or not.",
-        ONCE,
-        (Hazard.CRASH, Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.ABORTED),
-        1,
-        is_of_effect=True,
-        ways=_ANSWERED,
-        where={"performed.down_until": (12 * 60 * MINUTE,)},
+        ONCE, (Hazard.CRASH, Hazard.THROTTLED, Hazard.ANSWER_LOST, Hazard.ABORTED),
+        where={"performed.down_until": (12 * 60 * MINUTE,)}, ways=_ANSWERED,
     ),
     Scenario(
-        "find-down",
-        "the effect cannot be looked up",
+        "find-down", "the effect cannot be looked up",
         "The effect's answer is lost, or a process crashes, and for twelve hours nothing can be "
         "looked up; the execution may be aborted meanwhile.",
-        ONCE,
-        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED),
-        2,
-        is_of_effect=True,
-        ways=_ANSWERED,
-        where={"performed.blind_until": (12 * 60 * MINUTE,)},
+        ONCE, (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH, Hazard.ABORTED), budget=2,
+        where={"performed.blind_until": (12 * 60 * MINUTE,)}, ways=_ANSWERED,
     ),
     Scenario(
-        "find-away",
-        "the effect cannot be looked up for a while",
+        "find-away", "the effect cannot be looked up for a while",
         "The effect's answer is lost, or a process crashes, and for 50 minutes nothing can be "
         "looked up.",
-        ONCE,
-        (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
-        1,
-        is_of_effect=True,
-        ways=_ANSWERED,
-        where={"performed.blind_until": (50 * MINUTE,)},
+        ONCE, (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH),
+        where={"performed.blind_until": (50 * MINUTE,)}, ways=_ANSWERED,
     ),
     Scenario(
-        "group-order",
-        "order in a group",
+        "group-order", "order in a group",
         "Two messages of one group; the effect of one may not happen at first.",
-        None,
-        (Hazard.NOT_PERFORMED,),
-        1,
-        asks_for_order=True,
-        set_up=_group,
+        None, (Hazard.NOT_PERFORMED,), set_up=_group, asks_for_order=True,
     ),
     Scenario(
-        "deployed-between",
-        "deployed between",
+        "deployed-between", "deployed between",
         "A version of the effect's function with a time-out of 2 minutes in the place of 15 s is "
         "published, or one with 15 s again, before any invocation, while executions are open; a "
         "process crashes, or stands still for 40, 70 or 110 s.",
-        ONCE,
-        (Hazard.DEPLOYED, Hazard.PAUSE, Hazard.CRASH),
-        2,
-        (40_000, 70_000, 110_000),
-        ways=frozenset({"step-functions"}),
-        set_up=_deploy_or_not,
+        ONCE, (Hazard.DEPLOYED, Hazard.PAUSE, Hazard.CRASH), budget=2,
+        pauses=(40_000, 70_000, 110_000), set_up=_deploy_or_not, ways=frozenset({"step-functions"}),
     ),
     Scenario(
-        "aborted-redriven",
-        "aborted and redriven",
-        "An operator aborts the execution in any state, and redrives it at once, after a minute or "
-        "never; one thing more goes wrong, or it is aborted again.",
+        "aborted-redriven", "aborted and redriven",
+        "An operator aborts the execution in any state, and redrives it at once, after a minute "
+        "or never; one thing more goes wrong, or it is aborted again.",
         ONCE,
-        (
-            Hazard.ABORTED,
-            Hazard.CRASH,
-            Hazard.EFFECT_LATE,
-            Hazard.EFFECT_OUTLIVES,
-            Hazard.EFFECT_ANSWER_LOST,
-            Hazard.NOT_PERFORMED,
-            Hazard.THROTTLED,
-        ),
-        2,
-        ways=frozenset({"step-functions"}),
+        (Hazard.ABORTED, Hazard.CRASH, Hazard.EFFECT_LATE, Hazard.EFFECT_OUTLIVES,
+         Hazard.EFFECT_ANSWER_LOST, Hazard.NOT_PERFORMED, Hazard.THROTTLED),
+        budget=2, ways=frozenset({"step-functions"}),
     ),
     Scenario(
-        "another-memory",
-        "state machine or strategy replaced",
+        "another-memory", "state machine or strategy replaced",
         "Between any two steps a deployment puts another state machine, or another strategy, in "
         "the place of the one that was there; sent twice, and one process may crash.",
-        Sent(again=(0, 10 * MINUTE)),
-        (Hazard.CRASH,),
-        1,
-        is_of_strategy=True,
-        set_up=_deploy_another_memory,
+        Sent(again=(0, 10 * MINUTE)), (Hazard.CRASH,), set_up=_deploy_another_memory,
+        ways=_WITH_A_STRATEGY,
     ),
     Scenario(
-        "any-two",
-        "any two at once",
+        "any-two", "any two at once",
         "Any two of all things that may go wrong at a step, in one run; one consumer's clock is "
         "right, the next one's 5 minutes ahead, the next one's 5 minutes behind, and so on.",
-        TWICE_AT_ONCE,
-        _ANY,
-        2,
-        (40_000, 70_000, LONG_PAUSE),
-        # It takes longest. By hand it can be tried on every way.
-        ways=_AS_IT_SHIPS,
-        where={"wall_offsets": (_EACH_ANOTHER,)},
+        TWICE_AT_ONCE, _ANY, budget=2, pauses=(40_000, 70_000, LONG_PAUSE),
+        where={"wall_offsets": (_EACH_ANOTHER,)}, ways=_AS_IT_SHIPS,
     ),
     Scenario(
-        "any-and-memory",
-        "replaced, and any other",
-        "Between any two steps another state machine, or another strategy, takes the place of the "
-        "one that was there, and any one of all things goes wrong besides; sent again ten minutes "
-        "later.",
-        Sent(again=(10 * MINUTE,)),
-        _ANY,
-        1,
-        (70_000,),
-        is_of_strategy=True,
-        ways=_AS_IT_SHIPS,
-        where={"wall_offsets": (_EACH_ANOTHER,)},
-        set_up=_deploy_another_memory,
+        "any-and-memory", "replaced, and any other",
+        "Between any two steps another state machine, or another strategy, takes the place of "
+        "the one that was there, and any one of all things goes wrong besides; sent again ten "
+        "minutes later.",
+        Sent(again=(10 * MINUTE,)), _ANY, pauses=(70_000,),
+        where={"wall_offsets": (_EACH_ANOTHER,)}, set_up=_deploy_another_memory, ways=_AS_IT_SHIPS,
     ),
 )
+# fmt: on
 
 assert VISIBILITY < LEASE_VISIBILITY < LONG_PAUSE  # noqa: S101 - what LONG_PAUSE says
 

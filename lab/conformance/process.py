@@ -87,15 +87,12 @@ class Process:
         wall_offset: milliseconds that its wall clock is ahead of the right time.
         deadline: when Lambda ends it; None where nothing does.
         disturbed: whether hazards befall it.
-        threads_in_order: its tasks go on in the order in which they were started wherever several
-            could, and no other order is tried.
     """
 
     name: str
     wall_offset: int = 0
     deadline: int | None = None
     disturbed: bool = True
-    threads_in_order: bool = False
     tasks: list["Task"] = field(default_factory=list)
     frozen_until: int = 0
     ended: Ended | None = None

@@ -4,7 +4,7 @@ What is refused and what is ordered goes through RequestsQueue, everything else 
 queue that feeds the same function one message at a time. A consumer with another clock, or with a
 network that fails, is the function's code in the tests' own process.
 
-The tests cause them; a hazard or a way that is not named here fails a test.
+The tests cause them; what is not named here is only walked.
 """
 
 from dataclasses import dataclass
@@ -38,16 +38,6 @@ REAL_WAYS = (
     RealWay("lease-worker-fenced", ("lease-worker-fenced",), _FENCED_WORKER),
 )
 
-NOT_DEPLOYED = {
-    "step-functions-fifo": "the starter is the same function; only its queue differs",
-    "ledger-idempotent": "the same ledger, called by a decorator in a handler of one's own",
-    "ledger": "the example's effect is fenced; without a fence it runs in a worker",
-    "lease": "the example's effect is fenced; without a fence it runs in a worker",
-    "ledger-invoking": "the same consumer; what it calls a function of one's own by has tests",
-    "lease-invoking": "likewise",
-}
-"""This project's ways that are not deployed for it, and why; the rivals are not ours to deploy."""
-
 CAUSED = {
     "twice-at-once": "The function is called twice side by side with one delivery, and the effect "
     "takes a second.",
@@ -76,36 +66,3 @@ CAUSED = {
     "group-order": "Two messages of one group; the effect of the first does not happen at first.",
 }
 """How each hazard is caused, and what of it is not real."""
-
-NOT_CAUSED = {
-    "resend-later": "how old a row is, is plain data to the tests of the starter",
-    "resend-91-days": "likewise",
-    "short-history": "likewise",
-    "clock-ahead": "the tests of the locks have machines whose clocks differ",
-    "clock-behind": "likewise",
-    "given-up": "poison has a message that the effect rejects, crash a function that is killed",
-    "closed": "poison has a message that the effect rejects",
-    "tried-again": "the tests of each kind of end have a dead letter answered so",
-    "unclear": "the tests of each kind of end have an effect whose answer is no yes",
-    "cold-start": "after crash each next invocation begins cold",
-    "long-effect": "twice-at-once has an effect that takes a second",
-    "late-answer": "late-takeover has an answer that comes late",
-    "provider-down": "effect-unheard has an effect that proves that it did not happen",
-    "find-down": "the state machine's definition is evaluated with a look-up that fails",
-    "any-two": "the two are caused one by one",
-    "deployed-between": "a test of its own deploys a longer time-out and a shorter one again",
-    "aborted-redriven": "the tests of each kind of end have a copy that takes itself for redriven",
-    "another-memory": "what a row says of its memory is plain data to the tests of the starter",
-    "unheard": "heartbeats fail one by one in the tests of the lease",
-    "late-straggler": "late-takeover and margin, in one run",
-    "find-away": "the definition is evaluated with a look-up that fails",
-    "long-zombie": "it is the zombie again, with an effect that takes as long as a lease",
-    "slow-look-up": "a look-up that is slow differs only in when it answers",
-    "changed-by-hand": "the test of deployments has what is deployed by now with a longer time-out",
-    "no-clear-yes": "the tests of each kind of end have an effect answer so",
-    "not-looked-up": "likewise",
-    "told-by-a-person": "likewise: one of them has a person's word perform it",
-    "mended-by-deploying": "likewise: one is tried again by a version deployed since",
-    "any-and-memory": "nothing is deployed for it; the two are caused one by one",
-}
-"""Hazards that are only walked, and why."""

@@ -12,6 +12,15 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.sources import sources
+from actonce_core.delivery import (
+    EFFECT_BACKOFF_GROWTH,
+    START_BACKOFF_GROWTH,
+    Delivery,
+    seconds_until_back,
+)
+from actonce_core.effect import Effect, NotPerformed, Rejected, answer
+from actonce_core.invoked_effect import InvokedEffect
+from actonce_core.message import MessageReader
 from lab.conformance import machine
 from lab.conformance.clients import Client
 from lab.conformance.dynamodb import DynamoDB
@@ -25,18 +34,6 @@ from lab.conformance.effects import (
 from lab.conformance.invoking import Invoking
 from lab.conformance.process import Ended, Hazard, Process
 from lab.conformance.queues import KeptQueues, Record, RequestsQueue
-from lab.conformance.shipped import (
-    EFFECT_BACKOFF_GROWTH,
-    START_BACKOFF_GROWTH,
-    Delivery,
-    Effect,
-    InvokedEffect,
-    MessageReader,
-    NotPerformed,
-    Rejected,
-    answer,
-    seconds_until_back,
-)
 from lab.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
 from lab.conformance.world import World
 
@@ -87,7 +84,6 @@ TABLES = {
     "fingerprints": ("message_id",),
     "ledger": ("message_id",),
     "idempotency": ("id",),
-    "locks": ("lock_key", "sort_key"),
     APPOINTMENTS_TABLE: ("message_id", "appointment_id"),
     EFFECTS_TABLE: ("message_id", "effect_id"),
 }
@@ -159,7 +155,6 @@ class Way:
         lateness: milliseconds after which an effect happens whose caller is gone, within what the
             way allows for.
         lateness_awaited: milliseconds after which one happens whose caller waits; () for the same.
-        threads_in_order: see `Process`.
         cannot: hazards, by name, that it is known not to survive, and why.
         left_out: hazards, by name, that it is not walked against, and why.
     """
@@ -180,7 +175,6 @@ class Way:
     strategy: str = ""
     lateness: tuple[int, ...] = (2_000, CONSUMER_TIMEOUT + 5_000)
     lateness_awaited: tuple[int, ...] = ()
-    threads_in_order: bool = False
     cannot: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -489,7 +483,6 @@ class Stage:
                 name,
                 wall_offset=offset,
                 deadline=self._deadline(way.ends_at),
-                threads_in_order=way.threads_in_order,
             ),
             consume,
             end,

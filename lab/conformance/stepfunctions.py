@@ -93,12 +93,10 @@ class StepFunctions:
     answered_after: int = 0
     _executions: dict[str, _Known] = field(default_factory=dict)
     _started: int = 0
-    _deleted: set[str] = field(default_factory=set)
-    _made: dict[str, int] = field(default_factory=dict)
 
     def state(self) -> Hashable:
-        """All executions, and which state machines there are."""
-        executions = tuple(
+        """All executions."""
+        return tuple(
             (
                 name,
                 known.input,
@@ -111,7 +109,6 @@ class StepFunctions:
             )
             for name, known in sorted(self._executions.items())
         )
-        return executions, tuple(sorted(self._deleted)), tuple(sorted(self._made.items()))
 
     def inputs_waiting(self) -> list[str]:
         """Inputs of the executions that wait for a person: for a decision, or to be redriven."""
@@ -121,15 +118,6 @@ class StepFunctions:
             if known.waits_for_decision or known.status in ("FAILED", "ABORTED")
         ]
 
-    def delete_state_machine(self, arn: str) -> None:
-        """Nothing can be started in it any more; its open executions are let go on, the worst."""
-        self._deleted.add(arn)
-
-    def make_state_machine(self, arn: str) -> None:
-        """One that remembers nothing, under an ARN that was another one's."""
-        self._deleted.discard(arn)
-        self._made[arn] = self._made.get(arn, 0) + 1
-
     def start_execution(self, **request: Any) -> dict[str, Any]:
         """See StartExecution, API reference, for Standard workflows."""
         name, text = request["name"], request["input"]
@@ -137,14 +125,8 @@ class StepFunctions:
             raise NotKnownHere(f"StartExecution: {sorted(request)}")
         self._refuse(name, text)
         arn = request["stateMachineArn"]
-        if arn in self._deleted:
-            raise ClientError(
-                {"Error": {"Code": "StateMachineDoesNotExist", "Message": "there is none"}},
-                "StartExecution",
-            )
-        machine_name = f"{arn}#{self._made.get(arn, 0)}"
-        if machine_name != f"{STATE_MACHINE}#0":
-            name = f"{name} of {machine_name}"
+        if arn != STATE_MACHINE:
+            name = f"{name} of {arn}"
         known = self._executions.get(name)
         if known is not None and not self._is_free(known):
             if known.status == "RUNNING" and known.input == text:

@@ -20,10 +20,6 @@ def published() -> list[Cell]:
 
 def is_published(way: Way, hazard: Scenario) -> bool:
     """Whether the published table has it."""
-    if hazard.is_of_effect and way.effect is not None:
-        return False
-    if hazard.is_of_strategy and not way.strategy:
-        return False
     if hazard.name in way.left_out:
         return False
     return hazard.ways is None or way.name in hazard.ways

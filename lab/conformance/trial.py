@@ -65,7 +65,7 @@ def run_trial(
         most_runs: schedules after which the walk is given up.
     """
     machine = definition or process_message()
-    budget = scenario.budget + extra_budget if scenario.budget else 0
+    budget = scenario.budget + extra_budget if scenario.hazards else 0
 
     def new_world(
         script: Sequence[int], seen: set[Hashable] | None, *, telling: bool = False

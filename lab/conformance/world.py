@@ -322,7 +322,7 @@ class World:
         while not is_settled:
             is_settled = True
             for process in list(self._processes):
-                if len(process.tasks) > 1 and not process.threads_in_order:
+                if len(process.tasks) > 1:
                     continue
                 for task in list(process.tasks):
                     if process.ended is None and self._is_awake(task):
@@ -336,7 +336,7 @@ class World:
         process after another: at once, or deferred until after the process's own next step.
         """
         for process in self._processes:
-            if len(process.tasks) > 1 and not process.threads_in_order:
+            if len(process.tasks) > 1:
                 awake = [
                     task
                     for task in process.tasks

@@ -1,23 +1,21 @@
 """What came of messages during a transient failure, counted where it was recorded."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
-from typing import Any
 
 from actonce.demo.outcome import Sent, judge
 from actonce.demo.records import Records
 from actonce.messages.delivery_log import log_lines
 from actonce.stack.clients import Stack
-from lab.faults.transient import LAMBDA, PROVIDER, Injector
+from lab.faults.transient import PROVIDER, Injector
 
 _SQS_REQUESTS_OF_A_BATCH = 2
 _HISTORIES_AT_ONCE = 4
-
-Wait = tuple[float, float]
-"""Its beginning and its end, as time stamps."""
+_FUNCTIONS_SQS_CALLS = frozenset(
+    {"SendMessage", "SendMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +36,6 @@ class Figures:
             itself asked of SQS; without the producer's.
         after_seconds: from the end of the failure until all was done; None if something was left
             for a person.
-        back_off_seconds: the longest wait, of a delivery in the queue or of an execution, that
-            ended after the transient failures did; 0 if there was none.
         seconds: from the first sending until the last was done.
         did_not_pass: calls that met the failure.
     """
@@ -54,13 +50,8 @@ class Figures:
     transitions: float | None
     sqs_requests: float
     after_seconds: float | None
-    back_off_seconds: float
     seconds: float
     did_not_pass: int
-
-    def as_json(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
-        return asdict(self)
 
     @property
     def is_good(self) -> bool:
@@ -68,20 +59,8 @@ class Figures:
         return not (self.decisions or self.exiled or self.twice or self.lost)
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """What is subtracted, because the stack had it before: the starter's batches."""
-
-    batches: int
-
-    @classmethod
-    def of(cls, stack: Stack) -> "Before":
-        """Count now."""
-        return cls(_batches(stack))
-
-
 def count_run(
-    stack: Stack, injector: Injector, sent: Collection[Sent], found: Records, before: Before
+    stack: Stack, injector: Injector, sent: Collection[Sent], found: Records, batches_before: int
 ) -> Figures:
     """Count what came of a run that has come to rest.
 
@@ -90,7 +69,7 @@ def count_run(
         injector: of the run, which still has its failure.
         sent: the run's messages.
         found: what was recorded, of this run and of others.
-        before: counted before the run.
+        batches_before: what `batches` said before the run.
     """
     own = of_run(found, sent)
     counted = judge(sent, own, 0, ordered=False)
@@ -99,42 +78,27 @@ def count_run(
     sqs_calls = sum(
         number for (what, _), number in injector.counts.items() if what in _FUNCTIONS_SQS_CALLS
     )
-    batches = _batches(stack) - before.batches
+    sqs_calls += _SQS_REQUESTS_OF_A_BATCH * (batches(stack) - batches_before)
     share = injector.share_of_quota(calls)
-    transitions, waits = None, waits_of_deliveries(own.deliveries)
-    if stack.ledger_table is None:
-        entered, waited = _histories(stack, own)
-        transitions = round(entered / max(1, counted.distinct), 2)
-        waits += waited
-    over_at = injector.over_at(calls)
+    each = max(1, counted.distinct)
+    refused = {source for source, _ in own.refused}
+    is_done = not (counted.awaiting_decision or refused or counted.lost)
     return Figures(
         failure=injector.failure.name,
         messages=counted.distinct,
         decisions=counted.awaiting_decision,
-        exiled=_exiled(sent, own),
+        exiled=len({one.message_id for one in sent if one.sqs_message_id in refused}),
         twice=counted.acted_on_twice,
         lost=counted.lost,
         of_quota=None if share is None else round(share, 2),
-        transitions=transitions,
-        sqs_requests=round(
-            (_SQS_REQUESTS_OF_A_BATCH * batches + sqs_calls) / max(1, counted.distinct), 2
-        ),
-        after_seconds=(
-            round(ended - over_at, 1)
-            if not (counted.awaiting_decision or own.refused or counted.lost)
-            else None
-        ),
-        back_off_seconds=round(
-            max((until - since for since, until in waits if until > over_at), default=0.0), 1
-        ),
+        transitions=round(_transitions(stack, own) / each, 2)
+        if stack.ledger_table is None
+        else None,
+        sqs_requests=round(sqs_calls / each, 2),
+        after_seconds=round(ended - injector.over_at(calls), 1) if is_done else None,
         seconds=round(ended - injector.began, 1),
         did_not_pass=injector.refused,
     )
-
-
-_FUNCTIONS_SQS_CALLS = frozenset(
-    {"SendMessage", "SendMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch"}
-)
 
 
 def _calls(own: Records) -> dict[str, int]:
@@ -142,22 +106,10 @@ def _calls(own: Records) -> dict[str, int]:
 
     The starter puts a row for each sending, and the example effect an appointment.
     """
-    sendings = len(
-        {
-            line["sqs_message_id"]
-            for line in own.deliveries
-            if line["end"] in {"started", "suppressed"}
-        }
-    )
+    ended = [line for line in own.deliveries if line["end"] in {"started", "suppressed"}]
+    sendings = len({line["sqs_message_id"] for line in ended})
     effects = len(own.effects)
-    puts = sendings + effects
-    return {"StartExecution": sendings, "PutItem": puts, PROVIDER: effects, LAMBDA: effects}
-
-
-def _exiled(sent: Collection[Sent], own: Records) -> int:
-    """Different messages, of which at least one sending is in UnstartedQueue."""
-    refused = {source for source, _ in own.refused}
-    return len({message.message_id for message in sent if message.sqs_message_id in refused})
+    return {"StartExecution": sendings, "PutItem": sendings + effects, PROVIDER: effects}
 
 
 def of_run(found: Records, sent: Collection[Sent]) -> Records:
@@ -193,49 +145,15 @@ def state_transitions(types: Iterable[str]) -> int:
     return 1 + entered + max(0, scheduled - tasks)
 
 
-def waits_of_execution(events: Iterable[tuple[str, float]]) -> list[Wait]:
-    """When an execution waited; `events` are the types and times of its history, in order."""
-    waits: list[Wait] = []
-    since = 0.0
-    for kind, at in events:
-        if kind == "WaitStateEntered":
-            since = at
-        elif kind == "WaitStateExited":
-            waits.append((since, at))
-    return waits
-
-
-def waits_of_deliveries(lines: Iterable[Mapping[str, Any]]) -> list[Wait]:
-    """When deliveries that had failed waited in the queue, until their next end."""
-    of_each: dict[str, list[tuple[float, str]]] = {}
-    for line in lines:
-        at = datetime.fromisoformat(line["at"]).timestamp()
-        of_each.setdefault(line["sqs_message_id"], []).append((at, line["end"]))
-    return [
-        (since, until)
-        for ends in of_each.values()
-        for (since, end), (until, _) in pairwise(sorted(ends))
-        if end == "failed"
-    ]
-
-
-def _histories(stack: Stack, own: Records) -> tuple[int, list[Wait]]:
-    """Transitions and waits of the run's executions."""
-
-    def of_one(name: str) -> tuple[int, list[Wait]]:
+def _transitions(stack: Stack, own: Records) -> int:
+    def of_one(name: str) -> int:
         pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(
             executionArn=stack.execution_arn(name)
         )
-        events = [
-            (str(event["type"]), event["timestamp"].timestamp())
-            for page in pages
-            for event in page["events"]
-        ]
-        return state_transitions(kind for kind, _ in events), waits_of_execution(events)
+        return state_transitions(event["type"] for page in pages for event in page["events"])
 
     with ThreadPoolExecutor(_HISTORIES_AT_ONCE) as threads:
-        told = list(threads.map(of_one, own.executions))
-    return sum(number for number, _ in told), [wait for _, waits in told for wait in waits]
+        return sum(threads.map(of_one, own.executions))
 
 
 def _ended(stack: Stack, sent: Collection[Sent], own: Records) -> float:
@@ -255,6 +173,6 @@ def _ended(stack: Stack, sent: Collection[Sent], own: Records) -> float:
     return max(at, default=0.0)
 
 
-def _batches(stack: Stack) -> int:
+def batches(stack: Stack) -> int:
     """Invocations of the starter so far."""
     return sum(line.startswith("REPORT ") for line in log_lines(stack, "REPORT"))

@@ -1,26 +1,23 @@
 """Has a deployed stack's functions reach AWS and their provider through an injector of failures.
 
 The functions' SDK takes the proxy for Step Functions, DynamoDB and SQS (`AWS_ENDPOINT_URL_SFN` and
-the like; MiniStack sets the general `AWS_ENDPOINT_URL` itself). What MiniStack does within itself
-passes by the proxy: the event source mapping's receiving and deleting, and the state machine's
-calls of the effect's function. So Lambda's throttling is injected into the function (see
-`injected.failing`), under the name that Step Functions has for it.
+the like; MiniStack sets the general `AWS_ENDPOINT_URL` itself). The provider is the practice's book
+of the example's effect: a provider that is down is a book that is closed. What MiniStack does
+within itself passes by the proxy: the event source mapping's receiving and deleting, and the state
+machine's calls of the effect's function.
 """
 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 from actonce.embedded.latest import calling_latest
 from actonce.stack.clients import Stack
 from actonce_core.locking.consumer import MAX_RETRIES
-from lab.faults.injected import failing
+from appointments import BOOK_KEY
 from lab.faults.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
-from lab.faults.transient import DYNAMODB, LAMBDA, SQS, STEP_FUNCTIONS, Fate, Injector, Met
-
-INJECTED = Path(failing.__file__).parent
+from lab.faults.transient import DYNAMODB, PROVIDER, SQS, STEP_FUNCTIONS, Fate, Injector
 
 SILENT_SECONDS = 20.0
 """How long a silent service keeps a connection: longer than any SDK of the functions waits."""
@@ -34,44 +31,55 @@ _SERVICES = {
     "DynamoDB_20120810": DYNAMODB,
     "AmazonSQS": SQS,
 }
-_VARIABLES = {STEP_FUNCTIONS: "SFN", DYNAMODB: "DYNAMODB", SQS: "SQS"}
+_VARIABLES = ("AWS_ENDPOINT_URL_SFN", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS")
 
 _THROTTLED = {
     STEP_FUNCTIONS: "ThrottlingException",
     DYNAMODB: "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
     SQS: "com.amazonaws.sqs#RequestThrottled",
+    # The book is closed; the SDK does not ask again.
+    PROVIDER: "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
 }
-_FAILED = {DYNAMODB: (500, "com.amazonaws.dynamodb.v20120810#InternalServerError")}
+_FAILED = {
+    DYNAMODB: (500, "com.amazonaws.dynamodb.v20120810#InternalServerError"),
+    PROVIDER: (400, _THROTTLED[PROVIDER]),
+}
 _UNAVAILABLE = (503, "ServiceUnavailable")
+
+Meeting = Forwarded | Answered | Unanswered
 
 
 @contextmanager
 def under(stack: Stack, injector: Injector, *, is_patient: bool = True) -> Iterator[None]:
     """Have a stack's functions meet an injector's failure, and take it away again.
 
-    Their processes begin anew at both ends. What else is wrapped around a handler stays there.
-    Executions that begin meanwhile call the effect's function itself, and not its version.
+    Their processes begin anew at both ends. Executions that begin meanwhile call the effect's
+    function itself, and not its version.
 
     Args:
         stack: on the embedded AWS.
         injector: whose failure it is; it may change meanwhile.
         is_patient: it waits for its provider for longer than the embedded AWS otherwise does.
     """
-    with proxy_before(str(stack.aws.endpoint_url), lambda request: meet(injector, request)) as url:
+
+    def met(request: Request) -> Meeting:
+        return meet(injector, request, stack.appointments_table)
+
+    with proxy_before(str(stack.aws.endpoint_url), met) as url:
         _take_whole_batches(stack)
-        functions = {stack.starter_function: stack.ledger_table is not None}
+        functions = {stack.starter_function}
         if stack.ledger_table is None:  # else the effect is in the consumer
-            functions[stack.appointments_function] = True
-        originals = [
-            _wrap(stack, function, url, _PATIENT if is_patient else {}, has_effect=has_effect)
-            for function, has_effect in functions.items()
-        ]
+            functions.add(stack.appointments_function)
+        added = dict.fromkeys(_VARIABLES, url) | (_PATIENT if is_patient else {})
+        before = {function: _add_variables(stack, function, added) for function in functions}
         try:
             with calling_latest(stack), _patient(stack) if is_patient else nullcontext():
                 yield
         finally:
-            for original in originals:
-                stack.lambda_.update_function_configuration(**original)
+            for function, variables in before.items():
+                stack.lambda_.update_function_configuration(
+                    FunctionName=function, Environment={"Variables": variables}
+                )
 
 
 def _take_whole_batches(stack: Stack) -> None:
@@ -102,68 +110,63 @@ def _patient(stack: Stack) -> Iterator[None]:
         stack.stepfunctions.update_state_machine(stateMachineArn=arn, definition=before)
 
 
-def _wrap(
-    stack: Stack, function: str, url: str, more: Mapping[str, str], *, has_effect: bool
-) -> dict[str, Any]:
+def _add_variables(stack: Stack, function: str, added: Mapping[str, str]) -> dict[str, str]:
+    """Add variables to a function's environment; those that it had."""
     before = stack.lambda_.get_function_configuration(FunctionName=function)
     variables = before["Environment"]["Variables"]
-    added = {f"AWS_ENDPOINT_URL_{name}": url for name in _VARIABLES.values()} | dict(more)
-    handler = before["Handler"]
-    if has_effect:
-        path = [str(INJECTED), *filter(None, [variables.get("EXTRA_PYTHONPATH")])]
-        added |= {
-            "EXTRA_PYTHONPATH": ":".join(path),
-            "FAILURES_URL": url,
-            "ORIGINAL_HANDLER": handler,
-        }
-        handler = "failing.handler"
     stack.lambda_.update_function_configuration(
-        FunctionName=function, Handler=handler, Environment={"Variables": variables | added}
+        FunctionName=function, Environment={"Variables": {**variables, **added}}
     )
-    return {
-        "FunctionName": function,
-        "Handler": before["Handler"],
-        "Environment": {"Variables": variables},
-    }
+    return variables
 
 
-def meet(injector: Injector, request: Request) -> Forwarded | Answered | Unanswered:
-    """What a request of a function meets: an API call, or a question of `injected.failing`."""
-    if request.path.startswith("/failures/"):
-        return _of_provider(
-            injector, request.path.rpartition("/")[2], json.loads(request.body or "{}")
-        )
+def meet(injector: Injector, request: Request, table: str) -> Meeting:
+    """What an API call of a function meets.
+
+    Args:
+        injector: says it.
+        request: as it came.
+        table: of the appointments: taking a slot of a practice is a call of the provider, a query
+            looks an effect up, and writing an appointment performs one.
+    """
     named, _, call = request.target.partition(".")
     service = _SERVICES.get(named, named)
-    return as_answer(service, injector.meets(service, call))
+    fate = injector.meets(service, call)
+    if fate is not Fate.PASSES or service != DYNAMODB:
+        return as_answer(service, fate)
+    asked = json.loads(request.body)
+    if asked.get("TableName") == table and asked.get("Key", {}).get("message_id") == {
+        "S": BOOK_KEY
+    }:
+        return as_answer(PROVIDER, injector.meets(PROVIDER, PROVIDER))
+    if asked.get("TableName") == table and call == "Query":
+        message_id = asked["ExpressionAttributeValues"][":message_id"]["S"]
+        if injector.finds(message_id) is not Fate.PASSES:
+            return _error(400, "ResourceNotFoundException", "The book cannot be looked at.")
+    appointment = _appointment_of(asked, table)
+    is_lost = appointment is not None and injector.loses_answer(
+        appointment["message_id"]["S"], appointment["appointment_id"]["S"]
+    )
+    return Forwarded(is_lost=is_lost)
 
 
-def as_answer(service: str, met: Met) -> Forwarded | Answered | Unanswered:
-    """What a service's client is answered for what its call met."""
-    if met.fate is Fate.PASSES:
+def _appointment_of(asked: dict[str, Any], table: str) -> dict[str, Any] | None:
+    """The appointment that a request writes."""
+    puts = [asked, *(item.get("Put", {}) for item in asked.get("TransactItems", []))]
+    items = [put["Item"] for put in puts if put.get("TableName") == table and "Item" in put]
+    return items[0] if items else None
+
+
+def as_answer(service: str, fate: Fate) -> Meeting:
+    """What a client of a service, or the `PROVIDER`'s, is answered."""
+    if fate is Fate.PASSES:
         return Forwarded()
-    if met.fate is Fate.UNANSWERED:
+    if fate is Fate.UNANSWERED:
         return Unanswered(SILENT_SECONDS)
-    if met.fate is Fate.THROTTLED:
+    if fate is Fate.THROTTLED:
         return _error(400, _THROTTLED.get(service, "ThrottlingException"), "Rate exceeded")
     return _error(*_FAILED.get(service, _UNAVAILABLE), "The service is down.")
 
 
 def _error(status: int, code: str, message: str) -> Answered:
     return Answered(status, json.dumps({"__type": code, "message": message}).encode())
-
-
-def _of_provider(injector: Injector, operation: str, about: dict[str, str]) -> Answered:
-    loses_answer = False
-    if operation == "invoke":
-        met = injector.meets(LAMBDA, LAMBDA)
-    elif operation == "find":
-        met = injector.finds(about["message_id"])
-    else:
-        met = injector.performs()
-        loses_answer = met.fate is Fate.PASSES and injector.loses_answer(about["message_id"])
-    told = {
-        "fate": met.fate,
-        "loses_answer": loses_answer,
-    }
-    return Answered(200, json.dumps(told).encode(), "application/json")

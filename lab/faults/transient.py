@@ -7,15 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from lab.faults.token_bucket import Quota, TokenBucket
-
 STEP_FUNCTIONS = "Step Functions"
 DYNAMODB = "DynamoDB"
 SQS = "SQS"
 PROVIDER = "provider"
 """What the effect calls: one call for each `perform`."""
-LAMBDA = "Lambda"
-"""The state machine's calls of the effect's function."""
 FIND = "find"
 
 
@@ -29,17 +25,60 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """A token bucket: its size, in calls, and what it is refilled with, in calls a second."""
+
+    bucket: float
+    refill: float
+
+    def least_seconds(self, calls: int) -> float:
+        """How long so many calls take at least, beginning with a full bucket."""
+        return max(0.0, calls - self.bucket) / self.refill
+
+    def most_calls(self, seconds: float) -> float:
+        """How many calls can pass within some time, beginning with a full bucket."""
+        return self.bucket + self.refill * max(0.0, seconds)
+
+
+@dataclass(slots=True)
+class TokenBucket:
+    """Full at the beginning; each call takes a token or is throttled, and then takes none.
+
+    Times are seconds of any one clock that does not go back.
+    Source: "Quotas related to API action throttling", AWS Step Functions Developer Guide.
+    """
+
+    quota: Quota
+    at: float
+    _tokens: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tokens = self.quota.bucket
+
+    def take(self, now: float) -> bool:
+        """Take a token; False if there is none."""
+        # The sum of many small refills must not be less than the one token that they make up.
+        grown = round(self._tokens + max(0.0, now - self.at) * self.quota.refill, 9)
+        self._tokens, self.at = min(self.quota.bucket, grown), max(self.at, now)
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class TransientFailure:
     """Throttling, an outage, or answers that are lost.
 
     Attributes:
         name: as it is asked for.
         says: one sentence for a person.
-        quotas: token bucket of an API call (`StartExecution`), of `LAMBDA` or of the `PROVIDER`.
+        quotas: of an API call (`StartExecution`), or of the `PROVIDER`.
         down: what is down from the beginning, for `down_seconds`: services, or the `PROVIDER`.
         is_silent: what is down does not even say so.
         find_fails_seconds: how long `find` fails, for each message from its first `find` on.
-        loses_answers: the first `perform` of each message happens, and its answer is lost.
+        loses_answers: the first effect of each message happens, and its answer is lost.
+        messages: how many meet it in a benchmark, all of them sent at once.
     """
 
     name: str
@@ -50,16 +89,10 @@ class TransientFailure:
     is_silent: bool = False
     find_fails_seconds: float = 0.0
     loses_answers: bool = False
+    messages: int = 300
 
 
 NO_FAILURE = TransientFailure("none", "Nothing is throttled and nothing is down.")
-
-
-@dataclass(frozen=True, slots=True)
-class Met:
-    """What a call met."""
-
-    fate: Fate
 
 
 @dataclass(slots=True)
@@ -82,7 +115,7 @@ class Injector:
     _last_passed: dict[str, float] = field(default_factory=dict)
     _last_bad_find: float = 0.0
     _finds: dict[str, float] = field(default_factory=dict)
-    _lost: set[str] = field(default_factory=set)
+    _lost: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def change(self, failure: TransientFailure) -> None:
@@ -95,17 +128,13 @@ class Injector:
             for of_former in (self._first, self._last_passed, self._finds):
                 of_former.clear()
 
-    def meets(self, service: str, call: str) -> Met:
-        """What an API call of a service meets."""
+    def meets(self, service: str, call: str) -> Fate:
+        """What a call of a service, or of the `PROVIDER`, meets."""
         with self._lock:
-            return self._met(call, down=service in self.failure.down)
+            is_over = self.clock() >= self.began + self.failure.down_seconds
+            return self._met(call, down=service in self.failure.down and not is_over)
 
-    def performs(self) -> Met:
-        """What a call of the provider meets."""
-        with self._lock:
-            return self._met(PROVIDER, down=PROVIDER in self.failure.down)
-
-    def finds(self, message_id: str) -> Met:
+    def finds(self, message_id: str) -> Fate:
         """What a look at the provider's book meets."""
         with self._lock:
             now = self.clock()
@@ -115,13 +144,13 @@ class Injector:
                 self._last_bad_find = now
             return self._met(FIND, down=down)
 
-    def loses_answer(self, message_id: str) -> bool:
-        """Whether this `perform`, which happened, is not answered."""
+    def loses_answer(self, message_id: str, effect_id: str) -> bool:
+        """Whether the answer of an effect, which happened, is lost, however often it is asked."""
         with self._lock:
-            if not self.failure.loses_answers or message_id in self._lost:
-                return False
-            self._lost.add(message_id)
-            return True
+            return (
+                self.failure.loses_answers
+                and self._lost.setdefault(message_id, effect_id) == effect_id
+            )
 
     @property
     def refused(self) -> int:
@@ -155,23 +184,20 @@ class Injector:
         ]
         return min(shares, default=None)
 
-    def _met(self, what: str, *, down: bool) -> Met:
+    def _met(self, what: str, *, down: bool) -> Fate:
         if self.failure is NO_FAILURE:
-            return Met(Fate.PASSES)
+            return Fate.PASSES
         now = self.clock()
         self._first.setdefault(what, now)
-        met = self._fate(what, now, down=down)
-        self.counts[what, met.fate] += 1
-        if met.fate is Fate.PASSES:
+        bucket = self._buckets.get(what)
+        fate = Fate.PASSES
+        if down:
+            fate = Fate.UNANSWERED if self.failure.is_silent else Fate.FAILS
+        elif bucket is not None and not bucket.take(now):
+            fate = Fate.THROTTLED
+        self.counts[what, fate] += 1
+        if fate is Fate.PASSES:
             self._last_passed[what] = now
         else:
             self.failures[self.failure.name] += 1
-        return met
-
-    def _fate(self, what: str, now: float, *, down: bool) -> Met:
-        if down and (what == FIND or now < self.began + self.failure.down_seconds):
-            return Met(Fate.UNANSWERED if self.failure.is_silent else Fate.FAILS)
-        bucket = self._buckets.get(what)
-        if bucket is None or bucket.take(now):
-            return Met(Fate.PASSES)
-        return Met(Fate.THROTTLED)
+        return fate

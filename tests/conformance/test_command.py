@@ -6,6 +6,8 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 ACTONCE = Path(sysconfig.get_path("scripts")) / "actonce"
 
 
@@ -21,37 +23,33 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_rivals_failure_is_told_and_is_no_failure_of_the_command() -> None:
-    done = _run("--way", "none", "--hazard", "twice-at-once", "--json", "--story")
+def test_each_cell_is_told_with_its_story_and_a_rivals_failure_is_none_of_the_command() -> None:
+    cells = ("--way", "none", "--way", "ledger", "--hazard", "again-later", "--story")
+    done = _run(*cells, "--json")
 
     assert done.returncode == 0, done.stderr
-    (cell,) = json.loads(done.stdout)
-    assert cell["worst"] == "twice"
-    assert cell["complete"]
-    assert cell["ended"]["twice"] <= cell["schedules"]
-    assert sum("PERFORMS a" in line for line in cell["story"]) == 2
+    none, ledger = json.loads(done.stdout)
+    assert (none["worst"], ledger["worst"]) == ("twice", "survived")
+    assert none["complete"]
+    assert none["ended"]["twice"] <= none["schedules"]
+    assert sum("PERFORMS a" in line for line in none["story"]) == 2
+
+    for_people = _run(*cells)
+    assert for_people.returncode == 0, for_people.stderr
+    assert "acknowledges [not acknowledged]" in for_people.stdout
 
 
-def test_for_people_each_cell_is_a_row_with_its_story_below() -> None:
-    done = _run("--way", "none", "--way", "ledger", "--hazard", "again-later", "--story")
-
-    assert done.returncode == 0, done.stderr
-    header, none, ledger, *story = done.stdout.splitlines()
-    assert header.split() == ["way", "hazard", "worst", "schedules", "ended"]
-    assert none.split()[:3] == ["none", "again-later", "twice"]
-    assert ledger.split()[:3] == ["ledger", "again-later", "survived"]
-    assert "acknowledges [not acknowledged]" in "\n".join(story)
-
-
-def test_what_is_not_there_is_refused_with_what_is() -> None:
-    done = _run("--way", "hope")
-
-    assert done.returncode == 2
-    assert "There is no way 'hope': there are none, fifo-alone, " in done.stderr
-
-
-def test_half_a_page_is_not_written() -> None:
-    done = _run("--write", "--way", "none")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--way", "hope"), "There is no way 'hope': there are none, fifo-alone, "),
+        (("--write", "--way", "none"), "--write writes the whole page"),
+    ],
+)
+def test_what_is_not_there_and_half_a_page_are_refused(
+    arguments: tuple[str, ...], said: str
+) -> None:
+    done = _run(*arguments)
 
     assert done.returncode == 2
-    assert "--write writes the whole page" in done.stderr
+    assert said in done.stderr

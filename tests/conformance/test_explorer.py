@@ -1,5 +1,6 @@
 """The explorer and its world: that they walk everything, once, and tell what they found."""
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,10 +13,9 @@ from lab.conformance.process import Hazard, Process
 from lab.conformance.stage import Stage, Way, process_message
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import ends, judge
-from lab.conformance.ways.locks import LEASE_WAYS
+from lab.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 from lab.conformance.world import World
-from tests.conformance.handlers import NAIVE_LEDGER
 
 
 class _Log:
@@ -28,147 +28,132 @@ class _Log:
         return tuple(self.lines)
 
 
-def _logs_of_every_schedule(
-    set_up: Callable[[World, _Log], None], **world_options: Any
-) -> set[tuple[str, ...]]:
-    logs: set[tuple[str, ...]] = set()
-
-    def run(world: World) -> str:
-        log = _Log()
-        world.stores = [log]
-        set_up(world, log)
-        world.run()
-        logs.add(log.state())
-        return ""
-
-    walk(lambda script, seen: World(script, seen=seen, **world_options), run, 10_000)
-    return logs
+Code = Callable[[World, _Log], None]
 
 
-def _two_steps(world: World, log: _Log, name: str) -> Callable[[], None]:
-    def code() -> None:
-        for number in (1, 2):
-            did = f"{name}{number}"
-            world.step(did, partial(log.lines.append, did))
+def _steps(*names: str) -> Code:
+    def code(world: World, log: _Log) -> None:
+        for name in names:
+            world.step(name, partial(log.lines.append, name))
 
     return code
 
 
-def test_every_interleaving_of_two_processes_is_walked() -> None:
-    def set_up(world: World, log: _Log) -> None:
-        for name in ("a", "b"):
-            world.spawn(Process(name), _two_steps(world, log, name))
-
-    assert _logs_of_every_schedule(set_up) == {
-        ("a1", "a2", "b1", "b2"),
-        ("a1", "b1", "a2", "b2"),
-        ("a1", "b1", "b2", "a2"),
-        ("b1", "a1", "a2", "b2"),
-        ("b1", "a1", "b2", "a2"),
-        ("b1", "b2", "a1", "a2"),
-    }
+def _clean_up(world: World, log: _Log) -> None:
+    try:
+        _steps("work")(world, log)
+    finally:
+        _steps("clean up")(world, log)
 
 
-def test_a_crash_is_tried_before_each_step_and_ends_the_process() -> None:
-    def set_up(world: World, log: _Log) -> None:
-        world.spawn(Process("a"), _two_steps(world, log, "a"))
-
-    logs = _logs_of_every_schedule(set_up, hazards=(Hazard.CRASH,), budget=1)
-
-    assert logs == {(), ("a1",), ("a1", "a2")}
+def _early_and_late(world: World, log: _Log) -> None:
+    _steps("early")(world, log)
+    world.sleep(30)
+    _steps("late")(world, log)
 
 
-def test_a_killed_process_takes_no_step_while_its_stack_unwinds() -> None:
-    def set_up(world: World, log: _Log) -> None:
-        def code() -> None:
-            try:
-                world.step("work", lambda: log.lines.append("work"))
-            finally:
-                world.step("clean up", lambda: log.lines.append("clean up"))
-
-        world.spawn(Process("a"), code)
-
-    logs = _logs_of_every_schedule(set_up, hazards=(Hazard.CRASH,), budget=1)
-
-    assert logs == {(), ("work",), ("work", "clean up")}
+def _timed(world: World, log: _Log) -> None:
+    before = world.monotonic()
+    world.step("work", lambda: log.lines.append(f"{world.now / 1000 - before:g} s later"))
 
 
-def test_a_process_whose_time_is_over_takes_no_further_step() -> None:
-    def set_up(world: World, log: _Log) -> None:
-        def code() -> None:
-            world.step("early", lambda: log.lines.append("early"))
-            world.sleep(30)
-            world.step("late", lambda: log.lines.append("late"))
+def _with_a_thread(world: World, log: _Log) -> None:
+    shared: list[str] = []
 
-        world.spawn(Process("lambda", deadline=30_000), code)
-        world.spawn(Process("worker"), code)
+    def thread() -> None:
+        world.sleep(1)
+        shared.append("thread")
 
-    assert _logs_of_every_schedule(set_up) == {("early", "early", "late")}
-
-
-def test_a_pause_lets_others_go_on_and_time_pass() -> None:
-    def set_up(world: World, log: _Log) -> None:
-        def code() -> None:
-            before = world.monotonic()
-            world.step("work", lambda: log.lines.append(f"{world.now / 1000 - before:g}"))
-
-        world.spawn(Process("a"), code)
-
-    logs = _logs_of_every_schedule(set_up, hazards=(Hazard.PAUSE,), budget=1, pauses=(5_000,))
-
-    assert logs == {("0",), ("5",)}
+    world.start_task(thread)
+    world.sleep(1)
+    shared.append("main")
+    world.step("tell", lambda: log.lines.append(shared[0]))
 
 
-def test_tasks_of_one_process_share_its_memory_in_every_order() -> None:
-    def set_up(world: World, log: _Log) -> None:
-        def code() -> None:
-            shared: list[str] = []
-
-            def thread() -> None:
-                world.sleep(1)
-                shared.append("thread")
-
-            world.start_task(thread)
-            world.sleep(1)
-            shared.append("main")
-            world.step("tell", lambda: log.lines.append(shared[0]))
-
-        world.spawn(Process("a"), code)
-
-    assert _logs_of_every_schedule(set_up) == {("thread",), ("main",)}
+def _clock(world: World, log: _Log) -> None:
+    log.lines.append(f"{world.wall():%H:%M}")
 
 
-def test_each_machine_has_a_wall_clock_of_its_own() -> None:
-    def set_up(world: World, log: _Log) -> None:
-        def code() -> None:
-            log.lines.append(f"{world.wall():%H:%M}")
+def _endless(world: World, _: _Log) -> None:
+    while True:
+        world.step("again", lambda: None)
 
-        world.spawn(Process("right"), code)
-        world.spawn(Process("ahead", wall_offset=300_000), code)
 
-    assert _logs_of_every_schedule(set_up) == {("09:00", "09:05")}
+def _logs(processes: Sequence[tuple[Process, Code]], options: dict[str, Any]) -> set[str]:
+    """What was done in each schedule."""
+    logs: set[str] = set()
+
+    def run(world: World) -> str:
+        log = _Log()
+        world.stores = [log]
+        for process, code in processes:
+            world.spawn(copy.deepcopy(process), partial(code, world, log))
+        world.run()
+        logs.add(", ".join(log.lines))
+        return ""
+
+    walk(lambda script, seen: World(script, seen=seen, **options), run, 10_000)
+    return logs
+
+
+_ONE_CRASH = {"hazards": (Hazard.CRASH,), "budget": 1}
+_ONE_PAUSE = {"hazards": (Hazard.PAUSE,), "budget": 1, "pauses": (5_000,)}
+
+
+@pytest.mark.parametrize(
+    ("processes", "options", "logs"),
+    [
+        pytest.param(
+            [(Process("a"), _steps("a1", "a2")), (Process("b"), _steps("b1", "b2"))],
+            {},
+            {
+                *("a1, a2, b1, b2", "a1, b1, a2, b2", "a1, b1, b2, a2"),
+                *("b1, a1, a2, b2", "b1, a1, b2, a2", "b1, b2, a1, a2"),
+            },
+            id="every interleaving of two processes is walked",
+        ),
+        pytest.param(
+            *([(Process("a"), _steps("a1", "a2"))], _ONE_CRASH, {"", "a1", "a1, a2"}),
+            id="a crash is tried before each step, and ends the process",
+        ),
+        pytest.param(
+            *([(Process("a"), _clean_up)], _ONE_CRASH, {"", "work", "work, clean up"}),
+            id="a killed process takes no step while its stack unwinds",
+        ),
+        pytest.param(
+            [(Process("a", deadline=30_000), _early_and_late), (Process("b"), _early_and_late)],
+            *({}, {"early, early, late"}),
+            id="a process whose time is over takes no further step",
+        ),
+        pytest.param(
+            *([(Process("a"), _timed)], _ONE_PAUSE, {"0 s later", "5 s later"}),
+            id="a pause lets time pass",
+        ),
+        pytest.param(
+            *([(Process("a"), _with_a_thread)], {}, {"thread", "main"}),
+            id="tasks of one process share its memory, in every order",
+        ),
+        pytest.param(
+            [(Process("right"), _clock), (Process("ahead", wall_offset=300_000), _clock)],
+            *({}, {"09:00, 09:05"}),
+            id="each machine has a wall clock of its own",
+        ),
+    ],
+)
+def test_all_that_can_happen_is_walked(
+    processes: Sequence[tuple[Process, Code]], options: dict[str, Any], logs: set[str]
+) -> None:
+    assert _logs(processes, options) == logs
 
 
 def test_what_never_comes_to_rest_is_an_error() -> None:
-    def set_up(world: World, log: _Log) -> None:
-        def code() -> None:
-            while True:
-                world.step("again", lambda: None)
-
-        world.spawn(Process(f"endless {len(log.lines)}"), code)
-
     with pytest.raises(RuntimeError, match="does not come to rest"):
-        _logs_of_every_schedule(set_up)
+        _logs([(Process("endless"), _endless)], {})
 
 
 @pytest.mark.parametrize(
     ("way", "name"),
-    [
-        (NAIVE_LEDGER, "twice-at-once"),
-        (NAIVE_LEDGER, "effect-unheard"),
-        (LEASE_WAYS[0], "zombie"),
-        (STEP_FUNCTIONS, "effect-late"),
-    ],
+    [(LEDGER_WAYS[0], "twice-at-once"), (LEASE_WAYS[0], "zombie"), (STEP_FUNCTIONS, "effect-late")],
 )
 def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> None:
     """Every schedule, with nothing left out because it had been walked, ends as one that was."""
@@ -197,7 +182,7 @@ def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> Non
 def test_a_walk_that_is_given_up_says_so() -> None:
     def set_up(world: World) -> str:
         for name in "abc":
-            world.spawn(Process(name), _two_steps(world, _Log(), name))
+            world.spawn(Process(name), partial(_steps("1", "2"), world, _Log()))
         world.run()
         return ""
 

@@ -23,51 +23,50 @@ from lab.conformance.world import EPOCH, World
 MINUTE = 60_000
 
 
-def _default(parameter: str, template: str = "template.yaml") -> int:
+def _default(parameter: str, template: str) -> int:
     """A parameter's default in a template."""
-    text = (PROJECT / template).read_text()
-    match = re.search(rf"^  {parameter}:\n(?:    .*\n)*?    Default: \"?(\d+)", text, re.MULTILINE)
+    match = re.search(rf"^  {parameter}:\n(?:    .*\n)*?    Default: \"?(\d+)", template, re.M)
     assert match is not None
     return int(match[1])
 
 
 def test_time_outs_are_the_templates() -> None:
-    text = (PROJECT / "locks.yaml").read_text()
+    main, locks = ((PROJECT / name).read_text() for name in ("template.yaml", "locks.yaml"))
     seconds = {
         "StarterTimeoutSeconds": stage.CONSUMER_TIMEOUT,
         "EffectTimeoutSeconds": stage.EFFECT_TIMEOUT,
         "StragglerMarginSeconds": stage.STRAGGLER_MARGIN,
         "ClockSkewSeconds": stage.CLOCK_SKEW,
     }
-
-    assert {name: _default(name, "locks.yaml") * 1000 for name in seconds} == seconds
+    assert {name: _default(name, locks) * 1000 for name in seconds} == seconds
     for name in ("EffectTimeoutSeconds", "StragglerMarginSeconds"):
-        assert _default(name) * 1000 == seconds[name]
-    rounds = str(stage.MAX_ROUNDS)
-    assert f'        MaxRounds: "{rounds}"\n' in (PROJECT / "template.yaml").read_text()
-    assert f'          MAX_ROUNDS: "{rounds}"\n' in text
-    assert f'          LEASE_SECONDS: "{stage.LEASE // 1000}"  ' in text
+        assert _default(name, main) * 1000 == seconds[name]
+    assert _default("NamesRememberedDays", main) * 24 * 60 * MINUTE == stage.NAMES_REMEMBERED
+    assert f'        MaxRounds: "{stage.MAX_ROUNDS}"\n' in main
+    longest = stage.INVOKING_LEASE_CONSUMER_TIMEOUT
+    receives = f"[FeedsWorker, {stage.MOST_RECEIVES_OF_A_WORKER}, {stage.MOST_RECEIVES}]"
+    for text in (
+        f'MAX_ROUNDS: "{stage.MAX_ROUNDS}"\n',
+        f'LEASE_SECONDS: "{stage.LEASE // 1000}"  ',
+        f'"{stage.CONSUMER_TIMEOUT // 1000}": {stage.VISIBILITY // 1000}\n',
+        f'"{stage.LEASE_CONSUMER_TIMEOUT // 1000}": {stage.LEASE_VISIBILITY // 1000}\n',
+        f'"{longest // 1000}": {stage.INVOKING_LEASE_VISIBILITY // 1000}\n',
+        f"maxReceiveCount: !If {receives}\n",
+    ):
+        assert text in locks
     states = stage.process_message()["States"]
     for name in ("PerformEffect", "FindEffect"):
         assert states[name]["Retry"][-1]["MaxAttempts"] == MAX_RETRIES
-    assert _default("NamesRememberedDays") * 24 * 60 * MINUTE == stage.NAMES_REMEMBERED
-    assert f'"{stage.CONSUMER_TIMEOUT // 1000}": {stage.VISIBILITY // 1000}\n' in text
-    assert f'"{stage.LEASE_CONSUMER_TIMEOUT // 1000}": {stage.LEASE_VISIBILITY // 1000}\n' in text
-    longest = stage.INVOKING_LEASE_CONSUMER_TIMEOUT // 1000
-    assert f'"{longest}": {stage.INVOKING_LEASE_VISIBILITY // 1000}\n' in text
     needed = seconds_for_a_takeover(
         stage.LEASE / 1000, (stage.STRAGGLER_MARGIN + stage.EFFECT_TIMEOUT) / 1000
     )
-    assert stage.LEASE_CONSUMER_TIMEOUT / 1000 < needed <= longest
-    receives = f"[FeedsWorker, {stage.MOST_RECEIVES_OF_A_WORKER}, {stage.MOST_RECEIVES}]"
-    assert f"maxReceiveCount: !If {receives}\n" in text
-
-
-def test_an_answer_is_waited_for_as_long_as_the_client_that_ships_waits() -> None:
+    assert stage.LEASE_CONSUMER_TIMEOUT < needed * 1000 <= longest
     shipped: Any = invoked_effect.client_config(stage.EFFECT_TIMEOUT / 1000)
-
     assert shipped.read_timeout == invoking.LONGEST_WAIT
     assert shipped.retries["total_max_attempts"] == 1
+
+
+# ------------------------------------------------------------------ the queues
 
 
 class _Consumers:
@@ -82,8 +81,9 @@ class _Consumers:
         self.acknowledge = acknowledge
 
 
-def _queue(world: World, consumers: _Consumers, *, is_fifo: bool = False) -> RequestsQueue:
-    return RequestsQueue(
+def _queue(*, is_fifo: bool = False) -> tuple[World, _Consumers, RequestsQueue]:
+    world, consumers = World(), _Consumers()
+    queue = RequestsQueue(
         world,
         consumers.deliver,
         KeptQueues(world),
@@ -92,12 +92,17 @@ def _queue(world: World, consumers: _Consumers, *, is_fifo: bool = False) -> Req
         most_receives=5,
         is_fifo=is_fifo,
     )
+    return world, consumers, queue
 
 
-def test_what_is_not_acknowledged_comes_back_and_is_parked_in_the_end() -> None:
-    world, consumers = World(), _Consumers()
-    queue = _queue(world, consumers)
+@pytest.mark.parametrize("late_acknowledgement", [False, True])
+def test_what_is_not_acknowledged_in_time_comes_back_and_is_parked_in_the_end(
+    late_acknowledgement: bool,
+) -> None:
+    world, consumers, queue = _queue()
     queue.send("text")
+    if late_acknowledgement:  # of an earlier receive; it deletes nothing
+        world.at(210_001, "late", consumers.acknowledge)
 
     world.run()
 
@@ -107,8 +112,8 @@ def test_what_is_not_acknowledged_comes_back_and_is_parked_in_the_end() -> None:
 
 
 def test_what_is_acknowledged_does_not_come_back() -> None:
-    world, consumers = World(), _Consumers()
-    _queue(world, consumers).send("text")
+    world, consumers, queue = _queue()
+    queue.send("text")
     consumers.acknowledge()
 
     world.run()
@@ -116,20 +121,8 @@ def test_what_is_acknowledged_does_not_come_back() -> None:
     assert consumers.bodies == ["text"]
 
 
-def test_an_acknowledgement_of_an_earlier_receive_deletes_nothing() -> None:
-    world, consumers = World(), _Consumers()
-    _queue(world, consumers).send("text")
-    late = consumers.acknowledge
-    world.at(210_001, "late", late)
-
-    world.run()
-
-    assert consumers.bodies == ["text"] * 5
-
-
 def test_a_fifo_queue_forgets_a_deduplication_id_after_five_minutes() -> None:
-    world, consumers = World(), _Consumers()
-    queue = _queue(world, consumers, is_fifo=True)
+    world, consumers, queue = _queue(is_fifo=True)
 
     def send() -> None:
         queue.send("text", group="g", deduplication_id="d")
@@ -144,8 +137,7 @@ def test_a_fifo_queue_forgets_a_deduplication_id_after_five_minutes() -> None:
 
 
 def test_a_fifo_queue_has_one_message_of_a_group_in_flight() -> None:
-    world, consumers = World(), _Consumers()
-    queue = _queue(world, consumers, is_fifo=True)
+    world, consumers, queue = _queue(is_fifo=True)
     for body in "abc":
         queue.send(body, group="g", deduplication_id=body)
     assert consumers.bodies == ["a"]
@@ -157,19 +149,30 @@ def test_a_fifo_queue_has_one_message_of_a_group_in_flight() -> None:
     assert consumers.bodies == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize(
+    ("body", "attributes"),
+    [("x" * (1024 * 1024 - 20), 1), ("\uffff", 0), ("\x1b", 0), ("\ud800", 0), ("", 0), ("x", 11)],
+)
+def test_what_sqs_does_not_take_is_refused(body: str, attributes: int) -> None:
+    kept = KeptQueues(World())
+    text = {"DataType": "String", "StringValue": "123456789"}
+    named = {f"name{number:02}": text for number in range(attributes)}
+
+    with pytest.raises(ClientError, match="SQS does not take it"):
+        kept.send_message(QueueUrl="kept", MessageBody=body, MessageAttributes=named)
+
+    kept.send_message(QueueUrl="kept", MessageBody="\tbody \U0001f600", MessageAttributes={})
+    assert kept.bodies("kept") == ["\tbody \U0001f600"]
+
+
+# ------------------------------------------------------------------ executions
+
+
 _ENDS = {
     "QueryLanguage": "JSONata",
     "StartAt": "Wait",
     "States": {"Wait": {"Type": "Wait", "Seconds": 60, "Next": "End"}, "End": {"Type": "Succeed"}},
 }
-
-
-def _start(service: StepFunctions, text: str) -> str:
-    try:
-        answer = service.start_execution(name="a", input=text, stateMachineArn="arn")
-    except ClientError as error:
-        return error.response["Error"]["Code"]
-    return f"{answer['startDate']:%j %H:%M:%S}"
 
 
 def test_start_execution_answers_as_aws_does() -> None:
@@ -178,34 +181,41 @@ def test_start_execution_answers_as_aws_does() -> None:
     answers: list[str] = []
 
     def ask(at: int, text: str) -> None:
-        world.at(at, at, lambda: answers.append(_start(service, text)))
+        def start() -> None:
+            try:
+                answer = service.start_execution(name="a", input=text, stateMachineArn="arn")
+            except ClientError as error:
+                answers.append(error.response["Error"]["Code"])
+            else:
+                answers.append(f"{answer['startDate']:%j %H:%M:%S}")
+
+        world.at(at, at, start)
 
     ask(0, '"one"')
     ask(59_000, '"one"')  # runs, same input: the first one's date
     ask(59_500, '"other"')
+    ask(59_600, f'"{"x" * 256 * 1024}"')
     ask(61_000, '"one"')  # closed
     ask(60_000 + NAMES_FREE_AFTER, '"one"')
     ask(60_001 + NAMES_FREE_AFTER, '"one"')
     world.run()
 
-    exists = "ExecutionAlreadyExists"
-    assert answers == ["005 09:00:00", "005 09:00:00", exists, exists, exists, "095 09:01:00"]
+    first, exists = "005 09:00:00", "ExecutionAlreadyExists"
+    too_large = "InvalidExecutionInput"
+    assert answers == [first, first, exists, too_large, exists, exists, "095 09:01:00"]
 
 
 class _Effect:
     """The services of one execution: answers in turn, and what was asked."""
 
-    def __init__(self, *answers: Any) -> None:
+    def __init__(self, *answers: Any, aborted_in: str = "") -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
         self.attempts: list[int] = []
-        self.entered: list[str] = []
         self.waited: list[float] = []
-        self.letters: list[Any] = []
-        self.aborted_in, self.aborted_after = "", -1
+        self.aborted_in = aborted_in
 
     def enter(self, state: str) -> Callable[[], str]:
-        self.entered.append(state)
         if state == self.aborted_in:
             self.aborted_in = ""
             raise machine.Aborted
@@ -214,9 +224,6 @@ class _Effect:
 
     def wait(self, seconds: float) -> None:
         self.waited.append(seconds)
-        if len(self.asked) == self.aborted_after:
-            self.aborted_after = -1
-            raise machine.Aborted
 
     def invoke(self, function: str, payload: Any, timeout: float) -> Any:
         assert (function, timeout) == ("effect:1", 20)
@@ -229,64 +236,33 @@ class _Effect:
         return answer
 
     def send_and_wait(self, arguments: Any, timeout: float) -> Any:
-        assert timeout == 14 * 24 * 3600
-        self.letters.append(arguments["MessageBody"])
+        assert (arguments["MessageBody"]["reason"], timeout) == ("rejected", 14 * 24 * 3600)
         return self.answers.pop(0)
 
 
-def _run(services: _Effect) -> Any:
-    message = {"message_id": "a", "body": {"é": 1}}
-    execution = machine.Execution("a", "arn:a", message)
-    return machine.run(stage.process_message(), execution, services)
-
-
+_EXECUTION = machine.Execution("a", "arn:a", {"message_id": "a", "body": {"é": 1}})
 _PERFORMED = {"performed": True, "effect": {"slot": 1}}
 _NOTHING = {"performed": False, "effect": None}
 
 
-def test_the_machine_that_ships_performs_and_ends() -> None:
-    services = _Effect(_PERFORMED)
+def test_the_machine_that_ships_repeats_only_what_proves_that_nothing_happened() -> None:
+    services = _Effect(
+        *("NotPerformed", "Lambda.TooManyRequestsException", "OutcomeUnknown"),
+        *(_NOTHING, "States.Timeout", _PERFORMED),
+    )
 
-    assert _run(services) == {"outcome": "performed", "effect": {"slot": 1}}
-    assert services.asked == ["perform"]
+    output = machine.run(stage.process_message(), _EXECUTION, services)
 
-
-def test_it_repeats_only_what_proves_that_nothing_happened() -> None:
-    services = _Effect("NotPerformed", "Lambda.TooManyRequestsException", _PERFORMED)
-
-    assert _run(services)["outcome"] == "performed"
-    assert services.asked == ["perform"] * 3
-    assert services.attempts == [1, 2, 3]
-    assert services.waited == [5, 15]
-
-
-_RETRIES = 24
-
-
-def test_after_anything_else_it_waits_and_looks_the_effect_up() -> None:
-    services = _Effect("OutcomeUnknown", _NOTHING, "States.Timeout", _PERFORMED)
-
-    assert _run(services)["outcome"] == "found"
-    assert services.asked == ["perform", "find", "perform", "find"]
-    assert services.waited == [45, 45]
-
-
-def test_a_rejected_message_becomes_a_dead_letter_and_a_decision_ends_it() -> None:
-    services = _Effect("Rejected", {"decision": "reject", "note": "no"})
-
-    with pytest.raises(machine.StateFailed, match="RejectedByOperator"):
-        _run(services)
-    (letter,) = services.letters
-    assert letter["reason"] == "rejected"
-    assert letter["message"] == {"message_id": "a", "body": {"é": 1}}
+    assert output == {"outcome": "found", "effect": {"slot": 1}}
+    assert services.asked == [*["perform"] * 3, "find", "perform", "find"]
+    assert services.attempts[:3] == [1, 2, 3]
+    assert services.waited == [5, 15, 45, 45]
 
 
 @pytest.mark.parametrize(
     ("aborted_in", "asked"),
     [
         ("PerformEffect", ["find", "perform"]),
-        ("AwaitStraggler", ["perform", "find", "perform"]),
-        ("FindEffect", ["perform", "find", "perform"]),
         # It was looked up before the redrive, so it is again.
         ("Performed?", ["perform", "find", "find", "perform"]),
     ],
@@ -294,53 +270,19 @@ def test_a_rejected_message_becomes_a_dead_letter_and_a_decision_ends_it() -> No
 def test_a_redriven_execution_goes_on_where_it_was_and_looks_before_it_performs(
     aborted_in: str, asked: list[str]
 ) -> None:
-    finds = asked.count("find")
-    first: list[Any] = ["OutcomeUnknown"] if asked[0] == "perform" else []
-    services = _Effect(*first, *[_NOTHING] * finds, _PERFORMED)
-    services.aborted_in = aborted_in
-    message = {"message_id": "a", "body": {"é": 1}}
-    execution = machine.Execution("a", "arn:a", message)
-    position = machine.start(stage.process_message(), execution)
+    first = ["OutcomeUnknown"] if asked[0] == "perform" else []
+    answers: list[Any] = [*first, *[_NOTHING] * asked.count("find"), _PERFORMED]
+    services = _Effect(*answers, aborted_in=aborted_in)
+    position = machine.start(stage.process_message(), _EXECUTION)
     with pytest.raises(machine.Aborted):
-        machine.run(stage.process_message(), execution, services, position)
+        machine.run(stage.process_message(), _EXECUTION, services, position)
     assert position.state == aborted_in
 
-    redriven = replace(execution, redrives=1)
+    redriven = replace(_EXECUTION, redrives=1)
     output = machine.run(stage.process_message(), redriven, services, position)
 
     assert output["outcome"] == "performed"
     assert services.asked == asked
-    assert services.waited.count(45) >= 1
-
-
-def test_what_step_functions_does_not_take_is_refused_as_it_says() -> None:
-    world = World()
-    service = StepFunctions(world, _ENDS, lambda *_: None, KeptQueues(world))
-
-    assert _start(service, f'"{"x" * 256 * 1024}"') == "InvalidExecutionInput"
-
-
-@pytest.mark.parametrize(
-    ("body", "attributes"),
-    [
-        ("x" * (1024 * 1024 - 20), 1),
-        ("\uffff", 0),
-        ("\x1b", 0),
-        ("\ud800", 0),
-        ("", 0),
-        ("text", 11),
-    ],
-)
-def test_what_sqs_does_not_take_is_refused(body: str, attributes: int) -> None:
-    kept = KeptQueues(World())
-    text = {"DataType": "String", "StringValue": "123456789"}
-    named = {f"name{number:02}": text for number in range(attributes)}
-
-    with pytest.raises(ClientError, match="SQS does not take it"):
-        kept.send_message(QueueUrl="kept", MessageBody=body, MessageAttributes=named)
-
-    kept.send_message(QueueUrl="kept", MessageBody="\tbody \U0001f600", MessageAttributes={})
-    assert kept.bodies("kept") == ["\tbody \U0001f600"]
 
 
 @pytest.mark.parametrize(
@@ -359,7 +301,7 @@ def test_an_expression_that_fails_is_no_failed_task() -> None:
     services = _Effect("Rejected", {"decision": "retry"})
 
     with pytest.raises(machine.StateFailed, match=r"States\.QueryEvaluationError"):
-        machine.run(states, machine.Execution("a", "arn:a", {"message_id": "a"}), services)
+        machine.run(states, _EXECUTION, services)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import re
 import subprocess
 import threading
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -73,7 +74,7 @@ def on_a_terminal(endpoint_url: str, *arguments: str) -> tuple[int, str, str]:
 def test_all_dead_letters_of_an_outage_longer_than_the_patience_are_one_decision(
     paths: Paths,
 ) -> None:
-    provider_down = MEASURED["provider-down"].resized(down_seconds=OUTAGE).failure
+    provider_down = replace(MEASURED["provider-down"], down_seconds=OUTAGE)
     state, stack = lifecycle.up(paths, lambda _: None, parameters={})
     traffic = requests.generate(MESSAGES, 1)
     injector = Injector()

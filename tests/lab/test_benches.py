@@ -1,18 +1,22 @@
-"""What is asked of the benchmarks of transient failures, and of the soak."""
+"""What is asked of the benchmarks."""
 
+import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from actonce.demo.outcome import Outcome
 from actonce.demo.run import Result
 from actonce.demo.second_count import SecondCount
-from actonce.stack.embedded_folder import Paths
+from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed, WrongUse
 from lab.bench.soak import Trouble, ended_after, report
 from lab.bench.transient_failures import chosen
-from lab.faults import kinds
+from lab.faults.kinds import MEASURED
 from lab.faults.transient import NO_FAILURE, Injector
 
 GOOD = Outcome(
@@ -33,15 +37,33 @@ GOOD = Outcome(
 )
 
 
+@pytest.mark.parametrize(("limit", "status"), [("1000", 0), ("0", 1)])
+def test_the_starter_s_exit_status_says_whether_a_batch_kept_the_limit(
+    limit: str, status: int
+) -> None:
+    command = ["-m", "lab.bench.starter", "--runs", "2", "--latency-ms", "2", "--records", "3"]
+    done = subprocess.run(
+        [sys.executable, *command, "--json", "--limit", limit],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (status, "")
+    report: dict[str, Any] = json.loads(done.stdout)
+    assert report["machine"].keys() >= {"cores", "platform", "python", "boto3"}
+    # Two calls a record: three batches to warm up, then each run's one record, batch and loop.
+    assert report["result"]["calls"] == 2 * (3 * 3 + 2 * (1 + 3 + 3))
+    for name in ("one_record_ms", "batch_ms", "plain_loop_ms"):
+        assert report["result"][name] >= 2 * 2, "two calls, each with its latency"
+
+
 def test_all_failures_are_measured_unless_some_are_named() -> None:
-    sizes = {"messages": 9, "down_seconds": 3.0, "bucket": None, "refill": None}
-    shown = chosen([], **sizes)  # type: ignore[arg-type]
-    assert [one.failure.name for one in shown] == list(kinds.MEASURED)
-    assert {one.messages for one in shown} == {9}
-    (one,) = chosen(["provider-down"], **sizes)  # type: ignore[arg-type]
-    assert one.failure.down_seconds == 3
+    assert chosen([]) == list(MEASURED.values())
+    assert chosen(["provider-down"]) == [MEASURED["provider-down"]]
     with pytest.raises(WrongUse, match="no failure 'rain'; there are throttled"):
-        chosen(["rain"], **sizes)  # type: ignore[arg-type]
+        chosen(["rain"])
 
 
 def test_what_does_not_end_in_time_has_failed() -> None:
@@ -56,37 +78,30 @@ def _go_on_for_ever() -> None:
             pass
 
 
-def _soaked(
-    outcome: Outcome = GOOD,
-    *,
-    kills: int = 2,
-    differences: list[str] | None = None,
-    had: str = "throttled",
-) -> bool:
-    trouble = Trouble(
-        Injector(), Paths(Path("nowhere")), 10, 2, [kinds.MEASURED["throttled"].failure], 1.0
-    )
+@pytest.mark.parametrize(
+    ("differences", "kills", "had", "good"),
+    [
+        ([], 2, "throttled", True),
+        (["lost: 0 counted, 2 in the audit"], 2, "throttled", False),
+        (None, 2, "throttled", False),  # not audited
+        ([], 1, "throttled", False),
+        ([], 2, "find-down", False),
+    ],
+)
+def test_a_soak_is_good_only_if_everything_was_met_and_counted_twice(
+    differences: list[str] | None, kills: int, had: str, good: bool
+) -> None:
+    trouble = Trouble(Injector(), Paths(Path("nowhere")), 10, 2, [MEASURED["throttled"]], 1.0)
     trouble.killed = [3] * kills
     trouble.had = {had}
-    second = None
-    if differences is not None:
-        second = SecondCount(Path("page"), differences)
-    good = report(Result(outcome, Counter(), second), trouble)["good"]
-    assert isinstance(good, bool)
-    return good
+    second = None if differences is None else SecondCount(Path("page"), differences)
 
-
-def test_a_soak_is_good_only_if_everything_was_met_and_counted_twice() -> None:
-    assert _soaked(differences=[])
-    assert not _soaked(differences=["lost: 0 counted, 2 in the audit"])
-    assert not _soaked(differences=None), "not audited"
-    assert not _soaked(kills=1, differences=[])
-    assert not _soaked(had="find-down", differences=[])
+    assert report(Result(GOOD, Counter(), second), trouble)["good"] is good
 
 
 def test_the_soak_s_trouble_ends_with_the_run() -> None:
     injector = Injector()
-    failures = [kinds.MEASURED["throttled"].failure]
+    failures = [MEASURED["throttled"]]
     trouble = Trouble(injector, Paths(Path("/nonexistent")), 10, 1, failures, spell_seconds=3600.0)
     with trouble.made():
         injector.change(failures[0])

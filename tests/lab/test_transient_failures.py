@@ -7,33 +7,31 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
 from actonce.demo.outcome import Sent
 from actonce.demo.records import Records
-from lab.faults import kinds
-from lab.faults.figures import (
-    of_run,
-    state_transitions,
-    waits_of_deliveries,
-    waits_of_execution,
-)
+from appointments import book_key
+from lab.faults.figures import of_run, state_transitions
+from lab.faults.kinds import MEASURED
 from lab.faults.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
-from lab.faults.stack import as_answer
-from lab.faults.token_bucket import Quota, TokenBucket
+from lab.faults.stack import Meeting, as_answer, meet
 from lab.faults.transient import (
     DYNAMODB,
-    LAMBDA,
     NO_FAILURE,
     PROVIDER,
     SQS,
     STEP_FUNCTIONS,
     Fate,
     Injector,
-    Met,
+    Quota,
+    TokenBucket,
     TransientFailure,
 )
+
+PASSES, THROTTLED, FAILS = Fate.PASSES, Fate.THROTTLED, Fate.FAILS
 
 
 class Clock:
@@ -49,8 +47,13 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture
+def injector(clock: Clock) -> Injector:
+    return Injector(clock)
+
+
 def test_a_full_bucket_lets_a_burst_pass_and_then_what_it_is_refilled_with() -> None:
-    bucket = TokenBucket(Quota(25, 6), began=0.0)
+    bucket = TokenBucket(Quota(25, 6), 0.0)
     assert [bucket.take(0.0) for _ in range(26)] == [True] * 25 + [False]
     assert not bucket.take(0.16)
     assert bucket.take(0.17)
@@ -59,132 +62,141 @@ def test_a_full_bucket_lets_a_burst_pass_and_then_what_it_is_refilled_with() -> 
 
 
 def test_a_throttled_call_takes_nothing_and_a_bucket_does_not_grow_beyond_its_size() -> None:
-    bucket = TokenBucket(Quota(2, 1), began=0.0)
+    bucket = TokenBucket(Quota(2, 1), 0.0)
     assert [bucket.take(3600.0) for _ in range(3)] == [True, True, False]
     assert [bucket.take(3600.0 + n / 10) for n in range(1, 11)] == [False] * 9 + [True]
     assert not bucket.take(3600.0), "a clock that goes back adds none"
 
 
-def test_a_quota_says_how_long_calls_take_and_how_many_can_pass() -> None:
-    quota = Quota(25, 6)
-    assert quota.least_seconds(20) == 0
-    assert quota.least_seconds(85) == pytest.approx(10)
-    assert quota.most_calls(10) == 85
-
-
-def test_a_call_over_its_quota_is_throttled_and_others_are_not(clock: Clock) -> None:
-    injector = Injector(clock)
-    injector.change(kinds.MEASURED["throttled"].failure)
-    fates = [injector.meets(STEP_FUNCTIONS, "StartExecution").fate for _ in range(26)]
-    assert fates == [Fate.PASSES] * 25 + [Fate.THROTTLED]
-    assert injector.meets(DYNAMODB, "PutItem").fate is Fate.PASSES
-    assert injector.performs().fate is Fate.PASSES
-    assert injector.counts["StartExecution", Fate.THROTTLED] == 1
+def test_a_call_over_its_quota_is_throttled_and_others_are_not(
+    injector: Injector, clock: Clock
+) -> None:
+    injector.change(MEASURED["throttled"])
+    fates = [injector.meets(STEP_FUNCTIONS, "StartExecution") for _ in range(26)]
+    assert fates == [PASSES] * 25 + [THROTTLED]
+    assert injector.meets(DYNAMODB, "PutItem") is PASSES
+    assert injector.counts["StartExecution", THROTTLED] == 1
     assert injector.failures == {"throttled": 1}
     clock.now += 10
-    assert injector.meets(STEP_FUNCTIONS, "StartExecution").fate is Fate.PASSES
+    assert injector.meets(STEP_FUNCTIONS, "StartExecution") is PASSES
     assert injector.share_of_quota({"StartExecution": 26}) == pytest.approx(26 / 85)
     assert injector.over_at({"StartExecution": 85}) == pytest.approx(1010)
+    assert injector.over_at({"StartExecution": 20}) == 1000
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_what_is_down_is_down_until_its_time_is_over(clock: Clock, silent: bool) -> None:
-    injector = Injector(clock)
+def test_what_is_down_is_down_until_its_time_is_over(
+    injector: Injector, clock: Clock, silent: bool
+) -> None:
     down = TransientFailure("x", "x", down=frozenset({DYNAMODB}), down_seconds=90, is_silent=silent)
     injector.change(down)
-    expected = Fate.UNANSWERED if silent else Fate.FAILS
-    assert injector.meets(DYNAMODB, "PutItem").fate is expected
-    assert injector.meets(STEP_FUNCTIONS, "StartExecution").fate is Fate.PASSES
+    expected = Fate.UNANSWERED if silent else FAILS
+    assert injector.meets(DYNAMODB, "PutItem") is expected
+    assert injector.meets(STEP_FUNCTIONS, "StartExecution") is PASSES
     clock.now += 89.9
-    assert injector.meets(DYNAMODB, "UpdateItem").fate is expected
+    assert injector.meets(DYNAMODB, "UpdateItem") is expected
     clock.now += 0.2
-    assert injector.meets(DYNAMODB, "PutItem").fate is Fate.PASSES
+    assert injector.meets(DYNAMODB, "PutItem") is PASSES
     assert injector.over_at({}) == pytest.approx(1090)
     assert injector.share_of_quota({}) is None
 
 
-def test_find_fails_for_each_message_from_its_first_find_on(clock: Clock) -> None:
-    injector = Injector(clock)
-    injector.change(kinds.MEASURED["find-down"].failure)
-    assert injector.finds("a").fate is Fate.FAILS
-    clock.now += 9
-    assert injector.finds("b").fate is Fate.FAILS
-    clock.now += 1
-    assert injector.finds("a").fate is Fate.PASSES
-    assert injector.finds("b").fate is Fate.FAILS
+def test_find_fails_for_each_message_from_its_first_find_on(
+    injector: Injector, clock: Clock
+) -> None:
+    injector.change(MEASURED["find-down"])
+    found = []
+    for wait, message_id in ((0, "a"), (9, "b"), (1, "a"), (0, "b"), (9, "b")):
+        clock.now += wait
+        found.append(injector.finds(message_id))
+    assert found == [FAILS, FAILS, PASSES, FAILS, PASSES]
     assert injector.over_at({}) == pytest.approx(1010)
-    clock.now += 9
-    assert injector.finds("b").fate is Fate.PASSES
 
 
-def test_only_the_first_answer_of_a_message_is_lost(clock: Clock) -> None:
-    injector = Injector(clock)
-    assert not injector.loses_answer("a")
-    injector.change(kinds.MEASURED["find-down"].failure)
-    assert [injector.loses_answer("a"), injector.loses_answer("a"), injector.loses_answer("b")] == [
-        True,
-        False,
-        True,
-    ]
-
-
-def test_nothing_is_counted_where_nothing_fails(clock: Clock) -> None:
-    injector = Injector(clock)
-    assert injector.meets(SQS, "SendMessage") == injector.performs() == Met(Fate.PASSES)
+def test_nothing_is_counted_where_nothing_fails(injector: Injector) -> None:
+    assert injector.meets(SQS, "SendMessage") is PASSES
     injector.change(NO_FAILURE)
     injector.finds("a")
     assert not injector.counts
 
 
-def test_a_failure_gets_the_sizes_that_are_asked_for_and_no_others() -> None:
-    throttled = kinds.MEASURED["throttled"]
-    smaller = throttled.resized(messages=50, refill=10, down_seconds=5)
-    assert smaller.messages == 50
-    assert smaller.failure.quotas == {"StartExecution": Quota(25, 10)}
-    assert smaller.failure.down_seconds == 0
-    outage = kinds.MEASURED["provider-down"].resized(down_seconds=5, bucket=7)
-    assert (outage.messages, outage.failure.down_seconds) == (300, 5)
-    assert not outage.failure.quotas
-    assert throttled.resized() == throttled
+# ------------------------------------------------------------------ what a function's call meets
+
+PUT = {"TableName": "t", "Item": {"message_id": {"S": "m"}, "appointment_id": {"S": "1"}}}
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "slot": ("UpdateItem", {"TableName": "t", "Key": book_key("main")}),
+    "find": ("Query", {"TableName": "t", "ExpressionAttributeValues": {":message_id": {"S": "m"}}}),
+    "put": ("PutItem", PUT),
+    "fenced": ("TransactWriteItems", {"TransactItems": [{"ConditionCheck": {}}, {"Put": PUT}]}),
+    "row": ("PutItem", {"TableName": "fingerprints", "Item": {"message_id": {"S": "m"}}}),
+}
 
 
-def test_a_stack_is_told_only_the_parameters_that_it_has() -> None:
-    known = frozenset({"MaximumConcurrency"})
-    assert kinds.parameters(known, {"QueueType": "fifo"}) == {
-        "MaximumConcurrency": "4",
-        "QueueType": "fifo",
-    }
-    assert kinds.parameters(known, {"MaximumConcurrency": "9"}) == {"MaximumConcurrency": "9"}
+def _met(injector: Injector, name: str) -> Meeting:
+    call, asked = CALLS[name]
+    target = f"DynamoDB_20120810.{call}"
+    return meet(injector, Request("/", target, json.dumps(asked).encode()), "t")
 
 
-def test_every_failure_meets_something_that_a_stack_calls() -> None:
-    known = {STEP_FUNCTIONS, DYNAMODB, SQS, PROVIDER, LAMBDA, "StartExecution", "PutItem"}
-    for name, shown in kinds.MEASURED.items():
-        failure = shown.failure
-        assert failure.quotas.keys() | failure.down <= known, name
-        assert failure.quotas or failure.down_seconds or failure.find_fails_seconds, name
+def _code(met: Meeting) -> str:
+    assert isinstance(met, Answered)
+    code: str = json.loads(met.body)["__type"]
+    return code.rpartition("#")[2]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        TransientFailure("x", "x", down=frozenset({PROVIDER}), down_seconds=3600),
+        TransientFailure("x", "x", quotas={PROVIDER: Quota(0.5, 0.001)}),
+    ],
+)
+def test_a_provider_that_is_down_or_takes_no_more_is_a_book_that_is_closed(
+    injector: Injector, failure: TransientFailure
+) -> None:
+    assert _met(injector, "slot") == Forwarded()
+    injector.change(failure)
+
+    assert _code(_met(injector, "slot")) == "ConditionalCheckFailedException"
+    assert {name: _met(injector, name) for name in CALLS if name != "slot"} == dict.fromkeys(
+        ("find", "put", "fenced", "row"), Forwarded()
+    )
+
+
+@pytest.mark.parametrize("write", ["put", "fenced"])
+def test_the_answer_of_the_first_effect_of_a_message_is_lost_and_find_fails(
+    injector: Injector, write: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    injector.change(MEASURED["find-down"])
+
+    lost = Forwarded(is_lost=True)
+    assert [_met(injector, write), _met(injector, write)] == [lost, lost], "the SDK asks again"
+    assert _met(injector, "row") == _met(injector, "slot") == Forwarded()
+    assert _code(_met(injector, "find")) == "ResourceNotFoundException"
+    monkeypatch.setitem(PUT["Item"], "appointment_id", {"S": "2"})  # type: ignore[arg-type]
+    assert _met(injector, write) == Forwarded()
 
 
 @pytest.mark.parametrize(
     ("service", "fate", "status", "code"),
     [
-        (STEP_FUNCTIONS, Fate.THROTTLED, 400, "ThrottlingException"),
-        (DYNAMODB, Fate.THROTTLED, 400, "ProvisionedThroughputExceededException"),
-        (SQS, Fate.THROTTLED, 400, "RequestThrottled"),
-        (DYNAMODB, Fate.FAILS, 500, "InternalServerError"),
-        (STEP_FUNCTIONS, Fate.FAILS, 503, "ServiceUnavailable"),
-        ("AWSOther", Fate.THROTTLED, 400, "ThrottlingException"),
+        (STEP_FUNCTIONS, THROTTLED, 400, "ThrottlingException"),
+        (DYNAMODB, THROTTLED, 400, "ProvisionedThroughputExceededException"),
+        (SQS, THROTTLED, 400, "RequestThrottled"),
+        (DYNAMODB, FAILS, 500, "InternalServerError"),
+        (STEP_FUNCTIONS, FAILS, 503, "ServiceUnavailable"),
     ],
 )
 def test_a_call_is_answered_as_its_service_answers(
     service: str, fate: Fate, status: int, code: str
 ) -> None:
-    answer = as_answer(service, Met(fate))
+    answer = as_answer(service, fate)
     assert isinstance(answer, Answered)
-    assert answer.status == status
-    assert json.loads(answer.body)["__type"].rpartition("#")[2] == code
-    assert as_answer(service, Met(Fate.PASSES)) == Forwarded()
-    assert isinstance(as_answer(service, Met(Fate.UNANSWERED)), Unanswered)
+    assert (answer.status, _code(answer)) == (status, code)
+    assert isinstance(as_answer(service, Fate.UNANSWERED), Unanswered)
+
+
+# ------------------------------------------------------------------ counting
 
 
 def test_each_state_and_each_repeat_of_a_task_is_a_transition() -> None:
@@ -195,24 +207,9 @@ def test_each_state_and_each_repeat_of_a_task_is_a_transition() -> None:
     assert state_transitions(["TaskStateEntered", "WaitStateEntered", "ChoiceStateEntered"]) == 4
 
 
-def test_a_back_off_is_what_was_waited_in_an_execution_or_in_the_queue() -> None:
-    history = [("TaskStateEntered", 1.0), ("WaitStateEntered", 2.0), ("WaitStateExited", 7.5)]
-    assert waits_of_execution([*history, ("WaitStateEntered", 9.0)]) == [(2.0, 7.5)]
-    ends = [("a", 5, "failed"), ("a", 1, "failed"), ("a", 20, "started"), ("a", 30, "suppressed")]
-    lines = [
-        {"sqs_message_id": key, "at": f"2026-01-31T00:00:{second:02}.000Z", "end": end}
-        for key, second, end in [*ends, ("b", 3, "failed"), ("c", 4, "started")]
-    ]
-    waited = [until - since for since, until in waits_of_deliveries(lines)]
-    assert waited == [4.0, 15.0]
-
-
 def test_what_was_there_before_belongs_to_no_run() -> None:
-    def line(sqs_id: str) -> dict[str, str]:
-        return {"sqs_message_id": sqs_id}
-
     found = Records(
-        deliveries=[line("own"), line("old")],
+        deliveries=[{"sqs_message_id": "own"}, {"sqs_message_id": "old"}],
         executions={"own": "SUCCEEDED", "old": "RUNNING"},
         resolved={"old"},
         effects={"own": 1, "old": 2},
@@ -221,7 +218,7 @@ def test_what_was_there_before_belongs_to_no_run() -> None:
         waiting={"own", "old"},
     )
     assert of_run(found, [Sent("own", "own", "own")]) == Records(
-        deliveries=[line("own")],
+        deliveries=[{"sqs_message_id": "own"}],
         executions={"own": "SUCCEEDED"},
         resolved=set(),
         effects={"own": 1},
@@ -271,13 +268,13 @@ def test_the_proxy_passes_on_answers_itself_and_loses(target: tuple[str, list[by
     url, done = target
     came: list[Request] = []
 
-    def meet(request: Request) -> Forwarded | Answered | Unanswered:
+    def met(request: Request) -> Meeting:
         came.append(request)
         if request.body == b"refused":
             return Answered(400, b"no")
         return Forwarded(is_lost=request.body == b"lost")
 
-    with proxy_before(url, meet) as proxy:
+    with proxy_before(url, met) as proxy:
         status, headers, body = _post(f"{proxy}/queue", b"passes")
         assert (status, headers["X-Service"], body) == (201, "echo", b"passes")
         assert came == [Request("/queue", "AmazonSQS.SendMessage", b"passes")]

@@ -2,9 +2,9 @@
 
 For each batch size the queue's function is held back until a whole batch is in the queue. The
 requests are what the embedded CloudTrail recorded of the functions, whole, so that DynamoDB's units
-follow from the requests and the items; transitions are read from the executions' histories,
-invocations and milliseconds from the functions' REPORT lines. What CloudTrail does not record is
-the embedded Lambda's own polling: SQS requests are by AWS's rule.
+follow from them, as long as no item is larger than a KB; transitions are read from the executions'
+histories, invocations and milliseconds from the functions' REPORT lines. What CloudTrail does not
+record is the embedded Lambda's own polling: SQS requests are by AWS's rule.
 """
 
 import io
@@ -15,11 +15,10 @@ import tempfile
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from actonce.cli.demo import Strategy
 from actonce.demo import records, requests
@@ -27,16 +26,18 @@ from actonce.embedded import functions, lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
-from lab.bench.costing import capacity
-from lab.bench.costing.counts import BATCH_SIZES, PER_BATCH_SQS_REQUESTS, Count, Traffic
+from lab.faults.figures import state_transitions
 
 STRATEGIES = ("step-functions", "ledger", "lease")
 POWERTOOLS = "powertools"
 
 _MESSAGES = 10  # one full batch; CloudTrail tells at most 50 requests of a kind
 _MOST_EVENTS_TOLD = 50
-_KINDS = (*sorted(capacity.UNIT_KINDS), "BatchGetItem", "BatchWriteItem", "Query", "Scan")
-_KINDS += ("StartExecution", "DescribeExecution", "SendMessage", "Invoke")
+_WRITES = ("PutItem", "UpdateItem", "DeleteItem")
+_KINDS = (
+    *(*_WRITES, "TransactWriteItems", "GetItem"),
+    *("StartExecution", "DescribeExecution", "SendMessage", "Invoke"),
+)
 _REPORT = re.compile(r"REPORT RequestId: (\S+)\tDuration: \d+ ms\tBilled Duration: (\d+) ms")
 _REST_SECONDS = 120.0
 _POLL_SECONDS = 0.2
@@ -46,6 +47,65 @@ _POLL_SECONDS = 0.2
 _PARAMETERS = {"EffectTimeoutSeconds": "15"}
 
 Say = Callable[[str], None]
+
+BATCH_SIZES = (10, 1)
+"""Deliveries per batch that are counted: the most that the stack allows, and the fewest."""
+_SQS_REQUESTS_OF_A_BATCH = 3
+"""By AWS's rule, for a batch that is full: one to send it, one to receive it, one to delete it."""
+_UNIT_BYTES = 1024
+
+Traffic = Literal["message", "duplicate"]
+"""A message that is new and succeeds, or one that was acted on before."""
+
+
+class Count(TypedDict):
+    """What `messages` messages of one kind of traffic took, all together.
+
+    Attributes:
+        way: the strategy, or the rival.
+        batch_size: deliveries per batch; every batch was full.
+        traffic: see `Traffic`.
+        messages: how many were sent; the other numbers are for all of them.
+        requests: AWS requests that functions and workflow made, by kind.
+        state_transitions: of Step Functions: an execution's start, and each state entered.
+        write_units: of DynamoDB, by AWS's rule, see `units`.
+        read_units: as `write_units`.
+        invocations: of Lambda functions.
+        lambda_ms: how long these took, on the machine that counted, in functions warmed before.
+        memory_mb: of the functions.
+        sqs_requests: by AWS's rule.
+        appointments: written in that time; a duplicate that writes one was acted on twice.
+    """
+
+    way: str
+    batch_size: int
+    traffic: Traffic
+    messages: int
+    requests: dict[str, int]
+    state_transitions: int
+    write_units: int
+    read_units: float
+    invocations: int
+    lambda_ms: int
+    memory_mb: int
+    sqs_requests: int
+    appointments: int
+
+
+def units(kind: str, request: Mapping[str, Any]) -> tuple[int, float]:
+    """Write and read units of a request of items that are not larger than a KB.
+
+    A write takes one, also if its condition fails, and each part of a transaction two; a consistent
+    read one, another one half of it.
+    Source: "DynamoDB read and write operations", AWS; that a ConditionCheck in a transaction is
+    billed as a write of the item that it looks at was measured on DynamoDB in "What a conditional
+    DynamoDB transaction actually costs", martinhicks.dev.
+    """
+    if kind == "TransactWriteItems":
+        return 2 * len(request["TransactItems"]), 0
+    if kind == "GetItem":
+        return 0, 1 if request.get("ConsistentRead") else 0.5
+    return int(kind in _WRITES), 0
 
 
 def count_all(say: Say) -> list[Count]:
@@ -177,34 +237,20 @@ def _count_way(way: _Way, say: Say) -> Iterator[Count]:
 
 def _act(way: _Way, bodies: list[str], batch_size: int) -> None:
     """Have the messages acted on in batches of that size, and wait until all is at rest."""
-    with _held_back(way, batch_size):
-        way.stack.sqs.send_message_batch(
-            QueueUrl=way.queue_url,
-            Entries=[{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)],
-        )
+    change = way.stack.lambda_.update_event_source_mapping
+    change(UUID=way.mapping, Enabled=False, BatchSize=batch_size)
+    way.stack.sqs.send_message_batch(
+        QueueUrl=way.queue_url,
+        Entries=[{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)],
+    )
+    change(UUID=way.mapping, Enabled=True)
     deadline = time.monotonic() + _REST_SECONDS
     while _in_queue(way) or records.execution_names(way.stack, "RUNNING"):
         if time.monotonic() > deadline:
             raise Failed(
-                f"{way.name}: the messages have not come to rest for {_REST_SECONDS:.0f} s. "
-                f"Its function's last error: {_last_error(way)}."
+                f"{way.name}: the messages have not come to rest for {_REST_SECONDS:.0f} s."
             )
         time.sleep(_POLL_SECONDS)
-
-
-def _last_error(way: _Way) -> str:
-    """Of the function behind the queue; these messages are made up, so it may be told."""
-    logged = _log_lines(way, way.functions[0], '"[ERROR]"')
-    return logged[-1].strip().splitlines()[-1] if logged else "none"
-
-
-@contextmanager
-def _held_back(way: _Way, batch_size: int) -> Iterator[None]:
-    way.stack.lambda_.update_event_source_mapping(
-        UUID=way.mapping, Enabled=False, BatchSize=batch_size
-    )
-    yield
-    way.stack.lambda_.update_event_source_mapping(UUID=way.mapping, Enabled=True)
 
 
 def _in_queue(way: _Way) -> int:
@@ -231,8 +277,8 @@ def _counted(way: _Way, traffic: Traffic, batch_size: int, news: "_News") -> Cou
             f"{way.name}: {news.appointments} appointments were written instead of {expected}, "
             "so this is not what was to be counted."
         )
-    tables = {name: _table(way, name) for name in way.tables}
-    weighed = [event for event in news.requests if event[0] in capacity.UNIT_KINDS]
+    _check_sizes(way)
+    taken = [units(kind, request) for kind, request in news.requests]
     return Count(
         way=way.name,
         batch_size=batch_size,
@@ -240,40 +286,28 @@ def _counted(way: _Way, traffic: Traffic, batch_size: int, news: "_News") -> Cou
         messages=_MESSAGES,
         requests=dict(sorted(Counter(kind for kind, _ in news.requests).items())),
         state_transitions=news.state_transitions,
-        write_units=sum(capacity.write_units(kind, told, tables) for kind, told in weighed),
-        read_units=sum(capacity.read_units(kind, told, tables) for kind, told in weighed),
+        write_units=sum(written for written, _ in taken),
+        read_units=sum(read for _, read in taken),
         invocations=len(news.milliseconds),
         lambda_ms=sum(news.milliseconds),
         memory_mb=way.client("lambda").get_function_configuration(FunctionName=way.functions[0])[
             "MemorySize"
         ],
-        sqs_requests=PER_BATCH_SQS_REQUESTS * batches,
+        sqs_requests=_SQS_REQUESTS_OF_A_BATCH * batches,
         appointments=news.appointments,
-        by_definition=False,
     )
 
 
-def _table(way: _Way, name: str) -> capacity.Table:
-    key = way.stack.dynamodb.describe_table(TableName=name)["Table"]["KeySchema"]
-    pages = way.stack.dynamodb.get_paginator("scan").paginate(TableName=name, ConsistentRead=True)
-    return capacity.Table.of(
-        tuple(part["AttributeName"] for part in key),
-        (item for page in pages for item in page["Items"]),
-    )
+def _check_sizes(way: _Way) -> None:
+    """An item's JSON is larger than the item by AWS's rule."""
+    for name in way.tables:
+        pages = way.stack.dynamodb.get_paginator("scan").paginate(TableName=name)
+        items = [item for page in pages for item in page["Items"]]
+        if any(len(json.dumps(item)) > _UNIT_BYTES for item in items):
+            raise Failed(f"{way.name}: an item of {name} may be larger than a KB.")
 
 
 # ------------------------------------------------------------------ what was recorded
-
-
-def _log_lines(way: _Way, function: str, pattern: str) -> list[str]:
-    configuration = way.client("lambda").get_function_configuration(FunctionName=function)
-    group = configuration.get("LoggingConfig", {}).get("LogGroup", f"/aws/lambda/{function}")
-    pages = (
-        way.client("logs")
-        .get_paginator("filter_log_events")
-        .paginate(logGroupName=group, filterPattern=pattern)
-    )
-    return [event["message"] for page in pages for event in page["events"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,13 +331,9 @@ class _News:
 
 @dataclass(slots=True)
 class _Recorder:
-    """Tells what is new in what the embedded AWS recorded.
-
-    The first news are all that was recorded of the past, as far as CloudTrail tells it.
-    """
+    """Tells what is new in what the embedded AWS recorded, as far as CloudTrail tells it."""
 
     way: _Way
-    _listening: bool = False
     _seen: set[str] = field(default_factory=set)
     _appointments: int = 0
 
@@ -313,15 +343,13 @@ class _Recorder:
         invocations = [self._invocations(function) for function in self.way.functions]
         written = sum(records.read(self.way.stack).effects.values())
         appointments, self._appointments = written - self._appointments, written
-        news = _News(
+        return _News(
             requests_made,
             self._transitions(),
             len(invocations[0]),
             [milliseconds for of_one in invocations for milliseconds in of_one],
             appointments,
         )
-        self._listening = True
-        return news
 
     def _is_new(self, identity: str) -> bool:
         is_new = identity not in self._seen
@@ -329,28 +357,24 @@ class _Recorder:
         return is_new
 
     def _requests(self) -> list[tuple[str, dict[str, Any]]]:
-        self._check_kinds()
-        found = []
+        if unknown := {event["EventName"] for event in self._events({})} - set(_KINDS):
+            raise Failed(
+                f"{self.way.name}: the functions also make the requests "
+                f"{', '.join(sorted(unknown))}; add them to what is counted."
+            )
+        found: list[tuple[str, dict[str, Any]]] = []
+        is_first = not self._seen  # of the past some is not told, and not asked for
         for kind in _KINDS:
-            events = self._events({"EventName": kind})
-            new = [event for event in events if self._is_new(event["EventId"])]
-            if len(new) == _MOST_EVENTS_TOLD and self._listening:
+            new = [one for one in self._events({"EventName": kind}) if self._is_new(one["EventId"])]
+            if len(new) == _MOST_EVENTS_TOLD and not is_first:
                 raise Failed(
                     f"{self.way.name}: there were {len(new)} requests {kind} or more, and "
                     "CloudTrail tells no more than that; count fewer messages at a time."
                 )
             found += [
-                (kind, json.loads(event["CloudTrailEvent"])["requestParameters"]) for event in new
+                (kind, json.loads(one["CloudTrailEvent"])["requestParameters"]) for one in new
             ]
         return found
-
-    def _check_kinds(self) -> None:
-        kinds = {event["EventName"] for event in self._events({})}
-        if unknown := kinds - set(_KINDS):
-            raise Failed(
-                f"{self.way.name}: the functions also make the requests "
-                f"{', '.join(sorted(unknown))}; add them to what is counted."
-            )
 
     def _events(self, attributes: dict[str, str]) -> list[dict[str, Any]]:
         """The newest events of the functions; their access key is the account's number here."""
@@ -365,11 +389,18 @@ class _Recorder:
         return events
 
     def _invocations(self, function: str) -> list[int]:
-        reports = [_REPORT.match(line) for line in _log_lines(self.way, function, "REPORT")]
+        """Milliseconds billed of each new invocation."""
+        client = self.way.client("lambda")
+        configuration = client.get_function_configuration(FunctionName=function)
+        group = configuration.get("LoggingConfig", {}).get("LogGroup", f"/aws/lambda/{function}")
+        paginator = self.way.client("logs").get_paginator("filter_log_events")
+        pages = paginator.paginate(logGroupName=group, filterPattern="REPORT")
+        reports = [_REPORT.match(event["message"]) for page in pages for event in page["events"]]
         return [int(report[2]) for report in reports if report and self._is_new(report[1])]
 
     def _transitions(self) -> int:
-        if self.way.stack.ledger_table is not None:  # a stack of locks has no executions
+        """Of the new executions; a stack of locks has none."""
+        if self.way.stack.ledger_table is not None:
             return 0
         client = self.way.client("stepfunctions")
         pages = client.get_paginator("list_executions").paginate(
@@ -381,6 +412,7 @@ class _Recorder:
                 history = client.get_paginator("get_execution_history").paginate(
                     executionArn=execution["executionArn"]
                 )
-                types = [event["type"] for page in history for event in page["events"]]
-                transitions += 1 + sum(kind.endswith("StateEntered") for kind in types)
+                transitions += state_transitions(
+                    event["type"] for page in history for event in page["events"]
+                )
         return transitions

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
+import appointments
+from actonce_core.effect import Effect
 from lab.conformance.clocks import replaced, virtual_datetime
-from lab.conformance.shipped import Effect, appointments
 from lab.conformance.stage import APPOINTMENTS_TABLE, Stage, Way
 from lab.conformance.world import World
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from lab.conformance.stage import Way
-from lab.conformance.ways.lock_client import LOCK_CLIENT
 from lab.conformance.ways.locks import (
     DECORATED,
     INVOKING_WAYS,
@@ -31,7 +30,6 @@ WAYS = (
     FIFO_ALONE,
     POWERTOOLS,
     POWERTOOLS_BEST,
-    LOCK_CLIENT,
     STEP_FUNCTIONS,
     _on_fifo(STEP_FUNCTIONS),
     *LEDGER_WAYS,

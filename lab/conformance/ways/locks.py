@@ -12,22 +12,15 @@ from typing import Any
 
 from botocore.exceptions import EndpointConnectionError
 
+from actonce_core.delivery import Delivery
+from actonce_core.locking import locks
+from actonce_core.locking.consumer import Consumer
+from actonce_core.locking.dead_letters import DeadLetterQueue
+from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
+from actonce_core.locking.locks import Host, Lease, Ledger, ProcessingLocks
+from actonce_core.unstarted import UnstartedQueue
 from lab.conformance.clocks import replaced
 from lab.conformance.queues import Record
-from lab.conformance.shipped import (
-    ConflictingContent,
-    Consumer,
-    DeadLetterQueue,
-    Delivery,
-    Host,
-    KnownElsewhere,
-    Lease,
-    Ledger,
-    ProcessingLocks,
-    UnstartedQueue,
-    idempotent,
-    locks,
-)
 from lab.conformance.stage import (
     CLOCK_SKEW,
     CONSUMER_TIMEOUT,

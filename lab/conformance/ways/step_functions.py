@@ -2,12 +2,10 @@
 
 from datetime import timedelta
 
+from actonce_core.delivery import Delivery
+from actonce_core.start import Starter
+from actonce_core.unstarted import UnstartedQueue
 from lab.conformance.queues import Record
-from lab.conformance.shipped import (
-    Delivery,
-    Starter,
-    UnstartedQueue,
-)
 from lab.conformance.stage import (
     EFFECT_TIMEOUT,
     MEMORY_TABLE,

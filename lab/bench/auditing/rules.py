@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - every part of this SQL is in this file
-"""The verdicts once more, in SQL that Spark, DuckDB and Polars all understand.
+"""The verdicts once more, in SQL that Spark and DuckDB both understand.
 
 Shares nothing with `pipeline/`: written from what the verdicts mean, so that two independent
 answers are compared. Tables are views with the columns that `AGGREGATES` names; `ms` is a record's

@@ -1,1 +1,0 @@
-"""The engines that `lab/bench/audit.py` compares, each in a process of its own."""

@@ -1,0 +1,181 @@
+"""What a person waits for: commands from their start to their end, and the console's views.
+
+    python -m lab.bench.waiting [--messages 40] [--runs 5] [--json]
+
+Runs a demo on an embedded AWS of its own, taken down at the end, then each command and each view
+several times, one after another: of commands the best counts, of views the worst. Beside them the
+least that a Python program with boto3 can take for one answer of that AWS, and sam, which people
+know. Exit status 1 if one took longer than its aim. The console's table was measured with
+`--messages 10000`.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from actonce.embedded import lifecycle
+from actonce.stack.clients import embedded_variables
+from actonce.stack.embedded_folder import Paths
+from lab.bench.report import figures, machine, tell
+
+_SCRIPTS = Path(sysconfig.get_path("scripts"))
+_ACTONCE = str(_SCRIPTS / "actonce")
+_LEAST = "import boto3; boto3.client('stepfunctions').list_state_machines()"
+
+Variables = Mapping[str, str]
+Get = Callable[[str], bytes]
+"""Asks the console for a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Milliseconds of a command or a view; `at_most` None: no aim is set."""
+
+    what: str
+    best: float
+    worst: float
+    at_most: float | None
+    is_missed: bool
+
+
+def _took(what: str, act: Callable[[], object], runs: int, at_most: float | None = None) -> Took:
+    """Do it several times; of a view, which begins with `/`, the worst counts."""
+    each = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        act()
+        each.append(1000 * (time.perf_counter() - began))
+    counts = max(each) if what.startswith("/") else min(each)
+    return Took(what, min(each), max(each), at_most, at_most is not None and counts > at_most)
+
+
+def measure(messages: int, runs: int) -> list[Took]:
+    """Time each command and view on a stack with a demo's messages, and take the stack down."""
+    with tempfile.TemporaryDirectory(prefix="actonce-waiting-") as folder:
+        variables = {n: v for n, v in os.environ.items() if not n.startswith("AWS_")}
+        variables["ACTONCE_DIR"] = folder
+        _run([_ACTONCE, "demo", "--messages", str(messages), "--no-audit", "--json"], variables)
+        try:
+            state = lifecycle.running(Paths(Path(folder)))
+            if state is None:
+                raise RuntimeError("the embedded AWS has gone")
+            least = variables | embedded_variables(state.endpoint_url)
+            with _console(variables) as get:
+                return [*_commands(variables, least, runs), *_views(get, runs)]
+        finally:
+            _run([_ACTONCE, "down"], variables)
+
+
+def _commands(variables: Variables, least: Variables, runs: int) -> Iterator[Took]:
+    listed = json.loads(_run([_ACTONCE, "list", "--json"], variables))["messages"]
+    beside = {
+        "python -c pass": ([sys.executable, "-c", "pass"], variables),
+        "boto3, one answer": ([sys.executable, "-c", _LEAST], least),
+        "sam --help": ([str(_SCRIPTS / "sam"), "--help"], variables),
+    }
+    for name, (command, its_own) in beside.items():
+        yield _took(name, lambda c=command, v=its_own: _run(c, v), runs)  # type: ignore[misc]
+    for arguments, at_most in (
+        (["--help"], 200.0),
+        (["status"], 1000.0),
+        (["list"], 1000.0),
+        (["where", listed[-1]["id"]], 1000.0),
+        (["dead-letters", "list"], 1000.0),
+        (["unstarted", "list"], 1000.0),
+    ):
+        command = [_ACTONCE, *arguments]
+        name = " ".join(["actonce", *arguments])
+        yield _took(name, lambda c=command: _run(c, variables), runs, at_most)  # type: ignore[misc]
+
+
+def _views(get: Get, runs: int) -> Iterator[Took]:
+    listed = json.loads(get("/messages?format=json"))["messages"]
+    waiting = json.loads(get("/dead-letters?format=json"))["dead_letters"]
+    usual = quote(listed[len(listed) // 2]["id"])
+    letter = quote(waiting[0]["execution_name"]) if waiting else usual
+    for path, at_most in (
+        ("/", 300.0),
+        ("/stack", None),
+        ("/dead-letters", None),
+        ("/messages", None),
+        (f"/messages?status=succeeded&day={listed[0]['since'][:10]}", None),
+        (f"/message?id={usual}", 500.0),
+        (f"/message?id={letter}", 500.0),
+        (f"/message/log?id={usual}", None),
+        ("/message?id=nobody-knows-it", 500.0),
+    ):
+        yield _took(path, lambda p=path: get(p), runs, at_most)  # type: ignore[misc]
+
+
+def _run(command: Sequence[str], variables: Variables) -> str:
+    return subprocess.run(
+        command,
+        env=dict(variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@contextmanager
+def _console(variables: Variables) -> Iterator[Get]:
+    process = subprocess.Popen(
+        [_ACTONCE, "console", "--no-browser"],
+        env=dict(variables),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        said = process.stdout.readline() if process.stdout else ""
+        found = re.search(r"http://\S+token=\S+", said)
+        if found is None:
+            raise RuntimeError("the console has not said where it is")
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        opener.open(found[0], timeout=60).close()
+        base = found[0].partition("/?")[0]
+
+        def get(path: str) -> bytes:
+            with opener.open(base + path, timeout=60) as answer:
+                body: bytes = answer.read()
+                return body
+
+        yield get
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def main(
+    messages: Annotated[int, typer.Option(min=40, help="Of the demo before.")] = 40,
+    runs: Annotated[int, typer.Option(min=1, help="Of each command and view.")] = 5,
+    json_: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    """Measure and print."""
+    took = measure(messages, runs)
+    table = figures("what", "best ms", "worst ms", "at most ms")
+    for one in took:
+        aim = "" if one.at_most is None else f"{one.at_most:g}{' missed' if one.is_missed else ''}"
+        table.add_row(one.what, f"{one.best:.0f}", f"{one.worst:.0f}", aim)
+    inputs = {"messages": messages, "runs": runs}
+    report = {"inputs": inputs, "machine": machine("ministack", "boto3")}
+    tell(report | {"took": [asdict(one) for one in took]}, table, as_json=json_)
+    raise typer.Exit(int(any(one.is_missed for one in took)))
+
+
+if __name__ == "__main__":
+    typer.run(main)
