@@ -38,9 +38,17 @@ def read(text: str) -> Any:
 def what_the_effect_gets(execution_input: str) -> Any:
     """The body with which `perform` is called for an execution's input."""
     got: list[Any] = []
-    effect: Any = SimpleNamespace(perform=lambda request: got.append(request) or {}, find=None)
+
+    class Effect:
+        def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+            got.append(request)
+            return {}
+
+        def find(self, message_id: str) -> None:
+            raise AssertionError(message_id)
+
     context = {"Execution": {"Input": json.loads(execution_input)}}
-    answer(effect, asl.evaluate(STATES["PerformEffect"]["Arguments"]["Payload"], context=context))
+    answer(Effect(), asl.evaluate(STATES["PerformEffect"]["Arguments"]["Payload"], context=context))
     assert got[0].keys() == {"message_id", "body", "attempt"}
     return got[0]["body"]
 

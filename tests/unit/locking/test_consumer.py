@@ -118,7 +118,7 @@ def test_a_duplicate_of_a_message_in_progress_goes_back_to_the_queue(aws: MotoAw
 def test_an_unknown_outcome_is_looked_up_before_it_is_repeated(
     case: Case, waited_before: int
 ) -> None:
-    case.failures = [NotPerformed("down")] * waited_before
+    case.failures += [NotPerformed("down")] * waited_before
     case.goes_back(waited_before)
     case.crashes(after_it_happened=True)
     assert case.ends(OVER) is Start.STARTED
@@ -156,7 +156,7 @@ def test_a_message_that_is_never_performed_becomes_a_dead_letter(case: Case) -> 
 
 
 def test_a_provider_that_is_down_uses_up_no_rounds_and_delays_nobody_after_it(case: Case) -> None:
-    case.failures = [NotPerformed("down")] * 2 * MAX_ROUNDS
+    case.failures += [NotPerformed("down")] * 2 * MAX_ROUNDS
     case.goes_back(2 * MAX_ROUNDS)
     # Released: the next one need not look, and may be another machine.
     assert case.ends() is Start.STARTED
@@ -199,7 +199,7 @@ def test_what_cannot_be_looked_up_for_a_while_is_looked_up_later_and_uses_up_no_
 
 
 def test_a_dead_letter_that_cannot_be_posted_completes_nothing(case: Case) -> None:
-    case.failures = [Rejected("no")] * 2
+    case.failures += [Rejected("no")] * 2
     with Stubber(case.aws.sqs) as stub:
         stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
         with pytest.raises(ClientError):
