@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce_core.effect import Rejected, answer
-from actonce_core.locking.dead_letters import MAX_SQS_BYTES, DeadLetterQueue, dead_letter
+from actonce_core.locking.dead_letters import DeadLetterQueue, dead_letter
 from actonce_core.locking.locks import Attempt
 from actonce_core.message import Message, MessageReader, Refusal
-from actonce_core.unstarted import unstarted_attributes
+from actonce_core.unstarted import LARGEST_MESSAGE, unstarted_attributes
 from tests.support import asl
 from tests.support.deliveries import delivery, json_values, text_attribute
 from tests.support.moto_aws import MotoAws
@@ -100,7 +100,7 @@ def posted(text: str, cause: str = "", **of_delivery: Any) -> dict[str, Any]:
     DeadLetterQueue(queue, "url").post(letter)
     (body,) = sent
     assert TAKEN_BY_SQS.fullmatch(body)
-    assert len(body.encode()) <= MAX_SQS_BYTES
+    assert len(body.encode()) <= LARGEST_MESSAGE
     read_back: dict[str, Any] = json.loads(body)
     return read_back
 

@@ -11,7 +11,7 @@ from actonce_core.effect import NotPerformed, OutcomeUnknown, Rejected
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.locks import Outcome, ProcessingTable, StillInProgress
-from actonce_core.message import MessageReader
+from actonce_core.message import MessageReader, Refusal
 from actonce_core.start import End, Start
 from actonce_core.unstarted import UnstartedQueue
 from appointments import AppointmentBook, book_key
@@ -112,6 +112,15 @@ def test_a_duplicate_of_a_message_in_progress_goes_back_to_the_queue(aws: MotoAw
     with pytest.raises(StillInProgress):
         case.consume()
     assert aws.unstarted() == aws.dead_letters() == []
+
+
+@pytest.mark.parametrize(("way", "other"), [("ledger", "lease"), ("lease", "ledger")])
+def test_what_another_way_took_is_refused(way: str, other: str, aws: MotoAws) -> None:
+    Case(other, aws).consume()
+    end = Case(way, aws).consume()
+    assert isinstance(end.outcome, Refusal)
+    assert aws.reasons() == ["other_memory"]
+    assert len(aws.appointments()) == 1
 
 
 @pytest.mark.parametrize("waited_before", [0, 1])
