@@ -57,9 +57,7 @@ class AppointmentBook:
             Rejected: there is no such practice.
             NotPerformed: its book is closed, or no slot could be taken: nothing was written.
         """
-        practice = self._practice(json.loads(request["body"]))
-        slot = self._next_slot(practice)
-        appointment = self._appointment(request, practice, slot)
+        appointment = self._next_appointment(request)
         # The SDK may repeat this write after a lost answer: the same key, so the same appointment.
         self._dynamodb.put_item(TableName=self._table_name, Item=appointment)
         return _described(appointment)
@@ -71,9 +69,7 @@ class AppointmentBook:
             Rejected: as `perform`.
             NotPerformed: as `perform`, or the transaction was cancelled, which writes nothing.
         """
-        practice = self._practice(json.loads(request["body"]))
-        slot = self._next_slot(practice)
-        appointment = self._appointment(request, practice, slot)
+        appointment = self._next_appointment(request)
         try:
             # boto3 adds a client token, so that repeated by the SDK it is one transaction.
             self._dynamodb.transact_write_items(
@@ -109,8 +105,10 @@ class AppointmentBook:
             return None
         return _described(answer["Items"][0]) | {"appointments": len(answer["Items"])}
 
-    @staticmethod
-    def _appointment(request: dict[str, Any], practice: str, slot: int) -> dict[str, Any]:
+    def _next_appointment(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One in the practice's next free slot, which is taken; it is not written yet."""
+        practice = self._practice(json.loads(request["body"]))
+        slot = self._next_slot(practice)
         return {
             "message_id": {"S": request["message_id"]},
             "appointment_id": {"S": f"appointment-{uuid.uuid4()}"},

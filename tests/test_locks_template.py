@@ -27,18 +27,23 @@ OTHER = cloudformation.load(TEMPLATE)
 RESOURCES: dict[str, Any] = WHOLE["Resources"]
 
 
-def test_it_is_of_the_version_of_template_yaml() -> None:
+def test_it_is_of_template_yaml_s_version_and_has_its_outputs() -> None:
+    # But those of executions, of their effect, and of what a decision brings them.
+    own = {"ProcessMessageArn", "AppointmentsFunctionName", "AlarmTopicKeyArn"}
+    own |= {"EffectTimeoutSeconds", "StragglerMarginSeconds"}
+
     assert version_of(LOCKS.read_text()) == version()
+    assert OTHER["Outputs"].keys() - own <= WHOLE["Outputs"].keys()
 
 
 def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it() -> None:
     # Another table than before would be an empty memory, whatever it is called.
     for name in ("RequestsQueue", "UnstartedQueue", "DeadLetterQueue", "FingerprintsTable"):
         assert RESOURCES[name]["Type"] == OTHER["Resources"][name]["Type"]
-        assert name == "RequestsQueue" or "Condition" not in RESOURCES[name]
-    own, other = (properties(one, "FingerprintsTable") for one in (RESOURCES, OTHER["Resources"]))
+    own, other = (one["FingerprintsTable"] for one in (RESOURCES, OTHER["Resources"]))
+    assert "Condition" not in {*own, *other}
     for key in ("KeySchema", "AttributeDefinitions", "BillingMode"):
-        assert own[key] == other[key]
+        assert own["Properties"][key] == other["Properties"][key]
 
 
 @pytest.mark.parametrize("own", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])
@@ -84,7 +89,7 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
     assert accepted
 
 
-def test_delivery_comes_back_only_after_six_time_outs_of_the_consumer() -> None:
+def test_delivery_comes_back_after_six_time_outs_and_no_outage_of_a_day_is_received_away() -> None:
     by_time_out = WHOLE["Mappings"]["VisibilityTimeout"]["StarterTimeout"]
     allowed = WHOLE["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]
 
@@ -95,9 +100,6 @@ def test_delivery_comes_back_only_after_six_time_outs_of_the_consumer() -> None:
     assert set(by_time_out) == {str(seconds) for seconds in allowed}
     for seconds in allowed:
         assert by_time_out[str(seconds)] >= 6 * seconds
-
-
-def test_no_outage_of_a_day_is_received_away() -> None:
     assert properties(RESOURCES, "RequestsQueue")["RedrivePolicy"] == {
         "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
         "maxReceiveCount": {"Fn::If": ["FeedsWorker", 150, 1000]},
@@ -143,13 +145,6 @@ def test_consumer_reaches_only_its_part(effect: str) -> None:
     else:
         assert tables == {"FingerprintsTable", "AppointmentsTable"}
         assert not calls
-
-
-def test_outputs_that_every_command_reads_exist() -> None:
-    # Of executions, of their effect, and of what a decision brings them.
-    own = {"ProcessMessageArn", "AppointmentsFunctionName"}
-    own |= {"EffectTimeoutSeconds", "StragglerMarginSeconds"}
-    assert OTHER["Outputs"].keys() - own - {"AlarmTopicKeyArn"} <= WHOLE["Outputs"].keys()
 
 
 def test_what_waits_and_what_goes_wrong_raises_an_alarm() -> None:

@@ -94,18 +94,15 @@ def test_no_expression_is_longer_than_a_line_of_two() -> None:
     assert max(len(expression) for _path, expression in asl.expressions(STATES)) < 200
 
 
-def test_no_time_out_ends_an_execution_as_a_whole() -> None:
-    # It would end a message that waits for a decision, or one whose outcome is unknown.
-    assert "TimeoutSeconds" not in asl.definition()
-
-
-def test_only_the_operator_ends_an_execution_in_a_fail_state() -> None:
+def test_only_the_operator_ends_an_execution_as_failed() -> None:
     # A redrive enters the state that failed: a Fail state would only fail again.
     leading = {name for name, state in STATES.items() if "Failed" in asl.ways_out(state)}
 
     assert [name for name, state in STATES.items() if state["Type"] == "Fail"] == ["Failed"]
     assert leading == {"Decision"}
     assert "Catch" not in STATES["DeadLetter"]
+    # It would end a message that waits for a decision, or one whose outcome is unknown.
+    assert "TimeoutSeconds" not in asl.definition()
 
 
 # --------------------------------------------------------------------------- retries
@@ -377,37 +374,30 @@ def test_without_a_function_to_look_up_a_person_decides() -> None:
 # --------------------------------------------------------------------------- redrive
 
 
-def at_perform(**data: Any) -> Position:
-    return Position("PerformEffect", data or MESSAGE)
-
-
 @pytest.mark.parametrize(
-    ("redrives", "known"), [(None, {}), (0, {}), (2, {"rounds": 1, "redrives": 2})]
+    ("redrives", "data", "looks_first"),
+    [
+        (None, MESSAGE, False),
+        (0, MESSAGE, False),
+        (2, {"rounds": 1, "redrives": 2}, False),
+        # Redriven since it was last known that nothing is under way.
+        (1, MESSAGE, True),
+        (3, {"rounds": 1, "redrives": 2}, True),
+    ],
 )
-def test_effect_is_performed_where_nothing_can_be_under_way(
-    redrives: int | None, known: dict[str, Any]
+def test_an_execution_that_was_redriven_looks_before_it_performs(
+    redrives: int | None, data: Any, looks_first: bool
 ) -> None:
-    run(("perform", PERFORMED), end=PERFORMED_END, redrives=redrives, position=at_perform(**known))
-
-
-@pytest.mark.parametrize(("redrives", "known"), [(1, {}), (3, {"rounds": 1, "redrives": 2})])
-def test_effect_of_a_redriven_execution_is_looked_up_before_it_is_performed(
-    redrives: int, known: dict[str, Any]
-) -> None:
-    position = at_perform(**known)
-    steps: list[Step] = [("find", NOT_FOUND), ("perform", PERFORMED)]
-    run(*steps, end=PERFORMED_END, redrives=redrives, position=position)
+    look: list[Step] = [("find", NOT_FOUND)] if looks_first else []
+    position = Position("PerformEffect", data)
+    run(*look, ("perform", PERFORMED), end=PERFORMED_END, redrives=redrives, position=position)
 
 
 @pytest.mark.parametrize("decision", ["perform", "retry"])
 def test_a_persons_word_is_good_for_one_try_and_not_for_a_redrive_after_it(decision: str) -> None:
-    position = at_perform()
-    steps: list[Step] = [
-        ("perform", "!Rejected"),
-        ("post", {"decision": decision}),
-        ("perform", Aborted()),
-    ]
-    run(*steps, end="Aborted", position=position)
+    position = Position("PerformEffect", MESSAGE)
+    decided: list[Step] = [("perform", "!Rejected"), ("post", {"decision": decision})]
+    run(*decided, ("perform", Aborted()), end="Aborted", position=position)
 
     assert position.state == "PerformEffect"
     run(("find", PERFORMED), end=FOUND_END, redrives=1, position=position)

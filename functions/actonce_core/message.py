@@ -85,6 +85,16 @@ class Message:
         return execution_input(self.message_id, self.body)
 
 
+def conflict(message: Message, known: str, seen: str = "") -> Refusal:
+    """Refuse a message whose id was first seen, ` at ...`, with the content of that fingerprint."""
+    return Refusal(
+        Reason.CONFLICT,
+        f"The message id was first seen{seen} with another content "
+        f"(fingerprint {known[:12]}…, now {message.fingerprint[:12]}…).",
+        message.message_id,
+    )
+
+
 class MessageReader:
     """Reads messages as the stack's parameters MessageIdFrom and ContentFrom say.
 
@@ -119,7 +129,7 @@ class MessageReader:
             Reason.TOO_LARGE,
             f"The body was not read: it has {size:,} bytes of UTF-8; an execution takes at most "
             f"{MAX_INPUT_BYTES:,}.",
-            message_id and message_id,
+            message_id,
         )
 
     def read_whole(self, delivery: Delivery) -> Message | Refusal:

@@ -50,7 +50,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from actonce_core.delivery import Delivery
-from actonce_core.message import Message, MessageReader, Reason, Refusal
+from actonce_core.message import Message, MessageReader, Reason, Refusal, conflict
 from actonce_core.records import timestamp
 from actonce_core.unstarted import UnstartedQueue
 
@@ -115,12 +115,7 @@ def refusal_of(
     """
     since = timestamp(known.first_seen)
     if known.fingerprint != message.fingerprint:
-        return Refusal(
-            Reason.CONFLICT,
-            f"The message id was first seen at {since} with another content "
-            f"(fingerprint {known.fingerprint[:12]}…, now {message.fingerprint[:12]}…).",
-            message.message_id,
-        )
+        return conflict(message, known.fingerprint, f" at {since}")
     if now - known.first_seen > names_remembered:
         return Refusal(
             Reason.TOO_OLD_TO_TELL,

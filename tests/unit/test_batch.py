@@ -114,10 +114,11 @@ def test_what_failed_comes_back_soon_by_one_call_for_the_batch(is_down: bool) ->
     assert sqs.calls == [{"handle-0": 4, "handle-2": 6}]
 
 
-def test_a_batch_without_a_failure_calls_nobody() -> None:
+def test_a_batch_without_a_failure_calls_nobody_nor_does_one_without_a_queue() -> None:
     sqs = Sqs()
     assert failed_of([record(0)], failing(), sqs) == []
     assert sqs.calls == []
+    assert failed_of([record(0)], failing(0), None) == [0]
 
 
 GROWTHS = st.sampled_from([START_BACKOFF_GROWTH, EFFECT_BACKOFF_GROWTH])

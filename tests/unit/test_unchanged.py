@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce_core.effect import Rejected, answer
-from actonce_core.locking.dead_letters import MAX_SQS_BYTES, DeadLetterQueue, dead_letter
+from actonce_core.locking.dead_letters import DeadLetterQueue, dead_letter
 from actonce_core.locking.locks import Attempt
 from actonce_core.message import Message, MessageReader, Refusal
-from actonce_core.unstarted import unstarted_attributes
+from actonce_core.unstarted import LARGEST_MESSAGE, unstarted_attributes
 from tests.support import asl
 from tests.support.deliveries import delivery, json_values, text_attribute
 from tests.support.moto_aws import MotoAws
@@ -38,9 +38,17 @@ def read(text: str) -> Any:
 def what_the_effect_gets(execution_input: str) -> Any:
     """The body with which `perform` is called for an execution's input."""
     got: list[Any] = []
-    effect: Any = SimpleNamespace(perform=lambda request: got.append(request) or {}, find=None)
+
+    class Effect:
+        def perform(self, request: dict[str, Any]) -> dict[str, Any]:
+            got.append(request)
+            return {}
+
+        def find(self, message_id: str) -> None:
+            raise AssertionError(message_id)
+
     context = {"Execution": {"Input": json.loads(execution_input)}}
-    answer(effect, asl.evaluate(STATES["PerformEffect"]["Arguments"]["Payload"], context=context))
+    answer(Effect(), asl.evaluate(STATES["PerformEffect"]["Arguments"]["Payload"], context=context))
     assert got[0].keys() == {"message_id", "body", "attempt"}
     return got[0]["body"]
 
@@ -92,7 +100,7 @@ def posted(text: str, cause: str = "", **of_delivery: Any) -> dict[str, Any]:
     DeadLetterQueue(queue, "url").post(letter)
     (body,) = sent
     assert TAKEN_BY_SQS.fullmatch(body)
-    assert len(body.encode()) <= MAX_SQS_BYTES
+    assert len(body.encode()) <= LARGEST_MESSAGE
     read_back: dict[str, Any] = json.loads(body)
     return read_back
 

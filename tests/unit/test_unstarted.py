@@ -20,6 +20,13 @@ def handed_on(aws: MotoAws, refused: Delivery) -> dict[str, Any]:
     return message
 
 
+class Recorded:
+    """SQS's edge."""
+
+    def send_message(self, **asked: Any) -> None:
+        self.asked = asked
+
+
 def own(refused: Delivery) -> dict[str, Any]:
     """The producer's attributes, as a refusal keeps them."""
     kept: dict[str, Any] = json.loads(
@@ -58,6 +65,17 @@ def test_ten_attributes_of_the_producer_go_with_it_as_one_and_replace_none_of_th
     assert packed["attribute-0"] == {"dataType": "String", "stringValue": "é 0"}
     assert packed["reason"] == {"dataType": "String", "stringValue": "flu"}
     assert packed["binary"] == {"dataType": "Binary.png", "binaryValue": "AAEC"}
+
+
+def test_from_a_fifo_queue_it_keeps_its_group_and_is_dropped_only_as_its_own_copy() -> None:
+    sqs = Recorded()
+    fifo = {"MessageGroupId": "g", "MessageDeduplicationId": "d", "SequenceNumber": "1"}
+    refused = delivery("{}", sqs_message_id="sqs-7", attributes=fifo)
+    UnstartedQueue(sqs, "url").hand_on(refused, REFUSAL)  # type: ignore[arg-type]
+    assert sqs.asked["MessageGroupId"] == sqs.asked["MessageDeduplicationId"] == "sqs-7"
+    attributes = sqs.asked["MessageAttributes"]
+    assert attributes["source_group_id"]["StringValue"] == "g"
+    assert attributes["source_deduplication_id"]["StringValue"] == "d"
 
 
 def test_a_message_that_was_sent_back_keeps_its_first_sqs_id() -> None:

@@ -29,7 +29,7 @@ from actonce_core.locking.locks import (
     StillInProgress,
     act_once,
 )
-from actonce_core.message import Message, MessageReader, Reason, Refusal
+from actonce_core.message import Message, MessageReader, Reason, Refusal, conflict
 from actonce_core.start import End, Start
 from actonce_core.unstarted import UnstartedQueue
 
@@ -126,12 +126,7 @@ class Consumer:
 
 def _refusal(message: Message, got: DifferentContent | OtherMemory) -> Refusal:
     if isinstance(got, DifferentContent):
-        return Refusal(
-            Reason.CONFLICT,
-            "The message id was first seen with another content "
-            f"(fingerprint {got.fingerprint[:12]}…, now {message.fingerprint[:12]}…).",
-            message.message_id,
-        )
+        return conflict(message, got.fingerprint)
     by = got.memory if got.memory in ("ledger", "lease") else "state machine"
     return Refusal(
         Reason.OTHER_MEMORY,

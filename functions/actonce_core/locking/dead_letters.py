@@ -8,15 +8,13 @@ from actonce_core.delivery import Delivery
 from actonce_core.locking.locks import Attempt
 from actonce_core.message import Message
 from actonce_core.records import timestamp
+from actonce_core.unstarted import LARGEST_MESSAGE
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 VERSION = 1
 MAX_CAUSE_CHARACTERS = 4096
-
-MAX_SQS_BYTES = 1024 * 1024
-"""Largest message of SQS ("Amazon SQS message quotas")."""
 
 
 def dead_letter(  # noqa: PLR0913 - each is a part of it
@@ -73,6 +71,6 @@ class DeadLetterQueue:
         # In escapes alone, which SQS takes, a message of MAX_INPUT_BYTES fits; what its producer's
         # attributes take besides may not, and without them it cannot be sent anew.
         text = json.dumps(letter)
-        if len(text) > MAX_SQS_BYTES:
+        if len(text) > LARGEST_MESSAGE:
             text = json.dumps({**letter, "source": None})
         self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=text)

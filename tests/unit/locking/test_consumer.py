@@ -11,7 +11,7 @@ from actonce_core.effect import NotPerformed, OutcomeUnknown, Rejected
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.locks import Outcome, ProcessingTable, StillInProgress
-from actonce_core.message import MessageReader
+from actonce_core.message import MessageReader, Refusal
 from actonce_core.start import End, Start
 from actonce_core.unstarted import UnstartedQueue
 from appointments import AppointmentBook, book_key
@@ -114,11 +114,20 @@ def test_a_duplicate_of_a_message_in_progress_goes_back_to_the_queue(aws: MotoAw
     assert aws.unstarted() == aws.dead_letters() == []
 
 
+@pytest.mark.parametrize(("way", "other"), [("ledger", "lease"), ("lease", "ledger")])
+def test_what_another_way_took_is_refused(way: str, other: str, aws: MotoAws) -> None:
+    Case(other, aws).consume()
+    end = Case(way, aws).consume()
+    assert isinstance(end.outcome, Refusal)
+    assert aws.reasons() == ["other_memory"]
+    assert len(aws.appointments()) == 1
+
+
 @pytest.mark.parametrize("waited_before", [0, 1])
 def test_an_unknown_outcome_is_looked_up_before_it_is_repeated(
     case: Case, waited_before: int
 ) -> None:
-    case.failures = [NotPerformed("down")] * waited_before
+    case.failures += [NotPerformed("down")] * waited_before
     case.goes_back(waited_before)
     case.crashes(after_it_happened=True)
     assert case.ends(OVER) is Start.STARTED
@@ -156,7 +165,7 @@ def test_a_message_that_is_never_performed_becomes_a_dead_letter(case: Case) -> 
 
 
 def test_a_provider_that_is_down_uses_up_no_rounds_and_delays_nobody_after_it(case: Case) -> None:
-    case.failures = [NotPerformed("down")] * 2 * MAX_ROUNDS
+    case.failures += [NotPerformed("down")] * 2 * MAX_ROUNDS
     case.goes_back(2 * MAX_ROUNDS)
     # Released: the next one need not look, and may be another machine.
     assert case.ends() is Start.STARTED
@@ -199,7 +208,7 @@ def test_what_cannot_be_looked_up_for_a_while_is_looked_up_later_and_uses_up_no_
 
 
 def test_a_dead_letter_that_cannot_be_posted_completes_nothing(case: Case) -> None:
-    case.failures = [Rejected("no")] * 2
+    case.failures += [Rejected("no")] * 2
     with Stubber(case.aws.sqs) as stub:
         stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
         with pytest.raises(ClientError):

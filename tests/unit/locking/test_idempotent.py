@@ -7,7 +7,7 @@ import pytest
 
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import NotPerformed, OutcomeUnknown
-from actonce_core.locking.idempotent import ConflictingContent, idempotent
+from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
 from actonce_core.locking.locks import StillInProgress
 from tests.support.lock_machine import LOCK_TIMEOUT, SKEW, Machine
 from tests.support.moto_aws import MotoAws
@@ -56,6 +56,15 @@ def test_a_second_call_gets_the_first_ones_answer_and_another_content_an_error(
     with pytest.raises(ConflictingContent, match="message m"):
         handler.on(Machine())({"id": "m", "amount": 2})
     assert len(handler.done) == 1
+
+
+@pytest.mark.parametrize(("way", "other"), [("ledger", "lease"), ("lease", "ledger")])
+def test_what_another_way_took_is_an_error(way: str, other: str, aws: MotoAws) -> None:
+    Handler(other, aws).on(Machine())(MESSAGE)
+    handler = Handler(way, aws)
+    with pytest.raises(KnownElsewhere, match="message m"):
+        handler.on(Machine())(MESSAGE)
+    assert handler.done == []
 
 
 def test_a_message_in_progress_is_not_acknowledged(handler: Handler) -> None:

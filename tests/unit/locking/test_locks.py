@@ -253,7 +253,18 @@ def test_a_straggler_is_waited_for_alive_and_then_looked_up(aws: MotoAws) -> Non
 
 
 def _never(_: Attempt) -> dict[str, Any]:
-    raise AssertionError("it was found")
+    raise AssertionError("it was found, or its time was over")
+
+
+@ways
+def test_a_step_is_not_begun_after_the_attempt_s_time(way: str, aws: MotoAws) -> None:
+    machine = Machine()
+    locks = machine.locks(way, aws)
+    attempt = _acquired(locks)
+    machine.now = LOCK_TIMEOUT
+    with pytest.raises(LockLost, match="before the step began"):
+        act_once(locks, attempt, _never, None)
+    assert aws.ledger_row("m")["status"] == "IN_PROGRESS"
 
 
 def test_a_heartbeat_while_a_contender_waits_keeps_the_lease(aws: MotoAws) -> None:
