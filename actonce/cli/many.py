@@ -6,7 +6,6 @@ To list a queue, and to show, ask, act and tell: on what was shown, and on nothi
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from actonce.cli import tables
@@ -194,7 +193,6 @@ def act(
     *,
     missing: Sequence[str] = (),
     warning: str | None = None,
-    file: Path | None = None,
 ) -> None:
     """Act on what was listed, and tell what became of each.
 
@@ -208,7 +206,6 @@ def act(
         make: what does it; called once that is asked for.
         missing: what was named and not found.
         warning: what to say before it is asked.
-        file: where what goes is kept.
 
     Raises:
         Failed: the answer was no, or not all that was asked for was seen and done.
@@ -218,17 +215,21 @@ def act(
         _check_all_seen(how, listing)
         return
     entries = listing.entries
-    ended, left, early = _run(verb, make(), len(entries)) if entries else ([], 0, None)
+    work = make()
+    early = _run(verb, work, len(entries)) if entries else None
+    ended = work.ended
     failed = [one for one in ended if not one.happened]
-    kept = str(file) if file is not None and len(ended) > len(failed) else None
     if how.json:
-        told = {"action": verb, "dry_run": False, "counts": counted(ended), "left": left}
-        told |= {"ends": [one.as_json() for one in ended], "missing": missing, "file": kept}
+        told = {"action": verb, "dry_run": False, "counts": counted(ended), "left": work.left}
+        told |= {"ends": [one.as_json() for one in ended], "missing": missing}
+        told["file"] = str(work.kept_in) if work.kept_in is not None else None
         console.print_json(told | {"held_elsewhere": listing.held_elsewhere})
     else:
-        _print_ends(ended if how.each else failed, ended, kept)
+        _print_ends(ended if how.each else failed, ended)
         if how.every and not entries and not listing.held_elsewhere:
             console.out.print(f"There is no {kind.one} as asked for.")
+    for note in work.notes:
+        console.say(note)
     if early is not None:
         raise early
     if missing:
@@ -264,38 +265,26 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
     return True
 
 
-def _run(verb: str, work: Bulk[E], total: int) -> tuple[list[Ended[E]], int, BaseException | None]:
-    """Act, with a bar.
-
-    Returns:
-        What became of each, how many it did not come to, and what ended it early: that is told of
-        after the rest.
-    """
-    early: BaseException | None = None
+def _run(verb: str, work: Bulk[E], total: int) -> BaseException | None:
+    """Act, with a bar; what ended it early, for that is told of after the rest."""
     with console.progress(verb.capitalize(), total, quiet_until=_BAR_FROM) as bar:
         try:
             work.run(lambda done: bar.update(done, total))
         except KeyboardInterrupt:
-            early = Interrupted(
+            return Interrupted(
                 f"Interrupted: {total - work.left:,} of {total:,} were seen to, the other "
                 f"{work.left:,} wait as before. The same command goes on with them."
             )
         except Exception as error:  # noqa: BLE001 - what was done is told first, then this raised
-            early = error
-    if work.left_behind:
-        console.err.print(
-            f"{work.left_behind:,} of them could not be deleted and come again; that is harmless."
-        )
-    return work.ended, work.left, early
+            return error
+    return None
 
 
-def _print_ends(lines: Sequence[Ended[E]], ended: Sequence[Ended[E]], file: str | None) -> None:
+def _print_ends(lines: Sequence[Ended[E]], ended: Sequence[Ended[E]]) -> None:
     for one in lines:
         (console.out if one.happened else console.err).print(f"{one.entry.called}: {one.said}")
     for end, number in sorted(counted(ended).items()):
         console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
-    if file is not None:
-        console.out.print(f"Kept in {file}")
 
 
 def _told(kind: Kind[E], listing: Listing[E]) -> dict[str, Any]:

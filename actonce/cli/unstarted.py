@@ -221,7 +221,6 @@ def discard(
         how,
         lambda: Discarding(stack, reader, listing, file, note=note),
         missing=missing,
-        file=file,
     )
 
 

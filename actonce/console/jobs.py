@@ -37,42 +37,6 @@ to its end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one of many.
-
-    Attributes:
-        name: of the message or the entry, for a person.
-        message_id: for a link to its page; None: it has none.
-        end: a word: what it is counted under.
-        said: one sentence.
-        happened: what was asked for is so.
-    """
-
-    name: str
-    message_id: str | None
-    end: str
-    said: str
-    happened: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a job does.
-
-    Attributes:
-        run: does it, until it is done or stopped.
-        stop: has it begin nothing more.
-        outcomes: of those it has come to, so far.
-        notes: what else is to be told, in sentences.
-    """
-
-    run: Callable[[], None]
-    stop: Callable[[], None]
-    outcomes: Callable[[], Sequence[Outcome]]
-    notes: Callable[[], Sequence[str]] = tuple
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """How far a job was at one moment; a page is drawn of one of these, never of the job itself.
 
@@ -84,7 +48,7 @@ class Progress:
 
     state: State
     error: str | None
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[Ended[Any]]
     notes: Sequence[str]
 
     @property
@@ -115,7 +79,7 @@ class Job:
     title: str
     command: str
     total: int
-    task: Task
+    task: Bulk[Any]
     began: datetime
     is_running: bool = False
     is_stopped: bool = False
@@ -137,7 +101,7 @@ class Job:
         # After the state: what ends between the two is told of a job that seems to go on, and so is
         # asked again; the other way round an end would be told without what came last.
         error = self.error if state == "ended" else None
-        return Progress(state, error, self.task.outcomes(), self.task.notes())
+        return Progress(state, error, self.task.ended, self.task.notes)
 
 
 class Jobs:
@@ -157,7 +121,7 @@ class Jobs:
         self._ended = threading.Condition()
         threading.Thread(target=self._run, name="jobs", daemon=True).start()
 
-    def begin(self, key: str, title: str, command: str, total: int, task: Task) -> Job:
+    def begin(self, key: str, title: str, command: str, total: int, task: Bulk[Any]) -> Job:
         """Begin a job, or find the one that was begun with this key."""
         with self._lock:
             known = self._with_key(key)
@@ -224,52 +188,20 @@ class Jobs:
                 self._ended.notify_all()
 
 
-def decide_task(stack: Stack, letters: Sequence[Letter], decision: Decision, note: str) -> Task:
+def decide_task(stack: Stack, letters: Sequence[Letter], decision: Decision, note: str) -> Deciding:
     """One decision for all letters as they were seen; what came later is not decided."""
-    deciding = Deciding(stack, as_shown(letters), decision, note, wait_for_others=_WAIT_FOR_OTHERS)
-    return Task(
-        deciding.run,
-        deciding.stop,
-        lambda: [_outcome(one, one.entry.message_id) for one in deciding.ended],
-    )
+    return Deciding(stack, as_shown(letters), decision, note, wait_for_others=_WAIT_FOR_OTHERS)
 
 
-def redrive_task(stack: Stack, entries: Sequence[Unstarted]) -> Task:
+def redrive_task(stack: Stack, entries: Sequence[Unstarted]) -> Redriving:
     """Send entries of UnstartedQueue back, as they were seen."""
     shown = Listing(entries, held_elsewhere=0)
-    redriving = Redriving(stack, message_reader(stack), shown, wait_for_others=_WAIT_FOR_OTHERS)
-    return Task(
-        redriving.run,
-        redriving.stop,
-        lambda: _outcomes(redriving),
-        lambda: _left_behind(redriving),
-    )
+    return Redriving(stack, message_reader(stack), shown, wait_for_others=_WAIT_FOR_OTHERS)
 
 
-def discard_task(stack: Stack, entries: Sequence[Unstarted], file: Path, note: str) -> Task:
+def discard_task(stack: Stack, entries: Sequence[Unstarted], file: Path, note: str) -> Discarding:
     """Discard entries of UnstartedQueue, as they were seen, once each stands in the file."""
     shown = Listing(entries, held_elsewhere=0)
-    discarding = Discarding(
+    return Discarding(
         stack, message_reader(stack), shown, file, note=note, wait_for_others=_WAIT_FOR_OTHERS
     )
-
-    def notes() -> list[str]:
-        kept = f"What was discarded stands in {file}, whole: keep that file."
-        return [kept] if any(one.happened for one in discarding.ended) else []
-
-    return Task(discarding.run, discarding.stop, lambda: _outcomes(discarding), notes)
-
-
-def _outcomes(bulk: Bulk[Unstarted]) -> list[Outcome]:
-    return [_outcome(one, one.entry.message_id or one.entry.sqs_message_id) for one in bulk.ended]
-
-
-def _outcome(ended: Ended[Any], name: str) -> Outcome:
-    return Outcome(name, ended.entry.message_id, ended.end, ended.said, ended.happened)
-
-
-def _left_behind(bulk: Bulk[Unstarted]) -> list[str]:
-    number = bulk.left_behind
-    if not number:
-        return []
-    return [f"{number} of them could not be deleted and come again; that is harmless."]

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from botocore.exceptions import ClientError
@@ -26,6 +27,10 @@ class Entry(Waiting, Protocol):
     @property
     def entry(self) -> str:
         """SQS's id of it."""
+
+    @property
+    def message_id(self) -> str | None:
+        """The producer's; None where it cannot be read."""
 
     @property
     def ids(self) -> Mapping[str, str | None]:
@@ -125,6 +130,24 @@ class Bulk(ABC, Generic[E]):
     def left_behind(self) -> int:
         """How many of those that are done could not be deleted, and come again: no harm is done."""
         return len(self._pass.left_behind)
+
+    @property
+    def kept_in(self) -> Path | None:
+        """The file in which everything stands that was taken away; None: nothing was."""
+        return None
+
+    @property
+    def notes(self) -> list[str]:
+        """What else is to be told, in sentences."""
+        told = []
+        if self.left_behind:
+            told.append(
+                f"{self.left_behind:,} of them could not be deleted and come again; that is "
+                "harmless."
+            )
+        if self.kept_in is not None:
+            told.append(f"What was discarded stands in {self.kept_in}, whole: keep that file.")
+        return told
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
         """Act.

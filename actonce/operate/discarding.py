@@ -179,6 +179,11 @@ class Discarding(Bulk[Unstarted]):
         """None: see `ended`."""
         return 0
 
+    @property
+    def kept_in(self) -> Path | None:
+        """The file, if something was discarded."""
+        return self._path if any(one.happened for one in self.ended) else None
+
     def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled]:
         entries = [unstarted(queued, self._reader) for queued in batch]
         lines = "".join(self._line(entry) for entry in entries).encode("ascii")

@@ -552,14 +552,14 @@ def test_a_file_is_named_where_something_was_discarded_and_only_there(
     task = discard_task(context.stack, entries, nowhere, "a scanner")
     with pytest.raises(Failed, match="No such file"):
         task.run()
-    assert task.notes() == []
+    assert task.notes == []
     ledger.sqs.receive_message(
         QueueUrl=ledger.unstarted_queue, MaxNumberOfMessages=1, VisibilityTimeout=600
     )
     task = discard_task(context.stack, entries, tmp_path / "discarded.jsonl", "a scanner")
     task.run()
-    assert sorted(one.happened for one in task.outcomes()) == [False, True]
-    (told,) = task.notes()
+    assert sorted(one.happened for one in task.ended) == [False, True]
+    (told,) = task.notes
     assert str(tmp_path / "discarded.jsonl") in told
 
 

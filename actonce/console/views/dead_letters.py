@@ -3,15 +3,16 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from actonce.console.answers import Refused
 from actonce.console.context import Context
-from actonce.console.jobs import Task, decide_task
+from actonce.console.jobs import decide_task
 from actonce.console.letters import Letter
 from actonce.console.views.queue_view import QueueView, Scope
 from actonce.messages.dead_letters import IN_VAIN, Decision, is_retried_in_vain
 from actonce.messages.message_summary import as_argument
+from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
 
 DECISIONS: Mapping[str, str] = {
@@ -73,7 +74,7 @@ def _check(context: Context, chosen: Sequence[Letter], decision: str) -> None:
         raise Refused(IN_VAIN)
 
 
-def _task(context: Context, chosen: Sequence[Letter], decision: str, note: str) -> Task:
+def _task(context: Context, chosen: Sequence[Letter], decision: str, note: str) -> Bulk[Any]:
     return decide_task(context.stack, chosen, cast("Decision", decision), note)
 
 

@@ -13,10 +13,10 @@ from starlette.responses import Response
 
 from actonce.console.answers import Asked, Refused, as_json, elsewhere, page
 from actonce.console.context import Context, QueueName
-from actonce.console.jobs import Task
 from actonce.console.queue_scans import QueueScans, ScanState, Snapshot
 from actonce.console.templating import address
 from actonce.messages.filters import Waiting
+from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
 
 PAGE = 50
@@ -122,7 +122,7 @@ class QueueView(Generic[E]):
     without_note: str
     counted: Callable[[Sequence[E]], str]
     command: Callable[[Context, Scope, Sequence[E], str, str], str]
-    task: Callable[[Context, Sequence[E], str, str], Task]
+    task: Callable[[Context, Sequence[E], str, str], Bulk[Any]]
     as_json: Callable[[E], Mapping[str, Any]]
     check: Callable[[Context, Sequence[E], str], None] = lambda *_: None
     one: Callable[[Context, str], E] | None = None
