@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from actonce.console.cache import error_text
-from actonce.console.letters import Letter, as_shown
-from actonce.messages.dead_letters import Decision
+from actonce.messages.dead_letters import DeadLetter, Decision
 from actonce.messages.unstarted import Unstarted
 from actonce.operate.bulk import Bulk, Ended, Listing
 from actonce.operate.deciding import Deciding
@@ -188,9 +187,12 @@ class Jobs:
                 self._ended.notify_all()
 
 
-def decide_task(stack: Stack, letters: Sequence[Letter], decision: Decision, note: str) -> Deciding:
+def decide_task(
+    stack: Stack, letters: Sequence[DeadLetter], decision: Decision, note: str
+) -> Deciding:
     """One decision for all letters as they were seen; what came later is not decided."""
-    return Deciding(stack, as_shown(letters), decision, note, wait_for_others=_WAIT_FOR_OTHERS)
+    shown = Listing(letters, held_elsewhere=0)
+    return Deciding(stack, shown, decision, note, wait_for_others=_WAIT_FOR_OTHERS)
 
 
 def redrive_task(stack: Stack, entries: Sequence[Unstarted]) -> Redriving:

@@ -69,6 +69,7 @@ class DeadLetter:
         attempt_id: of the attempt that posted it, only where there is no execution.
         source: the message as its producer sent it, only where there is no execution.
         message: the execution's input, or None where it was too large to be posted.
+        older: letters of the same message that were posted before it; they go with it.
     """
 
     queued: Queued
@@ -84,6 +85,7 @@ class DeadLetter:
     attempt_id: str | None
     source: dict[str, Any] | None
     message: dict[str, Any] | None
+    older: tuple["DeadLetter", ...] = ()
 
     @property
     def kind(self) -> Mapping[str, str]:
@@ -104,6 +106,11 @@ class DeadLetter:
     def entry(self) -> str:
         """SQS's id of it."""
         return self.queued.sqs_message_id
+
+    @property
+    def entries(self) -> list[str]:
+        """SQS's ids of all that goes with it, its own first."""
+        return [self.entry, *(one.entry for one in self.older)]
 
     @property
     def ids(self) -> Mapping[str, str | None]:
@@ -245,11 +252,12 @@ def newest_first(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
 
 
 def newest_of_each(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
-    """The newest letter of each message, the longest waiting first."""
-    newest: dict[str, DeadLetter] = {}
+    """The newest letter of each message with its older ones, the longest waiting first."""
+    of_message: dict[str, list[DeadLetter]] = {}
     for letter in newest_first(letters):
-        newest.setdefault(letter.execution_name, letter)
-    return list(reversed(newest.values()))
+        of_message.setdefault(letter.execution_name, []).append(letter)
+    chosen = [replace(newest, older=tuple(older)) for newest, *older in of_message.values()]
+    return chosen[::-1]
 
 
 def waiting(queue: QueueReader) -> list[DeadLetter]:

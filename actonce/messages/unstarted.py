@@ -74,6 +74,11 @@ class Unstarted:
         return self.sqs_message_id
 
     @property
+    def entries(self) -> list[str]:
+        """SQS's ids of all that goes with it: that one."""
+        return [self.sqs_message_id]
+
+    @property
     def ids(self) -> Mapping[str, str | None]:
         """What it is named by, for machines."""
         return {"sqs_message_id": self.sqs_message_id, "message_id": self.message_id}

@@ -29,6 +29,10 @@ class Entry(Waiting, Protocol):
         """SQS's id of it."""
 
     @property
+    def entries(self) -> Sequence[str]:
+        """SQS's ids of all that goes with it, its own first."""
+
+    @property
     def message_id(self) -> str | None:
         """The producer's; None where it cannot be read."""
 
@@ -38,24 +42,24 @@ class Entry(Waiting, Protocol):
 
 
 E = TypeVar("E", bound=Entry)
+Listed = TypeVar("Listed")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(Generic[E]):
+class Listing(Generic[Listed]):
     """What a person was shown of a queue.
 
     Attributes:
         entries: most without their messages, the longest waiting first.
         held_elsewhere: how many another reader held, so that they are not among these.
-        older: dead letters of the same messages as `entries`, which go with them.
-        others: messages of the queue that are no entries; somebody else has put them there.
+        beside: messages that are not among `entries`: older letters of theirs, and what somebody
+            else has put there.
     """
 
-    entries: Sequence[E]
+    entries: Sequence[Listed]
     held_elsewhere: int
-    older: Sequence[E] = ()
-    others: int = 0
+    beside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ class Bulk(ABC, Generic[E]):
         self._pass = QueuePass(
             stack.sqs,
             queue_url,
-            [*self._entries, *(one.entry for one in listing.older)],
+            [name for one in listing.entries for name in one.entries],
             rate=rate,
             wait_for_others=wait_for_others,
         )

@@ -12,7 +12,6 @@ from actonce.messages.dead_letters import (
     End,
     dead_letter,
     decider,
-    newest_first,
     newest_of_each,
 )
 from actonce.messages.filters import Narrowing
@@ -47,13 +46,8 @@ def look(
             matching.add(letter.entry)
         letters.append(letter.without_message())
     chosen = narrowing.of(one for one in newest_of_each(letters) if one.entry in matching)
-    newest = {letter.execution_name: letter for letter in chosen}
-    older = [
-        letter
-        for letter in newest_first(letters)
-        if letter.execution_name in newest and letter is not newest[letter.execution_name]
-    ]
-    return Listing(chosen, queue.held_elsewhere, older, others)
+    beside = others + sum(len(letter.older) for letter in chosen)
+    return Listing(chosen, queue.held_elsewhere, beside)
 
 
 class Deciding(Bulk[DeadLetter]):

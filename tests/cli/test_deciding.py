@@ -137,7 +137,7 @@ def test_older_letters_of_the_same_message_go_with_its_newest(ledger: Stack) -> 
     post(ledger, "m-1", 1)
     dead(ledger, "m-1", 2)
     those = shown(ledger)
-    assert (len(those.entries), len(those.older)) == (1, 1)
+    assert (len(those.entries), those.beside) == (1, 1)
     work = decide_on(ledger, those, "retry")
     assert counted(work.ended) == {End.DECIDED: 1}
     assert len(received(ledger, ledger.requests_queue)) == 1

@@ -22,9 +22,9 @@ from actonce.console import queue_scans
 from actonce.console.cache import Cached
 from actonce.console.context import Context
 from actonce.console.jobs import discard_task
-from actonce.console.queue_scans import Found
 from actonce.console.views import message
 from actonce.messages.dead_letters import decide
+from actonce.operate.bulk import Listing
 from actonce.operate.pausing import Feed
 from actonce.operate.status import Status
 from actonce.queues.standing import Pause
@@ -187,9 +187,9 @@ def test_a_queue_that_is_being_read_is_not_called_empty(
     client, context = opened(console, ledger)
     go_on = threading.Event()
 
-    def slowly(_: Any) -> Found[Any]:
+    def slowly(_: Any) -> Listing[Any]:
         assert go_on.wait(60)
-        return Found([], 0, 0)
+        return Listing([], 0)
 
     monkeypatch.setattr(context.letters, "_read", slowly)
     context.letters.scan()
@@ -312,7 +312,7 @@ def test_only_what_was_ticked_is_decided(ledger: Stack, console: Open) -> None:
     client, context = opened(console, ledger)
     latest = context.letters.latest
     assert latest is not None
-    ticked = [letter.entry for letter in latest.entries if letter.newest.message_id != "m-1"]
+    ticked = [letter.entry for letter in latest.entries if letter.message_id != "m-1"]
     asked: dict[str, Any] = {"snapshot": latest.number, "scope": "ticked", "entry": ticked}
     confirm = client.get("/dead-letters/decide", **asked, action="reject")
     client.post("/dead-letters/decide", **fields(confirm), note="closed")
