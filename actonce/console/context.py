@@ -13,11 +13,11 @@ from actonce.console.queue_scans import A_MOMENT, QueueScans
 from actonce.console.read_only import make_clients
 from actonce.console.templating import renderer
 from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.filters import Narrowing
+from actonce.messages.dead_letters import look as look_at_letters
+from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.own_effects import OwnEffects
 from actonce.messages.unstarted import Unstarted
-from actonce.operate import deciding, discarding
-from actonce.operate.bulk import Listing
+from actonce.messages.unstarted import look as look_at_unstarted
 from actonce.operate.status import Status, status
 from actonce.queues.scan import QueueReader, counts
 from actonce.stack.clients import Stack
@@ -135,11 +135,11 @@ def context_of(
     def read_unstarted(tell: Callable[[int], None]) -> Listing[Unstarted]:
         with _reader(sqs, stack.unstarted_queue) as queue:
             reader = message_reader(stack)
-            return discarding.look(queue, reader, Narrowing({}), tell, whole=True)
+            return look_at_unstarted(queue, reader, Narrowing({}), tell, whole=True)
 
     def read_dead_letters(tell: Callable[[int], None]) -> Listing[DeadLetter]:
         with _reader(sqs, stack.dead_letter_queue) as queue:
-            return deciding.look(queue, Narrowing({}), tell)
+            return look_at_letters(queue, Narrowing({}), tell)
 
     letters = QueueScans(read_dead_letters)
     unstarted = QueueScans(read_unstarted, _FIRST_UNSTARTED)

@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from actonce.console.cache import error_text
-from actonce.messages.dead_letters import DeadLetter, Decision
+from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.filters import Listing
 from actonce.messages.unstarted import Unstarted
-from actonce.operate.bulk import Bulk, Ended, Listing
-from actonce.operate.deciding import Deciding
-from actonce.operate.discarding import Discarding, Redriving
+from actonce.operate.bulk import Bulk, Ended
+from actonce.operate.deciding_many import Deciding
+from actonce.operate.decisions import Decision
+from actonce.operate.discarding import Discarding
+from actonce.operate.redriving import Redriving
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import message_reader
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final, Generic, TypeVar
 
 from actonce.console.cache import error_text
-from actonce.operate.bulk import Listing
+from actonce.messages.filters import Listing
 
 E = TypeVar("E")
 

@@ -28,6 +28,12 @@ LONG_POLL_SECONDS = 1
 """A short poll asks some of SQS's servers and is quick; only a long poll asks all of them. Where
 there is one server, it would only wait."""
 
+MAX_ATTRIBUTES = 10
+"""Of one message (SQS)."""
+
+Attributes = dict[str, Any]
+"""Message attributes by name."""
+
 READERS = 8
 """Most receives of one reader at a time."""
 
@@ -70,6 +76,21 @@ def event_form(value: Mapping[str, Any]) -> dict[str, Any]:
     if "BinaryValue" in value:
         form["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode()
     return form
+
+
+def sqs_form(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A message attribute in the form of a Lambda event, in SendMessage's form."""
+    form = {"DataType": value["dataType"]}
+    if "stringValue" in value:
+        form["StringValue"] = value["stringValue"]
+    if "binaryValue" in value:
+        form["BinaryValue"] = base64.b64decode(value["binaryValue"])
+    return form
+
+
+def text_form(text: str) -> dict[str, Any]:
+    """A text as a message attribute, in SendMessage's form."""
+    return {"DataType": "String", "StringValue": text}
 
 
 def counts(sqs: "SQSClient", queue_url: str) -> tuple[int, int]:
@@ -238,32 +259,20 @@ class QueueReader:
             # Two readers in step would go on taking the same halves.
             time.sleep(random.uniform(0, 0.3))  # noqa: S311 - not for secrets
 
-    def delete(self, message: Queued) -> None:
-        """Delete a message; harmless if it is gone."""
-        handle = self._handles.get(message.sqs_message_id, message.receipt_handle)
-        try:
-            self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=handle)
-        except ClientError as error:
-            if "ReceiptHandle" not in error.response["Error"]["Code"]:
-                raise
-        self._handles.pop(message.sqs_message_id, None)
-
-    def delete_all(self, messages: Sequence[Queued]) -> set[str]:
-        """Delete up to ten messages; the SQS ids of those that could not be.
-
-        May be called in threads.
-        """
-        entries: list[Any] = [
-            # The newest handle: SQS may take an older one and delete nothing.
-            {
-                "Id": str(number),
-                "ReceiptHandle": self._handles.get(message.sqs_message_id, message.receipt_handle),
-            }
-            for number, message in enumerate(messages)
-        ]
-        answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
-        failed = answer.get("Failed", [])
-        kept = {messages[int(one["Id"])].sqs_message_id for one in failed}
+    def delete(self, messages: Sequence[Queued]) -> set[str]:
+        """Delete messages; the SQS ids of those that could not be. May be called in threads."""
+        kept: set[str] = set()
+        for start in range(0, len(messages), 10):
+            entries: list[Any] = [
+                # The newest handle: SQS may take an older one and delete nothing.
+                {
+                    "Id": str(number),
+                    "ReceiptHandle": self._handles.get(one.sqs_message_id, one.receipt_handle),
+                }
+                for number, one in enumerate(messages[start : start + 10], start)
+            ]
+            answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
+            kept |= {messages[int(one["Id"])].sqs_message_id for one in answer.get("Failed", [])}
         for message in messages:
             if message.sqs_message_id not in kept:
                 self._handles.pop(message.sqs_message_id, None)

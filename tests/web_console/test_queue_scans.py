@@ -8,10 +8,10 @@ import pytest
 
 from actonce.console import queue_scans as module
 from actonce.console.queue_scans import KEPT, SMALL, QueueScans, ScanState
-from actonce.operate.bulk import Listing
+from actonce.messages.filters import Listing
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-from tests.cli.test_deciding import dead, post
+from tests.support.queues import dead, post
 from tests.web_console.asking import read_queues
 from tests.web_console.conftest import Open
 

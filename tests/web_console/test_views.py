@@ -23,8 +23,8 @@ from actonce.console.cache import Cached
 from actonce.console.context import Context
 from actonce.console.jobs import discard_task
 from actonce.console.views import message
-from actonce.messages.dead_letters import decide
-from actonce.operate.bulk import Listing
+from actonce.messages.filters import Listing
+from actonce.operate.deciding import decide
 from actonce.operate.pausing import Feed
 from actonce.operate.status import Status
 from actonce.queues.standing import Pause
@@ -32,10 +32,9 @@ from actonce.records.audit_summary import NOT_AUDITED
 from actonce.stack.clients import Aws, Stack
 from actonce.terminal.errors import Failed
 from actonce_core.records import timestamp
-from tests.cli.received import received
-from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
 from tests.hostile import HOSTILE_SENT, forbidden
-from tests.support.stacks import with_executions
+from tests.support.queues import dead, ids_left, post, put_row, received, row
+from tests.support.stacks import TABLE, with_executions
 from tests.web_console.asking import Answer, Client, finish, read_queues
 from tests.web_console.conftest import Open
 

@@ -9,9 +9,10 @@ from actonce.console.answers import Refused
 from actonce.console.context import Context
 from actonce.console.jobs import decide_task
 from actonce.console.views.queue_view import QueueView, Scope
-from actonce.messages.dead_letters import IN_VAIN, DeadLetter, Decision, is_retried_in_vain
+from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.message_summary import as_argument
 from actonce.operate.bulk import Bulk
+from actonce.operate.decisions import IN_VAIN, Decision, is_retried_in_vain
 from actonce_core.records import timestamp
 
 DECISIONS: Mapping[str, str] = {

@@ -12,7 +12,7 @@ from actonce.console.machine_picture import machine_picture
 from actonce.console.views.dead_letters import DECISIONS, command_of_one
 from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
-from actonce.messages.dead_letters import DeadLetter, decisions_on, is_of_last
+from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.message_summary import (
     acted_on,
     message_argument,
@@ -23,6 +23,7 @@ from actonce.messages.message_summary import (
 )
 from actonce.messages.story import Story, read_story
 from actonce.queues.standing import Depth, find_pause
+from actonce.operate.decisions import decisions_on
 from actonce.stack.sources import sources
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events

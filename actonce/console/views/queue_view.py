@@ -7,7 +7,7 @@ came later is another one's.
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from starlette.responses import Response
 
@@ -15,7 +15,7 @@ from actonce.console.answers import Asked, Refused, as_json, elsewhere, page
 from actonce.console.context import Context, QueueName
 from actonce.console.queue_scans import QueueScans, ScanState, Snapshot
 from actonce.console.templating import address
-from actonce.messages.filters import Waiting
+from actonce.messages.filters import E
 from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
 
@@ -23,17 +23,6 @@ PAGE = 50
 """Entries of a page."""
 
 T = TypeVar("T")
-
-
-class Named(Waiting, Protocol):
-    """What lies in a queue, by the id of its entry."""
-
-    @property
-    def entry(self) -> str:
-        """SQS's id of the entry."""
-
-
-E = TypeVar("E", bound=Named)
 
 
 @dataclass(frozen=True, slots=True)
