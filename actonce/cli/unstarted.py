@@ -168,7 +168,7 @@ def redrive(*, ids: Ids = None, how: Many, at: Chosen) -> None:
         "redrive",
         listing,
         how,
-        lambda: Redriving(stack, reader, listing, rate=how.rate),
+        lambda: Redriving(stack, listing, reader, rate=how.rate),
         missing=missing,
     )
 
@@ -216,7 +216,7 @@ def discard(
         "discard",
         listing,
         how,
-        lambda: Discarding(stack, reader, listing, file, note=note),
+        lambda: Discarding(stack, listing, reader, file, note),
         missing=missing,
     )
 

@@ -201,12 +201,11 @@ def decide_task(
 def redrive_task(stack: Stack, entries: Sequence[Unstarted]) -> Redriving:
     """Send entries of UnstartedQueue back, as they were seen."""
     shown = Listing(entries, held_elsewhere=0)
-    return Redriving(stack, message_reader(stack), shown, wait_for_others=_WAIT_FOR_OTHERS)
+    return Redriving(stack, shown, message_reader(stack), wait_for_others=_WAIT_FOR_OTHERS)
 
 
 def discard_task(stack: Stack, entries: Sequence[Unstarted], file: Path, note: str) -> Discarding:
     """Discard entries of UnstartedQueue, as they were seen, once each stands in the file."""
     shown = Listing(entries, held_elsewhere=0)
-    return Discarding(
-        stack, message_reader(stack), shown, file, note=note, wait_for_others=_WAIT_FOR_OTHERS
-    )
+    reader = message_reader(stack)
+    return Discarding(stack, shown, reader, file, note, wait_for_others=_WAIT_FOR_OTHERS)

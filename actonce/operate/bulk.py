@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -50,6 +50,7 @@ class Ended(Generic[E]):
         return {**self.entry.ids, "end": self.end, "said": self.said}
 
 
+@dataclass(eq=False)
 class Bulk(ABC, Generic[E]):
     """Acts on every entry that was listed, each once, while it goes over the queue.
 
@@ -60,40 +61,38 @@ class Bulk(ABC, Generic[E]):
     Ended early, or killed, it has acted on some and left the others as they were; begun again it
     goes on. Of an entry that is done nothing is kept but what became of it.
 
-    Args:
+    Attributes:
         stack: whose.
-        queue_url: where the entries lie.
         listing: what is acted on.
         rate: most entries a second.
         wait_for_others: see `QueueReader`.
+        kept_in: the file in which everything stands that was taken away; None: nothing was.
+        left_behind: how many messages are done, could not be deleted and come again; no harm is
+            done.
     """
 
-    _gone = "It is gone from the queue: somebody else has seen to it; look again."
-    kept_in: Path | None = None
-    """The file in which everything stands that was taken away; None: nothing was."""
+    gone: ClassVar = "It is gone from the queue: somebody else has seen to it; look again."
+    """What to say of an entry that does not come."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        queue_url: str,
-        listing: Listing[E],
-        *,
-        rate: float | None = None,
-        wait_for_others: float | None = None,
-    ) -> None:
-        in_hand = 10 * READERS if rate is None else max(1, int(rate * IN_HAND_SECONDS))
-        self._stack = stack
-        self._listed = {name: one for one in listing.entries for name in one.entries}
-        self._missing = set(self._listed)
-        self._ends: dict[str, Ended[E] | None] = {one.entry: None for one in listing.entries}
+    stack: Stack
+    listing: Listing[E]
+    rate: float | None = field(default=None, kw_only=True)
+    wait_for_others: float | None = field(default=None, kw_only=True)
+    kept_in: Path | None = field(default=None, init=False)
+    left_behind: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        in_hand = 10 * READERS if self.rate is None else max(1, int(self.rate * IN_HAND_SECONDS))
         self._reader = QueueReader(
-            stack.sqs, queue_url, wait_for_others=wait_for_others, in_hand=in_hand
+            self.stack.sqs, self._queue(), wait_for_others=self.wait_for_others, in_hand=in_hand
         )
+        entries = self.listing.entries
+        self._listed = {name: one for one in entries for name in one.entries}
+        self._missing = set(self._listed)
+        self._ends: dict[str, Ended[E] | None] = {one.entry: None for one in entries}
         self._stopping = threading.Event()
-        self._rate_limiter = RateLimiter(rate, self._stopping.wait)
+        self._rate_limiter = RateLimiter(self.rate, self._stopping.wait)
         self._lock = threading.Lock()
-        self.left_behind = 0
-        """How many messages are done, could not be deleted and come again: no harm is done."""
 
     @property
     def ended(self) -> list[Ended[E]]:
@@ -163,7 +162,7 @@ class Bulk(ABC, Generic[E]):
         where = (
             "Another reader holds it: look again, and say the same again."
             if self._reader.held_elsewhere
-            else self._gone
+            else self.gone
         )
         for name in [name for name, end in self._ends.items() if end is None]:
             self._end(name, FAILED, where, happened=False)
@@ -171,6 +170,10 @@ class Bulk(ABC, Generic[E]):
     def stop(self) -> None:
         """Begin nothing more; `run` ends soon, and what it did not come to is as it was."""
         self._stopping.set()
+
+    @abstractmethod
+    def _queue(self) -> str:
+        """URL of the queue where the entries lie."""
 
     @abstractmethod
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:

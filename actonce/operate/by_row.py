@@ -38,8 +38,10 @@ class ByRow:
         self._decision = decision
         self._note = note
 
-    def answer(self, letters: Sequence[DeadLetter]) -> Answer:
+    def answer(self, name: str, letters: Sequence[DeadLetter], held_elsewhere: int = 0) -> Answer:
         """See `Decider`."""
+        if not letters:
+            raise Failed(f"{none_seen(name, held_elsewhere)}.")
         newest = letters[0]
         refusal = self._refusal(newest)
         if refusal is not None:
@@ -78,10 +80,6 @@ class ByRow:
         if decided and self._decision in AGAIN:
             self._send_anew(letter)
         return decided
-
-    def answer_without_letter(self, message_id: str, held_elsewhere: int) -> Answer:
-        """See `Decider`."""
-        raise Failed(f"{none_seen(message_id, held_elsewhere)}.")
 
     def _refusal(self, letter: DeadLetter) -> str | None:
         """Why a letter that still waits cannot be decided so; None: it can be."""

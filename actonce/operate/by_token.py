@@ -54,7 +54,7 @@ class ByToken:
         self._decision = decision
         self._output = json.dumps(_output(stack, decision, note), ensure_ascii=False)
 
-    def answer(self, letters: Sequence[DeadLetter]) -> Answer:
+    def answer(self, name: str, letters: Sequence[DeadLetter], held_elsewhere: int = 0) -> Answer:
         """See `Decider`."""
         # An execution has one open task; once that is answered, its older entries have none.
         if any(
@@ -63,44 +63,37 @@ class ByToken:
             if not self._is_in_vain(letter.reason, letter.cause)
         ):
             return self._accepted()
-        newest = letters[0]
-        execution = history.find_execution(self._stack, newest.execution_name, newest.execution_arn)
+        if letters:
+            newest = letters[0]
+            execution = history.find_execution(
+                self._stack, newest.execution_name, newest.execution_arn
+            )
+        else:
+            execution = history.find_execution_of(self._stack, name)
+        if execution is None and not letters:
+            raise Failed(f"{none_seen(name, held_elsewhere)}. It has no execution.")
         if execution is None:
             return Answer(
                 End.NOT_DECIDED,
                 "Its execution is gone, so nobody waits for a decision: find out by hand whether "
                 "it was acted on. SQS drops its dead letter 14 days after it was posted.",
             )
-        otherwise = "It waits for a decision, but not for this dead letter's: say the same again."
-        return self._unanswered(execution, newest, otherwise)
+        return self._unanswered(execution, letters, held_elsewhere)
 
     def answer_older(self, letter: DeadLetter) -> bool:
         """See `Decider`."""
         return self._send(letter.task_token)
 
-    def answer_without_letter(self, message_id: str, held_elsewhere: int) -> Answer:
-        """See `Decider`."""
-        execution = history.find_execution_of(self._stack, message_id)
-        if execution is None:
-            raise Failed(f"{none_seen(message_id, held_elsewhere)}. It has no execution.")
-        otherwise = (
-            f"Another reader holds the dead letter of {message_id!r} now; try again in a minute."
-            if held_elsewhere
-            else f"{message_id!r} waits for a decision, but its dead letter is gone from the "
-            f"queue: stop its execution ({execution.arn}), and retry will have it posted again."
-        )
-        return self._unanswered(execution, None, otherwise)
-
     def _accepted(self) -> Answer:
         return Answer(End.DECIDED, f"Decided: {self._decision}.")
 
     def _unanswered(
-        self, execution: Execution, letter: DeadLetter | None, otherwise: str
+        self, execution: Execution, letters: Sequence[DeadLetter], held_elsewhere: int
     ) -> Answer:
         """What to do where no token was accepted: the execution tells why.
 
         Raises:
-            Failed: it waits, and cannot be answered now; `otherwise`, unless more is known.
+            Failed: it waits, and cannot be answered now.
         """
         events = read_events(self._stack.stepfunctions, execution.arn)
         stays = dead_letter_stays(events)
@@ -108,22 +101,26 @@ class ByToken:
             return self._ended(execution, stays, history.last_state(events))
         if not stays or stays[-1].over:
             return self._decided_before(stays)
-        if letter is not None and not is_of_last(letter, stays):
+        if letters and not is_of_last(letters[0], stays):
             return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}: look again.")
-        open_now = stays[-1]
-        failure = open_now.failure
-        if self._is_in_vain(str(failure.get("reason")), str(failure.get("cause"))):
+        waits = stays[-1]
+        if self._is_in_vain(str(waits.failure.get("reason")), str(waits.failure.get("cause"))):
             return Answer(End.NOT_DECIDED, IN_VAIN)
-        if letter is not None and open_now.task_token is not None:
+        if letters and waits.task_token is not None:
             # The very token that was not accepted: it was answered, and the history lags behind.
             raise Failed(
                 "Its task was answered a moment ago, by this command perhaps, and its history does "
                 "not say so yet: ask actonce where before anything is done by hand."
             )
         # On AWS the history tells the token, too.
-        if letter is None and self._send(open_now.task_token):
+        if not letters and self._send(waits.task_token):
             return self._accepted()
-        raise Failed(otherwise)
+        if letters or held_elsewhere:
+            raise Failed("It waits for a decision, and its letter is not here: say the same again.")
+        raise Failed(
+            "It waits for a decision, but its dead letter is gone from the queue: stop its "
+            f"execution ({execution.arn}), and retry will have it posted again."
+        )
 
     def _ended(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
         """What to do with an execution that has ended; `state` is the one that it entered last."""

@@ -35,11 +35,8 @@ def decide(stack: Stack, name: str, decision: Decision, note: str = "") -> Answe
     by = decider(stack, decision, note)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         letter = letter_of(queue, name)
-        if letter is not None:
-            letters = [letter, *letter.older]
-            answer = by.answer(letters)
-            if answer.end.goes:
-                queue.delete([one.queued for one in letters])
-            return answer
-        held_elsewhere = queue.held_elsewhere
-    return by.answer_without_letter(name, held_elsewhere)
+        letters = [] if letter is None else [letter, *letter.older]
+        answer = by.answer(name, letters, queue.held_elsewhere)
+        if answer.end.goes:
+            queue.delete([one.queued for one in letters])
+        return answer

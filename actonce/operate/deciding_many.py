@@ -1,48 +1,33 @@
 """One decision for many dead letters: those that were listed before, and no others."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from botocore.exceptions import ClientError
 
 from actonce.messages.dead_letters import DeadLetter, dead_letter
-from actonce.messages.filters import Listing
 from actonce.operate.bulk import FAILED, Bulk, raise_if_forbidden
 from actonce.operate.deciding import decider
 from actonce.operate.decisions import ANOTHER_SINCE, Decider, Decision, End
 from actonce.queues.scan import Queued
-from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 
 
+@dataclass(eq=False)
 class Deciding(Bulk[DeadLetter]):
     """Makes one decision about every letter that was listed.
 
     What was posted since is left alone, also of the same messages.
 
-    Args:
+    Attributes:
         decision: for all of them.
         note: why.
     """
 
-    _gone = (
-        f"It is gone from the queue: somebody has decided on it, or {ANOTHER_SINCE}: look again."
-    )
+    gone = f"It is gone from the queue: somebody has decided on it, or {ANOTHER_SINCE}: look again."
 
-    def __init__(  # noqa: PLR0913 - what is decided, and how fast
-        self,
-        stack: Stack,
-        listing: Listing[DeadLetter],
-        decision: Decision,
-        note: str = "",
-        *,
-        rate: float | None = None,
-        wait_for_others: float | None = None,
-    ) -> None:
-        super().__init__(
-            stack, stack.dead_letter_queue, listing, rate=rate, wait_for_others=wait_for_others
-        )
-        self._decision = decision
-        self._note = note
+    decision: Decision
+    note: str = ""
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
         """See `Bulk.run`.
@@ -50,8 +35,11 @@ class Deciding(Bulk[DeadLetter]):
         Raises:
             Failed: nothing can be decided so just now.
         """
-        self._by: Decider = decider(self._stack, self._decision, self._note)
+        self._by: Decider = decider(self.stack, self.decision, self.note)
         super().run(tell)
+
+    def _queue(self) -> str:
+        return self.stack.dead_letter_queue
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
         for queued in batch:
@@ -68,7 +56,7 @@ class Deciding(Bulk[DeadLetter]):
     def _newest(self, letter: DeadLetter) -> bool:
         """Decide by a message's newest letter; whether its entry goes."""
         try:
-            answer = self._through_throttling(lambda: self._by.answer([letter]))
+            answer = self._through_throttling(lambda: self._by.answer(letter.message_id, [letter]))
         except (ClientError, Failed) as error:
             raise_if_forbidden(error)
             self._note_end(letter, FAILED, str(error), happened=False)

@@ -70,10 +70,16 @@ class Answer:
 class Decider(Protocol):
     """Makes one decision, of any number of messages; may be called in threads."""
 
-    def answer(self, letters: Sequence[DeadLetter]) -> Answer:
-        """Decide on a message by its letters, one at least, the newest first. Deletes nothing.
+    def answer(self, name: str, letters: Sequence[DeadLetter], held_elsewhere: int = 0) -> Answer:
+        """Decide on a message by its letters, the newest first. Deletes nothing.
 
         Made twice it changes nothing.
+
+        Args:
+            name: the message's id, or its execution's name.
+            letters: none where none was seen: another reader holds it, or it outlived the queue's
+                retention, or there is none.
+            held_elsewhere: how many letters another reader held.
 
         Raises:
             Failed: it cannot be done; nothing is known to be changed.
@@ -84,15 +90,6 @@ class Decider(Protocol):
         """Decide by a letter that is not its message's newest; whether that was accepted.
 
         It is of no more use then, whatever the answer is.
-        """
-
-    def answer_without_letter(self, message_id: str, held_elsewhere: int) -> Answer:
-        """Decide on a message of which no letter was seen.
-
-        Another reader holds it, or it outlived the queue's retention, or there is none.
-
-        Raises:
-            Failed: there is no such message, or its letter is needed.
         """
 
 

@@ -1,16 +1,15 @@
 """Many entries of UnstartedQueue at once, on their way back: those that were listed before."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.filters import Listing
 from actonce.messages.unstarted import Unstarted, unstarted
 from actonce.operate.bulk import FAILED, Bulk, raise_if_forbidden
 from actonce.queues.scan import MAX_ATTRIBUTES, Attributes, Queued, sqs_form, text_form
 from actonce.queues.sending import for_fifo
-from actonce.stack.clients import Stack
 from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.message import MessageReader
 from pipeline.sqs import MAX_BYTES
@@ -21,39 +20,31 @@ if TYPE_CHECKING:
 SENT_BACK = "sent_back"
 
 
+@dataclass(eq=False)
 class Redriving(Bulk[Unstarted]):
     """Sends entries back to RequestsQueue as their producers sent them.
 
     Of a FIFO queue each message group keeps its order: where one cannot be sent back, what stands
     behind it stays as well.
 
-    Args:
+    Attributes:
         reader: reads message ids.
     """
 
-    _gone = (
+    gone = (
         "It did not come: it is gone, or stands behind one of its message group that could not be "
         "sent back; look again."
     )
 
-    def __init__(
-        self,
-        stack: Stack,
-        reader: MessageReader,
-        listing: Listing[Unstarted],
-        *,
-        rate: float | None = None,
-        wait_for_others: float | None = None,
-    ) -> None:
-        super().__init__(
-            stack, stack.unstarted_queue, listing, rate=rate, wait_for_others=wait_for_others
-        )
-        self._reads_ids = reader
-        self._stuck: set[str] = set()
+    reader: MessageReader
+    _stuck: set[str] = field(default_factory=set, init=False)
+
+    def _queue(self) -> str:
+        return self.stack.unstarted_queue
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
         for queued in batch:
-            entry = unstarted(queued, self._reads_ids)
+            entry = unstarted(queued, self.reader)
             group = entry.message_group_id
             if group in self._stuck:
                 why: str | None = "One before it in its message group could not be sent back."
@@ -71,7 +62,7 @@ class Redriving(Bulk[Unstarted]):
 
     def _send(self, entry: Unstarted) -> str | None:
         """None, or why it cannot be; sent twice, it is a duplicate of itself."""
-        stack = self._stack
+        stack = self.stack
         try:
             return self._through_throttling(
                 lambda: send_back(stack.sqs, stack.requests_queue, entry)

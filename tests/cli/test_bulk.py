@@ -26,10 +26,12 @@ class Act(Bulk[Unstarted]):
     """
 
     def __init__(self, stack: Stack, *, rate: float | None = None, wait: float = 0) -> None:
-        listing = lying(stack)
-        super().__init__(stack, stack.unstarted_queue, listing, rate=rate, wait_for_others=wait)
+        super().__init__(stack, lying(stack), rate=rate, wait_for_others=wait)
         self.bodies: list[str] = []
         self.goes: Callable[[str], bool] = lambda _: True
+
+    def _queue(self) -> str:
+        return self.stack.unstarted_queue
 
     def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
         for one in batch:

@@ -21,7 +21,6 @@ from tests.hostile import HOSTILE_SENT
 from tests.support.queues import (
     bodies_left,
     dead,
-    fails,
     hold,
     ids_left,
     letters,
@@ -30,6 +29,7 @@ from tests.support.queues import (
     received,
     row,
 )
+from tests.support.stacks import forbid
 
 
 def decide_on(
@@ -186,7 +186,7 @@ def test_killed_between_decision_and_deletion_the_next_run_clears_up(ledger: Sta
 def test_who_may_not_decide_is_told_so_and_nothing_is_deleted(ledger: Stack) -> None:
     for number in range(3):
         dead(ledger, f"m-{number}", number)
-    fails(ledger.dynamodb, "UpdateItem")
+    forbid(ledger, "dynamodb", "UpdateItem")
     with pytest.raises(ClientError, match="AccessDenied"):
         decide_on(ledger, letters(ledger), "reject")
     assert len(ids_left(ledger)) == 3
@@ -250,11 +250,11 @@ def test_a_letter_that_was_decided_or_overtaken_meanwhile_says_so(
 def test_the_second_step_of_a_decision_is_made_by_the_next_one(ledger: Stack) -> None:
     """The row was written, and then its message could not be sent again."""
     dead(ledger, "m-1")
-    works_again = fails(ledger.sqs, "SendMessage")
+    forbid(ledger, "sqs", "SendMessage")
     with pytest.raises(ClientError, match="AccessDenied"):
         decide(ledger, "m-1", "retry")
     assert row(ledger, "m-1")["status"] == "IN_PROGRESS"
-    works_again()
+    del ledger.aws._clients["sqs"]  # allowed from now on
     assert decide(ledger, "m-1", "retry").end is End.CONTINUED
     assert (sent_again(ledger), ids_left(ledger)) == (1, [])
 

@@ -24,17 +24,8 @@ from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.output import SafeConsole
 from actonce_core.message import MessageReader
-from tests.support.queues import (
-    TABLE,
-    dead,
-    fails,
-    fill,
-    hand_on,
-    hold,
-    ids_left,
-    row,
-    with_execution,
-)
+from tests.support.queues import dead, fill, hand_on, hold, ids_left, row
+from tests.support.stacks import TABLE, forbid, with_executions
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -101,7 +92,7 @@ def test_no_message_is_shown_unless_it_is_asked_for(ledger: Stack, run: Run) -> 
 def test_of_a_conflict_both_contents_are_shown(
     moto_stack: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stack = with_execution(moto_stack, "m-1")
+    stack = with_executions(moto_stack, "m-1")
     monkeypatch.setattr(unstarted_command, "find_stack", lambda *_, **__: stack)
     other = '{"message_id": "m-1", "day": "another"}'
     hand_on(stack, other)
@@ -114,7 +105,7 @@ def test_of_a_conflict_both_contents_are_shown(
     assert (started("m-1"), started("m-2")) == ({"message_id": "m-1"}, None)
     heading = run("unstarted", "show", "m-1")[1].partition(other)[2].splitlines()[1]
     assert heading == "What was started under the id m-1:"
-    fails(stack.stepfunctions, "DescribeExecution")
+    forbid(stack, "stepfunctions", "DescribeExecution")
     assert started("m-1") is None, "who may not look is shown the rest"
 
 

@@ -2,11 +2,20 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.stub import ANY, Stubber
 
 from actonce.queues import scan
 from actonce.queues.scan import Queued, QueueReader, give_back
 from actonce.stack.clients import Stack
 from tests.support.queues import bodies_left, fill, hold, received
+
+_RECEIVE = {
+    "QueueUrl": ANY,
+    "MaxNumberOfMessages": 10,
+    "VisibilityTimeout": 30,
+    "MessageAttributeNames": ["All"],
+    "MessageSystemAttributeNames": ["All"],
+}
 
 
 def reader(stack: Stack, wait_for_others: float | None = None) -> QueueReader:
@@ -34,8 +43,8 @@ def test_one_that_two_receives_have_brought_is_read_once(
     fill(moto_stack, 1)
     round_ = QueueReader._round
 
-    def twice(self: QueueReader, hold: int, *, everywhere: bool) -> Any:
-        for answers in round_(self, hold, everywhere=everywhere):
+    def twice(self: QueueReader, hold: int) -> Any:
+        for answers in round_(self, hold):
             yield answers * 2
 
     monkeypatch.setattr(QueueReader, "_round", twice)
@@ -132,20 +141,12 @@ def test_who_reads_so_slowly_that_the_first_come_back_reads_the_last_too(
 
 
 @pytest.mark.parametrize(
-    ("endpoint_url", "is_long"), [("http://127.0.0.1:4566", False), (None, True)]
+    ("endpoint_url", "seconds"), [("http://127.0.0.1:4566", 0), (None, scan.LONG_POLL_SECONDS)]
 )
-def test_only_where_there_are_many_servers_is_an_empty_queue_asked_for_long(
-    monkeypatch: pytest.MonkeyPatch, endpoint_url: str | None, *, is_long: bool
+def test_only_where_there_are_many_servers_all_of_them_are_waited_for(
+    endpoint_url: str | None, seconds: int
 ) -> None:
-    polls: list[bool] = []
-
-    def receive(*_: object, long_poll: bool, **__: object) -> list[Queued]:
-        polls.append(long_poll)
-        return []
-
-    monkeypatch.setattr(scan, "counts", lambda *_: (0, 0))
-    monkeypatch.setattr(scan, "receive", receive)
     sqs = boto3.client("sqs", endpoint_url=endpoint_url)
-    with QueueReader(sqs, "http://127.0.0.1/1/q") as queue:
-        assert list(queue.messages()) == []
-    assert (True in polls) is is_long
+    with Stubber(sqs) as answers:
+        answers.add_response("receive_message", {}, {**_RECEIVE, "WaitTimeSeconds": seconds})
+        assert scan.receive(sqs, "http://127.0.0.1/1/q", 30) == []

@@ -28,7 +28,6 @@ from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Refusal
 from tests.support.queues import (
     bodies_left,
-    fails,
     fill,
     hand_on,
     handed_on,
@@ -36,6 +35,7 @@ from tests.support.queues import (
     queued,
     received,
 )
+from tests.support.stacks import forbid, with_outputs
 
 names = st.text("abcdefghijklmnopqrstuvwxyz_-.0123456789", min_size=1, max_size=20).filter(
     lambda name: name not in {"source_message_id", "source_deduplication_id"}  # ours
@@ -151,8 +151,8 @@ def test_a_message_without_room_goes_back_without_its_first_sqs_id_unless_that_i
 
 
 def redriving(stack: Stack, reader: MessageReader | None = None, **outputs: str) -> Redriving:
-    to = dataclasses.replace(stack, outputs=stack.outputs | outputs)
-    return Redriving(to, reader or MessageReader(), lying(to), wait_for_others=0)
+    to = with_outputs(stack, **outputs)
+    return Redriving(to, lying(to), reader or MessageReader(), wait_for_others=0)
 
 
 def failures(work: Redriving) -> list[Ended[Unstarted]]:
@@ -201,7 +201,7 @@ def test_a_crash_after_the_send_leaves_the_message_in_both_queues(moto_stack: St
 def test_who_may_not_is_told_so_once_and_nothing_is_lost(moto_stack: Stack) -> None:
     fill(moto_stack, 3)
     work = redriving(moto_stack)
-    fails(moto_stack.sqs, "SendMessage")
+    forbid(moto_stack, "sqs", "SendMessage")
     with pytest.raises(ClientError, match="AccessDenied"):
         work.run()
     assert work.left == len(lying(moto_stack).entries) == 3
@@ -234,9 +234,8 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
             raise ClientError({"Error": {"Code": "Invalid", "Message": "no"}}, "SendMessage")
 
     sqs.meta.events.register("before-call.sqs.SendMessage", stuck)
-    outputs = moto_stack.outputs | {"UnstartedQueueUrl": url, "RequestsQueueUrl": to}
-    stack = dataclasses.replace(moto_stack, outputs=outputs)
-    work = Redriving(stack, MessageReader(), Listing(shown, 0), wait_for_others=5)
+    stack = with_outputs(moto_stack, UnstartedQueueUrl=url, RequestsQueueUrl=to)
+    work = Redriving(stack, Listing(shown, 0), MessageReader(), wait_for_others=5)
     failed = [one.said for one in failures(work)]
     assert [one.happened for one in work.ended] == [True] * 12 + [False] * 12
     assert [message["Body"] for message in received(moto_stack, to)] == list(map(str, range(10)))
@@ -249,7 +248,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
 
 
 def taking_away(stack: Stack, file: Path) -> Discarding:
-    return Discarding(stack, MessageReader(), lying(stack), file, note="a test", wait_for_others=0)
+    return Discarding(stack, lying(stack), MessageReader(), file, "a test", wait_for_others=0)
 
 
 def test_what_is_discarded_stands_in_the_file_whole(moto_stack: Stack, tmp_path: Path) -> None:
@@ -321,7 +320,7 @@ def test_nothing_is_written_behind_a_line_that_was_cut_off(
 def test_what_could_not_be_deleted_was_not_discarded(moto_stack: Stack, tmp_path: Path) -> None:
     fill(moto_stack, 2)
     work = taking_away(moto_stack, tmp_path / "discarded.jsonl")
-    fails(moto_stack.sqs, "DeleteMessageBatch")
+    forbid(moto_stack, "sqs", "DeleteMessageBatch")
     with pytest.raises(ClientError):
         work.run()
     assert work.counted == {"failed": 2}

@@ -281,7 +281,7 @@ def hostile_stack(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
     for module in (dead_letters, unstarted, where):
         monkeypatch.setattr(module, "find_stack", lambda *_, **__: moto_stack)
     monkeypatch.setattr(unstarted, "message_reader", lambda _: MessageReader())
-    written = dict.fromkeys(("reason", "error", "cause"), HOSTILE_SENT)
+    written: dict[str, Any] = dict.fromkeys(("reason", "error", "cause"), HOSTILE_SENT)
     message = {"message_id": HOSTILE_SENT, HOSTILE_SENT: [HOSTILE_SENT]}
     post(moto_stack, HOSTILE_SENT, execution_name="sha256-1", message=message, **written)
     moto_stack.sqs.send_message(

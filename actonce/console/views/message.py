@@ -22,8 +22,8 @@ from actonce.messages.message_summary import (
     unseen,
 )
 from actonce.messages.story import Story, read_story
-from actonce.queues.standing import Depth, find_pause
 from actonce.operate.decisions import decisions_on
+from actonce.queues.standing import Depth, find_pause
 from actonce.stack.sources import sources
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events
