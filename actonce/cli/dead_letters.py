@@ -4,12 +4,18 @@ from typing import Annotated
 
 import typer
 
-from actonce.cli import many, tables
+from actonce.cli.choosing import Kind, Many, asked_how
 from actonce.cli.options import Json, check_id, of_a_stack
-from actonce.messages import dead_letters, history
-from actonce.messages.dead_letters import MEANINGS, REASONS, DeadLetter, Decision
-from actonce.operate.bulk import Listing
-from actonce.operate.deciding import Deciding, look
+from actonce.messages.dead_letters import (
+    MEANINGS,
+    REASONS,
+    DeadLetter,
+    letter_of,
+    look,
+    none_seen,
+)
+from actonce.messages.filters import Listing
+from actonce.operate.decisions import Decision, decisions_on
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
@@ -17,6 +23,8 @@ from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, WrongUse
+
+# What acts on many, what shows one and what decides on one are imported where they are called for.
 
 app = typer.Typer(
     help="Look at messages that wait for a decision, and decide.\n\n"
@@ -48,14 +56,13 @@ Match = Annotated[
     typer.Option(metavar="TEXT", help="Only with TEXT in id, error, cause or message."),
 ]
 _KINDS = {"reason": Reason, "error": Error}
-_asked_to_decide = many.asked_how(_KINDS, Match, acts=True, paced=True)
+_asked_to_decide = asked_how(_KINDS, Match, REASONS, acts=True, paced=True)
 _ITS_WORD = "This is your word that none of them happened: what did happens twice."
-_LETTERS: many.Kind[DeadLetter] = many.Kind(
+_LETTERS: Kind[DeadLetter] = Kind(
     queue="DeadLetterQueue",
     name="dead_letters",
     one="message that waits for a decision",
     several="messages that wait for a decision",
-    reasons=REASONS,
     headers=("ID", "Reason", "Rounds", "Since", "Error"),
     row=lambda one: (
         one.message_id,
@@ -70,8 +77,8 @@ _LETTERS: many.Kind[DeadLetter] = many.Kind(
 
 @app.command("list")
 @of_a_stack()
-@many.asked_how(_KINDS, Match)
-def list_(*, how: many.Many, at: Chosen) -> None:
+@asked_how(_KINDS, Match, REASONS)
+def list_(*, how: Many, at: Chosen) -> None:
     """List the messages that wait for a decision, the longest waiting first.
 
     Where there are many it tells how many of which kind; --each lists them all.
@@ -82,7 +89,8 @@ def list_(*, how: many.Many, at: Chosen) -> None:
 
         actonce dead-letters list --reason not_performed --before 2h --each
     """
-    _LETTERS.check_reason(how)
+    from actonce.cli import many  # noqa: PLC0415
+
     listing = _look(find_stack(at), how)
     many.print_list(_LETTERS, listing, how)
     if listing.entries and not how.json:
@@ -103,16 +111,16 @@ def show(
 
         actonce dead-letters show request-4711
     """
+    from actonce.cli import tables  # noqa: PLC0415
+    from actonce.messages import history  # noqa: PLC0415
+
     check_id(message_id)
     stack = find_stack(at)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        letters = dead_letters.waiting(queue)
-    letter = next((one for one in letters if one.is_named(message_id)), None)
+        letter = letter_of(queue, message_id)
     if letter is None:
-        raise Failed(
-            f"{dead_letters.none_seen(message_id, queue.held_elsewhere)}; "
-            "actonce where tells its story."
-        )
+        unseen = none_seen(message_id, queue.held_elsewhere)
+        raise Failed(f"{unseen}; actonce where tells its story.")
     execution = history.find_execution(stack, letter.execution_name)
     status = execution.status if execution is not None else None
     message = letter.message
@@ -131,20 +139,14 @@ def show(
         console.print_json_in_lines(message)
     if letter.reason in MEANINGS:
         console.say(f"{letter.reason}: {MEANINGS[letter.reason]}.")
-    *others, last = dead_letters.decisions_on(stack, letter)
+    *others, last = decisions_on(stack, letter)
     console.say(f"Decide by actonce dead-letters {', '.join(others)} or {last}.")
 
 
 @app.command()
 @of_a_stack()
 @_asked_to_decide
-def retry(
-    *,
-    message_id: OneOrAll = None,
-    how: many.Many,
-    note: Note = "",
-    at: Chosen,
-) -> None:
+def retry(*, message_id: OneOrAll = None, how: Many, note: Note = "", at: Chosen) -> None:
     """Have the effect tried again; where the outcome is unknown it is looked up first.
 
     Where nothing can look it up, that is refused: find out by hand, then perform or resolve.
@@ -167,13 +169,7 @@ def retry(
 @app.command()
 @of_a_stack()
 @_asked_to_decide
-def perform(
-    *,
-    message_id: OneOrAll = None,
-    note: Told,
-    how: many.Many,
-    at: Chosen,
-) -> None:
+def perform(*, message_id: OneOrAll = None, note: Told, how: Many, at: Chosen) -> None:
     """Say that it did not happen, and have it performed without a look-up.
 
     For what cannot be looked up, once somebody has seen for themselves, at the provider or in its
@@ -193,13 +189,7 @@ def perform(
 @app.command()
 @of_a_stack()
 @_asked_to_decide
-def resolve(
-    *,
-    message_id: OneOrAll = None,
-    note: Note,
-    how: many.Many,
-    at: Chosen,
-) -> None:
+def resolve(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
     """Declare it done: the effect happened, or was made to happen by hand.
 
     With --all, of all that wait now: see actonce dead-letters retry --help.
@@ -216,13 +206,7 @@ def resolve(
 @app.command()
 @of_a_stack()
 @_asked_to_decide
-def reject(
-    *,
-    message_id: OneOrAll = None,
-    note: Note,
-    how: many.Many,
-    at: Chosen,
-) -> None:
+def reject(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
     """Declare that it shall not be done; its execution fails.
 
     With --all, of all that wait now: see actonce dead-letters retry --help.
@@ -236,22 +220,31 @@ def reject(
     _decide(message_id, "reject", note, at, how)
 
 
-def _decide(
-    message_id: str | None,
-    decision: Decision,
-    note: str,
-    at: Chosen,
-    how: many.Many,
-) -> None:
+def _decide(message_id: str | None, decision: Decision, note: str, at: Chosen, how: Many) -> None:
     note = note.strip()
     how.check(message_id)
-    _LETTERS.check_reason(how)
     if decision != "retry" and not note:
         raise WrongUse("An empty note is none: say why, for whoever reads the history.")
     stack = find_stack(how.allowing(at), changes=not how.every)
-    if message_id is not None:
-        _decide_one(stack, message_id, decision, note, json=how.json)
+    if message_id is None:
+        _decide_all(stack, decision, note, how)
         return
+    from actonce.operate.deciding import decide  # noqa: PLC0415
+
+    answer = decide(stack, message_id, decision, note)
+    if how.json:
+        told = {"message_id": message_id, "decision": decision}
+        console.print_json(told | {"end": answer.end, "said": answer.said})
+    if not answer.end.happened:
+        raise Failed(f"Nothing was decided. {answer.said}")
+    if not how.json:
+        console.out.print(answer.said)
+
+
+def _decide_all(stack: Stack, decision: Decision, note: str, how: Many) -> None:
+    from actonce.cli import many  # noqa: PLC0415
+    from actonce.operate.deciding_many import Deciding  # noqa: PLC0415
+
     listing = _look(stack, how)
     many.act(
         _LETTERS,
@@ -263,19 +256,8 @@ def _decide(
     )
 
 
-def _decide_one(
-    stack: Stack, message_id: str, decision: Decision, note: str, *, json: bool
-) -> None:
-    answer = dead_letters.decide(stack, message_id, decision, note)
-    if json:
-        told = {"message_id": message_id, "decision": decision}
-        console.print_json(told | {"end": answer.end, "said": answer.said})
-    if not answer.end.happened:
-        raise Failed(f"Nothing was decided. {answer.said}")
-    if not json:
-        console.out.print(answer.said)
+def _look(stack: Stack, how: Many) -> Listing[DeadLetter]:
+    from actonce.cli import many  # noqa: PLC0415
 
-
-def _look(stack: Stack, how: many.Many) -> Listing[DeadLetter]:
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         return many.read(queue, _LETTERS.queue, lambda tell: look(queue, how.narrowing, tell))

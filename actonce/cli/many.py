@@ -1,33 +1,22 @@
-"""What the commands of dead letters and of unstarted deliveries have in common.
+"""What the commands of dead letters and of unstarted deliveries do with many.
 
 To list a queue, and to show, ask, act and tell: on what was shown, and on nothing that came later.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from actonce.cli import tables
-from actonce.cli.options import (
-    All,
-    Before,
-    DryRun,
-    Each,
-    Json,
-    Limit,
-    Rate,
-    Yes,
-    gathered,
-)
-from actonce.messages.filters import Narrowing, age, grouped, read_moment
-from actonce.operate.bulk import Bulk, Ended, Entry, Listing, counted
+from actonce.cli.choosing import Kind, Many
+from actonce.messages.filters import E, Entry, Listing, age, grouped
 from actonce.queues.scan import QueueReader, held_by_another
-from actonce.stack.endpoint import Chosen
 from actonce.terminal import output as console
-from actonce.terminal.error_names import in_words, name_of
-from actonce.terminal.errors import Failed, Interrupted, WrongUse
+from actonce.terminal.error_names import in_words
+from actonce.terminal.errors import Failed, Interrupted
+
+if TYPE_CHECKING:
+    from actonce.operate.bulk import Bulk
 
 GROUPED_FROM = 50
 """As many entries are listed one by one; more by their groups."""
@@ -37,124 +26,6 @@ MOST_GROUPS = 25
 
 _SHORT = 60  # characters of what others wrote, in a table; ids are whole
 _BAR_FROM = 100  # entries; fewer are read and done before a bar is seen
-
-E = TypeVar("E", bound=Entry)
-
-
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[E]):
-    """What the commands of one queue call what lies in it.
-
-    Attributes:
-        queue: where it lies.
-        name: of a list of them, in JSON.
-        one: a person's words for one of them.
-        several: for more.
-        reasons: those that there are.
-        headers: of a table of them.
-        row: one of them in it.
-        as_json: one of them for machines.
-    """
-
-    queue: str
-    name: str
-    one: str
-    several: str
-    reasons: Sequence[str]
-    headers: Sequence[str]
-    row: Callable[[E], Sequence[str]]
-    as_json: Callable[[E], Mapping[str, Any]]
-
-    def check_reason(self, how: "Many") -> None:
-        """Whether there is the reason that was asked for.
-
-        Raises:
-            WrongUse: there is not.
-        """
-        reason = how.narrowing.kind.get("reason")
-        if reason is not None and reason not in self.reasons:
-            raise WrongUse(f"There is no reason {reason!r}; there are {', '.join(self.reasons)}.")
-
-
-@dataclass(frozen=True, slots=True)
-class Many:
-    """How a command acts on many; see the options of the same names.
-
-    Attributes:
-        narrowing: which of all entries are meant.
-        is_narrowed: something was said that is for many only.
-    """
-
-    narrowing: Narrowing
-    is_narrowed: bool = False
-    every: bool = False
-    rate: float | None = None
-    dry_run: bool = False
-    yes: bool = False
-    each: bool = False
-    json: bool = False
-
-    def allowing(self, at: Chosen) -> Chosen:
-        """Where it acts, with --yes if that was said.
-
-        What acts on all asks by itself, with what it would act on; nobody is asked twice.
-        """
-        return replace(at, yes=self.yes)
-
-    def check(self, what: object) -> None:
-        """Whether one thing is asked for.
-
-        Args:
-            what: that was named; empty for nothing.
-
-        Raises:
-            WrongUse: neither, or both; or what is only for many was said of a named one; or
-                somebody has to be asked, and there is nobody.
-        """
-        if bool(what) == self.every:
-            raise WrongUse("Name one, as list shows them, or say --all (and not both).")
-        if not self.every and self.is_narrowed:
-            raise WrongUse(
-                "What chooses among many (such as --reason, --before, --match, --limit), --rate "
-                "and --dry-run go with --all only: leave them out, or name none."
-            )
-        if not self.every or self.yes or self.dry_run:
-            return
-        if self.json or not console.can_ask():
-            raise WrongUse("Nobody can be asked here: say --yes, or --dry-run to look first.")
-
-
-def asked_how(
-    kinds: Mapping[str, Any], match: Any, *, acts: bool = False, paced: bool = False
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options that choose among many, and how it goes about them.
-
-    The command gets them as its argument `how`, a `Many`, and says at that place of its own
-    arguments where its help names them.
-
-    Args:
-        kinds: the options for what entries are grouped by, by the names of `Waiting.kind`.
-        match: the option --match, which says what is looked at.
-        acts: it does something to them.
-        paced: at a rate that can be asked for.
-    """
-    options: dict[str, Any] = {**kinds, "before": Before, "match": match, "limit": Limit}
-    if acts:
-        options |= {"every": All} | ({"rate": Rate} if paced else {})
-        options |= {"dry_run": DryRun, "yes": Yes}
-    options |= {"each": Each, "json": Json}
-
-    def asked_for(before: str | None, limit: int | None, match: str | None, **said: Any) -> Many:
-        told = {name: said.pop(name) for name in kinds}
-        kind = {name: value for name, value in told.items() if value is not None}
-        if "error" in kind:
-            kind["error"] = name_of(kind["error"])  # as the list shows it, or as it is
-        at = read_moment(before, datetime.now(UTC)) if before else None
-        narrowed = (before, limit, match, said.get("rate"), said.get("dry_run") or None)
-        is_narrowed = bool(kind) or any(one is not None for one in narrowed)
-        return Many(Narrowing(kind, at, match, limit), is_narrowed, **said)
-
-    return gathered("how", options, asked_for)
 
 
 def read(
@@ -190,11 +61,10 @@ def act(
     verb: str,
     listing: Listing[E],
     how: Many,
-    make: Callable[[], Bulk[E]],
+    make: Callable[[], "Bulk[E]"],
     *,
     missing: Sequence[str] = (),
     warning: str | None = None,
-    file: Path | None = None,
 ) -> None:
     """Act on what was listed, and tell what became of each.
 
@@ -208,36 +78,29 @@ def act(
         make: what does it; called once that is asked for.
         missing: what was named and not found.
         warning: what to say before it is asked.
-        file: where what goes is kept.
 
     Raises:
         Failed: the answer was no, or not all that was asked for was seen and done.
         Interrupted: a person ended it in the middle.
     """
-    if not _agreed(kind, verb, listing, how, warning):
-        _check_all_seen(how, listing)
-        return
-    entries = listing.entries
-    ended, left, early = _run(verb, make(), len(entries)) if entries else ([], 0, None)
-    failed = [one for one in ended if not one.happened]
-    kept = str(file) if file is not None and len(ended) > len(failed) else None
-    if how.json:
-        told = {"action": verb, "dry_run": False, "counts": counted(ended), "left": left}
-        told |= {"ends": [one.as_json() for one in ended], "missing": missing, "file": kept}
-        console.print_json(told | {"held_elsewhere": listing.held_elsewhere})
-    else:
-        _print_ends(ended if how.each else failed, ended, kept)
-        if how.every and not entries and not listing.held_elsewhere:
-            console.out.print(f"There is no {kind.one} as asked for.")
-    if early is not None:
-        raise early
-    if missing:
-        held = listing.held_elsewhere
-        why = f"; {held_by_another(held)}; look again" if held else ""
-        raise Failed(f"Not {'seen ' if held else ''}in {kind.queue}: {', '.join(missing)}{why}.")
-    if failed:
-        raise Failed(f"{len(failed):,} of {len(entries):,} were not seen to: see each.")
-    _check_all_seen(how, listing)
+    entries, held = listing.entries, listing.held_elsewhere
+    if not how.every or _agreed(kind, verb, listing, how, warning):
+        work = make()
+        early = _run(verb, work, len(entries)) if entries else None
+        failed = [one for one in work.ended if not one.happened]
+        _print_ends(kind, verb, listing, how, work, missing)
+        if early is not None:
+            raise early
+        if missing:
+            why = f"; {held_by_another(held)}; look again" if held else ""
+            names = ", ".join(missing)
+            raise Failed(f"Not {'seen ' if held else ''}in {kind.queue}: {names}{why}.")
+        if failed:
+            raise Failed(f"{len(failed):,} of {len(entries):,} were not seen to: see each.")
+    limit = how.narrowing.limit
+    if how.every and held and (limit is None or len(entries) < limit):
+        what = "Not all was seen" if entries else "Nothing was seen and nothing done"
+        raise Failed(f"{what}: {held_by_another(held)}; say the same again.")
 
 
 def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: str | None) -> bool:
@@ -247,8 +110,6 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
         Failed: the answer was no.
     """
     entries = listing.entries
-    if not how.every:
-        return True
     if entries and not how.json:
         console.out.print(f"To {verb}: {console.counted(len(entries), kind.one, kind.several)}")
         _print_groups(entries)
@@ -264,38 +125,46 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
     return True
 
 
-def _run(verb: str, work: Bulk[E], total: int) -> tuple[list[Ended[E]], int, BaseException | None]:
-    """Act, with a bar.
-
-    Returns:
-        What became of each, how many it did not come to, and what ended it early: that is told of
-        after the rest.
-    """
-    early: BaseException | None = None
+def _run(verb: str, work: "Bulk[E]", total: int) -> BaseException | None:
+    """Act, with a bar; what ended it early, for that is told of after the rest."""
     with console.progress(verb.capitalize(), total, quiet_until=_BAR_FROM) as bar:
         try:
             work.run(lambda done: bar.update(done, total))
         except KeyboardInterrupt:
-            early = Interrupted(
+            return Interrupted(
                 f"Interrupted: {total - work.left:,} of {total:,} were seen to, the other "
                 f"{work.left:,} wait as before. The same command goes on with them."
             )
         except Exception as error:  # noqa: BLE001 - what was done is told first, then this raised
-            early = error
-    if work.left_behind:
-        console.err.print(
-            f"{work.left_behind:,} of them could not be deleted and come again; that is harmless."
-        )
-    return work.ended, work.left, early
+            return error
+    return None
 
 
-def _print_ends(lines: Sequence[Ended[E]], ended: Sequence[Ended[E]], file: str | None) -> None:
-    for one in lines:
-        (console.out if one.happened else console.err).print(f"{one.entry.called}: {one.said}")
-    for end, number in sorted(counted(ended).items()):
-        console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
-    if file is not None:
-        console.out.print(f"Kept in {file}")
+def _print_ends(
+    kind: Kind[E],
+    verb: str,
+    listing: Listing[E],
+    how: Many,
+    work: "Bulk[E]",
+    missing: Sequence[str],
+) -> None:
+    """Print what became of how many; of each where that was asked for, or it did not happen."""
+    if how.json:
+        told = {"action": verb, "dry_run": False, "counts": work.counted, "left": work.left}
+        told |= {"ends": [one.as_json() for one in work.ended], "missing": missing}
+        told |= {"file": work.kept_in and str(work.kept_in)}
+        console.print_json(told | {"held_elsewhere": listing.held_elsewhere})
+    elif how.every and not listing.entries and not listing.held_elsewhere:
+        console.out.print(f"There is no {kind.one} as asked for.")
+    else:
+        for one in work.ended:
+            if how.each or not one.happened:
+                stream = console.out if one.happened else console.err
+                stream.print(f"{one.entry.called}: {one.said}")
+        for end, number in sorted(work.counted.items()):
+            console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
+    for note in work.notes:
+        console.say(note)
 
 
 def _told(kind: Kind[E], listing: Listing[E]) -> dict[str, Any]:
@@ -305,18 +174,6 @@ def _told(kind: Kind[E], listing: Listing[E]) -> dict[str, Any]:
         "groups": [group.as_json() for group in grouped(listing.entries)],
         "held_elsewhere": listing.held_elsewhere,
     }
-
-
-def _check_all_seen(how: Many, listing: Listing[E]) -> None:
-    """Whether all that was asked for was seen, or as much of it as was asked for.
-
-    Raises:
-        Failed: it was not; so who acts on all has not acted on all.
-    """
-    limit, seen = how.narrowing.limit, len(listing.entries)
-    if how.every and listing.held_elsewhere and (limit is None or seen < limit):
-        what = "Not all was seen" if seen else "Nothing was seen and nothing done"
-        raise Failed(f"{what}: {held_by_another(listing.held_elsewhere)}; say the same again.")
 
 
 def _print_groups(entries: Sequence[Entry]) -> None:

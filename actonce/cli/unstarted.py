@@ -9,12 +9,14 @@ import typer
 from botocore.exceptions import ClientError
 
 from actonce.cli import many, tables
+from actonce.cli.choosing import Kind, Many, asked_how
 from actonce.cli.options import Json, check_id, of_a_stack
-from actonce.messages import history, unstarted
+from actonce.messages import history
+from actonce.messages.filters import Listing
 from actonce.messages.message_summary import cannot_be_told
-from actonce.messages.unstarted import Unstarted
-from actonce.operate.bulk import Listing
-from actonce.operate.discarding import Discarding, Redriving, look
+from actonce.messages.unstarted import REASONS, Unstarted, look, named
+from actonce.operate.discarding import Discarding
+from actonce.operate.redriving import Redriving
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
@@ -43,15 +45,14 @@ Match = Annotated[
 ]
 Reason = Annotated[
     str | None,
-    typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(unstarted.REASONS)}."),
+    typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(REASONS)}."),
 ]
 _KINDS = {"reason": Reason}
-_DELIVERIES: many.Kind[Unstarted] = many.Kind(
+_DELIVERIES: Kind[Unstarted] = Kind(
     queue="UnstartedQueue",
     name="unstarted",
     one="delivery that could not be started",
     several="deliveries that could not be started",
-    reasons=unstarted.REASONS,
     headers=("SQS message id", "Reason", "Since", "Message id", "Detail"),
     row=lambda one: (
         one.sqs_message_id,
@@ -66,8 +67,8 @@ _DELIVERIES: many.Kind[Unstarted] = many.Kind(
 
 @app.command("list")
 @of_a_stack()
-@many.asked_how(_KINDS, Match)
-def list_(*, how: many.Many, at: Chosen) -> None:
+@asked_how(_KINDS, Match, REASONS)
+def list_(*, how: Many, at: Chosen) -> None:
     """List what could not be started, the oldest first.
 
     Where there is much it tells how many of which kind; --each lists them all.
@@ -76,7 +77,6 @@ def list_(*, how: many.Many, at: Chosen) -> None:
 
         actonce unstarted list --reason conflict
     """
-    _DELIVERIES.check_reason(how)
     stack = find_stack(at)
     many.print_list(_DELIVERIES, _look(stack, message_reader(stack), how), how)
 
@@ -100,8 +100,7 @@ def show(
     check_id(message_id)
     stack = find_stack(at)
     with _queue(stack) as queue:
-        entries = unstarted.entries(queue, message_reader(stack))
-    found = [entry for entry in entries if entry.is_named(message_id)]
+        found = named(queue, message_reader(stack), message_id)
     if not found and queue.held_elsewhere:
         told = cannot_be_told(f"{message_id!r} lies", queue.held_elsewhere)
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
@@ -145,8 +144,8 @@ def _started_under(stack: Stack, stored_id: str) -> dict[str, Any] | None:
 
 @app.command()
 @of_a_stack()
-@many.asked_how(_KINDS, Match, acts=True, paced=True)
-def redrive(*, ids: Ids = None, how: many.Many, at: Chosen) -> None:
+@asked_how(_KINDS, Match, REASONS, acts=True, paced=True)
+def redrive(*, ids: Ids = None, how: Many, at: Chosen) -> None:
     """Send messages back to RequestsQueue as their producers sent them.
 
     What still cannot be started comes here again. A message that has an execution is suppressed.
@@ -161,7 +160,6 @@ def redrive(*, ids: Ids = None, how: many.Many, at: Chosen) -> None:
         actonce unstarted redrive --all --reason received_too_often
     """
     how.check(ids)
-    _DELIVERIES.check_reason(how)
     stack = find_stack(how.allowing(at), changes=not how.every)
     reader = message_reader(stack)
     listing, missing = _choose(_look(stack, reader, how), ids)
@@ -170,19 +168,19 @@ def redrive(*, ids: Ids = None, how: many.Many, at: Chosen) -> None:
         "redrive",
         listing,
         how,
-        lambda: Redriving(stack, reader, listing, rate=how.rate),
+        lambda: Redriving(stack, listing, reader, rate=how.rate),
         missing=missing,
     )
 
 
 @app.command()
 @of_a_stack()
-@many.asked_how(_KINDS, Match, acts=True)
+@asked_how(_KINDS, Match, REASONS, acts=True)
 def discard(
     *,
     ids: Ids = None,
     note: Note,
-    how: many.Many,
+    how: Many,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -205,7 +203,6 @@ def discard(
         actonce unstarted discard --all --reason not_json --to garbage.jsonl --note 'a scanner'
     """
     how.check(ids)
-    _DELIVERIES.check_reason(how)
     if not note.strip():
         raise WrongUse("An empty note is none: say why, for whoever reads the file.")
     file = to or Path(f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl")
@@ -219,9 +216,8 @@ def discard(
         "discard",
         listing,
         how,
-        lambda: Discarding(stack, reader, listing, file, note=note),
+        lambda: Discarding(stack, listing, reader, file, note),
         missing=missing,
-        file=file,
     )
 
 
@@ -236,7 +232,7 @@ def _choose(
     return replace(listing, entries=chosen), missing
 
 
-def _look(stack: Stack, reader: MessageReader, how: many.Many) -> Listing[Unstarted]:
+def _look(stack: Stack, reader: MessageReader, how: Many) -> Listing[Unstarted]:
     with _queue(stack) as queue:
         return many.read(
             queue, _DELIVERIES.queue, lambda tell: look(queue, reader, how.narrowing, tell)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from actonce.console.cache import Cache
 from actonce.console.delivery_lines import DeliveryLines
 from actonce.console.jobs import Jobs
-from actonce.console.letters import Letter, read_letters
-from actonce.console.queue_scans import A_MOMENT, Found, QueueScans
+from actonce.console.queue_scans import A_MOMENT, QueueScans
 from actonce.console.read_only import make_clients
 from actonce.console.templating import renderer
-from actonce.messages.filters import Narrowing
+from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.dead_letters import look as look_at_letters
+from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.own_effects import OwnEffects
 from actonce.messages.unstarted import Unstarted
-from actonce.operate import discarding
+from actonce.messages.unstarted import look as look_at_unstarted
 from actonce.operate.status import Status, status
 from actonce.queues.scan import QueueReader, counts
 from actonce.stack.clients import Stack
@@ -74,7 +75,7 @@ class Context:
     own: OwnEffects | None
     place: Place
     read_only: bool
-    letters: QueueScans[Letter]
+    letters: QueueScans[DeadLetter]
     unstarted: QueueScans[Unstarted]
     counts: Cache[dict[str, int]]
     status: Cache[Status]
@@ -131,15 +132,14 @@ def context_of(
     make_clients(stack.aws, read_only=read_only)
     sqs = stack.sqs
 
-    def read_unstarted(tell: Callable[[int], None]) -> Found[Unstarted]:
+    def read_unstarted(tell: Callable[[int], None]) -> Listing[Unstarted]:
         with _reader(sqs, stack.unstarted_queue) as queue:
             reader = message_reader(stack)
-            shown = discarding.look(queue, reader, Narrowing({}), tell, whole=True)
-            return Found(shown.entries, 0, shown.held_elsewhere)
+            return look_at_unstarted(queue, reader, Narrowing({}), tell, whole=True)
 
-    def read_dead_letters(tell: Callable[[int], None]) -> Found[Letter]:
+    def read_dead_letters(tell: Callable[[int], None]) -> Listing[DeadLetter]:
         with _reader(sqs, stack.dead_letter_queue) as queue:
-            return read_letters(queue, tell)
+            return look_at_letters(queue, Narrowing({}), tell)
 
     letters = QueueScans(read_dead_letters)
     unstarted = QueueScans(read_unstarted, _FIRST_UNSTARTED)

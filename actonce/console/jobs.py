@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from actonce.console.cache import error_text
-from actonce.console.letters import Letter, as_shown
-from actonce.messages.dead_letters import Decision
+from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.filters import Listing
 from actonce.messages.unstarted import Unstarted
-from actonce.operate.bulk import Bulk, Ended, Listing
-from actonce.operate.deciding import Deciding
-from actonce.operate.discarding import Discarding, Redriving
+from actonce.operate.bulk import Bulk, Ended
+from actonce.operate.deciding_many import Deciding
+from actonce.operate.decisions import Decision
+from actonce.operate.discarding import Discarding
+from actonce.operate.redriving import Redriving
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import message_reader
 
@@ -37,42 +39,6 @@ to its end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one of many.
-
-    Attributes:
-        name: of the message or the entry, for a person.
-        message_id: for a link to its page; None: it has none.
-        end: a word: what it is counted under.
-        said: one sentence.
-        happened: what was asked for is so.
-    """
-
-    name: str
-    message_id: str | None
-    end: str
-    said: str
-    happened: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a job does.
-
-    Attributes:
-        run: does it, until it is done or stopped.
-        stop: has it begin nothing more.
-        outcomes: of those it has come to, so far.
-        notes: what else is to be told, in sentences.
-    """
-
-    run: Callable[[], None]
-    stop: Callable[[], None]
-    outcomes: Callable[[], Sequence[Outcome]]
-    notes: Callable[[], Sequence[str]] = tuple
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """How far a job was at one moment; a page is drawn of one of these, never of the job itself.
 
@@ -84,7 +50,7 @@ class Progress:
 
     state: State
     error: str | None
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[Ended[Any]]
     notes: Sequence[str]
 
     @property
@@ -115,7 +81,7 @@ class Job:
     title: str
     command: str
     total: int
-    task: Task
+    task: Bulk[Any]
     began: datetime
     is_running: bool = False
     is_stopped: bool = False
@@ -137,7 +103,7 @@ class Job:
         # After the state: what ends between the two is told of a job that seems to go on, and so is
         # asked again; the other way round an end would be told without what came last.
         error = self.error if state == "ended" else None
-        return Progress(state, error, self.task.outcomes(), self.task.notes())
+        return Progress(state, error, self.task.ended, self.task.notes)
 
 
 class Jobs:
@@ -157,7 +123,7 @@ class Jobs:
         self._ended = threading.Condition()
         threading.Thread(target=self._run, name="jobs", daemon=True).start()
 
-    def begin(self, key: str, title: str, command: str, total: int, task: Task) -> Job:
+    def begin(self, key: str, title: str, command: str, total: int, task: Bulk[Any]) -> Job:
         """Begin a job, or find the one that was begun with this key."""
         with self._lock:
             known = self._with_key(key)
@@ -224,52 +190,22 @@ class Jobs:
                 self._ended.notify_all()
 
 
-def decide_task(stack: Stack, letters: Sequence[Letter], decision: Decision, note: str) -> Task:
+def decide_task(
+    stack: Stack, letters: Sequence[DeadLetter], decision: Decision, note: str
+) -> Deciding:
     """One decision for all letters as they were seen; what came later is not decided."""
-    deciding = Deciding(stack, as_shown(letters), decision, note, wait_for_others=_WAIT_FOR_OTHERS)
-    return Task(
-        deciding.run,
-        deciding.stop,
-        lambda: [_outcome(one, one.entry.message_id) for one in deciding.ended],
-    )
+    shown = Listing(letters, held_elsewhere=0)
+    return Deciding(stack, shown, decision, note, wait_for_others=_WAIT_FOR_OTHERS)
 
 
-def redrive_task(stack: Stack, entries: Sequence[Unstarted]) -> Task:
+def redrive_task(stack: Stack, entries: Sequence[Unstarted]) -> Redriving:
     """Send entries of UnstartedQueue back, as they were seen."""
     shown = Listing(entries, held_elsewhere=0)
-    redriving = Redriving(stack, message_reader(stack), shown, wait_for_others=_WAIT_FOR_OTHERS)
-    return Task(
-        redriving.run,
-        redriving.stop,
-        lambda: _outcomes(redriving),
-        lambda: _left_behind(redriving),
-    )
+    return Redriving(stack, shown, message_reader(stack), wait_for_others=_WAIT_FOR_OTHERS)
 
 
-def discard_task(stack: Stack, entries: Sequence[Unstarted], file: Path, note: str) -> Task:
+def discard_task(stack: Stack, entries: Sequence[Unstarted], file: Path, note: str) -> Discarding:
     """Discard entries of UnstartedQueue, as they were seen, once each stands in the file."""
     shown = Listing(entries, held_elsewhere=0)
-    discarding = Discarding(
-        stack, message_reader(stack), shown, file, note=note, wait_for_others=_WAIT_FOR_OTHERS
-    )
-
-    def notes() -> list[str]:
-        kept = f"What was discarded stands in {file}, whole: keep that file."
-        return [kept] if any(one.happened for one in discarding.ended) else []
-
-    return Task(discarding.run, discarding.stop, lambda: _outcomes(discarding), notes)
-
-
-def _outcomes(bulk: Bulk[Unstarted]) -> list[Outcome]:
-    return [_outcome(one, one.entry.message_id or one.entry.sqs_message_id) for one in bulk.ended]
-
-
-def _outcome(ended: Ended[Any], name: str) -> Outcome:
-    return Outcome(name, ended.entry.message_id, ended.end, ended.said, ended.happened)
-
-
-def _left_behind(bulk: Bulk[Unstarted]) -> list[str]:
-    number = bulk.left_behind
-    if not number:
-        return []
-    return [f"{number} of them could not be deleted and come again; that is harmless."]
+    reader = message_reader(stack)
+    return Discarding(stack, shown, reader, file, note, wait_for_others=_WAIT_FOR_OTHERS)

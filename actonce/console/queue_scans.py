@@ -7,12 +7,13 @@ was found is the sign that something has changed.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Generic, TypeVar
 
 from actonce.console.cache import error_text
+from actonce.messages.filters import Listing
 
 E = TypeVar("E")
 
@@ -29,23 +30,8 @@ SMALL: Final = 500
 """Messages; a queue of more is not read again unless somebody asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found(Generic[E]):
-    """What a scan found.
-
-    Attributes:
-        entries: the longest waiting first.
-        beside: messages that are not among the entries, such as older letters of the same message.
-        held_elsewhere: how many another reader held.
-    """
-
-    entries: Sequence[E]
-    beside: int
-    held_elsewhere: int
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot(Found[E]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot(Listing[E]):
     """What a scan found; its number names it while it is kept, and `at` is when it ended (UTC)."""
 
     number: int
@@ -90,7 +76,7 @@ class QueueScans(Generic[E]):
         first: the number of the first snapshot; no two queues' numbers are to be mixed up.
     """
 
-    def __init__(self, read: Callable[[Callable[[int], None]], Found[E]], first: int = 1) -> None:
+    def __init__(self, read: Callable[[Callable[[int], None]], Listing[E]], first: int = 1) -> None:
         self._read = read
         self._next = first
         self._lock = threading.Lock()
@@ -184,9 +170,9 @@ class QueueScans(Generic[E]):
                     return
                 self._again, self._so_far = False, 0
 
-    def _keep(self, found: Found[E], at: datetime) -> None:
+    def _keep(self, found: Listing[E], at: datetime) -> None:
         self._kept[self._next] = Snapshot(
-            found.entries, found.beside, found.held_elsewhere, self._next, at
+            found.entries, found.held_elsewhere, found.beside, number=self._next, at=at
         )
         self._next += 1
         while len(self._kept) > KEPT or (

@@ -17,7 +17,7 @@ from actonce.demo import outcome, records, requests, second_count
 from actonce.demo.own import Own
 from actonce.demo.second_count import Say
 from actonce.embedded import faults, functions, lifecycle
-from actonce.messages import dead_letters
+from actonce.operate.deciding import decide
 from actonce.queues.fifo_sending import FifoIds, FifoSender
 from actonce.queues.sending import Accepted, End, Line, Sender, read_lines
 from actonce.queues.sent_record import SentRecord
@@ -164,9 +164,7 @@ def _operated(settings: Settings, stack: Stack, resting: "Resting", say: Say) ->
         say("An operator has every other dead letter tried again")
         # Most of them are acted on then, for a fault is met once; unknown outcomes are looked up.
         chosen = sorted(records.waiting(stack))[::2]
-        answers = [
-            dead_letters.decide(stack, name, "retry", "the demo's operator") for name in chosen
-        ]
+        answers = [decide(stack, name, "retry", "the demo's operator") for name in chosen]
         done["operator retried"] = sum(answer.decided for answer in answers)
         wait_for_rest(stack, resting)
     return done

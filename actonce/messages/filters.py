@@ -1,10 +1,10 @@
-"""Choosing many entries of a queue at once, and showing a person what was chosen."""
+"""What waits in a queue: choosing many entries at once, and showing a person what was chosen."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from actonce.terminal.errors import WrongUse
 from actonce_core.records import timestamp
@@ -12,8 +12,8 @@ from actonce_core.records import timestamp
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-class Waiting(Protocol):
-    """An entry that waits: its kind, since when it waits, and how a person calls it."""
+class Entry(Protocol):
+    """What lies in a queue: what it is, since when it waits, and how it is named."""
 
     @property
     def kind(self) -> Mapping[str, str]:
@@ -25,10 +25,43 @@ class Waiting(Protocol):
 
     @property
     def called(self) -> str:
-        """An id of it."""
+        """An id of it, for a person."""
+
+    @property
+    def entry(self) -> str:
+        """SQS's id of it."""
+
+    @property
+    def entries(self) -> Sequence[str]:
+        """SQS's ids of all that goes with it, its own first."""
+
+    @property
+    def message_id(self) -> str | None:
+        """The producer's; None where it cannot be read."""
+
+    @property
+    def ids(self) -> Mapping[str, str | None]:
+        """What it is named by, for machines."""
 
 
-W = TypeVar("W", bound=Waiting)
+E = TypeVar("E", bound=Entry)
+Listed = TypeVar("Listed")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[Listed]):
+    """What a person was shown of a queue.
+
+    Attributes:
+        entries: most without their messages, the longest waiting first.
+        held_elsewhere: how many another reader held, so that they are not among these.
+        beside: messages that are not among `entries`: older letters of theirs, and what somebody
+            else has put there.
+    """
+
+    entries: Sequence[Listed]
+    held_elsewhere: int
+    beside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +84,7 @@ class Narrowing:
         """Whether one of an entry's texts has what is looked for."""
         return self.match is None or any(self.match in text for text in texts)
 
-    def of(self, entries: Iterable[W]) -> list[W]:
+    def of(self, entries: Iterable[E]) -> list[E]:
         """The entries that are meant, the longest waiting first; `matches` was asked before."""
         taken = [
             entry
@@ -83,24 +116,17 @@ class Group:
         }
 
 
-def grouped(entries: Iterable[Waiting]) -> list[Group]:
+def grouped(entries: Iterable[Entry]) -> list[Group]:
     """The groups of entries, the largest first."""
-    kinds: dict[tuple[str, ...], list[Waiting]] = {}
-    for entry in entries:
+    kinds: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.since):
         kinds.setdefault(tuple(entry.kind.values()), []).append(entry)
-    groups = [_group(members) for members in kinds.values()]
+    groups = [
+        Group(first.kind, len(members), first.since, members[-1].since, first.called)
+        for members in kinds.values()
+        for first in members[:1]
+    ]
     return sorted(groups, key=lambda group: (-group.count, tuple(group.kind.values())))
-
-
-def _group(members: Sequence[Waiting]) -> Group:
-    oldest = min(members, key=lambda entry: entry.since)
-    return Group(
-        kind=oldest.kind,
-        count=len(members),
-        oldest=oldest.since,
-        newest=max(entry.since for entry in members),
-        example=oldest.called,
-    )
 
 
 def age(since: datetime, now: datetime) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer
 
-from actonce.messages import history, unstarted
+from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import OwnEffects
-from actonce.messages.unstarted import Unstarted
+from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import message_reader
@@ -313,8 +313,7 @@ def _unstarted(
         return [entry for entry in known() if entry.is_named(message_id)], None
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
-        found = [e for e in unstarted.entries(queue, reader) if e.is_named(message_id)]
-        return found, queue.held_elsewhere
+        return named(queue, reader, message_id), queue.held_elsewhere
 
 
 def _delivery_moment(line: Record) -> Moment:

@@ -1,14 +1,13 @@
-"""What lies in UnstartedQueue: deliveries that could not be started, and their way back."""
+"""What lies in UnstartedQueue: deliveries that could not be started."""
 
-import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from actonce.queues.scan import Queued, QueueReader, event_form
-from actonce.queues.sending import for_fifo
+from actonce.messages.filters import Listing, Narrowing
+from actonce.queues.scan import Attributes, Queued, QueueReader, event_form
 from actonce_core.delivery import (
     SOURCE_DEDUPLICATION_ID,
     SOURCE_GROUP_ID,
@@ -19,20 +18,14 @@ from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.records import timestamp
 from actonce_core.unstarted import SOURCE_ATTRIBUTES, has_room, unstarted_attributes, was_refused
-from pipeline.sqs import MAX_BYTES
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 RECEIVED_TOO_OFTEN = "received_too_often"
 """Reason of a message that SQS moved here itself, after `maxReceiveCount` receives."""
 
 REASONS = (*(str(reason) for reason in Reason), RECEIVED_TOO_OFTEN)
 
-MAX_ATTRIBUTES = 10
-
-Attributes = dict[str, Any]
-"""Message attributes by name."""
+MOST_KEPT = 32 * 1024 * 1024
+"""Characters of bodies that are kept in memory for who wants them whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +67,11 @@ class Unstarted:
         return self.sqs_message_id
 
     @property
+    def entries(self) -> list[str]:
+        """SQS's ids of all that goes with it: that one."""
+        return [self.sqs_message_id]
+
+    @property
     def ids(self) -> Mapping[str, str | None]:
         """What it is named by, for machines."""
         return {"sqs_message_id": self.sqs_message_id, "message_id": self.message_id}
@@ -87,10 +85,6 @@ class Unstarted:
         """What can be looked for in it: ids, detail, body."""
         ids = (self.sqs_message_id, self.source_message_id, self.message_id or "")
         return [*ids, self.detail, self.queued.body]
-
-    def without_body(self) -> "Unstarted":
-        """As much of it as can be kept of 10,000 entries."""
-        return replace(self, queued=replace(self.queued, body=""), attributes={})
 
     @property
     def sqs_message_id(self) -> str:
@@ -190,69 +184,41 @@ def _handed_on(queued: Queued) -> tuple[Attributes, int] | None:
     return own, receive_count
 
 
-def entries(queue: QueueReader, reader: MessageReader) -> list[Unstarted]:
-    """Everything in UnstartedQueue, oldest first."""
-    found = [unstarted(queued, reader) for queued in queue.messages()]
-    return sorted(found, key=lambda entry: entry.since)
+def named(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarted]:
+    """What lies in UnstartedQueue under a name, whole, the oldest first.
 
-
-def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str | None:
-    """Send an entry to RequestsQueue as its producer sent it; None, or why that cannot be.
-
-    To be deleted afterwards: a crash between the two leaves the message in both queues, and the
-    execution's name makes a duplicate of one of them. The other way round it would be lost.
+    Args:
+        queue: UnstartedQueue; it is read whole.
+        reader: reads message ids.
+        name: see `Unstarted.is_named`.
     """
-    if entry.id_is_lost:
-        return (
-            "Its message id was its deduplication id, which SQS replaced when it moved the "
-            "message here: send it anew with the right one."
-        )
-    attributes = attributes_to_send(entry)
-    if attributes is None:
-        return "It has no room left for its source_message_id, so it would get a new id."
-    sqs.send_message(
-        QueueUrl=requests_queue,
-        MessageBody=entry.queued.body,
-        MessageAttributes=attributes,
-        # Its own deduplication id would be dropped for five minutes.
-        **for_fifo(requests_queue, entry.message_group_id, entry.sqs_message_id),
-    )
-    return None
+    read = (unstarted(queued, reader) for queued in queue.messages())
+    return sorted((one for one in read if one.is_named(name)), key=lambda entry: entry.since)
 
 
-def attributes_to_send(entry: Unstarted) -> Attributes | None:
-    """The producer's own attributes and `source_message_id`, in SendMessage's form.
+def look(
+    queue: QueueReader,
+    reader: MessageReader,
+    narrowing: Narrowing,
+    tell: Callable[[int], None] = lambda _: None,
+    *,
+    whole: bool = False,
+) -> Listing[Unstarted]:
+    """Read the queue and keep what is meant.
 
-    The latter keeps the id of a message whose id is SQS's, also where SQS moved it here: it may
-    have been started before. A message that has no room for one more goes without, unless its id
-    depends on it; then None.
+    Args:
+        queue: UnstartedQueue; it is read whole.
+        reader: reads message ids.
+        narrowing: what is meant; `match` is looked for in `Unstarted.texts`.
+        tell: see `QueueReader.messages`.
+        whole: whether bodies are kept, as long as they are `MOST_KEPT` characters together.
     """
-    own = {name: sqs_form(value) for name, value in entry.attributes.items()}
-    whole: Attributes = own | {
-        SOURCE_MESSAGE_ID: {"DataType": "String", "StringValue": entry.source_message_id}
-    }
-    size = len(entry.queued.body.encode()) + _size(whole.items())
-    if len(whole) <= MAX_ATTRIBUTES and size <= MAX_BYTES:
-        return whole
-    return None if entry.message_id == entry.source_message_id else own
-
-
-def _size(attributes: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
-    """Bytes that count towards a message's size: names, types and values."""
-    return sum(
-        len(name.encode())
-        + len(value["DataType"].encode())
-        + len(value.get("StringValue", "").encode())
-        + len(value.get("BinaryValue", b""))
-        for name, value in attributes
-    )
-
-
-def sqs_form(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A message attribute in the form of a Lambda event, in SendMessage's form."""
-    form = {"DataType": value["dataType"]}
-    if "stringValue" in value:
-        form["StringValue"] = value["stringValue"]
-    if "binaryValue" in value:
-        form["BinaryValue"] = base64.b64decode(value["binaryValue"])
-    return form
+    found: list[Unstarted] = []
+    kept = 0
+    for queued in queue.messages(tell):
+        entry = unstarted(queued, reader)
+        if narrowing.matches(entry.texts()):
+            kept += len(queued.body)
+            bodiless = replace(entry, queued=replace(queued, body=""), attributes={})
+            found.append(entry if whole and kept <= MOST_KEPT else bodiless)
+    return Listing(narrowing.of(found), queue.held_elsewhere)

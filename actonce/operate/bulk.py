@@ -1,17 +1,19 @@
 """Acting on many entries of a queue at once: on those that were listed before, and no others."""
 
+import contextlib
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.filters import Waiting
-from actonce.queues.bulk_pass import Handled, QueuePass
-from actonce.queues.scan import Queued
+from actonce.messages.filters import E, Listing
+from actonce.queues.scan import READERS, Queued, QueueReader
 from actonce.queues.throttling import is_forbidden, through_throttling
 from actonce.stack.clients import Stack
 from pipeline.sqs import RateLimiter
@@ -19,38 +21,13 @@ from pipeline.sqs import RateLimiter
 FAILED = "failed"
 """How an entry ended that could not be acted on; nothing was changed."""
 
+LOOK_SECONDS = 0.2
+"""How often it is told how far it is."""
 
-class Entry(Waiting, Protocol):
-    """What lies in a queue."""
+IN_HAND_SECONDS = 10
+"""At a rate, no more are taken than are due within these."""
 
-    @property
-    def entry(self) -> str:
-        """SQS's id of it."""
-
-    @property
-    def ids(self) -> Mapping[str, str | None]:
-        """What it is named by, for machines."""
-
-
-E = TypeVar("E", bound=Entry)
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Listing(Generic[E]):
-    """What a person was shown of a queue.
-
-    Attributes:
-        entries: most without their messages, the longest waiting first.
-        held_elsewhere: how many another reader held, so that they are not among these.
-        older: dead letters of the same messages as `entries`, which go with them.
-        others: messages of the queue that are no entries; somebody else has put them there.
-    """
-
-    entries: Sequence[E]
-    held_elsewhere: int
-    older: Sequence[E] = ()
-    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,61 +50,83 @@ class Ended(Generic[E]):
         return {**self.entry.ids, "end": self.end, "said": self.said}
 
 
+@dataclass(eq=False)
 class Bulk(ABC, Generic[E]):
-    """Acts on every entry that was listed, each once.
+    """Acts on every entry that was listed, each once, while it goes over the queue.
 
-    What came since is left alone. Ended early, or killed, it has acted on some and left the others
-    as they were; begun again it goes on.
+    What came since is left alone. An entry is held for about as long as its own end takes, what was
+    not listed until all is over: another reader finds it again soon, also after a kill. First acted
+    on, then deleted: a crash in between leaves the entry in the queue.
 
-    Args:
+    Ended early, or killed, it has acted on some and left the others as they were; begun again it
+    goes on. Of an entry that is done nothing is kept but what became of it.
+
+    Attributes:
         stack: whose.
-        queue_url: where the entries lie.
         listing: what is acted on.
         rate: most entries a second.
-        wait_for_others: see `QueuePass`.
+        wait_for_others: see `QueueReader`.
+        kept_in: the file in which everything stands that was taken away; None: nothing was.
+        left_behind: how many messages are done, could not be deleted and come again; no harm is
+            done.
     """
 
-    _gone = "It is gone from the queue: somebody else has seen to it; look again."
+    gone: ClassVar = "It is gone from the queue: somebody else has seen to it; look again."
+    """What to say of an entry that does not come."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        queue_url: str,
-        listing: Listing[E],
-        *,
-        rate: float | None = None,
-        wait_for_others: float | None = None,
-    ) -> None:
-        self._stack = stack
-        self._entries = {one.entry: one for one in listing.entries}
-        self._pass = QueuePass(
-            stack.sqs,
-            queue_url,
-            [*self._entries, *(one.entry for one in listing.older)],
-            rate=rate,
-            wait_for_others=wait_for_others,
+    stack: Stack
+    listing: Listing[E]
+    rate: float | None = field(default=None, kw_only=True)
+    wait_for_others: float | None = field(default=None, kw_only=True)
+    kept_in: Path | None = field(default=None, init=False)
+    left_behind: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        in_hand = 10 * READERS if self.rate is None else max(1, int(self.rate * IN_HAND_SECONDS))
+        self._reader = QueueReader(
+            self.stack.sqs, self._queue(), wait_for_others=self.wait_for_others, in_hand=in_hand
         )
-        self._rate_limiter = RateLimiter(rate, self._pass.stopping.wait)
+        entries = self.listing.entries
+        self._listed = {name: one for one in entries for name in one.entries}
+        self._missing = set(self._listed)
+        self._ends: dict[str, Ended[E] | None] = {one.entry: None for one in entries}
+        self._stopping = threading.Event()
+        self._rate_limiter = RateLimiter(self.rate, self._stopping.wait)
         self._lock = threading.Lock()
-        self._ends: dict[str, Ended[E]] = {}
 
     @property
     def ended(self) -> list[Ended[E]]:
         """What became of the entries so far, in their order."""
-        return [self._ends[name] for name in self._entries if name in self._ends]
+        return [end for end in self._ends.values() if end is not None]
+
+    @property
+    def counted(self) -> Mapping[str, int]:
+        """How many ended how so far; only what there is."""
+        return Counter(one.end for one in self.ended)
 
     @property
     def left(self) -> int:
         """How many entries it did not come to."""
-        return len(self._entries) - len(self._ends)
+        return sum(end is None for end in self._ends.values())
 
     @property
-    def left_behind(self) -> int:
-        """How many of those that are done could not be deleted, and come again: no harm is done."""
-        return len(self._pass.left_behind)
+    def notes(self) -> list[str]:
+        """What else is to be told, in sentences."""
+        told = []
+        if self.left_behind:
+            told.append(
+                f"{self.left_behind:,} of them could not be deleted and come again; that is "
+                "harmless."
+            )
+        if self.kept_in is not None:
+            told.append(f"What was discarded stands in {self.kept_in}, whole: keep that file.")
+        return told
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
         """Act.
+
+        Whatever ends this early, Ctrl-C too, lets what is being acted on come to its end, and gives
+        back the rest.
 
         Args:
             tell: is told now and then how many have been seen to.
@@ -135,39 +134,90 @@ class Bulk(ABC, Generic[E]):
         Raises:
             ClientError: AWS says that this cannot be done, for this one and so for all others.
         """
-        self._pass.run(self._batch, lambda _: tell(len(self._ends)))
-        if self._pass.stopping.is_set():
+        if not self._missing:
+            return
+        with (
+            self._reader as reader,
+            ThreadPoolExecutor(READERS, thread_name_prefix="bulk") as threads,
+        ):
+            for answers in reader.receives():
+                listed = [[m for m in one if m.sqs_message_id in self._missing] for one in answers]
+                work = [threads.submit(self._act, mine) for mine in listed if mine]
+                try:
+                    while wait(work, LOOK_SECONDS).not_done:
+                        tell(len(self.ended))
+                except BaseException:
+                    self.stop()
+                    while not all(one.done() for one in work):  # a second Ctrl-C does not hurry
+                        with contextlib.suppress(KeyboardInterrupt):
+                            wait(work)
+                    raise
+                for one in work:
+                    one.result()
+                if not self._missing or self._stopping.is_set():
+                    break
+        tell(len(self.ended))
+        if self._stopping.is_set():
             return  # the rest was not looked for to its end
         where = (
             "Another reader holds it: look again, and say the same again."
-            if self._pass.held_elsewhere
-            else self._gone
+            if self._reader.held_elsewhere
+            else self.gone
         )
-        for name in self._entries.keys() - self._ends.keys():
+        for name in [name for name, end in self._ends.items() if end is None]:
             self._end(name, FAILED, where, happened=False)
 
     def stop(self) -> None:
         """Begin nothing more; `run` ends soon, and what it did not come to is as it was."""
-        self._pass.stopping.set()
+        self._stopping.set()
 
     @abstractmethod
-    def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled]:
-        """See `bulk_pass.Handle`."""
+    def _queue(self) -> str:
+        """URL of the queue where the entries lie."""
 
-    def _end(self, entry: str, end: str, said: str, *, happened: bool) -> None:
+    @abstractmethod
+    def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
+        """Act on listed messages of one receive, in their order; called in threads.
+
+        It yields each that it has come to, and whether that is to be deleted; otherwise, as with
+        what it stops short of, it is given back.
+        """
+
+    def _act(self, mine: Sequence[Queued]) -> None:
+        """Act and delete; what was not come to is missing still."""
+        go: list[Queued] = []
+        try:
+            for queued, goes in self._batch(mine):
+                with self._lock:
+                    self._missing.discard(queued.sqs_message_id)
+                if goes:
+                    go.append(queued)
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            kept = {one.sqs_message_id for one in go}
+            try:
+                kept = self._through_throttling(lambda: self._reader.delete(go))
+            finally:
+                self._could_not_delete(kept)
+
+    def _could_not_delete(self, names: set[str]) -> None:
+        """Note what lies in the queue still, though it was acted on; SQS ids."""
         with self._lock:
-            self._ends[entry] = Ended(self._entries[entry], end, said, happened)
+            self.left_behind += len(names)
+
+    def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
+        """Note what became of an entry, by any of its SQS ids."""
+        entry = self._listed[name]
+        with self._lock:
+            self._ends[entry.entry] = Ended(entry, end, said, happened)
 
     def _through_throttling(self, call: Callable[[], T]) -> T:
-        return through_throttling(call, self._pass.stopping)
+        return through_throttling(call, self._stopping)
 
 
 def raise_if_forbidden(error: Exception) -> None:
     """Raise what AWS would say of every other entry as well."""
     if isinstance(error, ClientError) and is_forbidden(error):
         raise error
-
-
-def counted(ended: Iterable[Ended[Any]]) -> Mapping[str, int]:
-    """How many ended how; only what there is."""
-    return Counter(one.end for one in ended)

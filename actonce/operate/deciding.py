@@ -1,139 +1,42 @@
-"""One decision for many dead letters: those that were listed before, and no others."""
+"""Deciding on one message that waits for a person."""
 
-from collections.abc import Callable, Iterator, Sequence
-
-from botocore.exceptions import ClientError
-
-from actonce.messages.dead_letters import (
-    ANOTHER_SINCE,
-    DeadLetter,
-    Decider,
-    Decision,
-    End,
-    dead_letter,
-    decider,
-    newest_first,
-    newest_of_each,
-)
-from actonce.messages.filters import Narrowing
-from actonce.operate.bulk import Bulk, Listing, raise_if_forbidden
-from actonce.queues.bulk_pass import Handled
-from actonce.queues.scan import Queued, QueueReader
+from actonce.messages.dead_letters import letter_of
+from actonce.operate.by_token import ByToken
+from actonce.operate.decisions import Answer, Decider, Decision
+from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed
 
 
-def look(
-    queue: QueueReader, narrowing: Narrowing, tell: Callable[[int], None] = lambda _: None
-) -> Listing[DeadLetter]:
-    """Read the queue and keep what is meant, without the messages.
+def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
+    """Who decides on this stack by the letters given: Step Functions, or the table's rows.
 
-    A message's newest letter is what counts: whether that is meant, and how old it is.
-
-    Args:
-        queue: of dead letters; it is read whole.
-        narrowing: which are meant; `match` is looked for in `DeadLetter.texts`.
-        tell: see `QueueReader.messages`.
+    Raises:
+        Failed: nothing can be decided so just now.
     """
-    letters: list[DeadLetter] = []
-    matching: set[str] = set()
-    others = 0
-    for queued in queue.messages(tell):
-        letter = dead_letter(queued)
-        if letter is None:
-            others += 1
-            continue
-        if narrowing.matches(letter.texts()):
-            matching.add(letter.entry)
-        letters.append(letter.without_message())
-    chosen = narrowing.of(one for one in newest_of_each(letters) if one.entry in matching)
-    newest = {letter.execution_name: letter for letter in chosen}
-    older = [
-        letter
-        for letter in newest_first(letters)
-        if letter.execution_name in newest and letter is not newest[letter.execution_name]
-    ]
-    return Listing(chosen, queue.held_elsewhere, older, others)
+    if stack.ledger_table is None:
+        return ByToken(stack, decision, note)
+    from actonce.operate.by_row import ByRow  # noqa: PLC0415 - a stack has one of the two
+
+    return ByRow(stack, stack.ledger_table, decision, note)
 
 
-class Deciding(Bulk[DeadLetter]):
-    """Makes one decision about every letter that was listed.
+def decide(stack: Stack, name: str, decision: Decision, note: str = "") -> Answer:
+    """Answer a message's dead letter.
 
-    What was posted since is left alone, also of the same messages.
+    First the decision, then the entry is deleted: never is one deleted whose execution still waits.
+    Made twice, or for an execution that waits no more, it changes nothing, and entries whose task
+    was answered before are removed. Where nothing was decided the entry stays to be seen.
 
-    Args:
-        decision: for all of them.
-        note: why.
+    `name` is the message's id, or its execution's name.
+
+    Raises:
+        Failed: there is no such message, or its dead letter cannot be found now.
     """
-
-    _gone = (
-        f"It is gone from the queue: somebody has decided on it, or {ANOTHER_SINCE}: look again."
-    )
-
-    def __init__(  # noqa: PLR0913 - what is decided, and how fast
-        self,
-        stack: Stack,
-        listing: Listing[DeadLetter],
-        decision: Decision,
-        note: str = "",
-        *,
-        rate: float | None = None,
-        wait_for_others: float | None = None,
-    ) -> None:
-        super().__init__(
-            stack, stack.dead_letter_queue, listing, rate=rate, wait_for_others=wait_for_others
-        )
-        self._newest = {one.execution_name: one.entry for one in listing.entries}
-        self._decision = decision
-        self._note = note
-
-    def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
-        """See `Bulk.run`.
-
-        Raises:
-            Failed: nothing can be decided so just now.
-        """
-        self._by: Decider = decider(self._stack, self._decision, self._note)
-        super().run(tell)
-
-    def _batch(self, batch: Sequence[Queued]) -> Iterator[Handled]:
-        for queued in batch:
-            letter = dead_letter(queued)
-            if letter is None:
-                continue  # it was a letter when it was listed, and SQS changes none
-            if letter.entry not in self._entries:
-                yield Handled(queued, goes=self._older(letter))
-                continue
-            if not self._rate_limiter.wait():
-                return
-            yield Handled(queued, goes=self._decide(letter))
-
-    def _decide(self, letter: DeadLetter) -> bool:
-        """Decide by a message's newest letter; whether its entry goes."""
-        try:
-            answer = self._through_throttling(lambda: self._by.answer([letter]))
-        except (ClientError, Failed) as error:
-            raise_if_forbidden(error)
-            self._note_end(letter, End.FAILED, str(error))
-            return False
-        self._note_end(letter, answer.end, answer.said)
-        return answer.entry_goes
-
-    def _older(self, letter: DeadLetter) -> bool:
-        """Decide by an older letter; it says nothing of its message, unless it was the open one."""
-        try:
-            # Not again where it is throttled: behind a lock it is two steps. The letter stays.
-            accepted = self._by.answer_older(letter)
-        except ClientError as error:
-            raise_if_forbidden(error)
-            return False
-        if accepted:
-            self._note_end(letter, End.DECIDED, "Decided.")
-        return True
-
-    def _note_end(self, letter: DeadLetter, end: End, said: str) -> None:
-        """Note what became of a message by one of its letters; that it was decided stays."""
-        entry = self._newest[letter.execution_name]
-        before = self._ends.get(entry)
-        if before is None or before.end != End.DECIDED:
-            self._end(entry, end, said, happened=end.happened)
+    by = decider(stack, decision, note)
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        letter = letter_of(queue, name)
+        letters = [] if letter is None else [letter, *letter.older]
+        answer = by.answer(name, letters, queue.held_elsewhere)
+        if answer.end.goes:
+            queue.delete([one.queued for one in letters])
+        return answer

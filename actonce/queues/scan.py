@@ -28,12 +28,17 @@ LONG_POLL_SECONDS = 1
 """A short poll asks some of SQS's servers and is quick; only a long poll asks all of them. Where
 there is one server, it would only wait."""
 
+MAX_ATTRIBUTES = 10
+"""Of one message (SQS)."""
+
+Attributes = dict[str, Any]
+"""Message attributes by name."""
+
 READERS = 8
 """Most receives of one reader at a time."""
 
 _LONGEST_HOLD = 43_200  # seconds, SQS: visibility timeout
 _READ_PER_SECOND = 50  # a cautious guess, for how long a long queue is held
-_LONG = 100  # messages; a queue of more is asked for all of them at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,21 @@ def event_form(value: Mapping[str, Any]) -> dict[str, Any]:
     return form
 
 
+def sqs_form(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A message attribute in the form of a Lambda event, in SendMessage's form."""
+    form = {"DataType": value["dataType"]}
+    if "stringValue" in value:
+        form["StringValue"] = value["stringValue"]
+    if "binaryValue" in value:
+        form["BinaryValue"] = base64.b64decode(value["binaryValue"])
+    return form
+
+
+def text_form(text: str) -> dict[str, Any]:
+    """A text as a message attribute, in SendMessage's form."""
+    return {"DataType": "String", "StringValue": text}
+
+
 def counts(sqs: "SQSClient", queue_url: str) -> tuple[int, int]:
     """How many messages are visible, and how many are held by anybody; about, says SQS."""
     answer = sqs.get_queue_attributes(
@@ -94,9 +114,7 @@ def held_by_another(number: int) -> str:
     return f"another reader holds {number:,} at this moment"
 
 
-def receive(
-    sqs: "SQSClient", queue_url: str, hold: int, *, most: int = 10, long_poll: bool = True
-) -> list[Queued]:
+def receive(sqs: "SQSClient", queue_url: str, hold: int, *, most: int = 10) -> list[Queued]:
     """Up to `most` messages (1 to 10), held for `hold` seconds.
 
     None also where as many are in flight as SQS allows: 120,000, of a FIFO queue 20,000.
@@ -106,7 +124,7 @@ def receive(
             QueueUrl=queue_url,
             MaxNumberOfMessages=most,
             VisibilityTimeout=hold,
-            WaitTimeSeconds=LONG_POLL_SECONDS if long_poll else 0,
+            WaitTimeSeconds=0 if _is_one_server(sqs) else LONG_POLL_SECONDS,
             MessageAttributeNames=["All"],
             MessageSystemAttributeNames=["All"],
         )
@@ -213,10 +231,9 @@ class QueueReader:
         longest_wait = hold + 5 if self._wait_for_others is None else self._wait_for_others
         deadline: float | None = None
         seen: set[str] = set()
-        everywhere = self.expected > _LONG
         while True:
             known, held_before = len(seen), self.held_elsewhere
-            for answers in self._round(hold, everywhere=everywhere):
+            for answers in self._round(hold):
                 fresh: list[list[Queued]] = []
                 for answer in answers:  # a standard queue may have given one to two of them
                     own = {one.sqs_message_id: one for one in answer}
@@ -231,45 +248,32 @@ class QueueReader:
             # What others held before this round they may have given back after its last look.
             alone = not held_before and not self.held_elsewhere
             whole = len(seen) == known or not visible
-            if (everywhere and alone and whole) or time.monotonic() > deadline:
+            if (alone and whole) or time.monotonic() > deadline:
                 return
             self._give_back()
-            everywhere = True
             # Two readers in step would go on taking the same halves.
             time.sleep(random.uniform(0, 0.3))  # noqa: S311 - not for secrets
 
-    def delete(self, message: Queued) -> None:
-        """Delete a message; harmless if it is gone."""
-        handle = self._handles.get(message.sqs_message_id, message.receipt_handle)
-        try:
-            self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=handle)
-        except ClientError as error:
-            if "ReceiptHandle" not in error.response["Error"]["Code"]:
-                raise
-        self._handles.pop(message.sqs_message_id, None)
-
-    def delete_all(self, messages: Sequence[Queued]) -> set[str]:
-        """Delete up to ten messages; the SQS ids of those that could not be.
-
-        May be called in threads.
-        """
-        entries: list[Any] = [
-            # The newest handle: SQS may take an older one and delete nothing.
-            {
-                "Id": str(number),
-                "ReceiptHandle": self._handles.get(message.sqs_message_id, message.receipt_handle),
-            }
-            for number, message in enumerate(messages)
-        ]
-        answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
-        failed = answer.get("Failed", [])
-        kept = {messages[int(one["Id"])].sqs_message_id for one in failed}
+    def delete(self, messages: Sequence[Queued]) -> set[str]:
+        """Delete messages; the SQS ids of those that could not be. May be called in threads."""
+        kept: set[str] = set()
+        for start in range(0, len(messages), 10):
+            entries: list[Any] = [
+                # The newest handle: SQS may take an older one and delete nothing.
+                {
+                    "Id": str(number),
+                    "ReceiptHandle": self._handles.get(one.sqs_message_id, one.receipt_handle),
+                }
+                for number, one in enumerate(messages[start : start + 10], start)
+            ]
+            answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
+            kept |= {messages[int(one["Id"])].sqs_message_id for one in answer.get("Failed", [])}
         for message in messages:
             if message.sqs_message_id not in kept:
                 self._handles.pop(message.sqs_message_id, None)
         return kept
 
-    def _round(self, hold: int, *, everywhere: bool) -> Iterator[list[list[Queued]]]:
+    def _round(self, hold: int) -> Iterator[list[list[Queued]]]:
         """Receive until there is nothing more to receive."""
         began = time.monotonic()
         read: set[str] = set()
@@ -282,7 +286,7 @@ class QueueReader:
                 hold = min(max(hold, HOLD_SECONDS + int(needed)), _LONGEST_HOLD)
             in_hand = 10 * READERS if self._in_hand is None else self._in_hand
             readers = min(READERS, max(1, min(left, in_hand) // 10))
-            take = partial(self._take, hold=hold, most=min(10, in_hand), everywhere=everywhere)
+            take = partial(self._take, hold=hold, most=min(10, in_hand))
             answers = _side_by_side(take, range(readers))
             yield answers
             messages = [message for answer in answers for message in answer]
@@ -294,10 +298,9 @@ class QueueReader:
             if not messages or again > len(read):
                 return
 
-    def _take(self, _: int, *, hold: int, most: int, everywhere: bool) -> list[Queued]:
+    def _take(self, _: int, *, hold: int, most: int) -> list[Queued]:
         """Noted at once, so that whatever comes between gives these back as well."""
-        long_poll = everywhere and not _is_one_server(self._sqs)
-        messages = receive(self._sqs, self._queue_url, hold, most=most, long_poll=long_poll)
+        messages = receive(self._sqs, self._queue_url, hold, most=most)
         self._handles |= {m.sqs_message_id: m.receipt_handle for m in messages}
         return messages
 

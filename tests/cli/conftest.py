@@ -16,6 +16,7 @@ from actonce.cli import app as cli
 from actonce.queues import scan
 from actonce.stack.clients import Aws, Stack
 from actonce.terminal import output
+from tests.support.stacks import with_ledger
 
 STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:process-message"
 
@@ -129,3 +130,9 @@ def actonce(
         return Ended(int(ended.value.code or 0), *capfd.readouterr())
 
     return run
+
+
+@pytest.fixture
+def ledger(moto_stack: Stack) -> Stack:
+    """The stack's queues, and a ledger in the executions' place."""
+    return with_ledger(moto_stack)

@@ -2,33 +2,39 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.stub import ANY, Stubber
 
 from actonce.queues import scan
 from actonce.queues.scan import Queued, QueueReader, give_back
 from actonce.stack.clients import Stack
-from tests.cli.received import received
+from tests.support.queues import bodies_left, fill, hold, received
+
+_RECEIVE = {
+    "QueueUrl": ANY,
+    "MaxNumberOfMessages": 10,
+    "VisibilityTimeout": 30,
+    "MessageAttributeNames": ["All"],
+    "MessageSystemAttributeNames": ["All"],
+}
 
 
-def fill(stack: Stack, number: int) -> set[str]:
-    return {
-        stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=f"body {n}")["MessageId"]
-        for n in range(number)
-    }
+def reader(stack: Stack, wait_for_others: float | None = None) -> QueueReader:
+    return QueueReader(stack.sqs, stack.unstarted_queue, wait_for_others=wait_for_others)
 
 
-def reader(stack: Stack) -> QueueReader:
-    return QueueReader(stack.sqs, stack.unstarted_queue)
+def left(stack: Stack) -> list[str]:
+    return bodies_left(stack, stack.unstarted_queue)
 
 
-def test_every_message_is_read_once_and_given_back(moto_stack: Stack) -> None:
+def test_every_message_is_read_once_held_meanwhile_and_then_given_back(moto_stack: Stack) -> None:
+    with reader(moto_stack) as queue:
+        assert list(queue.messages()) == []
     ids = fill(moto_stack, 23)
     with reader(moto_stack) as queue:
         read = [message.sqs_message_id for message in queue.messages()]
-        assert queue.held_elsewhere == 0
-    assert len(read) == 23
-    assert set(read) == ids
-    visible_at_once = received(moto_stack, moto_stack.unstarted_queue)
-    assert {message["MessageId"] for message in visible_at_once} == ids
+        assert (len(read), set(read), queue.held_elsewhere) == (23, ids, 0)
+        assert received(moto_stack, moto_stack.unstarted_queue) == []
+    assert len(left(moto_stack)) == 23
 
 
 def test_one_that_two_receives_have_brought_is_read_once(
@@ -37,8 +43,8 @@ def test_one_that_two_receives_have_brought_is_read_once(
     fill(moto_stack, 1)
     round_ = QueueReader._round
 
-    def twice(self: QueueReader, hold: int, *, everywhere: bool) -> Any:
-        for answers in round_(self, hold, everywhere=everywhere):
+    def twice(self: QueueReader, hold: int) -> Any:
+        for answers in round_(self, hold):
             yield answers * 2
 
     monkeypatch.setattr(QueueReader, "_round", twice)
@@ -46,65 +52,41 @@ def test_one_that_two_receives_have_brought_is_read_once(
         assert len(list(queue.messages())) == 1
 
 
-def test_an_empty_queue_has_nothing_to_read(moto_stack: Stack) -> None:
-    with reader(moto_stack) as queue:
-        assert list(queue.messages()) == []
-
-
-def test_messages_are_held_until_the_block_ends(moto_stack: Stack) -> None:
-    fill(moto_stack, 3)
-    with reader(moto_stack) as queue:
-        assert len(list(queue.messages())) == 3
-        assert received(moto_stack, moto_stack.unstarted_queue) == []
-    assert len(received(moto_stack, moto_stack.unstarted_queue)) == 3
-
-
 def test_what_is_deleted_is_gone_and_the_rest_is_given_back(moto_stack: Stack) -> None:
-    fill(moto_stack, 12)
+    fill(moto_stack, 14)
     with reader(moto_stack) as queue:
-        for message in queue.messages():
-            if message.body in ("body 3", "body 11"):
-                queue.delete(message)
-                queue.delete(message)  # harmless
-    left = {message["Body"] for message in received(moto_stack, moto_stack.unstarted_queue)}
-    assert left == {f"body {n}" for n in range(12)} - {"body 3", "body 11"}
+        gone = [message for message in queue.messages() if message.body not in ("body 3", "body 9")]
+        assert queue.delete(gone) == set()
+        queue.delete(gone[:1])  # harmless
+    assert left(moto_stack) == ["body 3", "body 9"]
 
 
-def test_an_error_and_an_early_end_give_everything_back(moto_stack: Stack) -> None:
-    ids = fill(moto_stack, 15)
+@pytest.mark.parametrize("error", [None, RuntimeError])
+def test_an_error_and_an_early_end_give_everything_back(
+    moto_stack: Stack, error: type[Exception] | None
+) -> None:
+    fill(moto_stack, 15)
 
-    def fail() -> None:
+    def stop_early() -> None:
         with reader(moto_stack) as queue:
-            raise RuntimeError(next(queue.messages()).body)
+            next(queue.messages())
+            if error is not None:
+                raise error
 
-    with pytest.raises(RuntimeError, match="body"):
-        fail()
-    with reader(moto_stack) as queue:
-        next(queue.messages())
-    visible = received(moto_stack, moto_stack.unstarted_queue)
-    assert {message["MessageId"] for message in visible} == ids
-
-
-def test_what_another_reader_holds_is_waited_for(moto_stack: Stack) -> None:
-    ids = fill(moto_stack, 4)
-    held = moto_stack.sqs.receive_message(
-        QueueUrl=moto_stack.unstarted_queue, MaxNumberOfMessages=3, VisibilityTimeout=3
-    )["Messages"]
-    with reader(moto_stack) as queue:
-        read = {message.sqs_message_id for message in queue.messages()}
-    assert len(held) == 3
-    assert read == ids
+    if error is None:
+        stop_early()
+    else:
+        with pytest.raises(error):
+            stop_early()
+    assert len(left(moto_stack)) == 15
 
 
-def test_what_another_reader_holds_for_too_long_is_counted(moto_stack: Stack) -> None:
+def test_what_another_reader_holds_is_waited_for_and_then_counted(moto_stack: Stack) -> None:
     fill(moto_stack, 4)
-    moto_stack.sqs.receive_message(
-        QueueUrl=moto_stack.unstarted_queue, MaxNumberOfMessages=3, VisibilityTimeout=600
-    )
-    with QueueReader(moto_stack.sqs, moto_stack.unstarted_queue, wait_for_others=0) as queue:
-        read = list(queue.messages())
-        assert queue.held_elsewhere == 3
-    assert len(read) == 1
+    hold(moto_stack, moto_stack.unstarted_queue, 2, seconds=2)
+    hold(moto_stack, moto_stack.unstarted_queue, 1)
+    with reader(moto_stack, wait_for_others=3) as queue:
+        assert (len(list(queue.messages())), queue.held_elsewhere) == (3, 1)
 
 
 def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_back(
@@ -112,7 +94,7 @@ def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_ba
 ) -> None:
     ids = fill(moto_stack, 60)
     monkeypatch.setattr(scan, "_READ_PER_SECOND", 1)  # of 60 messages as of 3,000
-    hold = scan.hold_for(60)
+    held_for = scan.hold_for(60)
     url = moto_stack.unstarted_queue
     handles = [
         message.receipt_handle
@@ -128,7 +110,7 @@ def test_what_a_dead_reader_of_a_long_queue_held_is_waited_for_until_it_comes_ba
 
         def sleep(self, _: float) -> None:
             self.now += 5
-            if self.now == hold:
+            if self.now == held_for:
                 give_back(moto_stack.sqs, url, handles)
 
     monkeypatch.setattr(scan, "time", Clock())
@@ -159,21 +141,12 @@ def test_who_reads_so_slowly_that_the_first_come_back_reads_the_last_too(
 
 
 @pytest.mark.parametrize(
-    ("endpoint_url", "is_long"),
-    [("http://127.0.0.1:4566", False), ("http://localhost:4566", False), (None, True)],
+    ("endpoint_url", "seconds"), [("http://127.0.0.1:4566", 0), (None, scan.LONG_POLL_SECONDS)]
 )
-def test_only_where_there_are_many_servers_is_an_empty_queue_asked_for_long(
-    monkeypatch: pytest.MonkeyPatch, endpoint_url: str | None, *, is_long: bool
+def test_only_where_there_are_many_servers_all_of_them_are_waited_for(
+    endpoint_url: str | None, seconds: int
 ) -> None:
-    polls: list[bool] = []
-
-    def receive(*_: object, long_poll: bool, **__: object) -> list[Queued]:
-        polls.append(long_poll)
-        return []
-
-    monkeypatch.setattr(scan, "counts", lambda *_: (0, 0))
-    monkeypatch.setattr(scan, "receive", receive)
     sqs = boto3.client("sqs", endpoint_url=endpoint_url)
-    with QueueReader(sqs, "http://127.0.0.1/1/q") as queue:
-        assert list(queue.messages()) == []
-    assert (True in polls) is is_long
+    with Stubber(sqs) as answers:
+        answers.add_response("receive_message", {}, {**_RECEIVE, "WaitTimeSeconds": seconds})
+        assert scan.receive(sqs, "http://127.0.0.1/1/q", 30) == []

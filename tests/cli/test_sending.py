@@ -20,7 +20,7 @@ from actonce.queues.sending import Accepted, End, Line, NoAnswer, NotSent, Sende
 from actonce.stack.clients import Stack
 from pipeline.sqs import MAX_BYTES
 from tests.cli.conftest import Actonce
-from tests.cli.received import received
+from tests.support.queues import received
 from tests.support.stacks import deployed, with_outputs
 
 QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/requests"

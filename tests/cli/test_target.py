@@ -20,7 +20,7 @@ from actonce.terminal import output
 from actonce.terminal.errors import Failed, WrongUse
 from tests import terminal
 from tests.cli.conftest import Actonce
-from tests.cli.received import received
+from tests.support.queues import received
 
 HERE = "http://127.0.0.1:4566"
 OTHER = "http://localhost:4567"

@@ -5,12 +5,14 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from actonce.embedded.lifecycle import State
-from actonce.messages import dead_letters
+from actonce.messages.dead_letters import DeadLetter, letter_of, look
+from actonce.messages.filters import Narrowing
+from actonce.operate.deciding import decide
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from actonce.terminal.errors import Failed
@@ -23,16 +25,16 @@ Send = Callable[[Any], None]
 BOOK_OF = {"message_id": {"S": "#book"}}
 
 
-def listed(stack: Stack, message_id: str) -> list[dead_letters.DeadLetter]:
+def listed(stack: Stack, message_id: str) -> DeadLetter | None:
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        return [one for one in dead_letters.waiting(queue) if one.is_named(message_id)]
+        return letter_of(queue, message_id)
 
 
-def with_other_machine(stack: Stack, kind: str, state: str, field: str, value: Any) -> Stack:
+def with_other_machine(stack: Stack, kind: str, change: Callable[[dict[str, Any]], None]) -> Stack:
     """The stack with a state machine that differs in one thing, so that no test waits for it."""
     machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
     definition = json.loads(machine["definition"])
-    definition["States"][state][field] = value
+    change(definition)
     arn = stack.stepfunctions.create_state_machine(
         name=f"{machine['name']}-{kind}",
         definition=json.dumps(definition),
@@ -56,16 +58,14 @@ def dead_letter(stack: Stack, send: Send, message_id: str) -> str:
     return message_id
 
 
-def test_dead_letters_are_listed_and_shown_and_stay_in_the_queue(
-    state: State, dead_letter: str
+def test_a_dead_letter_is_listed_shown_resolved_and_then_decided_no_more(
+    state: State, stack: Stack, dead_letter: str
 ) -> None:
-    for _ in range(2):
+    for _ in range(2):  # it stays in the queue
         everything = run_json(state, "dead-letters", "list")["dead_letters"]
         (letter,) = [one for one in everything if one["message_id"] == dead_letter]
         assert (letter["reason"], letter["error"], letter["rounds"]) == ("rejected", "Rejected", 0)
         assert "task_token" not in letter
-    assert dead_letter in run(state, "dead-letters", "list").stdout
-
     shown = run_json(state, "dead-letters", "show", dead_letter)
     assert shown["execution_status"] == "RUNNING"
     assert json.loads(shown["message"]["body"]) == {"message_id": dead_letter, "practice": 7}
@@ -73,30 +73,25 @@ def test_dead_letters_are_listed_and_shown_and_stay_in_the_queue(
     assert "practice must be a string" in for_a_person
     assert "errorMessage" not in for_a_person
 
-
-def test_a_resolved_message_ends_and_a_second_decision_changes_nothing(
-    state: State, stack: Stack, dead_letter: str
-) -> None:
-    answer = run_json(state, "dead-letters", "resolve", dead_letter, "--note", "by hand")
-    assert (answer["end"], answer["decision"]) == ("decided", "resolve")
-    assert listed(stack, dead_letter) == []
+    resolve = ("dead-letters", "resolve", dead_letter, "--note", "by hand")
+    assert run_json(state, *resolve)["end"] == "decided"
+    assert listed(stack, dead_letter) is None
     ended = wait_for_execution(stack, stack.execution_arn(dead_letter))
     assert ended["status"] == "SUCCEEDED"
-
     again = run(state, "dead-letters", "reject", dead_letter, "--note", "no")
-    assert (again.returncode, again.stdout) == (1, "")
-    assert "waits for no decision" in again.stderr
-    assert "the last decision was resolve" in again.stderr
-    same = run(state, "dead-letters", "resolve", dead_letter, "--note", "by hand")
-    assert same.returncode == 0, same.stderr
-    assert same.stdout.startswith("It was decided already")
-    unchanged = wait_for_execution(stack, stack.execution_arn(dead_letter))
-    assert unchanged["status"] == "SUCCEEDED"
+    assert (again.returncode, "the last decision was resolve" in again.stderr) == (1, True)
+    assert run_json(state, *resolve)["end"] == "already_decided"
 
 
-def test_a_rejected_message_fails_with_the_note(
+def test_a_retry_that_fails_again_posts_a_new_letter_which_is_rejected_with_a_note(
     state: State, stack: Stack, dead_letter: str
 ) -> None:
+    first = listed(stack, dead_letter)
+    assert run_json(state, "dead-letters", "retry", dead_letter)["end"] == "decided"
+    second = wait_until(lambda: listed(stack, dead_letter))
+    assert first is not None
+    assert second is not None
+    assert second.task_token != first.task_token
     answer = run(state, "dead-letters", "reject", dead_letter, "--note", "Praxis schließt [x]")
     assert (answer.returncode, answer.stdout) == (0, "Decided: reject.\n")
     ended = wait_for_execution(stack, stack.execution_arn(dead_letter))
@@ -109,61 +104,43 @@ def test_a_retried_message_is_performed_once_its_cause_is_gone(
     message_id: str,
     appointments: Callable[[str], list[dict[str, Any]]],
 ) -> None:
-    hasty = with_other_machine(stack, "hasty", "PerformEffect", "Retry", [])
+    hasty = with_other_machine(
+        stack, "hasty", lambda machine: machine["States"]["PerformEffect"].update(Retry=[])
+    )
     book: Any = {**BOOK_OF, "appointment_id": {"S": f"book-{message_id}"}}
     table = stack.appointments_table
     stack.dynamodb.put_item(TableName=table, Item=book | {"closed": {"BOOL": True}})
     start(hasty, message_id, practice=message_id)
-    (letter,) = wait_until(lambda: listed(stack, message_id))
+    letter = wait_until(lambda: listed(stack, message_id))
+    assert letter is not None
     assert (letter.reason, letter.error) == ("not_performed", "NotPerformed")
     assert appointments(message_id) == []
 
     stack.dynamodb.put_item(TableName=table, Item=book | {"closed": {"BOOL": False}})
-    assert dead_letters.decide(hasty, message_id, "retry").decided
+    assert decide(hasty, message_id, "retry").decided
     assert wait_for_execution(hasty, hasty.execution_arn(message_id))["status"] == "SUCCEEDED"
     assert len(appointments(message_id)) == 1
-
-
-def test_a_retry_that_fails_again_posts_a_new_dead_letter(
-    state: State, stack: Stack, dead_letter: str
-) -> None:
-    (first,) = listed(stack, dead_letter)
-    assert run_json(state, "dead-letters", "retry", dead_letter)["end"] == "decided"
-    (second,) = wait_until(lambda: listed(stack, dead_letter))
-    assert second.task_token != first.task_token
-    assert run_json(state, "dead-letters", "reject", dead_letter, "--note", "x")["end"] == "decided"
-    wait_for_execution(stack, stack.execution_arn(dead_letter))
 
 
 def test_a_dead_letter_that_nobody_answered_says_so_and_stays_to_be_seen(
     stack: Stack, message_id: str
 ) -> None:
-    impatient = with_other_machine(stack, "impatient", "DeadLetter", "TimeoutSeconds", 1)
+    impatient = with_other_machine(
+        stack, "impatient", lambda machine: machine["States"]["DeadLetter"].update(TimeoutSeconds=1)
+    )
     start(impatient, message_id, practice=7)
     ended = wait_for_execution(impatient, impatient.execution_arn(message_id))
     assert (ended["status"], ended["error"]) == ("FAILED", "States.Timeout")
-    assert len(listed(impatient, message_id)) == 1
+    assert listed(impatient, message_id) is not None
 
-    answer = dead_letters.decide(impatient, message_id, "resolve", "too late")
+    answer = decide(impatient, message_id, "resolve", "too late")
     assert not answer.decided
     assert "Nobody had decided" in answer.said
-    assert len(listed(impatient, message_id)) == 1
+    assert listed(impatient, message_id) is not None
     # MiniStack has no RedriveExecution; when it has, this fails, and the redrive can be tested.
-    with pytest.raises(Failed, match="this endpoint cannot redrive"):
-        dead_letters.decide(impatient, message_id, "retry")
-    assert len(listed(impatient, message_id)) == 1
-
-
-def waits_for_a_decision(stack: Stack) -> Stack:
-    """The stack with a state machine that begins with DeadLetter, so that nothing is invoked."""
-    machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
-    definition = json.loads(machine["definition"]) | {"StartAt": "DeadLetter"}
-    arn = stack.stepfunctions.create_state_machine(
-        name=f"{machine['name']}-waits",
-        definition=json.dumps(definition),
-        roleArn=machine["roleArn"],
-    )["stateMachineArn"]
-    return dataclasses.replace(stack, outputs=stack.outputs | {"ProcessMessageArn": arn})
+    with pytest.raises(Failed, match="cannot be redriven"):
+        decide(impatient, message_id, "retry")
+    assert listed(impatient, message_id) is not None
 
 
 def wait_for_decisions(waits: Stack, prefix: str, number: int) -> list[str]:
@@ -175,44 +152,15 @@ def wait_for_decisions(waits: Stack, prefix: str, number: int) -> list[str]:
         waits.stepfunctions.start_execution(
             stateMachineArn=waits.state_machine, name=name, input=json.dumps(given)
         )
-    wait_until(lambda: len(named_like(waits, prefix)) == number)
+    wait_until(lambda: named_like(waits, prefix) == number)
     return names
 
 
-def named_like(stack: Stack, prefix: str) -> list[dead_letters.DeadLetter]:
+def named_like(stack: Stack, prefix: str) -> int:
+    """How many letters there are of messages whose ids begin so."""
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        return [one for one in dead_letters.waiting(queue) if one.message_id.startswith(prefix)]
-
-
-def ended(waits: Stack, prefix: str, status: Literal["FAILED", "SUCCEEDED"]) -> int:
-    """How many of them ended so."""
-    answer = waits.stepfunctions.list_executions(
-        stateMachineArn=waits.state_machine, statusFilter=status, maxResults=1000
-    )
-    return sum(one["name"].startswith(prefix) for one in answer["executions"])
-
-
-@pytest.mark.long
-def test_many_are_shown_grouped_then_decided_with_one_command(
-    state: State, stack: Stack, message_id: str
-) -> None:
-    waits = waits_for_a_decision(stack)
-    wait_for_decisions(waits, message_id, 60)
-    narrowed = ("--match", message_id, "--reason", "not_performed")
-
-    listing = run(state, "dead-letters", "list", *narrowed).stdout
-    assert listing.startswith("60 messages ")
-    assert re.search(r"^60 +not_performed +NotPerformed ", listing, re.MULTILINE)
-
-    reject = ("dead-letters", "reject", "--all", *narrowed, "--note", "closed for good", "--yes")
-    some = run_json(state, *reject, "--limit", "15")
-    assert (some["counts"], some["left"]) == ({"decided": 15}, 0)
-    rest = run(state, *reject)
-    assert rest.returncode == 0, rest.stderr
-    assert "To reject: 45 messages" in rest.stdout
-    assert rest.stdout.endswith("Decided: 45\n")
-    assert named_like(stack, message_id) == []
-    wait_until(lambda: ended(waits, message_id, "FAILED") == 60)
+        letters = look(queue, Narrowing({})).entries
+    return sum(one.message_id.startswith(prefix) for one in letters)
 
 
 def begin(state: State, *arguments: str) -> subprocess.Popen[str]:
@@ -235,12 +183,16 @@ def begin(state: State, *arguments: str) -> subprocess.Popen[str]:
 def test_interrupted_killed_and_said_again_it_decides_on_each_once(
     state: State, stack: Stack, message_id: str
 ) -> None:
-    waits = waits_for_a_decision(stack)
+    # It begins with DeadLetter, so that nothing is invoked.
+    waits = with_other_machine(stack, "waits", lambda machine: machine.update(StartAt="DeadLetter"))
     wait_for_decisions(waits, message_id, 40)
     narrowed = ("--all", "--yes", "--match", message_id, "--note", "x", "--rate", "3")
 
     def decided() -> int:
-        return ended(waits, message_id, "SUCCEEDED")
+        answer = waits.stepfunctions.list_executions(
+            stateMachineArn=waits.state_machine, statusFilter="SUCCEEDED", maxResults=1000
+        )
+        return sum(one["name"].startswith(message_id) for one in answer["executions"])
 
     with begin(state, "dead-letters", "resolve", *narrowed) as interrupted:
         wait_until(lambda: decided() >= 3)
@@ -251,7 +203,7 @@ def test_interrupted_killed_and_said_again_it_decides_on_each_once(
     before = int(number)
     assert 0 < before < 40
     assert f"Interrupted: {before} of 40" in err
-    assert len(named_like(stack, message_id)) == 40 - before
+    assert named_like(stack, message_id) == 40 - before
     wait_until(lambda: decided() == before)
 
     with begin(state, "dead-letters", "resolve", *narrowed) as killed:
@@ -261,5 +213,5 @@ def test_interrupted_killed_and_said_again_it_decides_on_each_once(
     # What was decided when it was killed has been deleted, or is found to be decided.
     again = ("dead-letters", "resolve", *narrowed[:-1], "1000")
     wait_until(lambda: run(state, *again).returncode == 0, 120)
-    assert named_like(stack, message_id) == []
+    assert named_like(stack, message_id) == 0
     wait_until(lambda: decided() == 40)

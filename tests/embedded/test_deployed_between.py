@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from actonce.embedded import lambda_runtime, lifecycle, local_stack
-from actonce.messages import dead_letters
-from actonce.operate import pausing
+from actonce.messages.dead_letters import DeadLetter, letter_of
+from actonce.operate import by_token, pausing
+from actonce.operate.deciding import decide
 from actonce.operate.status import status
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
@@ -73,12 +74,13 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def wait_for_dead_letter(stack: Stack) -> dead_letters.DeadLetter:
-    def found() -> list[dead_letters.DeadLetter]:
+def wait_for_dead_letter(stack: Stack) -> DeadLetter:
+    def found() -> DeadLetter | None:
         with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-            return dead_letters.waiting(queue)
+            return letter_of(queue, MESSAGE_ID)
 
-    (letter,) = wait_until(found, 60)
+    letter = wait_until(found, 60)
+    assert letter is not None
     return letter
 
 
@@ -105,8 +107,8 @@ def test_an_effect_that_overruns_while_its_time_out_is_raised_and_lowered_acts_o
     stack = deploy(paths, LONG)
     # As somebody else's program answers: without a version, so the execution keeps its own.
     with monkeypatch.context() as answering:
-        answering.setattr(dead_letters, "_deployed_version", lambda _: {})
-        assert dead_letters.decide(stack, MESSAGE_ID, "retry").decided
+        answering.setattr(by_token, "_deployed_version", lambda _: {})
+        assert decide(stack, MESSAGE_ID, "retry").decided
     assert wait_for_dead_letter(stack).reason == "rounds_used_up"
 
     # The execution has waited for as long as its own definition says, and found nothing. What is
@@ -117,7 +119,7 @@ def test_an_effect_that_overruns_while_its_time_out_is_raised_and_lowered_acts_o
     assert appointments(stack) == 0
 
     stack = deploy(paths, SHORT)
-    assert dead_letters.decide(stack, MESSAGE_ID, "retry").decided
+    assert decide(stack, MESSAGE_ID, "retry").decided
     wait_until(lambda: attempts(folder) - before - {overran})
     (folder / "go-on").touch()
 

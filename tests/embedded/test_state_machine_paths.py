@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from actonce.messages.dead_letters import NO_FUNCTION_FINDS, decide, waiting
+from actonce.messages.dead_letters import letter_of
+from actonce.operate.deciding import decide
+from actonce.operate.decisions import NO_FUNCTION_FINDS
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
@@ -315,7 +317,7 @@ def test_a_retry_goes_on_with_the_version_that_is_deployed_now(
 
     def is_posted() -> bool:
         with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-            return any(letter.is_named(message_id) for letter in waiting(queue))
+            return letter_of(queue, message_id) is not None
 
     wait_until(is_posted)
     assert decide(stack, message_id, "retry", "mended").decided

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from actonce.embedded.lifecycle import State
-from actonce.messages import unstarted
-from actonce.messages.unstarted import Unstarted
+from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.message import MessageReader
@@ -17,7 +16,7 @@ Send = Callable[[Any], None]
 
 def listed(stack: Stack, name: str) -> list[Unstarted]:
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
-        return [e for e in unstarted.entries(queue, MessageReader()) if e.is_named(name)]
+        return named(queue, MessageReader(), name)
 
 
 def send_with_attributes(stack: Stack, body: str) -> str:

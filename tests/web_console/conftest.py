@@ -12,7 +12,7 @@ from actonce.console import jobs
 from actonce.console.context import Context
 from actonce.stack.clients import Stack
 from tests.cli.conftest import aws_variables, deployed, moto_stack
-from tests.cli.test_deciding import TABLE
+from tests.support.stacks import TABLE
 from tests.web_console.asking import Client, console_of
 
 __all__ = ["aws_variables", "moto_stack"]

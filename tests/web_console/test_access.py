@@ -9,7 +9,7 @@ import pytest
 
 from actonce.console.access import HEADERS, LONGEST_BODY
 from actonce.stack.clients import Stack
-from tests.cli.test_deciding import dead, row
+from tests.support.queues import dead, row
 from tests.web_console.asking import HOST, PORT, TOKEN, Client
 from tests.web_console.conftest import Open
 

@@ -11,12 +11,12 @@ from actonce.console.access import TOKEN as TOKEN_NAME
 from actonce.console.app import app
 from actonce.console.context import Context
 from actonce.console.server import listening
-from actonce.messages.dead_letters import decide
+from actonce.operate.deciding import decide
 from actonce.stack.clients import Stack
 from tests.browser import Browser, Page, browser_or_skip
-from tests.cli.test_deciding import dead, row
 from tests.embedded.waiting import wait_until
 from tests.hostile import HOSTILE_SENT, forbidden
+from tests.support.queues import dead, row
 from tests.web_console.asking import TOKEN, finish, read_queues
 from tests.web_console.conftest import Open
 from tests.web_console.test_views import MARKUP, complete, unstart

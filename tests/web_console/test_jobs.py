@@ -1,12 +1,15 @@
 """Jobs: begun once, one after the other, stopped, and told what became of them."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from actonce.console import jobs as module
-from actonce.console.jobs import Job, Jobs, Outcome, Progress, Task
+from actonce.console.jobs import Job, Jobs, Progress
+from actonce.operate.bulk import Bulk, Ended
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.embedded.waiting import wait_until
@@ -15,6 +18,8 @@ from tests.web_console.conftest import Open
 
 class Work:
     """The work of a job: it begins when it may, and ends when it is let."""
+
+    notes = ()
 
     def __init__(self, error: Exception | None = None, *, held: bool = False) -> None:
         self.began, self.go_on, self.stopped = (threading.Event() for _ in range(3))
@@ -32,14 +37,16 @@ class Work:
         self.stopped.set()
         self.go_on.set()
 
-    def outcomes(self) -> Sequence[Outcome]:
+    @property
+    def ended(self) -> list[Ended[Any]]:
         if not self.began.is_set():
             return []
-        return [Outcome("m", "m", "decided", "Decided.", happened=True)]
+        entry = cast("Any", SimpleNamespace(message_id="m"))
+        return [Ended(entry, "decided", "Decided.", happened=True)]
 
 
 def begin(jobs: Jobs, key: str, work: Work) -> Job:
-    task = Task(work.run, work.stop, work.outcomes)
+    task = cast("Bulk[Any]", work)
     return jobs.begin(key, "Retry 1 dead letter", "actonce …", 1, task)
 
 
@@ -129,9 +136,10 @@ class EndsWhileItIsAsked(Work):
         super().__init__(held=True)
         self.is_over: Callable[[], bool] = lambda: False
 
-    def outcomes(self) -> Sequence[Outcome]:
+    @property
+    def ended(self) -> list[Ended[Any]]:
         if self.go_on.is_set():
-            return super().outcomes()
+            return super().ended
         self.go_on.set()
         wait_until(self.is_over)
         return []

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actonce.console import queue_scans as module
-from actonce.console.queue_scans import KEPT, SMALL, Found, QueueScans, ScanState
+from actonce.console.queue_scans import KEPT, SMALL, QueueScans, ScanState
+from actonce.messages.filters import Listing
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-from tests.cli.test_deciding import dead, post
+from tests.support.queues import dead, post
 from tests.web_console.asking import read_queues
 from tests.web_console.conftest import Open
 
@@ -22,11 +23,11 @@ def scan(scans: QueueScans[str]) -> None:
     scans.wait(30)
 
 
-def answering(*answers: Found[str] | Failed) -> QueueScans[str]:
+def answering(*answers: Listing[str] | Failed) -> QueueScans[str]:
     """Scans that find one after the other, and no more."""
     rest = list(answers)
 
-    def read(_: Tell) -> Found[str]:
+    def read(_: Tell) -> Listing[str]:
         answer = rest.pop(0)
         if isinstance(answer, Failed):
             raise answer
@@ -39,12 +40,12 @@ def test_however_many_ask_one_reads() -> None:
     began, go_on = threading.Event(), threading.Event()
     reads = []
 
-    def slowly(tell: Tell) -> Found[str]:
+    def slowly(tell: Tell) -> Listing[str]:
         reads.append(1)
         tell(3)
         began.set()
         assert go_on.wait(30)
-        return Found(["a"], 0, 0)
+        return Listing(["a"], 0)
 
     scans = QueueScans(slowly)
     for _ in range(20):
@@ -60,9 +61,9 @@ def test_however_many_ask_one_reads() -> None:
 
 def test_what_was_done_while_somebody_read_is_read_once_more() -> None:
     began, go_on = threading.Event(), threading.Event()
-    found = iter([Found(["before"], 0, 0), Found(["after"], 0, 0)])
+    found = iter([Listing(["before"], 0), Listing(["after"], 0)])
 
-    def slowly(_: Tell) -> Found[str]:
+    def slowly(_: Tell) -> Listing[str]:
         began.set()
         assert go_on.wait(30)
         return next(found)
@@ -82,7 +83,7 @@ def test_what_was_done_while_somebody_read_is_read_once_more() -> None:
 def test_what_somebody_looks_at_is_kept_and_of_long_queues_fewer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scans: QueueScans[str] = QueueScans(lambda _: Found(["a"] * 6, 0, 0))
+    scans: QueueScans[str] = QueueScans(lambda _: Listing(["a"] * 6, 0))
     for _ in range(KEPT + 2):
         scan(scans)
     kept = [number for number in range(1, KEPT + 5) if scans.snapshot(number)]
@@ -102,9 +103,9 @@ def counted(scans: QueueScans[str], messages: int) -> None:
 def test_only_a_small_queue_that_has_changed_is_read_again() -> None:
     reads = []
 
-    def read(_: Tell) -> Found[str]:
+    def read(_: Tell) -> Listing[str]:
         reads.append(1)
-        return Found(["a", "b"], 1, 0)
+        return Listing(["a", "b"], 0, 1)
 
     scans = QueueScans(read)
     for messages, expected in ((3, 1), (3, 1), (4, 2), (2, 3), (SMALL + 1, 3)):
@@ -113,7 +114,7 @@ def test_only_a_small_queue_that_has_changed_is_read_again() -> None:
 
 
 def test_what_another_reader_held_is_looked_for_until_it_is_seen() -> None:
-    scans = answering(Found(["a"], 0, 2), Found(["a", "b"], 0, 1), Found(["a", "b", "c"], 0, 0))
+    scans = answering(Listing(["a"], 2), Listing(["a", "b"], 1), Listing(["a", "b", "c"], 0))
     for expected in (1, 2, 3, 3):
         counted(scans, 3)
         assert scans.latest is not None
@@ -122,7 +123,7 @@ def test_what_another_reader_held_is_looked_for_until_it_is_seen() -> None:
 
 def test_a_scan_that_fails_is_told_what_was_read_before_stays_and_it_is_read_again() -> None:
     failed = Failed("No leave to read.")
-    scans = answering(Found(["a"], 0, 0), failed, Found(["b"], 0, 0))
+    scans = answering(Listing(["a"], 0), failed, Listing(["b"], 0))
     scan(scans)
     scan(scans)
     counted(scans, SMALL + 1)  # a long queue is read if somebody asks
@@ -137,9 +138,9 @@ def test_a_queue_is_read_once_for_each_count_however_often_a_page_asks() -> None
     """Else what others held, or could not be read, would be hidden from them all the time."""
     reads = []
 
-    def held(_: Tell) -> Found[str]:
+    def held(_: Tell) -> Listing[str]:
         reads.append(1)
-        return Found(["a"], 0, 1)
+        return Listing(["a"], 1)
 
     scans = QueueScans(held)
     scan(scans)
@@ -160,7 +161,7 @@ def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console:
     read_queues(context)
     latest = context.letters.latest
     assert latest is not None
-    assert [letter.newest.message_id for letter in latest.entries] == ["m-1", "m-2"]
+    assert [letter.message_id for letter in latest.entries] == ["m-1", "m-2"]
     assert [len(letter.older) for letter in latest.entries] == [1, 0]
     assert latest.messages == 4, "else it would be read again and again"
     assert context.count("dead_letters") == 4, "nothing stays hidden"

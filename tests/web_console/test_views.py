@@ -22,9 +22,9 @@ from actonce.console import queue_scans
 from actonce.console.cache import Cached
 from actonce.console.context import Context
 from actonce.console.jobs import discard_task
-from actonce.console.queue_scans import Found
 from actonce.console.views import message
-from actonce.messages.dead_letters import decide
+from actonce.messages.filters import Listing
+from actonce.operate.deciding import decide
 from actonce.operate.pausing import Feed
 from actonce.operate.status import Status
 from actonce.queues.standing import Pause
@@ -32,10 +32,9 @@ from actonce.records.audit_summary import NOT_AUDITED
 from actonce.stack.clients import Aws, Stack
 from actonce.terminal.errors import Failed
 from actonce_core.records import timestamp
-from tests.cli.received import received
-from tests.cli.test_deciding import TABLE, dead, ids_left, post, put_row, row
 from tests.hostile import HOSTILE_SENT, forbidden
-from tests.support.stacks import with_executions
+from tests.support.queues import dead, ids_left, post, put_row, received, row
+from tests.support.stacks import TABLE, with_executions
 from tests.web_console.asking import Answer, Client, finish, read_queues
 from tests.web_console.conftest import Open
 
@@ -187,9 +186,9 @@ def test_a_queue_that_is_being_read_is_not_called_empty(
     client, context = opened(console, ledger)
     go_on = threading.Event()
 
-    def slowly(_: Any) -> Found[Any]:
+    def slowly(_: Any) -> Listing[Any]:
         assert go_on.wait(60)
-        return Found([], 0, 0)
+        return Listing([], 0)
 
     monkeypatch.setattr(context.letters, "_read", slowly)
     context.letters.scan()
@@ -312,7 +311,7 @@ def test_only_what_was_ticked_is_decided(ledger: Stack, console: Open) -> None:
     client, context = opened(console, ledger)
     latest = context.letters.latest
     assert latest is not None
-    ticked = [letter.entry for letter in latest.entries if letter.newest.message_id != "m-1"]
+    ticked = [letter.entry for letter in latest.entries if letter.message_id != "m-1"]
     asked: dict[str, Any] = {"snapshot": latest.number, "scope": "ticked", "entry": ticked}
     confirm = client.get("/dead-letters/decide", **asked, action="reject")
     client.post("/dead-letters/decide", **fields(confirm), note="closed")
@@ -552,14 +551,14 @@ def test_a_file_is_named_where_something_was_discarded_and_only_there(
     task = discard_task(context.stack, entries, nowhere, "a scanner")
     with pytest.raises(Failed, match="No such file"):
         task.run()
-    assert task.notes() == []
+    assert task.notes == []
     ledger.sqs.receive_message(
         QueueUrl=ledger.unstarted_queue, MaxNumberOfMessages=1, VisibilityTimeout=600
     )
     task = discard_task(context.stack, entries, tmp_path / "discarded.jsonl", "a scanner")
     task.run()
-    assert sorted(one.happened for one in task.outcomes()) == [False, True]
-    (told,) = task.notes()
+    assert sorted(one.happened for one in task.ended) == [False, True]
+    (told,) = task.notes
     assert str(tmp_path / "discarded.jsonl") in told
 
 

@@ -3,15 +3,16 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from actonce.console.answers import Refused
 from actonce.console.context import Context
-from actonce.console.jobs import Task, decide_task
-from actonce.console.letters import Letter
+from actonce.console.jobs import decide_task
 from actonce.console.views.queue_view import QueueView, Scope
-from actonce.messages.dead_letters import IN_VAIN, Decision, is_retried_in_vain
+from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.message_summary import as_argument
+from actonce.operate.bulk import Bulk
+from actonce.operate.decisions import IN_VAIN, Decision, is_retried_in_vain
 from actonce_core.records import timestamp
 
 DECISIONS: Mapping[str, str] = {
@@ -36,13 +37,13 @@ def command_of_one(
 
 
 def _command(
-    context: Context, scope: Scope, chosen: Sequence[Letter], decision: str, note: str
+    context: Context, scope: Scope, chosen: Sequence[DeadLetter], decision: str, note: str
 ) -> str:
     """Of several that were ticked, one for each."""
     if not scope.all:
         return "\n".join(
             command_of_one(context, one.message_id, one.execution_name, decision, note)
-            for one in (letter.newest for letter in chosen)
+            for one in chosen
         )
     told = "".join(f" --{name} {shlex.quote(value)}" for name, value in scope.kind.items())
     # SQS tells milliseconds, and what waited before is meant, not what was sent that very moment.
@@ -53,7 +54,7 @@ def _command(
     return f"actonce dead-letters {decision} --all{told}{context.place.options}"
 
 
-def _one(context: Context, entry: str) -> Letter:
+def _one(context: Context, entry: str) -> DeadLetter:
     """SQS's id of the entry is that letter's alone."""
     letter = context.letters.find(lambda letter: letter.entry == entry)
     if letter is None:
@@ -65,19 +66,19 @@ def _one(context: Context, entry: str) -> Letter:
     return letter
 
 
-def _check(context: Context, chosen: Sequence[Letter], decision: str) -> None:
+def _check(context: Context, chosen: Sequence[DeadLetter], decision: str) -> None:
     """Refuse what would decide on none of them; the job says so of some."""
     if decision == "retry" and all(
-        is_retried_in_vain(context.stack, one.newest.reason, one.newest.cause) for one in chosen
+        is_retried_in_vain(context.stack, one.reason, one.cause) for one in chosen
     ):
         raise Refused(IN_VAIN)
 
 
-def _task(context: Context, chosen: Sequence[Letter], decision: str, note: str) -> Task:
+def _task(context: Context, chosen: Sequence[DeadLetter], decision: str, note: str) -> Bulk[Any]:
     return decide_task(context.stack, chosen, cast("Decision", decision), note)
 
 
-def _counted(chosen: Sequence[Letter]) -> str:
+def _counted(chosen: Sequence[DeadLetter]) -> str:
     return "1 dead letter" if len(chosen) == 1 else f"{len(chosen):,} dead letters"
 
 
@@ -90,7 +91,7 @@ VIEW: Final = QueueView(
     counted=_counted,
     command=_command,
     task=_task,
-    as_json=lambda letter: letter.newest.as_json(),
+    as_json=lambda letter: letter.as_json(),
     check=_check,
     one=_one,
 )

@@ -8,12 +8,11 @@ from starlette.responses import Response
 
 from actonce.console.answers import Asked, as_json, page
 from actonce.console.context import Context
-from actonce.console.letters import Letter
 from actonce.console.machine_picture import machine_picture
 from actonce.console.views.dead_letters import DECISIONS, command_of_one
 from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
-from actonce.messages.dead_letters import decisions_on, is_of_last
+from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.message_summary import (
     acted_on,
     message_argument,
@@ -23,6 +22,7 @@ from actonce.messages.message_summary import (
     unseen,
 )
 from actonce.messages.story import Story, read_story
+from actonce.operate.decisions import decisions_on
 from actonce.queues.standing import Depth, find_pause
 from actonce.stack.sources import sources
 from actonce_core.histories.events import details
@@ -112,8 +112,8 @@ def _decision(context: Context, story: Story) -> dict[str, Any] | None:
     if not _waits_for_a_person(story):
         return None
     letter = _letter(context, story)
-    name = story.execution_name if letter is None else letter.newest.execution_name
-    choice = [*DECISIONS] if letter is None else decisions_on(context.stack, letter.newest)
+    name = story.execution_name if letter is None else letter.execution_name
+    choice = [*DECISIONS] if letter is None else decisions_on(context.stack, letter)
     return {
         "key": secrets.token_urlsafe(16),
         "letter": letter,
@@ -127,18 +127,18 @@ def _decision(context: Context, story: Story) -> dict[str, Any] | None:
     }
 
 
-def _letter(context: Context, story: Story) -> Letter | None:
+def _letter(context: Context, story: Story) -> DeadLetter | None:
     """The letter that waits, as it was read; None: it has not been read yet.
 
     Where it is not among the newest, the queue is read again, as far as it is by itself. Another
     reader may hold it then, so that what was read before counts as well.
     """
 
-    def is_it(letter: Letter) -> bool:
-        one, execution = letter.newest, story.execution
+    def is_it(letter: DeadLetter) -> bool:
+        execution = story.execution
         if execution is None:
-            return one.execution_name in (story.execution_name, story.message_id)
-        return one.execution_arn == execution.arn and is_of_last(one, story.dead_letters)
+            return letter.execution_name in (story.execution_name, story.message_id)
+        return letter.execution_arn == execution.arn and is_of_last(letter, story.dead_letters)
 
     latest = context.letters.latest
     if latest is None or not any(is_it(one) for one in latest.entries):

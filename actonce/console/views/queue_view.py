@@ -7,33 +7,22 @@ came later is another one's.
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from starlette.responses import Response
 
 from actonce.console.answers import Asked, Refused, as_json, elsewhere, page
 from actonce.console.context import Context, QueueName
-from actonce.console.jobs import Task
 from actonce.console.queue_scans import QueueScans, ScanState, Snapshot
 from actonce.console.templating import address
-from actonce.messages.filters import Waiting
+from actonce.messages.filters import E
+from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
 
 PAGE = 50
 """Entries of a page."""
 
 T = TypeVar("T")
-
-
-class Named(Waiting, Protocol):
-    """What lies in a queue, by the id of its entry."""
-
-    @property
-    def entry(self) -> str:
-        """SQS's id of the entry."""
-
-
-E = TypeVar("E", bound=Named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +111,7 @@ class QueueView(Generic[E]):
     without_note: str
     counted: Callable[[Sequence[E]], str]
     command: Callable[[Context, Scope, Sequence[E], str, str], str]
-    task: Callable[[Context, Sequence[E], str, str], Task]
+    task: Callable[[Context, Sequence[E], str, str], Bulk[Any]]
     as_json: Callable[[E], Mapping[str, Any]]
     check: Callable[[Context, Sequence[E], str], None] = lambda *_: None
     one: Callable[[Context, str], E] | None = None

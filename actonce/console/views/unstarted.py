@@ -11,10 +11,11 @@ from starlette.responses import Response
 from actonce.console.answers import Asked, Refused, page
 from actonce.console.context import Context
 from actonce.console.difference import difference
-from actonce.console.jobs import Task, discard_task, redrive_task
+from actonce.console.jobs import discard_task, redrive_task
 from actonce.console.views.queue_view import QueueView, Scope, how_far_read
 from actonce.messages import history
 from actonce.messages.unstarted import Unstarted
+from actonce.operate.bulk import Bulk
 from actonce_core.execution import execution_name
 
 
@@ -81,7 +82,7 @@ def _command(
     return f"actonce unstarted {action} {told}{context.place.options}"
 
 
-def _task(context: Context, chosen: Sequence[Unstarted], action: str, note: str) -> Task:
+def _task(context: Context, chosen: Sequence[Unstarted], action: str, note: str) -> Bulk[Any]:
     if action == "redrive":
         return redrive_task(context.stack, chosen)
     name = f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl"

@@ -1,0 +1,130 @@
+"""Decisions on a row of the ledger or the lease, which stands in an execution's place."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from actonce.messages.dead_letters import DeadLetter, none_seen
+from actonce.operate.decisions import (
+    AGAIN,
+    ANOTHER_SINCE,
+    IN_VAIN,
+    Answer,
+    Decision,
+    End,
+    is_retried_in_vain,
+)
+from actonce.queues.scan import MAX_ATTRIBUTES, Attributes, sqs_form, text_form
+from actonce.queues.sending import for_fifo
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
+from actonce_core.delivery import SOURCE_DEDUPLICATION_ID, SOURCE_MESSAGE_ID
+from actonce_core.locking.locks import COMPLETE, Outcome, ProcessingTable
+
+_OUTCOMES: dict[Decision, Outcome] = {"resolve": Outcome.RESOLVED, "reject": Outcome.REJECTED}
+"""What each decision completes the row with; the others have it tried again."""
+
+
+class ByRow:
+    """Writes the decision to the row.
+
+    A message that is to be tried again is sent anew after that, and the dead letter deleted last:
+    a crash in between sends it again, and its row makes a duplicate of one of them.
+    """
+
+    def __init__(self, stack: Stack, table: str, decision: Decision, note: str) -> None:
+        self._stack = stack
+        self._table = table
+        self._rows = ProcessingTable(stack.dynamodb, table)
+        self._decision = decision
+        self._note = note
+
+    def answer(self, name: str, letters: Sequence[DeadLetter], held_elsewhere: int = 0) -> Answer:
+        """See `Decider`."""
+        if not letters:
+            raise Failed(f"{none_seen(name, held_elsewhere)}.")
+        newest = letters[0]
+        refusal = self._refusal(newest)
+        if refusal is not None:
+            return Answer(End.NOT_DECIDED, refusal)
+        # The row is one attempt's; the letters of the others tell of nothing that waits.
+        if any(self.answer_older(letter) for letter in letters):
+            return Answer(End.DECIDED, f"Decided: {self._decision}.")
+        row = self._row(newest.message_id)
+        if row is None:
+            said = "Its row is gone, so nothing is known of it: find out by hand what was done."
+            return Answer(End.NOT_DECIDED, said)
+        if row["status"] == COMPLETE:
+            return self._is_done(row.get("outcome"))
+        if self._decision in AGAIN:
+            self._send_anew(newest)
+            said = "Nobody has completed it yet; it was sent again, and goes on."
+            return Answer(End.CONTINUED, said)
+        return Answer(
+            End.NOT_DECIDED,
+            "A consumer has begun it and not completed it, so it waits for no decision yet; "
+            "retry has it taken up.",
+        )
+
+    def answer_older(self, letter: DeadLetter) -> bool:
+        """See `Decider`."""
+        if letter.attempt_id is None:
+            return False
+        decided = self._rows.decide(
+            letter.message_id,
+            letter.attempt_id,
+            _OUTCOMES.get(self._decision),
+            datetime.now(UTC),
+            self._note,
+            nothing_happened=self._decision == "perform" or letter.nothing_happened,
+        )
+        if decided and self._decision in AGAIN:
+            self._send_anew(letter)
+        return decided
+
+    def _refusal(self, letter: DeadLetter) -> str | None:
+        """Why a letter that still waits cannot be decided so; None: it can be."""
+        if self._decision in AGAIN and (letter.source is None or letter.message is None):
+            return "It cannot be sent again: its dead letter does not say what was sent."
+        if self._decision == "retry" and is_retried_in_vain(
+            self._stack, letter.reason, letter.cause
+        ):
+            row = self._row(letter.message_id) or {}
+            return IN_VAIN if row.get("outcome") == Outcome.DEAD_LETTER else None
+        return None
+
+    def _is_done(self, outcome: str | None) -> Answer:
+        if outcome is not None and outcome == _OUTCOMES.get(self._decision):
+            return Answer(End.ALREADY, f"It was decided already: {self._decision}.")
+        if outcome == Outcome.DEAD_LETTER:
+            said = f"This letter waits for no decision: {ANOTHER_SINCE}: look again."
+            return Answer(End.OVER, said)
+        said = f"It waits for no decision: its row says that it is done ({outcome})."
+        return Answer(End.OVER, said)
+
+    def _row(self, message_id: str) -> dict[str, str] | None:
+        row = self._stack.dynamodb.get_item(
+            TableName=self._table, Key={"message_id": {"S": message_id}}, ConsistentRead=True
+        ).get("Item")
+        if row is None:
+            return None
+        return {name: str(row[name].get("S")) for name in ("status", "outcome") if name in row}
+
+    def _send_anew(self, letter: DeadLetter) -> None:
+        if letter.source is None or letter.message is None:
+            return  # an older letter's; its newest is refused before
+        source = letter.source
+        attributes: Attributes = {
+            name: sqs_form(value) for name, value in source["message_attributes"].items()
+        }
+        # Room for the id of a message whose id is SQS's: sent anew it gets another.
+        if len(attributes) < MAX_ATTRIBUTES:
+            attributes.setdefault(SOURCE_MESSAGE_ID, text_form(source["sqs_message_id"]))
+        if source["deduplication_id"] is not None:
+            attributes[SOURCE_DEDUPLICATION_ID] = text_form(source["deduplication_id"])
+        to = self._stack.requests_queue
+        self._stack.sqs.send_message(
+            QueueUrl=to,
+            MessageBody=letter.message["body"],
+            MessageAttributes=attributes,
+            **for_fifo(to, source["message_group_id"], letter.entry),
+        )

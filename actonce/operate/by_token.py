@@ -1,0 +1,219 @@
+"""Decisions on a task that waits in Step Functions, by its token."""
+
+import contextlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from actonce.messages import history
+from actonce.messages.dead_letters import DeadLetter, is_of_last, none_seen
+from actonce.messages.history import Execution
+from actonce.operate.decisions import (
+    AGAIN,
+    ANOTHER_SINCE,
+    IN_VAIN,
+    Answer,
+    Decision,
+    End,
+    is_retried_in_vain,
+)
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
+from actonce_core.histories.dead_letters import DEAD_LETTER, Stay, dead_letter_stays
+from actonce_core.histories.reading import read_events
+from actonce_core.records import timestamp
+
+_AFTER_A_DECISION = frozenset({DEAD_LETTER, "Failed"})
+"""Where an execution has failed because a decision said so."""
+
+_NO_OPEN_TASK = frozenset({"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"})
+_NOT_REDRIVEN = frozenset(
+    {
+        "ExecutionNotRedrivable",
+        # of an emulator that knows no such operation
+        "InvalidAction",
+        "UnknownOperationException",
+        "NotImplemented",
+        "NotImplementedException",
+    }
+)
+
+
+class ByToken:
+    """Answers the task that waits; Step Functions takes the first answer only.
+
+    Raises:
+        Failed: nothing can be tried again just now; see `_deployed_version`.
+    """
+
+    def __init__(self, stack: Stack, decision: Decision, note: str) -> None:
+        self._stack = stack
+        self._decision = decision
+        self._output = json.dumps(_output(stack, decision, note), ensure_ascii=False)
+
+    def answer(self, name: str, letters: Sequence[DeadLetter], held_elsewhere: int = 0) -> Answer:
+        """See `Decider`."""
+        # An execution has one open task; once that is answered, its older entries have none.
+        if any(
+            self._send(letter.task_token)
+            for letter in letters
+            if not self._is_in_vain(letter.reason, letter.cause)
+        ):
+            return self._accepted()
+        if letters:
+            newest = letters[0]
+            execution = history.find_execution(
+                self._stack, newest.execution_name, newest.execution_arn
+            )
+        else:
+            execution = history.find_execution_of(self._stack, name)
+        if execution is None and not letters:
+            raise Failed(f"{none_seen(name, held_elsewhere)}. It has no execution.")
+        if execution is None:
+            return Answer(
+                End.NOT_DECIDED,
+                "Its execution is gone, so nobody waits for a decision: find out by hand whether "
+                "it was acted on. SQS drops its dead letter 14 days after it was posted.",
+            )
+        return self._unanswered(execution, letters, held_elsewhere)
+
+    def answer_older(self, letter: DeadLetter) -> bool:
+        """See `Decider`."""
+        return self._send(letter.task_token)
+
+    def _accepted(self) -> Answer:
+        return Answer(End.DECIDED, f"Decided: {self._decision}.")
+
+    def _unanswered(
+        self, execution: Execution, letters: Sequence[DeadLetter], held_elsewhere: int
+    ) -> Answer:
+        """What to do where no token was accepted: the execution tells why.
+
+        Raises:
+            Failed: it waits, and cannot be answered now.
+        """
+        events = read_events(self._stack.stepfunctions, execution.arn)
+        stays = dead_letter_stays(events)
+        if execution.status != "RUNNING":
+            return self._ended(execution, stays, history.last_state(events))
+        if not stays or stays[-1].over:
+            return self._decided_before(stays)
+        if letters and not is_of_last(letters[0], stays):
+            return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}: look again.")
+        waits = stays[-1]
+        if self._is_in_vain(str(waits.failure.get("reason")), str(waits.failure.get("cause"))):
+            return Answer(End.NOT_DECIDED, IN_VAIN)
+        if letters and waits.task_token is not None:
+            # The very token that was not accepted: it was answered, and the history lags behind.
+            raise Failed(
+                "Its task was answered a moment ago, by this command perhaps, and its history does "
+                "not say so yet: ask actonce where before anything is done by hand."
+            )
+        # On AWS the history tells the token, too.
+        if not letters and self._send(waits.task_token):
+            return self._accepted()
+        if letters or held_elsewhere:
+            raise Failed("It waits for a decision, and its letter is not here: say the same again.")
+        raise Failed(
+            "It waits for a decision, but its dead letter is gone from the queue: stop its "
+            f"execution ({execution.arn}), and retry will have it posted again."
+        )
+
+    def _ended(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
+        """What to do with an execution that has ended; `state` is the one that it entered last."""
+        end = f"its execution ended {execution.status} in {state or 'its first state'}"
+        if execution.error:
+            end += f" ({execution.error})"
+        is_decided = bool(stays) and bool(stays[-1].decision) and state in _AFTER_A_DECISION
+        if execution.status == "SUCCEEDED" or is_decided:
+            return self._decided_before(stays, f" {end[0].upper()}{end[1:]}.")
+        undecided = f"Nobody had decided when {end}"
+        if self._decision != "retry":
+            return Answer(End.NOT_DECIDED, f"{undecided}; retry has it go on from there.")
+        try:
+            self._stack.stepfunctions.redrive_execution(executionArn=execution.arn)
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _NOT_REDRIVEN:
+                raise
+            raise Failed(f"{undecided}, and it cannot be redriven: {error}") from error
+        return Answer(
+            End.CONTINUED,
+            f"{undecided}; it goes on from there now: it looks the effect up before it performs "
+            "it, and posts a dead letter again that it had posted.",
+        )
+
+    def _decided_before(self, stays: Sequence[Stay], since: str = "") -> Answer:
+        made = next((stay.decision for stay in reversed(stays) if stay.decision), None)
+        if made is None:
+            said = f"It waits for no decision: no decision was made.{since}"
+            return Answer(End.NOT_DECIDED, said)
+        when = f" at {made['decided_at']}" if "decided_at" in made else ""
+        by = f" by {made['decided_by']}" if "decided_by" in made else ""
+        told = f"the last decision was {made['decision']}{when}{by}.{since}"
+        if made["decision"] == self._decision:
+            return Answer(End.ALREADY, f"It was decided already: {told}")
+        return Answer(End.OVER, f"It waits for no decision: {told}")
+
+    def _is_in_vain(self, reason: str, cause: str) -> bool:
+        return self._decision == "retry" and is_retried_in_vain(self._stack, reason, cause)
+
+    def _send(self, task_token: str | None) -> bool:
+        """Answer the task; False if it is open no more, or there was none."""
+        if task_token is None:
+            return False
+        try:
+            self._stack.stepfunctions.send_task_success(taskToken=task_token, output=self._output)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NO_OPEN_TASK:
+                return False
+            raise
+        return True
+
+
+def _output(stack: Stack, decision: Decision, note: str) -> dict[str, Any]:
+    """The task's output. Who decided is for the record only, so it may be missing."""
+    output: dict[str, Any] = {
+        "decision": decision,
+        "note": note,
+        "decided_at": timestamp(datetime.now(UTC)),
+    }
+    if decision in AGAIN:
+        output["version"] = _deployed_version(stack)
+    with contextlib.suppress(ClientError, BotoCoreError, Failed):
+        output["decided_by"] = stack.aws.client("sts").get_caller_identity()["Arn"]
+    return output
+
+
+def _deployed_version(stack: Stack) -> dict[str, Any]:
+    """The effect's function that is deployed now, for an execution to go on with.
+
+    Read anew, since a console may have found its stack hours ago.
+
+    Returns:
+        `perform` and `find`, what to invoke, the latter empty where nothing looks up; `timeout` and
+        `margin` in seconds, which a straggler of that function is awaited for. All of them are of
+        one deployment.
+
+    Raises:
+        Failed: a deployment is under way, or has got stuck. What a stack tells until it has ended
+            is documented nowhere, and a function with another one's time-out may act twice.
+    """
+    answer = stack.aws.client("cloudformation").describe_stacks(StackName=stack.name)
+    (described,) = answer["Stacks"]
+    status = described["StackStatus"]
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in described.get("Outputs", [])}
+    if "_COMPLETE" not in status or not outputs:  # also while it only cleans up after itself
+        raise Failed(
+            f"The stack {stack.called!r} is {status}, and the message would be tried again with "
+            "the version that is deployed: say it again when the deployment has ended."
+        )
+    now = Stack(stack.aws, stack.name, outputs)
+    return {
+        "perform": now.effect_function,
+        "find": now.find_function or "",
+        "timeout": int(outputs["EffectTimeoutSeconds"]),
+        "margin": int(outputs["StragglerMarginSeconds"]),
+    }

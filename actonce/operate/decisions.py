@@ -1,0 +1,117 @@
+"""Decisions on dead letters: which there are, which can be made, and how each ends."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from actonce.messages.dead_letters import DeadLetter
+from actonce.stack.clients import Stack
+
+Decision = Literal["retry", "perform", "resolve", "reject"]
+"""`perform` is a person's word that it did not happen, so nothing is looked up; `retry` looks
+first wherever the outcome is unknown."""
+
+AGAIN: tuple[Decision, ...] = ("retry", "perform")
+"""Those after which it is tried again."""
+
+NO_FUNCTION_FINDS = "No function is named to look it up"
+"""What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
+IN_VAIN = (
+    "Nothing can look it up (no FindFunctionArn was given), so a retry would only bring it back. "
+    "Find out by hand whether it happened, then say actonce dead-letters perform if it did not, "
+    "or resolve if it did, with a note of how you know."
+)
+"""Why a retry is refused."""
+
+ANOTHER_SINCE = "the message has another letter since"
+"""What to say where a letter that was seen is not the one that waits."""
+
+
+class End(StrEnum):
+    """How a decision ended."""
+
+    DECIDED = "decided"
+    """It was accepted."""
+    ALREADY = "already_decided"
+    """The same decision had been accepted before."""
+    CONTINUED = "continued"
+    """The execution had failed and was redriven, or the message was sent again."""
+    OVER = "over"
+    """Nothing was decided: the letter waits no more, for something else became of its message."""
+    NOT_DECIDED = "not_decided"
+    """Nothing was decided, and the letter is left to be seen: it cannot be decided so, or nobody
+    waits for it."""
+
+    @property
+    def happened(self) -> bool:
+        """What was asked for is so, or comes to be so by itself or by the next decision."""
+        return self not in (End.OVER, End.NOT_DECIDED)
+
+    @property
+    def goes(self) -> bool:
+        """The letters that told of it are of no more use."""
+        return self is not End.NOT_DECIDED
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a decision; `said` is one sentence or two for the person who asked."""
+
+    end: End
+    said: str
+
+    @property
+    def decided(self) -> bool:
+        """This decision was accepted, just now."""
+        return self.end is End.DECIDED
+
+
+class Decider(Protocol):
+    """Makes one decision, of any number of messages; may be called in threads."""
+
+    def answer(self, name: str, letters: Sequence[DeadLetter], held_elsewhere: int = 0) -> Answer:
+        """Decide on a message by its letters, the newest first. Deletes nothing.
+
+        Made twice it changes nothing.
+
+        Args:
+            name: the message's id, or its execution's name.
+            letters: none where none was seen: another reader holds it, or it outlived the queue's
+                retention, or there is none.
+            held_elsewhere: how many letters another reader held.
+
+        Raises:
+            Failed: it cannot be done; nothing is known to be changed.
+            ClientError: AWS could not be asked; likewise.
+        """
+
+    def answer_older(self, letter: DeadLetter) -> bool:
+        """Decide by a letter that is not its message's newest; whether that was accepted.
+
+        It is of no more use then, whatever the answer is.
+        """
+
+
+def is_retried_in_vain(stack: Stack, reason: str, cause: str) -> bool:
+    """Whether a retry leads back to the same dead letter, because nothing can look it up.
+
+    The letter tells that nothing was named; a retry looks up by what the stack names now.
+
+    Args:
+        stack: that has the letter.
+        reason, cause: of the letter.
+    """
+    said = cause.rpartition(" | FindEffect: ")[2]
+    was_unnamed = reason == "outcome_unknown" and NO_FUNCTION_FINDS in said
+    return was_unnamed and stack.find_function is None
+
+
+def decisions_on(stack: Stack, letter: DeadLetter) -> list[Decision]:
+    """The decisions to choose from; where it is known not to have happened, retry performs it."""
+    again: list[Decision] = ["retry"]
+    if is_retried_in_vain(stack, letter.reason, letter.cause):
+        again = ["perform"]
+    elif not letter.nothing_happened:
+        again = [*AGAIN]
+    return [*again, "resolve", "reject"]

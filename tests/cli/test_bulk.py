@@ -1,0 +1,151 @@
+"""Acting on many: what whatever ends it leaves, and what is told of it."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from actonce.messages.unstarted import Unstarted
+from actonce.operate import bulk
+from actonce.operate.bulk import Bulk
+from actonce.queues.scan import Queued
+from actonce.stack.clients import Stack
+from tests.support.queues import bodies_left, fill, hold, lying
+
+BODIES = {f"body {n}" for n in range(24)}
+
+
+class Act(Bulk[Unstarted]):
+    """Acts on what was listed of UnstartedQueue.
+
+    Attributes:
+        bodies: of what it has acted on, in that order.
+        goes: whether one is to be deleted.
+    """
+
+    def __init__(self, stack: Stack, *, rate: float | None = None, wait: float = 0) -> None:
+        super().__init__(stack, lying(stack), rate=rate, wait_for_others=wait)
+        self.bodies: list[str] = []
+        self.goes: Callable[[str], bool] = lambda _: True
+
+    def _queue(self) -> str:
+        return self.stack.unstarted_queue
+
+    def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
+        for one in batch:
+            if not self._rate_limiter.wait():
+                return
+            goes = self.goes(one.body)
+            with self._lock:
+                self.bodies.append(one.body)
+            self._end(one.sqs_message_id, "acted", "Acted.", happened=True)
+            yield one, goes
+
+
+def left(stack: Stack) -> list[str]:
+    return bodies_left(stack, stack.unstarted_queue)
+
+
+def test_the_listed_are_acted_on_once_and_the_others_are_given_back(moto_stack: Stack) -> None:
+    fill(moto_stack, 23)
+    act, told = Act(moto_stack), list[int]()
+    moto_stack.sqs.send_message(QueueUrl=moto_stack.unstarted_queue, MessageBody="later")
+    act.goes = lambda body: body != "body 3"
+    act.run(told.append)
+    assert sorted(act.bodies) == sorted(f"body {n}" for n in range(23))
+    assert (act.counted, told[-1], act.left) == ({"acted": 23}, 23, 0)
+    assert left(moto_stack) == ["body 3", "later"]
+
+
+def test_what_another_reader_gives_back_is_acted_on(moto_stack: Stack) -> None:
+    fill(moto_stack, 4)
+    act = Act(moto_stack, wait=30)
+    hold(moto_stack, moto_stack.unstarted_queue, 3, seconds=2)
+    act.run()
+    assert act.counted == {"acted": 4}
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_error_ends_it_and_what_was_done_before_is_kept(
+    moto_stack: Stack, error: type[BaseException]
+) -> None:
+    fill(moto_stack, 24)
+    act, lock, begun = Act(moto_stack), threading.Lock(), list[str]()
+
+    def fails(body: str) -> bool:
+        with lock:
+            if len(begun) == 7:
+                raise error
+            begun.append(body)
+        return True
+
+    act.goes = fails
+    with pytest.raises(error):
+        act.run()
+    assert (sorted(act.bodies), act.left) == (sorted(begun), 24 - len(begun))
+    assert left(moto_stack) == sorted(BODIES - set(begun))
+
+
+def test_ctrl_c_lets_what_is_begun_come_to_its_end_and_said_again_it_goes_on(
+    moto_stack: Stack,
+) -> None:
+    fill(moto_stack, 24)
+
+    def ctrl_c(number: int) -> None:
+        if number:
+            raise KeyboardInterrupt
+
+    act = Act(moto_stack, rate=20)
+    with pytest.raises(KeyboardInterrupt):
+        act.run(ctrl_c)
+    assert 0 < len(act.bodies) < 24
+    again = Act(moto_stack)
+    again.run()
+    assert sorted(act.bodies + again.bodies) == sorted(BODIES)
+    assert left(moto_stack) == []
+
+
+def test_a_second_ctrl_c_leaves_nothing_at_work(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(ThreadPoolExecutor):
+        """The second one comes while the threads' end is waited for."""
+
+        def __exit__(self, *_: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(bulk, "ThreadPoolExecutor", Interrupted)
+    fill(moto_stack, 3)
+    begun, never = threading.Event(), threading.Event()
+
+    def slow(_: str) -> bool:
+        begun.set()
+        never.wait(0.2)
+        return True
+
+    def ctrl_c(_: Any) -> None:
+        assert begun.wait(30)
+        raise KeyboardInterrupt
+
+    act = Act(moto_stack)
+    act.goes = slow
+    with pytest.raises(KeyboardInterrupt):
+        act.run(ctrl_c)
+    assert act.bodies
+    assert left(moto_stack) == sorted({"body 0", "body 1", "body 2"} - set(act.bodies))
+
+
+def test_what_could_not_be_deleted_is_told_and_stays(moto_stack: Stack) -> None:
+    fill(moto_stack, 2)
+
+    def refused(parsed: dict[str, Any], **_: Any) -> None:
+        parsed["Failed"] = [{"Id": one["Id"]} for one in parsed.pop("Successful")]
+
+    act = Act(moto_stack)
+    moto_stack.sqs.meta.events.register("after-call.sqs.DeleteMessageBatch", refused)
+    act.run()
+    assert (act.left_behind, act.counted) == (2, {"acted": 2})
+    (note,) = act.notes
+    assert note.startswith("2 of them could not be deleted")

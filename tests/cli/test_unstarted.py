@@ -1,0 +1,328 @@
+"""What lies in UnstartedQueue: read as the starter wrote it, sent back, or taken away for good."""
+
+import base64
+import dataclasses
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actonce.messages.filters import Listing
+from actonce.messages.unstarted import Unstarted, unstarted
+from actonce.operate import discarding
+from actonce.operate.bulk import Ended
+from actonce.operate.discarding import Discarding
+from actonce.operate.redriving import Redriving, attributes_to_send
+from actonce.queues import scan
+from actonce.queues.scan import Queued, event_form, sqs_form
+from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
+from actonce_core.delivery import Delivery
+from actonce_core.execution import execution_name
+from actonce_core.message import MessageReader, Refusal
+from tests.support.queues import (
+    bodies_left,
+    fill,
+    hand_on,
+    handed_on,
+    lying,
+    queued,
+    received,
+)
+from tests.support.stacks import forbid, with_outputs
+
+names = st.text("abcdefghijklmnopqrstuvwxyz_-.0123456789", min_size=1, max_size=20).filter(
+    lambda name: name not in {"source_message_id", "source_deduplication_id"}  # ours
+)
+values = st.one_of(
+    st.builds(lambda text: {"dataType": "String", "stringValue": text}, st.text(min_size=1)),
+    st.builds(lambda n: {"dataType": "Number.int", "stringValue": str(n)}, st.integers()),
+    st.builds(
+        lambda data: {"dataType": "Binary", "binaryValue": base64.b64encode(data).decode()},
+        st.binary(min_size=1),
+    ),
+)
+
+
+def read(entry: Queued, message_id_from: str = "body:message_id") -> Unstarted:
+    return unstarted(entry, MessageReader(message_id_from))
+
+
+# ------------------------------------------------------------------ one of them
+
+
+@given(st.dictionaries(names, values, max_size=9), st.booleans())
+def test_a_message_goes_back_with_its_producers_attributes_and_its_first_sqs_id(
+    own: dict[str, Any], was_moved: bool
+) -> None:
+    """Handed on by the starter, or moved by SQS."""
+    as_received = {name: sqs_form(value) for name, value in own.items()}
+    entry = read(queued("{}", as_received) if was_moved else handed_on("{}", own))
+    assert entry.reason == ("received_too_often" if was_moved else "conflict")
+    sent = attributes_to_send(entry)
+    assert sent is not None
+    first = "entry-id" if was_moved else "first-id"
+    assert sent.pop("source_message_id") == {"DataType": "String", "StringValue": first}
+    assert {name: event_form(value) for name, value in sent.items()} == own
+
+
+def test_a_producers_own_source_group_id_is_not_taken_for_the_starters() -> None:
+    own = {"source_group_id": {"dataType": "String", "stringValue": "0"}}
+    sent = attributes_to_send(read(handed_on("{}", own)))
+    assert sent is not None
+    assert sent["source_group_id"] == {"DataType": "String", "StringValue": "0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tenant", "a"),
+        ("reason", "flu"),
+        ("source_attributes", "{"),
+        ("source_attributes", "[]"),
+        ("source_attributes", '{"a": {"stringValue": "no type"}}'),
+        ("source_attributes", "[" * 100_000),
+        ("receive_count", "often"),
+    ],
+)
+def test_a_producers_own_attributes_of_the_starters_names_hide_nothing(
+    name: str, value: str
+) -> None:
+    own = dict(handed_on("{}", {}).message_attributes)
+    own[name] = {"DataType": "String", "StringValue": value}
+    entry = read(queued("{}", own))
+    assert (entry.reason, name in entry.attributes) == ("received_too_often", True)
+    if name == "tenant":
+        assert attributes_to_send(entry) == own
+
+
+def test_an_entry_says_what_the_starter_said_and_has_its_names() -> None:
+    long_id = "x" * 2000
+    entry = read(handed_on(json.dumps({"message_id": long_id}), {}))
+    assert (entry.reason, entry.detail, entry.receive_count) == ("conflict", "Another content.", 2)
+    ids = (long_id, execution_name(long_id), "entry-id", "first-id", "sqs:first-id")
+    assert all(entry.is_named(name) for name in ids)
+    assert not any(entry.is_named(name) for name in ("x", "entry", "sqs:entry-id"))
+
+
+@pytest.mark.parametrize(
+    ("message_id_from", "body", "message_id"),
+    [
+        ("body:message_id", '{"message_id": 7}', "7"),
+        ("body:message_id", "{not json", None),
+        ("attribute:id", "{}", "from-it"),
+        ("sqs-message-id", "{}", "first-id"),
+    ],
+)
+def test_the_message_id_is_read_as_the_starter_reads_it(
+    message_id_from: str, body: str, message_id: str | None
+) -> None:
+    own = {"id": {"dataType": "String", "stringValue": "from-it"}}
+    assert read(handed_on(body, own), message_id_from).message_id == message_id
+
+
+def test_what_the_starter_had_no_room_to_read_is_read_again() -> None:
+    body = json.dumps({"message_id": "m-1", "x": "y" * 300_000})
+    too_large = MessageReader().read(Delivery("first-id", body, {}, {}))
+    assert isinstance(too_large, Refusal)
+    assert too_large.message_id is None
+    assert read(handed_on(body, {}, too_large)).message_id == "m-1"
+    # Nor for its reason.
+    vast = read(queued(json.dumps({"message_id": "vast", "x": "y" * (1024 * 1024 - 100)}), {}))
+    assert (vast.reason, vast.message_id) == ("too_large", "vast")
+
+
+def test_a_message_without_room_goes_back_without_its_first_sqs_id_unless_that_is_its_id() -> None:
+    ten = {f"a{n}": {"dataType": "String", "stringValue": "v"} for n in range(10)}
+    sent = attributes_to_send(read(handed_on('{"message_id": "m"}', ten)))
+    assert sent is not None
+    assert {name: event_form(value) for name, value in sent.items()} == ten
+    assert attributes_to_send(read(handed_on("{}", ten), "sqs-message-id")) is None
+    assert attributes_to_send(read(queued('"' + "x" * (1024 * 1024 - 2) + '"', {}))) == {}
+
+
+# ------------------------------------------------------------------ back
+
+
+def redriving(stack: Stack, reader: MessageReader | None = None, **outputs: str) -> Redriving:
+    to = with_outputs(stack, **outputs)
+    return Redriving(to, lying(to), reader or MessageReader(), wait_for_others=0)
+
+
+def failures(work: Redriving) -> list[Ended[Unstarted]]:
+    work.run()
+    return [one for one in work.ended if not one.happened]
+
+
+def test_what_is_redriven_leaves_one_queue_for_the_other_verbatim(moto_stack: Stack) -> None:
+    body = '{ "message_id":"m-1",  "x": "ü" }'
+    hand_on(moto_stack, body, {"kind": {"dataType": "Binary", "binaryValue": "AAH/"}})
+    assert failures(redriving(moto_stack)) == []
+    assert lying(moto_stack).entries == []
+    (message,) = received(moto_stack, moto_stack.requests_queue)
+    assert message["Body"] == body
+    assert message["MessageAttributes"]["kind"]["BinaryValue"] == b"\x00\x01\xff"
+    assert message["MessageAttributes"]["source_message_id"]["StringValue"] == "first-id"
+    assert set(message["MessageAttributes"]) == {"kind", "source_message_id"}
+
+
+def test_what_cannot_be_sent_stays_where_it_is(moto_stack: Stack) -> None:
+    hand_on(moto_stack, "{}")
+    gone = moto_stack.requests_queue + "-gone"
+    (failure,) = failures(redriving(moto_stack, RequestsQueueUrl=gone))
+    assert "exist" in failure.said
+    # Its id was its deduplication id, in whose place SQS puts another when it moves a message.
+    by_sqs = redriving(moto_stack, MessageReader("deduplication-id"))
+    (failure,) = failures(by_sqs)
+    assert "SQS replaced" in failure.said
+    assert len(lying(moto_stack).entries) == 1
+
+
+def test_a_crash_after_the_send_leaves_the_message_in_both_queues(moto_stack: Stack) -> None:
+    hand_on(moto_stack, "{}")
+
+    def crash(**_: Any) -> None:
+        raise KeyboardInterrupt
+
+    work = redriving(moto_stack)
+    moto_stack.sqs.meta.events.register("before-call.sqs.DeleteMessageBatch", crash)
+    with pytest.raises(KeyboardInterrupt):
+        work.run()
+    for queue in (moto_stack.requests_queue, moto_stack.unstarted_queue):
+        assert bodies_left(moto_stack, queue) == ["{}"]
+
+
+def test_who_may_not_is_told_so_once_and_nothing_is_lost(moto_stack: Stack) -> None:
+    fill(moto_stack, 3)
+    work = redriving(moto_stack)
+    forbid(moto_stack, "sqs", "SendMessage")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        work.run()
+    assert work.left == len(lying(moto_stack).entries) == 3
+
+
+def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # SQS gives a message group to one receive at a time; moto does not in several threads.
+    monkeypatch.setattr(scan, "READERS", 1)
+    sqs = moto_stack.sqs
+    url, to = (
+        sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
+        for name in ("u.fifo", "r.fifo")
+    )
+    group = {"MessageGroupId": "g", "SequenceNumber": "1"}
+    shown = []
+    for number in range(24):
+        sent = sqs.send_message(
+            QueueUrl=url,
+            MessageBody=str(number),
+            MessageGroupId="g",
+            MessageDeduplicationId=str(number),
+        )
+        entry = dataclasses.replace(queued("", {}, **group), sqs_message_id=sent["MessageId"])
+        shown.append(read(entry))
+
+    def stuck(params: dict[str, Any], **_: Any) -> None:
+        if b'"MessageBody": "12"' in params["body"]:
+            raise ClientError({"Error": {"Code": "Invalid", "Message": "no"}}, "SendMessage")
+
+    sqs.meta.events.register("before-call.sqs.SendMessage", stuck)
+    stack = with_outputs(moto_stack, UnstartedQueueUrl=url, RequestsQueueUrl=to)
+    work = Redriving(stack, Listing(shown, 0), MessageReader(), wait_for_others=5)
+    failed = [one.said for one in failures(work)]
+    assert [one.happened for one in work.ended] == [True] * 12 + [False] * 12
+    assert [message["Body"] for message in received(moto_stack, to)] == list(map(str, range(10)))
+    # Of the same receive, and of one after it; the last two do not come before those are gone.
+    assert all(said.startswith("One before it in its message group") for said in failed[1:10])
+    assert all(said.startswith("It did not come") for said in failed[10:])
+
+
+# ------------------------------------------------------------------ for good
+
+
+def taking_away(stack: Stack, file: Path) -> Discarding:
+    return Discarding(stack, lying(stack), MessageReader(), file, "a test", wait_for_others=0)
+
+
+def test_what_is_discarded_stands_in_the_file_whole(moto_stack: Stack, tmp_path: Path) -> None:
+    own = {"kind": {"dataType": "Binary", "binaryValue": "AAH/"}}
+    bodies = {f'{{"message_id": "m-{n}", "x": "\u202e\x1b ü"}}' for n in range(12)}
+    for body in bodies:
+        hand_on(moto_stack, body, own)
+    file = tmp_path / "discarded.jsonl"
+    work = taking_away(moto_stack, file)
+    work.run()
+    assert (lying(moto_stack).entries, work.kept_in) == ([], file)
+    lines = [json.loads(line) for line in file.read_text(encoding="ascii").splitlines()]
+    assert {line["body"] for line in lines} == bodies
+    assert {line["reason"] for line in lines} == {"conflict"}
+    assert all(line["attributes"] == own and line["note"] == "a test" for line in lines)
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_a_file_that_is_there_is_not_written_over(moto_stack: Stack, tmp_path: Path) -> None:
+    hand_on(moto_stack, "{}")
+    file = tmp_path / "discarded.jsonl"
+    file.write_text("mine")
+    with pytest.raises(Failed, match="File exists"):
+        taking_away(moto_stack, file).run()
+    assert (file.read_text(), len(lying(moto_stack).entries)) == ("mine", 1)
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_what_did_not_reach_the_disk_is_not_deleted(
+    moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_on(moto_stack, "{}")
+
+    def full(_: int) -> None:
+        raise FULL
+
+    work = taking_away(moto_stack, tmp_path / "discarded.jsonl")
+    monkeypatch.setattr(discarding, "sync_folder", lambda _: None)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Failed, match="No space left"):
+        work.run()
+    assert (len(lying(moto_stack).entries), work.kept_in) == (1, None)
+
+
+def test_nothing_is_written_behind_a_line_that_was_cut_off(
+    moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full for one batch, and has room again for those that wait behind it."""
+    fill(moto_stack, 30)
+    write, written = os.write, []
+
+    def full_once(file: int, data: bytes) -> int:
+        written.append(data)
+        if len(written) == 2:
+            raise FULL
+        return write(file, data[:50] if len(written) == 1 else data)
+
+    file = tmp_path / "discarded.jsonl"
+    work = taking_away(moto_stack, file)
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", full_once)
+        with pytest.raises(Failed, match="No space left"):
+            work.run()
+    assert (len(lying(moto_stack).entries), len(file.read_bytes())) == (30, 50)
+
+
+def test_what_could_not_be_deleted_was_not_discarded(moto_stack: Stack, tmp_path: Path) -> None:
+    fill(moto_stack, 2)
+    work = taking_away(moto_stack, tmp_path / "discarded.jsonl")
+    forbid(moto_stack, "sqs", "DeleteMessageBatch")
+    with pytest.raises(ClientError):
+        work.run()
+    assert work.counted == {"failed": 2}
+    assert (work.notes, work.kept_in) == ([], None)
+    assert all("in the queue still" in one.said for one in work.ended)

@@ -1,0 +1,139 @@
+"""What waits in a stack's queues, and what is left there; on moto."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.dead_letters import look as look_at_letters
+from actonce.messages.filters import Listing, Narrowing
+from actonce.messages.unstarted import Unstarted
+from actonce.messages.unstarted import look as look_at_unstarted
+from actonce.queues.scan import Queued, QueueReader
+from actonce.stack.clients import Stack
+from actonce_core.delivery import Delivery
+from actonce_core.message import MessageReader, Reason, Refusal
+from actonce_core.unstarted import unstarted_attributes
+from tests.support.stacks import TABLE
+
+CONFLICT = Refusal(Reason.CONFLICT, "Another content.")
+
+
+def put_row(
+    stack: Stack, message_id: str, status: str, outcome: str | None, attempt_id: str = "a-0"
+) -> None:
+    item: dict[str, Any] = {"message_id": {"S": message_id}, "status": {"S": status}}
+    item |= {"memory": {"S": "ledger"}, "fingerprint": {"S": "f"}}
+    item |= {"attempt_id": {"S": attempt_id}}
+    if outcome:
+        item["outcome"] = {"S": outcome}
+    stack.dynamodb.put_item(TableName=TABLE, Item=item)
+
+
+def row(stack: Stack, message_id: str) -> dict[str, Any]:
+    item = stack.dynamodb.get_item(TableName=TABLE, Key={"message_id": {"S": message_id}})["Item"]
+    return {name: next(iter(value.values())) for name, value in item.items()}
+
+
+def post(stack: Stack, message_id: str, number: int = 0, **more: Any) -> str:
+    """Post a dead letter, as an attempt or an execution does; SQS's id of it.
+
+    `number`: of the attempt, and seconds after 09:30.
+    """
+    message = {"message_id": message_id, "number": number}
+    body = {
+        "version": 1,
+        "message_id": message_id,
+        "reason": "not_performed",
+        "error": "NotPerformed",
+        "cause": "closed",
+        "rounds": 1,
+        "attempt_id": f"a-{number}",
+        "execution_name": message_id,
+        "posted_at": f"2026-01-31T09:30:{number:02}.000Z",
+        "message": {"message_id": message_id, "body": json.dumps(message)},
+        "source": {
+            "sqs_message_id": "first-id",
+            "body": json.dumps({"message_id": message_id}),
+            "message_attributes": {},
+            "message_group_id": None,
+            "deduplication_id": None,
+        },
+    }
+    return stack.sqs.send_message(
+        QueueUrl=stack.dead_letter_queue, MessageBody=json.dumps(body | more)
+    )["MessageId"]
+
+
+def dead(stack: Stack, message_id: str, number: int = 0, **more: Any) -> None:
+    """A message whose attempt has posted a letter and completed its row with that."""
+    put_row(stack, message_id, "COMPLETE", "dead_letter", f"a-{number}")
+    post(stack, message_id, number, **more)
+
+
+def letters(stack: Stack, narrowing: Narrowing | None = None) -> Listing[DeadLetter]:
+    """What a person is shown of DeadLetterQueue."""
+    with QueueReader(stack.sqs, stack.dead_letter_queue, wait_for_others=0) as queue:
+        return look_at_letters(queue, narrowing or Narrowing({}))
+
+
+def ids_left(stack: Stack) -> list[str]:
+    """Message ids of all letters that are left."""
+    left = received(stack, stack.dead_letter_queue)
+    return sorted(json.loads(message["Body"])["message_id"] for message in left)
+
+
+def queued(body: str, attributes: Mapping[str, Mapping[str, Any]], **system: str) -> Queued:
+    return Queued("entry-id", body, {"SentTimestamp": "1", **system}, attributes, "handle")
+
+
+def handed_on(body: str, own: dict[str, Any], refusal: Refusal = CONFLICT) -> Queued:
+    """An entry of UnstartedQueue as the starter makes it."""
+    delivery = Delivery("first-id", body, {"ApproximateReceiveCount": "2"}, own)
+    return queued(body, unstarted_attributes(delivery, refusal))
+
+
+def hand_on(stack: Stack, body: str, own: dict[str, Any] | None = None) -> str:
+    """Hand a delivery on to UnstartedQueue as the starter does; SQS's id of the entry."""
+    attributes: Any = handed_on(body, own or {}).message_attributes
+    return stack.sqs.send_message(
+        QueueUrl=stack.unstarted_queue, MessageBody=body, MessageAttributes=attributes
+    )["MessageId"]
+
+
+def fill(stack: Stack, number: int) -> set[str]:
+    """So many messages in UnstartedQueue, `body 0` and so on; their SQS ids."""
+    return {
+        stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=f"body {n}")["MessageId"]
+        for n in range(number)
+    }
+
+
+def lying(stack: Stack) -> Listing[Unstarted]:
+    """What a person is shown of UnstartedQueue."""
+    with QueueReader(stack.sqs, stack.unstarted_queue, wait_for_others=0) as queue:
+        return look_at_unstarted(queue, MessageReader(), Narrowing({}))
+
+
+def bodies_left(stack: Stack, queue_url: str) -> list[str]:
+    return sorted(message["Body"] for message in received(stack, queue_url))
+
+
+def hold(stack: Stack, queue_url: str, number: int = 10, seconds: int = 600) -> None:
+    """As another reader does, who takes his time."""
+    stack.sqs.receive_message(
+        QueueUrl=queue_url, MaxNumberOfMessages=number, VisibilityTimeout=seconds
+    )
+
+
+def received(stack: Stack, queue_url: str) -> list[Mapping[str, Any]]:
+    """Receive everything that is visible; it stays in the queue, but invisible."""
+    messages: list[Mapping[str, Any]] = []
+    while batch := stack.sqs.receive_message(
+        QueueUrl=queue_url,
+        MaxNumberOfMessages=10,
+        MessageAttributeNames=["All"],
+        MessageSystemAttributeNames=["All"],
+    ).get("Messages"):
+        messages += batch
+    return messages
