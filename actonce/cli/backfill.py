@@ -11,14 +11,13 @@ from actonce.cli.options import Json, of_a_stack
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
 from actonce.stack.message_ids import message_reader
-from actonce.stack.target import find_aws, find_stack
+from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.delivery import Delivery
 from actonce_core.message import Message
 
 if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
     from pyspark.sql import SparkSession
 
     from pipeline.backfill.job import Backfill, Summary
@@ -61,9 +60,6 @@ def backfill(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Plan and count; send nothing.")
     ] = False,
-    queue_url: Annotated[
-        str | None, typer.Option(help="Send here instead of to the stack's RequestsQueue.")
-    ] = None,
     retry_for: Annotated[
         float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
     ] = 60.0,
@@ -95,8 +91,9 @@ def backfill(
 
     started = time.monotonic()
     folder = work or archive.absolute().with_name(f"{archive.absolute().name}.backfill")
-    stack = None if dry_run or queue_url else find_stack(at, changes=True)
-    target = None if dry_run else _target(stack, queue_url, at)
+    stack = None if dry_run else find_stack(at, changes=True)
+    if stack is not None and stack.is_fifo:
+        raise WrongUse("RequestsQueue is a FIFO queue; a backfill sends to standard queues only.")
     problems: list[str] = []
     try:
         selection = Selection.of_options(message_id, content, leave_out)
@@ -104,7 +101,7 @@ def backfill(
         with ended_together(), job.opened(session, archive, selection, folder) as planned:
             if stack is not None:
                 _check_ids(stack, planned)
-            if target is not None:
+                target = (stack.sqs, stack.requests_queue)
                 with console.progress("Sending", planned.summary().messages) as bar:
                     problems = planned.send(*target, rate, bar.update, retry_for=retry_for)
             summary = planned.summary()
@@ -121,14 +118,6 @@ def backfill(
     else:
         _print(summary, seconds, dry_run=dry_run)
     _judge(summary, folder, dry_run=dry_run)
-
-
-def _target(stack: Stack | None, queue_url: str | None, at: Chosen) -> tuple["SQSClient", str]:
-    aws = find_aws(at, changes=True) if stack is None else stack.aws
-    url = queue_url or (stack.requests_queue if stack else "")
-    if url.endswith(".fifo"):
-        raise WrongUse(f"{url} is a FIFO queue; a backfill sends to standard queues only.")
-    return aws.client("sqs"), url
 
 
 def _check_ids(stack: Stack, planned: "Backfill") -> None:

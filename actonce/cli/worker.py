@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from actonce_core.locking.locks import ProcessingLocks
 
 EXAMPLE = "appointments:book_from_environment"
+MAX_ROUNDS = 3  # as locks.yaml has it for functions
 
 
 class Way(StrEnum):
@@ -62,7 +63,6 @@ def worker(
         ),
     ] = None,
     threads: Annotated[int, typer.Option(min=1, max=256, help="Worked on side by side.")] = 4,
-    batch: Annotated[int, typer.Option(min=1, max=10, help="Received at once by a thread.")] = 1,
     visibility: Annotated[
         int, typer.Option(min=1, max=43_200, help="Seconds between signs of life to the queue.")
     ] = 60,
@@ -81,7 +81,6 @@ def worker(
     clock_skew: Annotated[
         float, typer.Option(min=0, help="Ledger: seconds that hosts' clocks may be apart.")
     ] = 300.0,
-    max_rounds: Annotated[int, typer.Option(min=1, help="Attempts before a dead letter.")] = 3,
     *,
     at: Chosen,
 ) -> None:
@@ -135,10 +134,9 @@ def worker(
             unstarted=UnstartedQueue(stack.sqs, stack.unstarted_queue),
             dead_letters=DeadLetterQueue(stack.sqs, stack.dead_letter_queue),
             lock_timeout=lock_timeout,
-            max_rounds=max_rounds,
+            max_rounds=MAX_ROUNDS,
         ),
         threads=threads,
-        batch=batch,
         visibility=visibility,
         report=console.print_json,
         is_paused=PauseWatch(stack.sqs, queue or stack.requests_queue, tell=_tell).is_paused,

@@ -1,8 +1,8 @@
 """A consumer outside Lambda: it polls the queue, keeps what it works on, and deletes what is done.
 
 Invariants: a delivery is deleted only after `Consumer.consume` returned, so a killed worker loses
-nothing; while it works, its deliveries stay invisible to others; of a message group (FIFO) nothing
-is tried after the first failure.
+nothing; while it works on one, that stays invisible to others. A thread takes one at a time: of a
+message group (FIFO) SQS hands out nothing while one of it is out, or waits to come back.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import math
 import random
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,6 @@ class Worker:
         queue_url: of RequestsQueue.
         consumer: brings one delivery to its end.
         threads: deliveries that are worked on side by side.
-        batch: deliveries that a thread receives at once, and works through in their order.
         visibility: seconds for which a delivery is invisible to others after each heartbeat.
         report: told of each end, see `delivery_record`.
         is_paused: whether to leave the messages in the queue for now.
@@ -59,7 +58,6 @@ class Worker:
     queue_url: str
     consumer: Consumer
     threads: int
-    batch: int
     visibility: int
     report: Callable[[dict[str, Any]], None]
     is_paused: Callable[[], bool] = lambda: False
@@ -80,7 +78,8 @@ class Worker:
         def work() -> None:
             try:
                 while not self._stopped.is_set():
-                    self._work_through(self._receive())
+                    if (one := self._receive()) is not None:
+                        self._work_on(one)
             except Exception as error:  # noqa: BLE001 - raised again, in the caller
                 failures.append(error)
                 self.stop()
@@ -93,7 +92,7 @@ class Worker:
         if failures:
             raise failures[0]
 
-    def _receive(self) -> Sequence[Received]:
+    def _receive(self) -> Received | None:
         """A long poll; repeated without an answer, it is the same attempt (FIFO).
 
         With the attempt's id SQS gives the same messages again, instead of locking their groups
@@ -108,7 +107,7 @@ class Worker:
             try:
                 answer = self.sqs.receive_message(
                     QueueUrl=self.queue_url,
-                    MaxNumberOfMessages=self.batch,
+                    MaxNumberOfMessages=1,
                     WaitTimeSeconds=LONG_POLL_SECONDS,
                     VisibilityTimeout=self.visibility,
                     MessageSystemAttributeNames=["All"],
@@ -122,27 +121,19 @@ class Worker:
             except BotoCoreError:
                 self._stopped.wait(AFTER_NO_ANSWER_SECONDS)
             else:
-                return [received(message) for message in answer.get("Messages", [])]
-        return []
+                return next(map(received, answer.get("Messages", [])), None)
+        return None
 
-    def _work_through(self, batch: Sequence[Received]) -> None:
-        left = {one.receipt_handle: one for one in batch}
-        failed_groups: set[str | None] = set()
-        with self._kept_invisible(left) as let_go:
-            for one in batch:
-                group = one.delivery.message_group_id
-                if self._stopped.is_set() or (group is not None and group in failed_groups):
-                    continue
-                error = self._failure(one.delivery)
-                let_go(one)
-                if error is None:
-                    self._delete(one)
-                else:
-                    failed_groups.add(group)
-                    # The rest of its group waits for it: SQS hands nothing else of it out.
-                    self._show_again(one, _seconds_until_back(one.delivery))
-        for one in left.values():
+    def _work_on(self, one: Received) -> None:
+        if self._stopped.is_set():
             self._show_again(one, 0)
+            return
+        with self._kept_invisible(one):
+            error = self._failure(one.delivery)
+        if error is None:
+            self._delete(one)
+        else:
+            self._show_again(one, _seconds_until_back(one.delivery))
 
     def _failure(self, delivery: Delivery) -> Exception | None:
         """What kept the delivery from its end; None: nothing did."""
@@ -155,31 +146,18 @@ class Worker:
         return None
 
     @contextlib.contextmanager
-    def _kept_invisible(
-        self, left: MutableMapping[str, Received]
-    ) -> Iterator[Callable[[Received], None]]:
-        """While the context is open, what is left is hidden from others, again and again.
-
-        What is let go is hidden no more: when it comes back is for who lets it go to say.
-        """
+    def _kept_invisible(self, one: Received) -> Iterator[None]:
+        """While the context is open it is hidden from others, again and again; after it no more."""
         ended = threading.Event()
-        hiding = threading.Lock()
 
         def beat() -> None:
             while not ended.wait(self.visibility / HEARTBEATS_PER_VISIBILITY):
-                for one in list(left.values()):
-                    with hiding:
-                        if one.receipt_handle in left:
-                            self._show_again(one, self.visibility)
-
-        def let_go(one: Received) -> None:
-            with hiding:
-                del left[one.receipt_handle]
+                self._show_again(one, self.visibility)
 
         thread = threading.Thread(target=beat, name="visibility", daemon=True)
         thread.start()
         try:
-            yield let_go
+            yield
         finally:
             ended.set()
             thread.join()

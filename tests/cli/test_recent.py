@@ -39,18 +39,21 @@ def names(page: recent.Page) -> list[str]:
 def test_pages_of_executions_follow_each_other_and_no_more_is_read_than_is_shown(
     moto_stack: Stack,
 ) -> None:
-    began = [execution(f"m{n}", n, n - 1) for n in range(1, 7)]
+    began = [execution(f"m{n}", n, n - 1) for n in range(1, 8)]
     first = {"stateMachineArn": moto_stack.state_machine, "maxResults": 4}
     with Stubber(moto_stack.stepfunctions) as answers:
         # Of the second call as many are shown as were missing; the next page goes on in its middle.
         answers.add_response("list_executions", {"executions": began[:2], "nextToken": "a"}, first)
         second = first | {"nextToken": "a"}
-        answers.add_response("list_executions", {"executions": began[2:]}, second)
+        more = {"executions": began[2:6], "nextToken": "b"}
+        answers.add_response("list_executions", more, second)
         page = recent.page(moto_stack, limit=4)
-        answers.add_response("list_executions", {"executions": began[2:]}, second)
+        answers.add_response("list_executions", more, second)
+        third = first | {"nextToken": "b"}
+        answers.add_response("list_executions", {"executions": began[6:]}, third)
         then = recent.page(moto_stack, cursor=page.cursor, limit=4)
         answers.assert_no_pending_responses()
-    assert [*names(page), *names(then)] == [f"m{n}" for n in range(1, 7)]
+    assert [*names(page), *names(then)] == [f"m{n}" for n in range(1, 8)]
     assert (page.cursor, then.cursor) == ("2:a", None)
 
 

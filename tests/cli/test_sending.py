@@ -284,10 +284,11 @@ def test_lines_that_are_not_sent_are_named_and_the_exit_status_is_1(
 @pytest.mark.parametrize(
     ("queue", "words", "told"),
     [
-        ("RequestsQueue", ("--group", "a"), "is a standard queue: leave --group out"),
-        ("RequestsQueue.fifo", (), "is a FIFO queue: say --group"),
-        ("RequestsQueue.fifo", ("--group", "body:["), "--group, --dedup-id: "),
-        ("RequestsQueue", ("--record", "file"), "--record file: "),
+        ("RequestsQueue", ("send", "-", "--group", "a"), "is a standard queue: leave --group out"),
+        ("RequestsQueue.fifo", ("send", "-"), "is a FIFO queue: say --group"),
+        ("RequestsQueue.fifo", ("send", "-", "--group", "body:["), "--group, --dedup-id: "),
+        ("RequestsQueue", ("send", "-", "--record", "file"), "--record file: "),
+        ("RequestsQueue.fifo", ("backfill", "a", "--message-id", "id"), "to standard queues only"),
     ],
 )
 def test_what_does_not_fit_the_queue_or_the_disk_is_wrong_use_and_nothing_is_sent(
@@ -300,6 +301,6 @@ def test_what_does_not_fit_the_queue_or_the_disk_is_wrong_use_and_nothing_is_sen
 ) -> None:
     (tmp_path / "file").write_text("")
     stack = with_outputs(deployed(moto_stack), RequestsQueueUrl=f"https://sqs/{queue}")
-    ended = actonce("send", "-", "--yes", *words, stack=stack, text="{}\n")
+    ended = actonce(*words, "--yes", stack=stack, text="{}\n")
     assert (ended.status, ended.out) == (2, "")
     assert told in ended.err

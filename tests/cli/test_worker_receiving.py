@@ -28,7 +28,7 @@ class Failing:
         self.first = first
         consumer: Any = self
         self.worker = Worker(
-            sqs, "https://q", consumer, threads=1, batch=1, visibility=60, report=self.told.append
+            sqs, "https://q", consumer, threads=1, visibility=60, report=self.told.append
         )
 
     def consume(self, delivery: Delivery) -> Any:  # noqa: ARG002 - as a consumer

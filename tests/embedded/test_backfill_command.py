@@ -144,7 +144,6 @@ def test_a_dry_run_counts_lists_and_sends_nothing(state: State, tmp_path: Path) 
     [
         ("gone.csv", ["--message-id", "id"], "There is no file or folder"),
         ("a.csv", ["--message-id", "no"], "a.csv has no column 'no'"),
-        ("a.csv", ["--message-id", "id", "--queue-url", "x.fifo"], "is a FIFO queue"),
         ("a.csv", ["--message-id", "id", "--content", "x", "--leave-out", "x"], "would not see it"),
     ],
 )
