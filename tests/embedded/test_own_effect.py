@@ -8,7 +8,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,10 @@ import pytest
 from actonce.embedded import lambda_runtime, lifecycle
 from actonce.embedded.latest import unpublished
 from actonce.embedded.lifecycle import State
-from actonce.messages.own_effects import Attributes, EffectsTable
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
-from tests.web_console.asking import console_of
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
@@ -125,54 +122,41 @@ def test_it_stands_in_front_of_a_function_that_knows_nothing_of_it(
     ):
         send(stack, body)
 
-    twice = wait_for_execution(stack, stack.execution_arn("twice"), 60)
-    lost = wait_for_execution(stack, stack.execution_arn("lost"), 60)
-    again = wait_for_execution(stack, stack.execution_arn("again"), 60)
+    def outcome(message_id: str) -> str:
+        ended = wait_for_execution(stack, stack.execution_arn(message_id), 60)
+        told: str = json.loads(ended["output"])["outcome"]
+        return told
+
     # Or found, where a new process took longer than the function's time-out.
-    assert json.loads(twice["output"])["outcome"] in {"performed", "found"}
+    assert outcome("twice") in {"performed", "found"}
+    assert outcome("lost") == "found"
     # Looked up in between, and not found: `{"performed": false}`.
-    assert json.loads(again["output"])["outcome"] == "performed"
-    assert json.loads(lost["output"])["outcome"] == "found"
+    assert outcome("again") == "performed"
 
     def letters() -> Any:
-        found = run_json(state, "dead-letters", "list")
-        return found if len(found["dead_letters"]) == 2 else None
+        listed = run_json(state, "dead-letters", "list")["dead_letters"]
+        return listed if len(listed) == 2 else None
 
-    listed = wait_until(letters, 90)["dead_letters"]
-    assert {(one["message_id"], one["reason"]) for one in listed} == {
+    assert {(one["message_id"], one["reason"]) for one in wait_until(letters, 90)} == {
         ("never", "rejected"),
         ("cannot-look", "outcome_unknown"),
     }
     assert cards(stack) == {"twice": 20, "lost": 30, "again": 35, "cannot-look": 40}
 
-    told = run(state, "where", "twice").stdout
-    assert 'it was acted on, by the word of its execution: {"card": "card-' in told
-    assert "not acted on" not in run(state, "where", "lost").stdout
-    today = datetime.now(UTC).date().isoformat()
-    collected = run(state, "collect", "--to", str(tmp_path), "--day", today, "--json")
-    missing = json.loads(collected.stdout)["missing"]
-    assert any("effect is a function of your own" in sentence for sentence in missing)
-
-    # Told where its effects are, both have another witness.
+    # By the word of the executions alone, and with the table as another witness.
     own = ("--effects-table", "gift-cards")
-    told = run(state, "where", "twice", *own, "--effects-description", "card").stdout
-    assert 'it was acted on, as the table gift-cards has it: {"card": "card-' in told
-    table = EffectsTable(stack.dynamodb, "gift-cards", Attributes(description=("card",)))
-    client, _ = console_of(stack, tmp_path, own=table)
-    shown = client.get("/message/log", id="twice").text
-    assert "it was acted on, as the table gift-cards has it" in shown
-    assert "suppressed" in shown
-    assert "<svg" in shown
+    for options, said, missing, effects in (
+        ((), "by the word of its execution: {", 1, None),
+        (own, "as the table gift-cards has it: {", 0, 4),
+    ):
+        shown = ("--effects-description", "card") if options else ()
+        assert f"it was acted on, {said}" in run(state, "where", "twice", *options, *shown).stdout
+        arguments = ("--to", str(tmp_path / str(missing)), "--day", "today", "--json")
+        told = json.loads(run(state, "collect", *arguments, *options).stdout)
+        assert len(told["missing"]) == missing
+        assert told["days"][0]["lines"]["effects"] == effects
     # Its execution has not ended, and its card is there all the same.
-    told = run(state, "where", "cannot-look", *own).stdout
-    assert "waits for a decision" in told
-    own_records = run(
-        state, "collect", "--to", str(tmp_path / "own"), "--day", today, "--json", *own
-    )
-    answer = json.loads(own_records.stdout)
-    assert answer["missing"] == []
-    assert answer["days"][0]["lines"]["effects"] == 4
-    assert any("room for one effect" in note for note in answer["notes"])
+    assert "waits for a decision" in run(state, "where", "cannot-look", *own).stdout
 
 
 @pytest.fixture
@@ -188,51 +172,35 @@ def patient(deployed: tuple[State, Stack], gift_cards: str) -> Iterator[str]:
     function.update_function_configuration(FunctionName=latest, Timeout=4)
 
 
-def test_its_contract_is_tried_on_it_where_it_is_deployed(paths: Paths, patient: str) -> None:
-    checked = subprocess.run(
-        [
-            *(sys.executable, "-m", "actonce.cli.app", "effect", "check", "--json", "--yes"),
-            *(patient, "--find", patient),
-            *("--body", '{"amount": 20}', "--rejected", "{}", "--settle", "0.1"),
-            *("--timeout", "60"),  # the machine may be busy
-        ],
-        env={k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
-        | {"ACTONCE_DIR": str(paths.home)},
+def command(paths: Paths, *arguments: str) -> Any:
+    """What a person in the folder of that embedded AWS is told."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    answer = subprocess.run(
+        [sys.executable, "-m", "actonce.cli.app", *arguments, "--body", '{"amount": 20}', "--json"],
+        env=kept | {"ACTONCE_DIR": str(paths.home)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert checked.returncode == 0, checked.stderr
-    told = json.loads(checked.stdout)
-    found = {one["check"]: (one["status"], one["story"]) for one in told["checks"]}
-    assert found["killed-in"][0] == found["two-at-once"][0] == "passed"
-    assert found["killed-after"][0] == "not tried"
+    assert answer.returncode == 0, answer.stderr
+    return json.loads(answer.stdout)
 
 
-def in_terminal(paths: Paths) -> dict[str, str]:
-    """The environment of a person in the folder of that embedded AWS."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    return kept | {"ACTONCE_DIR": str(paths.home)}
+def test_its_contract_is_tried_on_it_where_it_is_deployed(paths: Paths, patient: str) -> None:
+    # The machine may be busy.
+    tried = ("--rejected", "{}", "--settle", "0.1", "--timeout", "60", "--yes")
+    told = command(paths, "effect", "check", patient, "--find", patient, *tried)
+    found = {one["check"]: one["status"] for one in told["checks"]}
+    assert found["killed-in"] == found["two-at-once"] == found["rejected"] == "passed"
+    assert found["killed-after"] == "not tried"
 
 
 def test_a_demo_in_front_of_it_goes_on_from_what_is_there(paths: Paths, gift_cards: str) -> None:
     own = [f"-p{name}={gift_cards}" for name in ("EffectFunctionArn", "FindFunctionArn")]
-    shown = subprocess.run(
-        [
-            *(sys.executable, "-m", "actonce.cli.app", "demo", "--keep", *own, "--messages", "20"),
-            *("--body", '{"amount": 20}', "--effects-table", "gift-cards", "--no-audit", "--json"),
-        ],
-        env=in_terminal(paths),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert shown.returncode == 0, shown.stderr
-    outcome = json.loads(shown.stdout)
+    run_on = ("--keep", "--messages", "20", "--effects-table", "gift-cards", "--no-audit")
+    outcome = command(paths, "demo", *own, *run_on)
     assert outcome["distinct"] == outcome["effects"] == 20
     assert outcome["sent"] > 20
     assert outcome["acted_on_twice"] == outcome["lost"] == 0
