@@ -21,7 +21,7 @@ from actonce.demo.second_count import SecondCount
 from actonce.embedded.faults import Level
 from actonce.messages.own_effects import DEFAULT_KEY, Attributes
 from actonce.stack import extras
-from actonce.stack.embedded_folder import PROJECT, Paths, running
+from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, WrongUse
@@ -99,9 +99,8 @@ def demo(
     It starts from empty queues, tables and histories. An embedded AWS that a demo has brought up is
     thrown away for that, with what was sent to it; before any other it asks.
 
-    In a project of actonce init, and where the stack has a function of your own, it acts by that,
-    and counts its effects in the table that you name, in the stack's own, or by looking each up,
-    which cannot tell one effect from two.
+    In a project of actonce init it acts by your own function, and counts its effects in the table
+    that you name, in the stack's own, or by looking each up, which cannot tell one effect from two.
 
     Examples:
 
@@ -118,7 +117,7 @@ def demo(
         raise WrongUse(f"--input {file}: there is no such file.")
     paths = Paths.default()
     parameters = parsed_parameters(parameter)
-    own = _own(paths, parameters, body, file)
+    own = _own(paths, body, file)
     if own is not None:
         own = replace(own, table=effects_table, attributes=Attributes(effects_key, effects_time))
     if strategy.parameters:
@@ -167,18 +166,13 @@ def _ask(sentence: str, *, yes: bool) -> None:
         raise Failed("Nothing was done; --keep goes on from what is there.")
 
 
-def _own(
-    paths: Paths, parameters: dict[str, str] | None, body: str | None, file: Path | None
-) -> Own | None:
+def _own(paths: Paths, body: str | None, file: Path | None) -> Own | None:
     """What is to be known of a team's own effect; None where it is the example's.
 
     Raises:
         WrongUse: nobody says what it performs.
     """
-    state = running(paths)
-    kept = state.parameters if state is not None else {}
-    wanted = kept if parameters is None else parameters
-    if paths.stack == PROJECT and not wanted.get("EffectFunctionArn"):
+    if not paths.is_project:
         if body is not None:
             raise WrongUse("--body is for an effect of your own; the example has requests enough.")
         return None

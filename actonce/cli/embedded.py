@@ -7,11 +7,10 @@ import typer
 
 from actonce.cli.options import named_values
 from actonce.embedded import lifecycle
-from actonce.embedded.faults import Level
 from actonce.stack.clients import Aws, Stack, embedded_variables
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed
 
 Parameters = Annotated[
     list[str] | None,
@@ -36,10 +35,6 @@ def up(
             metavar="DIR", help="A SAM project of yours, whose template has ActOnce nested in it."
         ),
     ] = None,
-    faults: Annotated[
-        Level | None,
-        typer.Option(help="Around your effect, each once per message; stays until it is changed."),
-    ] = None,
 ) -> None:
     """Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.
 
@@ -56,18 +51,14 @@ def up(
 
         actonce up --port 4566 --parameter 'ContentFrom={patient: patient, day: day}'
 
-        actonce up --project . --faults some
+        actonce up --project .
     """
     paths = Paths.default() if project is None else Paths.of_project(project)
-    if faults is not None and not paths.is_project:
-        raise WrongUse("--faults are around an effect of yours, so they belong to --project.")
-    level = None if faults is None else faults.value if faults is not Level.NONE else ""
     state, _ = lifecycle.up(
         paths,
         console.say,
         port=port,
         parameters=parsed_parameters(parameter),
-        faults=level,
     )
     stacks = Stack.find_all(Aws(state.endpoint_url), lifecycle.STACK_NAME)
     told = ", ".join(one.called for one in stacks)

@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,8 +82,7 @@ def run(settings: Settings, paths: Paths, say: Say = console.say) -> Result:
         say: told what is being done.
 
     Raises:
-        WrongUse: another demo runs on this embedded AWS, or its stack has another effect than the
-            example.
+        WrongUse: another demo runs on this embedded AWS, or its stack's effect lies beside it.
         Interrupted: by Ctrl-C; what it brought up is down again.
         Failed: the stack did not come up, or its messages did not come to rest.
     """
@@ -111,7 +110,11 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
     was_up = state is not None
     kept = state.parameters if state is not None else {}
     wanted = kept if settings.parameters is None else settings.parameters
-    _check_countable(settings, wanted, was_up=was_up)
+    if wanted.get("EffectFunctionArn") and not paths.is_project:
+        raise WrongUse(
+            "A function beside the stack (EffectFunctionArn) is no longer there once the demo has "
+            "started afresh: nest ActOnce in a project that has it, and run the demo there."
+        )
     lifecycle.check(paths, wanted)
     if not settings.keep and state is not None and state.deployed and not _is_a_demos(paths, state):
         settings.may_discard(
@@ -129,9 +132,9 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
         reader = reader_of(stack)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
-        with faults.deployed(stack, paths.faults, planned), settings.around(stack):
+        with faults.around_functions(paths.faults, planned), settings.around(stack):
             say("Warming the functions")
-            functions.warm(stack, functions.WARM_EFFECTS)
+            functions.warm(stack)
             say("Sending, and waiting for rest")
             started = time.monotonic()
             sent = send(stack, reader, source, record)
@@ -153,8 +156,8 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
             )
     except KeyboardInterrupt as error:
         raise _interrupted(paths, was_up=was_up) from error
-    interruptions = faults.injected(paths.faults) if planned else Counter[str]()
-    return Result(counted, interruptions + by_operator, second, outcome.to_look_at(sent, found))
+    interruptions = faults.injected(paths.faults) + by_operator
+    return Result(counted, interruptions, second, outcome.to_look_at(sent, found))
 
 
 def _operated(settings: Settings, stack: Stack, resting: "Resting", say: Say) -> Counter[str]:
@@ -188,27 +191,6 @@ def _interrupted(paths: Paths, *, was_up: bool) -> Interrupted:
     else:
         left = "The embedded AWS was to be started afresh and is down, with what was on it"
     return Interrupted(f"Interrupted. {left}. actonce demo begins anew.")
-
-
-def _check_countable(settings: Settings, wanted: Mapping[str, str], *, was_up: bool) -> None:
-    """Before anything is thrown away: whether what a function of their own did can be counted.
-
-    Raises:
-        WrongUse: it cannot, or the function would be gone before it is called.
-    """
-    if not wanted.get("EffectFunctionArn"):
-        return
-    if not (settings.keep and was_up):
-        raise WrongUse(
-            "This stack is to have a function of its own (EffectFunctionArn), which lies on the "
-            "embedded AWS beside it and would be gone: bring both up, and say --keep."
-        )
-    table = settings.own is not None and settings.own.table is not None
-    if not table and not wanted.get("FindFunctionArn"):
-        raise WrongUse(
-            "The demo counts what was done, and nothing is named to look it up "
-            "(FindFunctionArn): say --effects-table."
-        )
 
 
 def _traffic(settings: Settings, reader: MessageReader) -> tuple[bytes, faults.Plan]:

@@ -1,7 +1,7 @@
-"""Which messages are interrupted, how, and the deployment of what does it.
+"""Which messages are interrupted, and how.
 
-The demo plans faults for the messages that it sends; `actonce up --faults` has them drawn for
-whatever is sent. `injected/` runs in the functions, and causes them.
+`injected/` runs in the functions' processes and causes it: while the folder `Paths.faults` holds a
+plan, they stand around their handlers (see `function_processes`).
 """
 
 import json
@@ -12,16 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from actonce.embedded.injected import fault_injection
-from actonce.embedded.latest import calling_latest, unpublished
-from actonce.stack.clients import Stack
-
-INJECTED = Path(fault_injection.__file__).parent
-AROUND = "FAULTS_AROUND"  # as in `injected.faulty_effect`, which runs elsewhere
-FAULTY_EFFECT = "faulty_effect.handler"
-"""The handler that stands around an effect's function, and calls what `AROUND` names."""
 
 
 class Level(StrEnum):
@@ -58,21 +50,11 @@ PERFORM_FAULTS: tuple[tuple[str, ...], ...] = (
     ("before:killed", "after:Lambda.Unknown"),
     ("before:Lambda.Unknown",) * 3,
 )
-DRAWN_FAULTS = (
-    ("before:killed",),
-    ("after:killed",),
-    ("before:timed-out",),
-    ("after:timed-out",),
-    ("before:NotPerformed",),
-    ("after:ConnectionResetError",),
-)
-"""Of a team's own effect: what passes without a person."""
 _FIND_FAULTS = ("before:Lambda.ServiceException", "before:killed")
 _STARTER_FAULTS = ("before:killed", "after:killed")
 
 _DELIVERED_AGAIN_SHARE = 0.1
 _PERFORM_SHARE = {Level.NONE: 0.0, Level.SOME: 0.1, Level.MANY: 0.3}
-_DRAWN_SHARE = {Level.NONE: 0.0, Level.SOME: 0.1, Level.MANY: 0.5}
 _STARTER_SHARE = {Level.NONE: 0.0, Level.SOME: 0.01, Level.MANY: 0.03}
 
 
@@ -111,22 +93,7 @@ def plan(message_ids: Sequence[str], level: Level, seed: int, *, deliver_again: 
     return planned
 
 
-def drawn(level: Level) -> dict[str, Any]:
-    """A plan by which messages meet a fault in `perform`, each once, whatever they are."""
-    return {"share": _DRAWN_SHARE[level], "drawn": DRAWN_FAULTS}
-
-
-def variables_around(handler: str, folder: Path) -> dict[str, str]:
-    """The variables of a function that stands around its own handler.
-
-    Args:
-        handler: its own, as Lambda has it.
-        folder: with the plan, and for the record of what was used.
-    """
-    return {"EXTRA_PYTHONPATH": str(INJECTED), "FAULTS_DIR": str(folder), AROUND: handler}
-
-
-def write_plan(folder: Path, planned: Mapping[str, Any]) -> None:
+def write_plan(folder: Path, planned: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
     """Have a plan's faults met from now on; the functions read it all the time."""
     file = folder / fault_injection.PLAN
     new = file.with_suffix(".new")
@@ -144,56 +111,17 @@ def injected(folder: Path) -> Counter[str]:
 
 
 @contextmanager
-def deployed(stack: Stack, folder: Path, planned: Plan) -> Iterator[None]:
-    """Put the wrapper around both functions, and take it away again; their processes end with it.
-
-    Executions that begin meanwhile call the effect's function itself, and not its version.
+def around_functions(folder: Path, planned: Plan) -> Iterator[None]:
+    """Have calls of the functions meet the plan's faults, and no more when the block ends.
 
     Args:
-        stack: on the embedded AWS, whose functions can see `folder`.
-        folder: for the plan and the record of what was used.
-        planned: from `plan`; with nothing planned nothing is deployed.
+        folder: `Paths.faults`; what of the plan was used stays there.
+        planned: from `plan`.
     """
-    if not planned:
-        yield
-        return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    write_plan(folder, {"messages": planned})
-    wrapped = "faulty_starter" if stack.ledger_table is None else "faulty_consumer"
-    functions = [(stack.starter_function, f"{wrapped}.handler")]
-    # Behind a lock the consumer has the faults of the effect; nothing calls it but that one.
-    if stack.ledger_table is None:
-        effect = unpublished(stack.effect_function)
-        if is_ours(stack, effect):
-            functions.append((effect, FAULTY_EFFECT))
-    originals = [_wrap(stack, *function, folder) for function in functions]
+    write_plan(folder, planned)
     try:
-        with calling_latest(stack):
-            yield
+        yield
     finally:
-        for original in originals:
-            stack.lambda_.update_function_configuration(**original)
-
-
-def is_ours(stack: Stack, function: str) -> bool:
-    """Whether a function is Python, on the runtime path that lets others stand around it."""
-    told = stack.lambda_.get_function_configuration(FunctionName=function)
-    return told.get("Runtime", "").startswith("provided")
-
-
-def _wrap(stack: Stack, function: str, handler: str, folder: Path) -> dict[str, Any]:
-    before = stack.lambda_.get_function_configuration(FunctionName=function)
-    variables = before["Environment"]["Variables"]
-    # Around an effect that has faults around it already, its own handler is another.
-    own = variables.get(AROUND, before["Handler"])
-    stack.lambda_.update_function_configuration(
-        FunctionName=function,
-        Handler=handler,
-        Environment={"Variables": variables | variables_around(own, folder)},
-    )
-    return {
-        "FunctionName": function,
-        "Handler": before["Handler"],
-        "Environment": {"Variables": variables},
-    }
+        (folder / fault_injection.PLAN).unlink()

@@ -9,9 +9,10 @@ machine, and MiniStack answers one overrun by ending every process of that funct
 some hundredths of a second.
 
 Invariants: who enters and the fork that works for it end together, and by the same signal, even if
-the fork is stopped; all forks end with the host, and the host when its standard input closes. What
-a function has written is read before its answer is given: MiniStack looks for lines for some
+the fork is stopped: a fork of its own watches both. All end when the host's standard input closes.
+What a function has written is read before its answer is given: MiniStack looks for lines for some
 milliseconds after the answer, and takes what it has not read by then at the next call, if any.
+While `FAULTS_DIR` holds a plan, `injected.faulty` stands around the function's handler.
 """
 
 import contextlib
@@ -21,136 +22,90 @@ import importlib
 import json
 import os
 import runpy
-import selectors
+import select
 import signal
 import socket
-import struct
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 SOCKET = "functions.socket"
+LOADED = ("boto3", "boto3.dynamodb.conditions", "concurrent.futures", "hashlib", "uuid")
 _PATIENCE_SECONDS = 30.0
 _READING_SECONDS = 10.0
-LOADED = ("boto3", "boto3.dynamodb.conditions", "concurrent.futures", "hashlib", "uuid")
-_SIZE = struct.Struct("!I")
-_STATUS = struct.Struct("!i")
-_UNREAD = struct.Struct("i")
 _OUTPUT = (1, 2)
 
 
-@dataclass(slots=True)
-class _Host:
-    """Forks, and lets each fork and who entered it end together."""
-
-    listener: socket.socket
-    selector: selectors.DefaultSelector = field(default_factory=selectors.DefaultSelector)
-    entered: dict[int, socket.socket] = field(default_factory=dict)
-
-    def serve(self) -> None:
-        """Serve until standard input closes."""
-        woken, wake = socket.socketpair()
-        for end in (woken, wake):
-            end.settimeout(0)
-        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # else nothing is woken
-        for source in (self.listener, woken, sys.stdin.buffer):
-            self.selector.register(source, selectors.EVENT_READ)
-        while True:
-            for key, _ in self.selector.select():
-                if key.fileobj is self.listener:
-                    self._accept()
-                elif key.fileobj is woken:
-                    with contextlib.suppress(BlockingIOError):
-                        woken.recv(4096)
-                elif key.fileobj is sys.stdin.buffer:
-                    for pid in self.entered:
-                        _kill(pid)
-                    return
-                else:  # closed: who entered has ended
-                    self.selector.unregister(key.fileobj)
-                    _kill(key.data)
-            self._bury()
-
-    def _accept(self) -> None:
-        connection, _ = self.listener.accept()
-        connection.settimeout(_PATIENCE_SECONDS)
-        try:
-            asked, output = _asked(connection)
-        except (OSError, EOFError):  # ended before it had asked
+def host(folder: Path) -> None:
+    """Fork for each that enters, until standard input closes; those who come too early wait."""
+    os.chdir(folder)  # a socket's path has a hundred characters at most
+    Path(SOCKET).unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(SOCKET)
+    listener.listen(128)
+    for module in LOADED:
+        importlib.import_module(module)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that watch
+    while sys.stdin not in (ready := select.select([listener, sys.stdin], [], [])[0]):
+        if listener in ready:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                _watch(connection)
             connection.close()
-            return
+
+
+def _watch(connection: socket.socket) -> NoReturn:
+    """In a fork: fork the process that is asked for, and have it and who entered end together."""
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _, output, _, _ = socket.recv_fds(connection, 1, len(_OUTPUT))
+        stream = connection.makefile("rw")
+        asked = json.loads(stream.readline())
         pid = os.fork()
         if pid == 0:
-            try:
-                self._leave(connection)
-                _work(asked, output)
-            finally:
-                os._exit(1)
+            stream.close()
+            connection.close()
+            _work(asked, output)
         for descriptor in output:
             os.close(descriptor)
-        self.entered[pid] = connection
-        self.selector.register(connection, selectors.EVENT_READ, pid)
 
-    def _leave(self, connection: socket.socket) -> None:
-        """In a fork: keep nothing of the host, least of all the others' connections."""
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for inherited in (self.listener, connection, *self.entered.values()):
-            inherited.close()
-        self.selector.close()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
+        def kill_when_left() -> None:
+            select.select([connection, sys.stdin], [], [])
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
-    def _bury(self) -> None:
-        while self.entered:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            connection = self.entered.pop(pid)
-            with contextlib.suppress(KeyError):
-                self.selector.unregister(connection)
-            with connection, contextlib.suppress(OSError):  # who entered may be gone
-                connection.sendall(_STATUS.pack(os.waitstatus_to_exitcode(status)))
+        threading.Thread(target=kill_when_left, daemon=True).start()
+        _, status = os.waitpid(pid, 0)
+        with contextlib.suppress(OSError):  # who entered may be gone
+            stream.write(f"{os.waitstatus_to_exitcode(status)}\n")
+            stream.flush()
+    finally:
+        os._exit(0)
 
 
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
-def _asked(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    head, output, _, _ = socket.recv_fds(connection, _SIZE.size, len(_OUTPUT))
-    if len(head) < _SIZE.size or len(output) < len(_OUTPUT):
-        raise EOFError
-    asked: dict[str, Any] = json.loads(_exactly(connection, _SIZE.unpack(head)[0]))
-    return asked, output
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    received = b""
-    while len(received) < size:
-        received += (part := connection.recv(size - len(received)))
-        if not part:
-            raise EOFError
-    return received
-
-
-def _work(asked: Mapping[str, Any], output: list[int]) -> None:
+def _work(asked: Mapping[str, Any], output: list[int]) -> NoReturn:
     """Be the process that was asked for."""
-    for received, known in zip(output, _OUTPUT, strict=True):
-        os.dup2(received, known)
-        os.close(received)
-    os.environ.clear()
-    os.environ.update(asked["environment"])
-    os.chdir(asked["folder"])
-    sys.path[:] = asked["path"] + [path for path in sys.path if path not in asked["path"]]
-    sys.argv[1:] = asked["arguments"]
     try:
-        _answer_after_the_lines()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
+        for received, known in zip(output, _OUTPUT, strict=True):
+            os.dup2(received, known)
+            os.close(received)
+        os.environ.clear()
+        os.environ.update(asked["environment"])
+        os.chdir(asked["folder"])
+        sys.path[:] = asked["path"] + [path for path in sys.path if path not in asked["path"]]
+        sys.argv[1:] = asked["arguments"]
+        runtime = importlib.import_module("awslambdaric.bootstrap")
+        runtime._get_handler = _meeting_faults(runtime._get_handler)  # noqa: SLF001
+        client = importlib.import_module("awslambdaric.lambda_runtime_client")
+        for name in ("post_invocation_result", "post_invocation_error"):
+            post = getattr(client.BaseLambdaRuntimeClient, name)
+            setattr(client.BaseLambdaRuntimeClient, name, _when_lines_are_read(post))
         runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)
     except SystemExit as ended:
         os._exit(ended.code if isinstance(ended.code, int) else 1)
@@ -160,10 +115,25 @@ def _work(asked: Mapping[str, Any], output: list[int]) -> None:
     os._exit(0)
 
 
-def _answer_after_the_lines() -> None:
-    client = importlib.import_module("awslambdaric.lambda_runtime_client").BaseLambdaRuntimeClient
-    for name in ("post_invocation_result", "post_invocation_error"):
-        setattr(client, name, _when_lines_are_read(getattr(client, name)))
+def _meeting_faults(get_handler: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Stand around whichever handler the function has, for as long as there is a plan."""
+    plan = Path(os.environ["FAULTS_DIR"], "plan.json")
+    injected = Path(__file__).with_name("injected")
+
+    def get(name: str) -> Any:
+        own = get_handler(name)
+
+        @functools.wraps(own)
+        def handler(event: Any, context: Any) -> Any:
+            if not plan.exists():
+                return own(event, context)
+            if str(injected) not in sys.path:
+                sys.path.append(str(injected))
+            return importlib.import_module("faulty").call(own, event, context)
+
+        return handler
+
+    return get
 
 
 def _when_lines_are_read(post: Callable[..., None]) -> Callable[..., None]:
@@ -179,38 +149,23 @@ def _when_lines_are_read(post: Callable[..., None]) -> Callable[..., None]:
 
 def _unread(pipe: int) -> int:
     """How many bytes a pipe holds that nobody has read."""
-    size: int = _UNREAD.unpack(fcntl.ioctl(pipe, termios.FIONREAD, bytes(_UNREAD.size)))[0]
-    return size
-
-
-def host(folder: Path) -> None:
-    """Fork a process for each that enters; those who come too early wait."""
-    os.chdir(folder)  # a socket's path has a hundred characters at most
-    Path(SOCKET).unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(SOCKET)
-    listener.listen(128)
-    for module in LOADED:
-        importlib.import_module(module)
-    _Host(listener).serve()
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def enter(folder: Path, arguments: list[str]) -> NoReturn:
     """Be a process of a function, for whoever watches this one."""
-    asked = json.dumps(
-        {
-            "environment": dict(os.environ),
-            "path": os.environ["PYTHONPATH"].split(os.pathsep),
-            "folder": str(Path.cwd()),
-            "arguments": arguments,
-        }
-    ).encode()
+    asked = {
+        "environment": dict(os.environ),
+        "path": os.environ["PYTHONPATH"].split(os.pathsep),
+        "folder": str(Path.cwd()),
+        "arguments": arguments,
+    }
     os.chdir(folder)
-    with _connected() as connection:
-        socket.send_fds(connection, [_SIZE.pack(len(asked))], list(_OUTPUT))
-        connection.sendall(asked)
-        status = connection.recv(_STATUS.size)
-    ended = _STATUS.unpack(status)[0] if status else 1
+    with _connected() as connection, connection.makefile("rw") as stream:
+        socket.send_fds(connection, [b"."], list(_OUTPUT))
+        stream.write(json.dumps(asked) + "\n")
+        stream.flush()
+        ended = int(stream.readline() or 1)
     if ended < 0:
         os.kill(os.getpid(), -ended)
     os._exit(ended)

@@ -6,12 +6,10 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.embedded.latest import looks_up
 from actonce.messages.history import short_cause
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import State
@@ -25,25 +23,23 @@ _WARM_TRIES = 3
 _DYING_SECONDS = 5.0  # of what was killed
 WARM_UP_ID = "warm-up"
 
-Say = Callable[[str], None]
 
-
-def warm(stack: Stack, effects: int = WARM_EFFECTS, say: Say = lambda _: None) -> None:
+def warm(stack: Stack, effects: int = WARM_EFFECTS, finds: str | None = None) -> None:
     """Start as many processes of the functions as a load keeps busy, by calls that change nothing.
 
     Args:
         stack: on the embedded AWS.
         effects: processes of the effect's function.
+        finds: what executions call to look an effect up, where that is not what the stack names.
     """
     # In growing waves: all at once they would overrun Lambda's 10 s init limit and the effect's
     # time-out on a machine that is busy.
     for wave in range(1, effects + 1, _WARM_WAVE):
-        if complaint := call_at_once(stack, wave):
-            say(complaint)
+        if call_at_once(stack, wave, finds) is not None:
             return
 
 
-def call_at_once(stack: Stack, times: int) -> str | None:
+def call_at_once(stack: Stack, times: int, finds: str | None = None) -> str | None:
     """Call each function; the first call of all writes the bytecode that the others then read.
 
     Returns:
@@ -63,7 +59,7 @@ def call_at_once(stack: Stack, times: int) -> str | None:
         return answer["Payload"].read().decode(errors="replace")
 
     # Behind a lock the effect is in the consumer, and its own function has nothing to do.
-    finds = looks_up(stack)
+    finds = "" if stack.ledger_table is not None else finds or stack.find_function
     starts = min(times, _WARM_STARTERS)
     try:
         with ThreadPoolExecutor(starts + times) as threads:

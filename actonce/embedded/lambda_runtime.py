@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from actonce.embedded import function_processes
+from actonce.stack.embedded_folder import Paths
 
 PROVIDED_BY_AWS = ("awslambdaric", "boto3")
 
@@ -24,6 +25,7 @@ _BOOTSTRAP = """\
 # Stands in for the Python runtime of Lambda. -S keeps this interpreter's own packages out.
 export PYTHONPATH="$LAMBDA_TASK_ROOT:{packages}${{EXTRA_PYTHONPATH:+:$EXTRA_PYTHONPATH}}"
 export PYTHONPYCACHEPREFIX="{bytecode}"
+export FAULTS_DIR="{faults}"
 exec "{python}" -I -S "{processes}" enter "{packages}" "$_HANDLER"
 """
 
@@ -39,11 +41,12 @@ def provide_packages(folder: Path) -> None:
                 (folder / top).symlink_to(source)
 
 
-def bootstrap(packages: Path, bytecode: Path) -> str:
+def bootstrap(paths: Paths) -> str:
     """The text of the `bootstrap` that makes a function's package a custom runtime."""
     return _BOOTSTRAP.format(
-        packages=packages,
-        bytecode=bytecode,
+        packages=paths.runtime,
+        bytecode=paths.bytecode,
+        faults=paths.faults,
         python=sys.executable,
         processes=function_processes.__file__,
     )

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from botocore.exceptions import ClientError
 
 from actonce.embedded import (
-    faults,
     functions,
     lambda_runtime,
     local_stack,
@@ -54,14 +53,13 @@ LOCAL_PARAMETERS = {
 Say = Callable[[str], None]
 
 
-def up(  # noqa: PLR0913 - what a person may say
+def up(
     paths: Paths,
     say: Say,
     *,
     port: int = 0,
     parameters: Mapping[str, str] | None = None,
     fresh: bool = False,
-    faults: str | None = None,
 ) -> tuple[State, Stack]:
     """Bring the embedded AWS up, and the stack as the sources are now; harmless if it is.
 
@@ -75,7 +73,6 @@ def up(  # noqa: PLR0913 - what a person may say
         parameters: values of the stack's parameters; None keeps those of the last time. In a
             project they are its template's, or those of the ActOnce nested in it.
         fresh: start from empty queues, tables and histories.
-        faults: around a project's effect: `some`, `many`, or empty for none; None keeps what was.
 
     Returns:
         What runs, and the stack; where a project has several ActOnce nested in it, the first.
@@ -99,35 +96,40 @@ def up(  # noqa: PLR0913 - what a person may say
                 f"{state.project or 'ActOnce alone'}; actonce down stops it."
             )
         wanted = dict(parameters) if parameters is not None else state.parameters if state else {}
-        check(paths, wanted)  # before anything is stopped or thrown away
-        level = faults if faults is not None else state.faults if state else ""
-        digest = _digest(paths, {**wanted, "--faults": level} if level else wanted)
+        values, nested = _values(paths, wanted)
+        digest = _digest(paths, wanted)
+        if state is not None and state.deployed == digest and not fresh:
+            return state, Stack.find_all(Aws(state.endpoint_url), STACK_NAME)[0]
+        if state is None:
+            serving.require_free(port)
+        paths.deploy_log.unlink(missing_ok=True)
+        # Before anything is stopped or thrown away: much of what fails, fails there.
+        build(paths, say, wanted)
         if state is not None and (fresh or not state.deployed):
-            build(paths, say, wanted)  # likewise
-            say(
-                "Starting afresh"
-                if state.deployed
-                else "The stack was deployed half; starting over"
-            )
+            half = "The stack was deployed half; starting over"
+            say("Starting afresh" if state.deployed else half)
             serving.stop(paths, state.pid)
             port, state = port or state.port, None
-        if state is not None and state.deployed == digest:
-            return state, Stack.find_all(Aws(state.endpoint_url), STACK_NAME)[0]
-        if state is not None:
-            stack = _deploy_in_place(paths, state, wanted, level, say)
-        else:
-            serving.require_free(port)
-            build(paths, say, wanted)  # before a server is started: much of what fails, fails here
+        is_new = state is None
+        if state is None:
             say("Starting MiniStack")
-            state = replace(serving.start(paths, port, wanted), faults=level)
-            try:
-                stack = _deploy(paths, state, wanted, say)
-            except BaseException:
+            state = serving.start(paths, port, wanted)
+        else:
+            # Where this is killed or fails, the next `up` deploys again, whatever it finds.
+            serving.write(paths, replace(state, deployed=UNDER_WAY))
+        try:
+            stack = _deploy(paths, state, values, nested, say)
+        except BaseException:
+            if is_new:
                 serving.stop(paths, state.pid)
-                raise
-        state = State(state.pid, state.port, wanted, digest, project, level)
+            raise
+        state = State(state.pid, state.port, wanted, digest, project)
         serving.write(paths, state)
     return state, stack
+
+
+UNDER_WAY = "under way"
+"""Instead of the digest of what is deployed, while that is being replaced."""
 
 
 def check(paths: Paths, parameters: Mapping[str, str]) -> None:
@@ -269,37 +271,14 @@ def _deployed_by(template: nesting.Template, home: Path) -> Iterator[Path]:
                 yield one
 
 
-UNDER_WAY = "under way"
-"""Instead of the digest of what is deployed, while that is being replaced."""
-
-
-def _deploy_in_place(
-    paths: Paths, state: State, parameters: Mapping[str, str], level: str, say: Say
+def _deploy(
+    paths: Paths, state: State, values: dict[str, str], nested: dict[str, str], say: Say
 ) -> Stack:
-    """Deploy over what runs; where that fails, CloudFormation goes back to it, with its data.
-
-    Invariant: while it is under way, and after it failed or was killed, the state says so, with the
-    parameters and faults of what ran: the next `up` deploys again, whatever it finds.
-    """
-    build(paths, say, parameters)
-    serving.write(paths, replace(state, deployed=UNDER_WAY))
-    return _deploy(paths, replace(state, faults=level), parameters, say)
-
-
-def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say) -> Stack:
-    values, nested = _values(paths, parameters)
-    paths.deploy_log.unlink(missing_ok=True)
-    build(paths, say, parameters)
+    """Deploy what was built; where a stack runs and that fails, CloudFormation goes back to it."""
     local_stack.rewrite(
         paths.build,
         paths.local,
-        local_stack.Settings(
-            lambda_runtime.bootstrap(paths.runtime, paths.bytecode),
-            values,
-            nested,
-            _faults(paths, state.faults),
-            say,
-        ),
+        local_stack.Settings(lambda_runtime.bootstrap(paths), values, nested, say),
     )
     aws = Aws(state.endpoint_url)
     with contextlib.suppress(ClientError):
@@ -312,16 +291,6 @@ def _deploy(paths: Paths, state: State, parameters: Mapping[str, str], say: Say)
         if complaint := functions.call_at_once(stack, 1):
             say(complaint)
     return stacks[0]
-
-
-def _faults(paths: Paths, level: str) -> Path | None:
-    """The folder with the plan of the faults around a project's effect; None: there are none."""
-    if not level:
-        return None
-    folder = paths.faults.with_name("faults-drawn")  # a demo throws its own away
-    folder.mkdir(exist_ok=True)
-    faults.write_plan(folder, faults.drawn(faults.Level(level)))
-    return folder
 
 
 def _values(paths: Paths, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

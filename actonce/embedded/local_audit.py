@@ -51,8 +51,7 @@ def rewrite_audit(built: Path, local: Path, bootstrap: str) -> None:
             provide_package(built.parent / code, local.parent / code, bootstrap)
             properties["Runtime"] = "provided.al2023"
         elif resource["Type"] == _APPLICATION:
-            buckets = local.parent.parent / "buckets"
-            template["Resources"][name] = _function(local.parent, bootstrap, buckets)
+            template["Resources"][name] = _function(local.parent, bootstrap)
         elif resource["Type"] == "AWS::StepFunctions::StateMachine":
             properties = resource["Properties"]
             source = (built.parent / properties["DefinitionS3Location"]).resolve()
@@ -64,7 +63,7 @@ def rewrite_audit(built: Path, local: Path, bootstrap: str) -> None:
     local.write_text(yaml.safe_dump(template, sort_keys=False))
 
 
-def _function(folder: Path, bootstrap: str, buckets: Path) -> dict[str, Any]:
+def _function(folder: Path, bootstrap: str) -> dict[str, Any]:
     code = folder / _STAND_IN.name
     provide_package(_STAND_IN, code, bootstrap)
     spark = importlib.util.find_spec("pyspark")
@@ -80,7 +79,6 @@ def _function(folder: Path, bootstrap: str, buckets: Path) -> dict[str, Any]:
             "Role": {"Fn::GetAtt": ["AuditJobRole", "Arn"]},
             "Environment": {
                 "Variables": {
-                    "BUCKETS": str(buckets),
                     "SPARK_HOME": home,
                     "SPARK_PYTHON": sys.executable,
                     **(java.environment if java else {}),

@@ -28,7 +28,7 @@ from typing import Any
 
 import yaml
 
-from actonce.embedded import faults, nesting
+from actonce.embedded import nesting
 from actonce.embedded.lambda_runtime import provide_package
 from actonce.embedded.local_audit import is_audit, rewrite_audit
 from actonce.embedded.nesting import value_of
@@ -67,14 +67,12 @@ class Settings:
         bootstrap: the text of each Python function's `bootstrap`.
         parameters: values of the parameters that are given to the outermost stack.
         nested: values for an ActOnce stack nested in it, over the team's own.
-        faults: the folder of a plan of faults around a team's effect; None: none are injected.
         say: told, a sentence each, what will not be here as on AWS.
     """
 
     bootstrap: str
     parameters: Mapping[str, str]
     nested: Mapping[str, str] = field(default_factory=dict)
-    faults: Path | None = None
     say: Callable[[str], None] = lambda _: None
 
 
@@ -179,8 +177,6 @@ class _Rewriting:
         properties[place] = f"{name}/template.yaml"
         given = properties.setdefault("Parameters", {})
         if nesting.is_actonce(parsed):
-            if self.settings.faults is not None:
-                self._inject(name, given.get("EffectFunctionArn"), self.settings.faults)
             known_there = nesting.read(nested).parameters
             given.update({n: v for n, v in self.settings.nested.items() if n in known_there})
         known = {parameter: value_of(value, self.values) for parameter, value in given.items()}
@@ -191,27 +187,6 @@ class _Rewriting:
             )
         parameters = {parameter: value for parameter, value in known.items() if value is not None}
         _rewrite(nested, self.local / name, replace(self.settings, parameters=parameters))
-
-    def _inject(self, name: str, effect: Any, folder: Path) -> None:
-        """Put the faults around the function that a nested ActOnce stands in front of."""
-        named = _function_named(effect)
-        function = self.template["Resources"].get(named, {})
-        properties = function.get("Properties", {})
-        everyones = self.template.get("Globals", {}).get("Function", {})
-        handler = properties.get("Handler", everyones.get("Handler"))
-        runtime = value_of(properties.get("Runtime", everyones.get("Runtime")), self.values) or ""
-        # One that was rewritten already has a custom runtime, and so has one of theirs.
-        if function.get("Type") not in _FUNCTIONS or not (
-            runtime.startswith("python") or (self.local / named / "bootstrap").exists()
-        ):
-            self.settings.say(
-                f"No faults around the effect of {name}: they need a function of this template, "
-                "in Python."
-            )
-            return
-        properties["Handler"] = faults.FAULTY_EFFECT
-        variables = properties.setdefault("Environment", {}).setdefault("Variables", {})
-        variables |= faults.variables_around(handler, folder)
 
     def _hurry(self, resources: dict[str, Any]) -> None:
         """What is ActOnce's alone: its definition's time-outs, and a person who wants to see it."""
@@ -253,13 +228,6 @@ class _Rewriting:
         for rule in ("LeaseNeedsTime", "LeaseOfOwnEffectNeedsMoreTime"):
             del self.template["Rules"][rule]  # they count with AWS's times
         variables["MAX_RETRIES"] = str(MAX_RETRIES)
-
-
-def _function_named(effect: Any) -> str:
-    """The logical id of the function whose version, alias or ARN a template refers to; or empty."""
-    if not isinstance(effect, dict):
-        return ""
-    return str(effect.get("Ref", "")).partition(".")[0] or effect.get("Fn::GetAtt", [""])[0]
 
 
 def _is_refused(resource: Mapping[str, Any]) -> bool:

@@ -1,41 +1,21 @@
-"""The process that is the embedded AWS: MiniStack, ended with the terminal that started it.
+"""The process that is the embedded AWS: MiniStack, with some of its gaps closed.
 
-Run as `python -m actonce.embedded.server RUNTIME BYTECODE [--terminal-fd N]`, as the leader of a
-process group of its own, so that the functions' processes end with it. Its settings come from the
-environment that `lifecycle` makes.
+Run as `python -m actonce.embedded.server RUNTIME BYTECODE`, as the leader of a process group of its
+own, so that the functions' processes end with it. Its settings come from the environment that
+`serving` makes. What is changed here has no name for others in MiniStack;
+tests/embedded/test_ministack_gaps.py says when it can go.
 """
 
 import functools
 import os
-import select
 import signal
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 from actonce.embedded.lambda_runtime import start_host
 
-GRACE_SECONDS = 5.0
-
 EXPRESSION_SECONDS = 60
-
-
-def _end_with_terminal(terminal: int) -> None:
-    """End this process when the terminal is gone: its other side hangs up."""
-    poll = select.poll()
-    poll.register(terminal, 0)  # POLLHUP and POLLERR are reported whatever is asked for
-    while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(GRACE_SECONDS)
-    _end_group()
-
-
-def _end_group() -> None:
-    """Take the functions' processes along; MiniStack leaves them behind when it ends."""
-    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def name_throttling() -> None:
@@ -46,7 +26,7 @@ def name_throttling() -> None:
     """
     from ministack.services import lambda_svc  # noqa: PLC0415 - as `app`
 
-    throttled = lambda_svc._throttle_response  # noqa: SLF001 - it has no name for others
+    throttled = lambda_svc._throttle_response  # noqa: SLF001
 
     @functools.wraps(throttled)
     def named(*arguments: Any, **named_arguments: Any) -> dict[str, Any]:
@@ -61,7 +41,7 @@ def expand_nested() -> None:
     """Have a nested stack's template transformed as its parent's is; MiniStack does not."""
     from ministack.services.cloudformation import engine  # noqa: PLC0415 - as `app`
 
-    parse = engine._parse_template  # noqa: SLF001 - it has no name for others
+    parse = engine._parse_template  # noqa: SLF001
 
     # Looked up there when a nested stack is deployed; what parses the outermost has its own name.
     @functools.wraps(parse)
@@ -83,7 +63,7 @@ def keep_attributes() -> None:
     from ministack.services import cloudformation  # noqa: PLC0415 - as `app`
     from ministack.services.cloudformation import provisioners  # noqa: PLC0415
 
-    update = provisioners._update_resource  # noqa: SLF001 - it has no name for others
+    update = provisioners._update_resource  # noqa: SLF001
 
     # Looked up there when a nested stack is updated; what updates the outermost has its own name.
     @functools.wraps(update)
@@ -116,10 +96,8 @@ def allow_expressions_time() -> None:
 
 
 def main() -> None:
-    """Serve until SIGTERM or the end of the terminal."""
-    runtime, bytecode, *rest = sys.argv[1:]
-    if rest[:1] == ["--terminal-fd"]:
-        threading.Thread(target=_end_with_terminal, args=(int(rest[1]),), daemon=True).start()
+    """Serve until SIGTERM."""
+    runtime, bytecode = sys.argv[1:]
     sys.argv[1:] = []
 
     from ministack import app  # noqa: PLC0415 - reads its settings when it is imported
@@ -132,7 +110,8 @@ def main() -> None:
         try:
             app.main()
         finally:
-            _end_group()
+            # MiniStack leaves the functions' processes behind when it ends.
+            os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -75,9 +75,7 @@ def write(paths: Paths, state: State) -> None:
 
 
 def _start_once(paths: Paths, port: int, parameters: dict[str, str]) -> State | None:
-    terminal = _terminal()
     arguments = [str(paths.runtime), str(paths.bytecode)]
-    arguments += ["--terminal-fd", str(terminal)] if terminal is not None else []
     with paths.server_log.open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "actonce.embedded.server", *arguments],
@@ -87,10 +85,7 @@ def _start_once(paths: Paths, port: int, parameters: dict[str, str]) -> State | 
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            pass_fds=[terminal] if terminal is not None else [],
         )
-    if terminal is not None:
-        os.close(terminal)
     state = State(process.pid, port, parameters)
     write(paths, state)
     try:
@@ -132,14 +127,6 @@ def _server_environment(paths: Paths, port: int) -> dict[str, str]:
             "TZ": "UTC",
         }
     )
-
-
-def _terminal() -> int | None:
-    """A descriptor of the controlling terminal, if there is one."""
-    try:
-        return os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError:
-        return None
 
 
 def _is_free(port: int) -> bool:

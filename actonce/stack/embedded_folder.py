@@ -125,8 +125,7 @@ def _nearest(here: Path) -> Path:
 class State:
     """What `embedded.json` says; written when the server runs, `deployed` when the stack does.
 
-    `project` is whose template is deployed: a team's folder, or empty for the stack alone; `faults`
-    is the level of faults around its effect, or empty.
+    `project` is whose template is deployed: a team's folder, or empty for the stack alone.
     """
 
     pid: int
@@ -134,7 +133,6 @@ class State:
     parameters: dict[str, str]
     deployed: str = ""
     project: str = ""
-    faults: str = ""
 
     @property
     def endpoint_url(self) -> str:

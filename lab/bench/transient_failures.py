@@ -29,6 +29,7 @@ from actonce.terminal.errors import Failed, WrongUse
 from lab.bench.report import figures, machine, tell
 from lab.faults.figures import Figures, batches, count_run
 from lab.faults.kinds import MEASURED, PARAMETERS
+from lab.faults.latest import looks_up
 from lab.faults.stack import under
 from lab.faults.transient import Injector, TransientFailure
 
@@ -65,7 +66,7 @@ def show(stack: Stack, failure: TransientFailure, seed: int) -> Figures:
     traffic = requests.generate(failure.messages, seed)
     injector = Injector()
     with under(stack, injector):
-        functions.warm(stack, _WARM_EFFECTS)
+        functions.warm(stack, _WARM_EFFECTS, finds=looks_up(stack))
         before = batches(stack)
         injector.change(failure)
         sent = send(stack, reader_of(stack), "\n".join(traffic.bodies).encode())

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from actonce.embedded.latest import calling_latest
 from actonce.stack.clients import Stack
 from actonce_core.locking.consumer import MAX_RETRIES
 from appointments import BOOK_KEY
+from lab.faults.latest import calling_latest
 from lab.faults.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
 from lab.faults.transient import DYNAMODB, PROVIDER, SQS, STEP_FUNCTIONS, Fate, Injector
 

@@ -26,29 +26,29 @@ from actonce.terminal.errors import Failed, WrongUse
 OWN = {"EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:gift-cards"}
 
 
+def settings(**given: Any) -> demo.Settings:
+    usual: dict[str, Any] = {"file": None, "keep": False, "parameters": None}
+    return demo.Settings(1, 1, faults.Level.NONE, **usual | given)
+
+
+def not_asked(_: str) -> None:
+    raise AssertionError
+
+
 @pytest.mark.parametrize(
-    ("asked", "kept", "keep", "said"),
+    ("parameters", "said"),
     [
-        (OWN, None, True, "would be gone: bring both up"),
-        (OWN, {}, False, "would be gone"),
-        (None, OWN, False, "would be gone"),
-        (None, OWN, True, "nothing is named to look it up"),
+        (OWN, "no longer there once the demo has"),
+        (None, "no longer there once the demo has"),  # what was deployed with it
+        ({"Bogus": "1"}, "no parameter 'Bogus'"),
     ],
-    ids=["not up", "asked", "kept", "not looked up"],
 )
-def test_what_it_cannot_count_it_refuses_before_anything_is_thrown_away(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    asked: dict[str, str] | None,
-    kept: dict[str, str] | None,
-    keep: bool,
-    said: str,
+def test_what_cannot_be_is_told_before_anybody_is_asked_or_anything_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, str] | None, said: str
 ) -> None:
-    state = None if kept is None else State(1, 1, kept, "deployed")
-    monkeypatch.setattr(lifecycle, "running", lambda _: state)
-    settings = demo.Settings(1, 1, faults.Level.NONE, None, keep=keep, parameters=asked)
+    monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, OWN, "deployed"))
     with pytest.raises(WrongUse, match=said):
-        demo.run(settings, Paths(tmp_path / "home"), lambda _: None)
+        demo.run(settings(parameters=parameters, may_discard=not_asked), Paths(tmp_path / "home"))
 
 
 def stack_that_answers(*answers: Any) -> tuple[Stack, Stubber]:
@@ -107,20 +107,6 @@ def test_a_demo_that_is_interrupted_says_how_it_leaves_things(
     assert stopped == ([] if was_up else [paths])  # nothing runs that did not run before
 
 
-def test_parameters_that_cannot_be_are_told_before_anybody_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def asked(_: str) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, {}, "deployed"))
-    settings = demo.Settings(
-        1, 1, faults.Level.NONE, None, keep=False, parameters={"Bogus": "1"}, may_discard=asked
-    )
-    with pytest.raises(WrongUse, match="no parameter 'Bogus'"):
-        demo.run(settings, Paths(tmp_path), lambda _: None)
-
-
 def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="there is no such file"):
         command.demo(file=tmp_path / "nowhere.jsonl")
@@ -133,11 +119,10 @@ def test_a_second_demo_in_one_folder_touches_nothing(
         raise AssertionError
 
     monkeypatch.setattr(lifecycle, "running", touched)
-    settings = demo.Settings(1, 1, faults.Level.NONE, None, keep=False, parameters=None)
     with (tmp_path / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(WrongUse, match="Another demo runs"):
-            demo.run(settings, Paths(tmp_path), lambda _: None)
+            demo.run(settings(), Paths(tmp_path))
 
 
 def test_it_names_the_message_with_most_to_tell() -> None:

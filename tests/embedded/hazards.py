@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -97,12 +96,11 @@ class Theatre:
         """Have calls for this message meet these faults, by operation."""
         with self._lock:
             self._planned[message_id] = {name: list(one) for name, one in planned.items() if one}
-            faults.write_plan(self._folder, {"messages": self._planned})
+            faults.write_plan(self._folder, self._planned)
 
     def is_met(self, message_id: str, operation: str) -> bool:
         """Whether the first fault of that operation has come."""
-        digest = sha256(message_id.encode()).hexdigest()
-        return (self._folder / fault_injection.USED / f"{digest}-{operation}-0" / "fault").exists()
+        return (fault_injection.used(self._folder, message_id, operation) / "fault").exists()
 
     def unmet(self) -> list[tuple[str, str]]:
         """Message ids and operations whose first fault has not come."""
@@ -375,8 +373,7 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
 
 def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
     """Cause every hazard, wait until all has come to rest, and say how each ended."""
-    nothing_yet: faults.Plan = {"nobody": {}}
-    with faults.deployed(stack, faults_folder, nothing_yet), _feeding_queue(stack) as queue_url:
+    with faults.around_functions(faults_folder, {}), _feeding_queue(stack) as queue_url:
         functions.warm(stack)
         theatre = Theatre(stack, faults_folder, queue_url)
         scenes = [Scene(theatre, hazard) for hazard in CAUSES]

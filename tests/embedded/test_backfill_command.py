@@ -20,7 +20,7 @@ from pipeline.backfill.work import ConfirmationCount
 from pipeline.sqs import MAX_BATCH
 from tests import java
 from tests.actonce_server import ACTONCE
-from tests.embedded.command_line import run, run_json
+from tests.embedded.command_line import run
 from tests.embedded.waiting import wait_until
 
 pytestmark = java.needed
@@ -34,21 +34,19 @@ def ends_of(summary: Mapping[str, Any]) -> list[int]:
     return numbers
 
 
-def made(folder: Path) -> tuple[list[str], list[str], int]:
-    """An archive's arguments, its message ids, and how many duplicates it has."""
-    name = uuid.uuid4()
-    ids = [f"{name}-{number}" for number in range(200)]
-    (folder / "a.csv").write_text("id\n" + "".join(f"{one}\n" for one in ids + ids[:20]))
-    return [str(folder / "a.csv"), "--message-id", "id"], ids, 20
-
-
 @pytest.mark.long
 def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
     state: State, stack: Stack, tmp_path: Path
 ) -> None:
-    options, messages, duplicates = made(tmp_path)
-    work = tmp_path / "work"
-    arguments = ["backfill", *options, "--work", str(work)]
+    messages = [f"{uuid.uuid4()}-{number}" for number in range(200)]
+    lines = [json.dumps({"id": one}) for one in messages]
+    lines += [*lines[:20], json.dumps({"id": messages[0], "other": True}), "no JSON"]
+    archive, work = tmp_path / "a.jsonl", tmp_path / "work"
+    archive.write_text("\n".join(lines))
+    arguments = ["backfill", str(archive), "--message-id", "id", "--work", str(work)]
+    dry = run(state, *arguments, "--dry-run", "--json")
+    assert (dry.returncode, ends_of(json.loads(dry.stdout))[1:]) == (1, [0, 0, 200, 20, 1, 1])
+    assert not (work / "sent").exists()
     environment = EMBEDDED_CREDENTIALS | {
         "AWS_ENDPOINT_URL": state.endpoint_url,
         "AWS_DEFAULT_REGION": EMBEDDED_REGION,
@@ -65,19 +63,26 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
         killed.send_signal(signal.SIGKILL)
         assert killed.wait() == -signal.SIGKILL, "it ended before it could be killed"
 
-    summary = run_json(state, *arguments, "--rate", "400")
+    ended = run(state, *arguments, "--rate", "400", "--json")
+    assert ended.returncode == 1  # a conflict, and a line that is none
+    assert "1 conflicts, listed in" in ended.stderr.splitlines()[-1]
+    (conflict,) = map(json.loads, (work / "conflicts.jsonl").read_text().splitlines())
+    assert (conflict["line"], conflict["first_line"]) == (221, 1)
+    (bad,) = map(json.loads, (work / "quarantine.jsonl").read_text().splitlines())
+    assert (bad["line"], "not JSON" in bad["reason"]) == (222, True)
+    summary = json.loads(ended.stdout)
     assert summary["already_sent"] >= 60
     already = summary["already_sent"]
     assert ends_of(summary) == [
-        *(len(messages) + duplicates, len(messages) - already, already, 0),
-        *(duplicates, 0, 0),
+        *(222, len(messages) - already, already, 0),
+        *(20, 1, 1),
     ]
-    lines = [
+    recorded = [
         json.loads(line)
         for path in work.glob("sent/dt=*/*.jsonl")
         for line in path.read_text().splitlines()
     ]
-    assert Counter(line["message_id"] for line in lines) == Counter(messages)
+    assert Counter(line["message_id"] for line in recorded) == Counter(messages)
 
     def effects() -> Counter[str]:
         pages = stack.dynamodb.get_paginator("scan").paginate(
@@ -94,7 +99,7 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
     wait_until(lambda: _is_empty(stack), 240)
     assert effects() == Counter(messages)
     # What was sent twice was suppressed, and is not more than was in flight when it was killed.
-    confirmed_ids = {line["sqs_message_id"] for line in lines}
+    confirmed_ids = {line["sqs_message_id"] for line in recorded}
     wait_until(lambda: confirmed_ids <= _delivered(stack, messages))
     assert len(_delivered(stack, messages)) <= len(messages) + SENDERS * MAX_BATCH
 
@@ -113,45 +118,3 @@ def _delivered(stack: Stack, messages: list[str]) -> set[str]:
         for line in delivery_lines(stack)
         if line.get("message_id") in messages
     }
-
-
-def test_a_dry_run_counts_lists_and_sends_nothing(state: State, tmp_path: Path) -> None:
-    archive = tmp_path / "a.jsonl"
-    archive.write_text('{"id":1,"x":1}\n{"id":1,"x":2}\n{"id":1,"x":1}\n{"id":2}\nnonsense\n')
-    arguments = ["backfill", str(archive), "--message-id", "id", "--dry-run"]
-    answer = run(state, *arguments, "--json")
-    assert answer.returncode == 1
-    assert ends_of(json.loads(answer.stdout)) == [5, 0, 0, 2, 1, 1, 1]
-    assert "1 conflicts, listed in" in answer.stderr.splitlines()[-1]
-    work = tmp_path / "a.jsonl.backfill"
-    (conflict,) = map(json.loads, (work / "conflicts.jsonl").read_text().splitlines())
-    assert conflict == {
-        "file": "a.jsonl",
-        "line": 2,
-        "message_id": "1",
-        "first_file": "a.jsonl",
-        "first_line": 1,
-        "body": {"id": 1, "message_id": "1", "x": 2},
-    }
-    (bad,) = map(json.loads, (work / "quarantine.jsonl").read_text().splitlines())
-    assert (bad["file"], bad["line"]) == ("a.jsonl", 5)
-    assert "not JSON" in bad["reason"]
-    assert not (work / "sent").exists()
-
-
-@pytest.mark.parametrize(
-    ("archive", "options", "sentence"),
-    [
-        ("gone.csv", ["--message-id", "id"], "There is no file or folder"),
-        ("a.csv", ["--message-id", "no"], "a.csv has no column 'no'"),
-        ("a.csv", ["--message-id", "id", "--content", "x", "--leave-out", "x"], "would not see it"),
-    ],
-)
-def test_wrong_use_is_told_in_one_sentence(
-    state: State, tmp_path: Path, archive: str, options: list[str], sentence: str
-) -> None:
-    (tmp_path / "a.csv").write_text("id,x\n1,2\n")
-    answer = run(state, "backfill", str(tmp_path / archive), *options)
-    assert answer.returncode == 2
-    assert sentence in answer.stderr.splitlines()[-1]
-    assert answer.stdout == ""

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 from actonce.adopt.project.placing import place
 from actonce.adopt.project.plan import stack_files
 from actonce.embedded import faults, lifecycle
-from actonce.embedded.injected import fault_injection
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
@@ -21,7 +21,7 @@ from actonce.terminal.errors import Failed
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
 
 def shop_of(example: str, folder: Path) -> Paths:
@@ -77,27 +77,68 @@ def outcome_of(stack: Stack, message_id: str) -> str:
     return outcome
 
 
-@pytest.mark.long
-def test_the_shops_orders_become_one_gift_card_each(shop: tuple[Paths, State, Stack]) -> None:
+def test_the_shops_orders_become_one_gift_card_each(
+    shop: tuple[Paths, State, Stack], tmp_path: Path
+) -> None:
     paths, state, stack = shop
     assert stack.called == "actonce/Once"
+    assert not stack.is_example
     assert not (paths.stack / "actonce" / ".actonce").exists()
-    for order_id, amount in (("twice", 20), ("twice", 20), ("never", "twenty")):
-        order(state, order_id=order_id, amount=amount)
-    assert outcome_of(stack, "twice") == "performed"
-    (letter,) = wait_until(lambda: run_json(state, "dead-letters", "list")["dead_letters"], 60)
-    assert (letter["message_id"], letter["reason"]) == ("never", "rejected")
-    assert cards(state) == {"twice": 20}
-    # By the name of the shop's own stack, and by where ActOnce is in it.
+    interrupted = {
+        "lost": {"perform": ["after:killed"]},
+        "again": {"perform": ["before:killed"]},
+        # Longer than looking up is tried again.
+        "cannot-look": {"perform": ["after:Lambda.Unknown"], "find": ["before:killed"] * 5},
+    }
+    with faults.around_functions(paths.faults, interrupted):
+        for order_id, amount in (
+            ("twice", 20),
+            ("twice", 20),
+            ("never", "twenty"),
+            ("lost", 30),
+            ("again", 35),
+            ("cannot-look", 40),
+        ):
+            order(state, order_id=order_id, amount=amount)
+
+        outcomes = {"twice": "performed", "lost": "found", "again": "performed"}
+        for order_id, outcome in outcomes.items():
+            assert outcome_of(stack, order_id) == outcome
+
+        def letters() -> Any:
+            found = run_json(state, "dead-letters", "list")["dead_letters"]
+            return found if len(found) == 2 else None
+
+        found = {(one["message_id"], one["reason"]) for one in wait_until(letters)}
+    assert found == {("never", "rejected"), ("cannot-look", "outcome_unknown")}
+    table = outputs(state)["GiftCardsTableName"]
+    assert cards(state) == {"twice": 20, "lost": 30, "again": 35, "cannot-look": 40}
+
+    # By the word of its execution alone, and then by another witness.
     assert "by the word of its execution" in run(state, "where", "twice").stdout
+    today = datetime.now(UTC).date().isoformat()
+    collected = run(state, "collect", "--to", str(tmp_path), "--day", today, "--json")
+    missing = json.loads(collected.stdout)["missing"]
+    assert any("effect is a function of your own" in sentence for sentence in missing)
+    own = ("--effects-table", table, "--effects-key", "order_id")
+    told = run(state, "where", "twice", *own, "--effects-description", "card").stdout
+    assert f'it was acted on, as the table {table} has it: {{"card": "card-' in told
+    # Its execution has not ended, and its card is there all the same.
+    assert "waits for a decision" in run(state, "where", "cannot-look", *own).stdout
+    records = ("collect", "--to", str(tmp_path / "own"), "--day", today, "--json")
+    answer = json.loads(run(state, *records, *own).stdout)
+    assert answer["missing"] == []
+    assert answer["days"][0]["lines"]["effects"] == 4
+
+    # By the name of the shop's own stack, and by where ActOnce is in it.
     assert run_json(state, "status", "--stack-name", "actonce/Once")["stack"] == "actonce/Once"
-    assert run(state, "status", "--stack-name", "actonce/Twice").returncode == 1
+    other = run(state, "status", "--stack-name", "actonce/Twice")
+    assert (other.returncode, "is not nested" in other.stderr) == (1, True)
     # Its time-out stays what the shop says; what only waits is short.
-    waits = {"EffectTimeoutSeconds": "10", "StragglerMarginSeconds": "1"}
-    assert waits.items() <= parameters(stack).items()
+    given = parameters(stack)
+    assert (given["EffectTimeoutSeconds"], given["StragglerMarginSeconds"]) == ("10", "1")
 
 
-@pytest.mark.long
 def test_doctor_finds_what_somebody_changed_on_the_deployed_stack(
     shop: tuple[Paths, State, Stack],
 ) -> None:
@@ -123,7 +164,6 @@ def test_doctor_finds_what_somebody_changed_on_the_deployed_stack(
         stack.lambda_.delete_event_source_mapping(UUID=mapping["UUID"])
 
 
-@pytest.mark.long
 def test_what_cannot_be_deployed_leaves_the_stack_that_ran_with_its_data(
     shop: tuple[Paths, State, Stack],
 ) -> None:
@@ -155,7 +195,6 @@ def test_what_cannot_be_deployed_leaves_the_stack_that_ran_with_its_data(
     assert {"before": 5, "after": 7}.items() <= cards(state).items()
 
 
-@pytest.mark.long
 def test_a_nested_project_is_edited_and_what_was_sent_before_is_still_known(
     shop: tuple[Paths, State, Stack],
 ) -> None:
@@ -189,29 +228,6 @@ def test_a_nested_project_is_edited_and_what_was_sent_before_is_still_known(
     assert dict.fromkeys(sent, 1).items() <= cards(state).items()
 
 
-@pytest.mark.table
-def test_faults_around_the_shops_effect_are_found_out(shop: tuple[Paths, State, Stack]) -> None:
-    paths, _, _ = shop
-    plan = faults.drawn(faults.Level.MANY)
-    names = {
-        "".join(fault_injection.planned(plan, f"f-{n}", "perform")): f"f-{n}" for n in range(200)
-    }
-    try:
-        state, stack = lifecycle.up(paths, lambda _: None, faults="many")
-        for name in names.values():
-            order(state, order_id=name, amount=5)
-        ended = {fault: outcome_of(stack, name) for fault, name in names.items()}
-        found = {"after:killed", "after:timed-out", "after:ConnectionResetError"}
-        assert ended == {one: "found" if one in found else "performed" for one in names}
-        assert dict.fromkeys(names.values(), 5).items() <= cards(state).items()
-    finally:
-        state, stack = lifecycle.up(paths, lambda _: None, faults="")
-    effect = stack.outputs["EffectFunctionArn"]
-    deployed = stack.lambda_.get_function_configuration(FunctionName=effect)
-    assert deployed["Handler"] == "gift_cards.handler"
-
-
-@pytest.mark.table
 @pytest.mark.skipif(shutil.which("node") is None, reason="the shop in Node needs node on the PATH")
 def test_the_shop_in_node_keeps_its_own_queue(tmp_path: Path) -> None:
     paths = shop_of("gift_shop_node", tmp_path)
@@ -233,7 +249,6 @@ def test_the_shop_in_node_keeps_its_own_queue(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("example", ["gift_shop", "gift_shop_node"])
-@pytest.mark.long
 def test_the_example_has_nothing_that_cfn_lint_finds(example: str) -> None:
     template = PROJECT / "examples" / example / "template.yaml"
     command = [str(Path(sys.executable).with_name("cfn-lint")), str(template)]

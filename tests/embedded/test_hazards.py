@@ -43,6 +43,7 @@ def ends(stack: Stack, embedded_paths: Paths) -> dict[str, Ends]:
     return ends
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hazard", CAUSES)
 def test_it_ends_as_the_table_says(ends: dict[str, Ends], hazard: str) -> None:
     assert not disagreement("step-functions", hazard, verdict_of(ends[hazard], hazard))

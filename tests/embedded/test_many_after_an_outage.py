@@ -1,10 +1,7 @@
 """An outage longer than the patience, and what a person then does: one command, one yes."""
 
 import os
-import pty
 import re
-import subprocess
-import threading
 from collections import Counter
 from dataclasses import replace
 
@@ -20,53 +17,12 @@ from lab.faults.figures import of_run
 from lab.faults.kinds import MEASURED
 from lab.faults.stack import under
 from lab.faults.transient import Injector, TransientFailure
+from tests import terminal
 from tests.actonce_server import ACTONCE
 
 MESSAGES = int(os.environ.get("ACTONCE_LETTERS", "1000"))
 OUTAGE = 3600.0
 """It is ended by hand."""
-
-
-def on_a_terminal(endpoint_url: str, *arguments: str) -> tuple[int, str, str]:
-    """Run a command in front of somebody who says yes, once; its status, output and questions."""
-    leader, follower = pty.openpty()
-    command = subprocess.Popen(
-        [ACTONCE, *arguments],
-        stdin=follower,
-        stdout=subprocess.PIPE,
-        stderr=follower,
-        text=True,
-        env=EMBEDDED_CREDENTIALS
-        | {
-            "AWS_ENDPOINT_URL": endpoint_url,
-            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-            "PATH": os.environ["PATH"],
-            "HOME": "/nonexistent",
-        },
-    )
-    os.close(follower)
-    asked, output = "", [""]
-
-    def read() -> None:
-        assert command.stdout is not None
-        output.append(command.stdout.read())
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    has_answered = False
-    try:
-        while chunk := os.read(leader, 4096):
-            asked += chunk.decode(errors="replace")
-            if not has_answered and "[y/N]" in asked:
-                os.write(leader, b"y\n")
-                has_answered = True
-    except OSError:  # Linux: the other end is closed
-        pass
-    finally:
-        os.close(leader)
-    status = command.wait(timeout=1200)
-    reader.join()
-    return status, "".join(output), asked
 
 
 @pytest.mark.table
@@ -90,12 +46,32 @@ def test_all_dead_letters_of_an_outage_longer_than_the_patience_are_one_decision
         injector.change(TransientFailure("mended", "The provider is back."))
         # No faster than the functions' processes can take: with so short a patience some would be
         # letters again.
-        status, told, asked = on_a_terminal(
-            state.endpoint_url,
-            *("dead-letters", "retry", "--all", "--reason", "not_performed", "--rate", "20"),
+        ended = terminal.run(
+            [
+                ACTONCE,
+                "dead-letters",
+                "retry",
+                "--all",
+                "--reason",
+                "not_performed",
+                "--rate",
+                "20",
+            ],
+            EMBEDDED_CREDENTIALS
+            | {
+                "AWS_ENDPOINT_URL": state.endpoint_url,
+                "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+                "PATH": os.environ["PATH"],
+                "HOME": "/nonexistent",
+            },
+            paths.home,
+            answers=b"y\n",
+            after=b"[y/N]",
+            is_input=True,
+            timeout=1200,
         )
-        assert (status, asked.count("[y/N]")) == (0, 1), (told, asked)
-        assert re.search(rf"Decided: {MESSAGES:,}\b", told)
+        assert (ended.status, ended.told.count("[y/N]")) == (0, 1), ended.told
+        assert re.search(rf"Decided: {MESSAGES:,}\b", ended.told)
         wait_for_rest(stack, Resting(MESSAGES, 300))
 
     found = of_run(records.read(stack), sent)

@@ -134,7 +134,7 @@ def test_the_demo_of_a_project_is_of_its_own_effect(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(shop)
-    own = demo_command._own(Paths.default(), {}, None, None)
+    own = demo_command._own(Paths.default(), None, None)
     assert own is not None
     traffic = own.generate(10, 7)
     assert traffic == own.generate(10, 7)
@@ -143,9 +143,9 @@ def test_the_demo_of_a_project_is_of_its_own_effect(
     assert {(body["amount"], body["message_id"]) for body in bodies} == {
         (20, message_id) for message_id in traffic.message_ids
     }
-    assert demo_command._own(Paths(shop / "other"), {}, None, None) is None  # the example's
+    assert demo_command._own(Paths(shop / "other"), None, None) is None  # the example's
     with pytest.raises(WrongUse, match="has to be an object"):
-        demo_command._own(Paths.default(), {}, "[]", None)
+        demo_command._own(Paths.default(), "[]", None)
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ def test_one_that_did_not_end_well_is_never_taken_for_what_ran(
     def deploy(*_: object) -> None:
         raise error
 
+    monkeypatch.setattr(lifecycle, "running", lambda _: RAN)
     monkeypatch.setattr(lifecycle, "build", lambda *_: None)
     monkeypatch.setattr(lifecycle, "_deploy", deploy)
     paths = Paths(tmp_path)
     with pytest.raises(type(error)):
-        lifecycle._deploy_in_place(paths, RAN, {"MaximumConcurrency": "3"}, "many", lambda _: None)
+        lifecycle.up(paths, lambda _: None, parameters={"MaximumConcurrency": "3"})
     known = json.loads(paths.state.read_text())
-    assert known["deployed"] == lifecycle.UNDER_WAY
-    assert (known["parameters"], known["faults"]) == (RAN.parameters, "")
+    assert (known["deployed"], known["parameters"]) == (lifecycle.UNDER_WAY, RAN.parameters)

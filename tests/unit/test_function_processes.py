@@ -1,5 +1,6 @@
 """The functions' processes of the embedded AWS: who enters and who works for it end together."""
 
+import json
 import os
 import signal
 import subprocess
@@ -15,17 +16,21 @@ from actonce.embedded import function_processes, lambda_runtime
 from tests.embedded.waiting import wait_until
 
 # In the place of Lambda's runtime client: no Lambda is asked for work here.
-RUNTIME = """\
-import os, pathlib, sys, time
-import handler
-from awslambdaric import lambda_runtime_client as client
-told = pathlib.Path(os.environ["TOLD"])
-new = told.with_suffix(".new")
-open_files = str(len(os.listdir("/dev/fd")))
-words = [str(os.getpid()), os.getcwd(), handler.NAME, *sys.argv[1:], open_files]
-new.write_text("\\n".join(words))
+RUNTIME = {
+    "__init__.py": "",
+    "__main__.py": """\
+import json, os, pathlib, sys, time
+from awslambdaric import bootstrap, lambda_runtime_client as client
+handler = bootstrap._get_handler("handler.handler")
+told = {
+    "pid": os.getpid(),
+    "folder": os.getcwd(),
+    "arguments": sys.argv[1:],
+    "open_files": len(os.listdir("/dev/fd")),
+    "handled": handler({"operation": "find", "message": {"message_id": "m-1"}}, None),
+}
 print("said", flush=True)
-new.rename(told)
+bootstrap.tell(json.dumps(told))
 if "answer" in os.environ:
     getattr(client.BaseLambdaRuntimeClient(), os.environ["answer"])()
 if "exit" in os.environ:
@@ -33,34 +38,39 @@ if "exit" in os.environ:
 if "fail" in os.environ:
     raise ValueError("no good")
 time.sleep(600)
-"""
-
-CLIENT = """\
-import fcntl, os, pathlib, termios
+""",
+    "bootstrap.py": """\
+import importlib, os, pathlib
+def _get_handler(name):
+    return importlib.import_module("handler").handler
+def tell(text):
+    told = pathlib.Path(os.environ["TOLD"])
+    told.with_suffix(".new").write_text(text)
+    told.with_suffix(".new").rename(told)
+""",
+    "lambda_runtime_client.py": """\
+import fcntl, termios
+from awslambdaric import bootstrap
 class BaseLambdaRuntimeClient:
     def post_invocation_result(self):
         unread = int.from_bytes(fcntl.ioctl(1, termios.FIONREAD, bytes(4)), "little")
-        told = pathlib.Path(os.environ["TOLD"])
-        told.with_suffix(".new").write_text(f"answered with {unread} bytes unread")
-        told.with_suffix(".new").rename(told)
+        bootstrap.tell(f'{{"unread": {unread}}}')
     post_invocation_error = post_invocation_result
-"""
+""",
+}
 
 Enter = Callable[..., subprocess.Popen[str]]
 
 
 @contextmanager
 def host_in(runtime: Path) -> Iterator[subprocess.Popen[bytes]]:
-    files = {
-        file.replace(".", "/") + "/__init__.py": ""
-        for file in (*function_processes.LOADED, "awslambdaric")
-        if file.startswith(("boto3", "awslambdaric"))
-    }
-    files["awslambdaric/__main__.py"] = RUNTIME
-    files["awslambdaric/lambda_runtime_client.py"] = CLIENT
-    for name, text in files.items():
-        (runtime / name).parent.mkdir(parents=True, exist_ok=True)
-        (runtime / name).write_text(text)
+    for module in (name for name in function_processes.LOADED if name.startswith("boto3")):
+        file = runtime.joinpath(*module.split("."), "__init__.py")
+        file.parent.mkdir(parents=True)
+        file.touch()
+    (runtime / "awslambdaric").mkdir()
+    for name, text in RUNTIME.items():
+        (runtime / "awslambdaric" / name).write_text(text)
     with lambda_runtime.start_host(runtime, runtime / "bytecode") as host:
         yield host
         assert host.stdin is not None
@@ -78,10 +88,11 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def enter_host(runtime: Path, folder: Path, name: str, **environment: str) -> subprocess.Popen[str]:
     package = folder / name
     package.mkdir()
-    (package / "handler.py").write_text(f"NAME = {name!r}\n")
+    (package / "handler.py").write_text(f"def handler(event, context): return {name!r}\n")
     variables = {
         "PYTHONPATH": f"{package}{os.pathsep}{runtime}",
-        "TOLD": str(folder / f"{name}.txt"),
+        "TOLD": str(folder / f"{name}.json"),
+        "FAULTS_DIR": str(folder),
     }
     return subprocess.Popen(
         [sys.executable, "-I", "-S", function_processes.__file__, "enter", runtime, "a.handler"],
@@ -99,10 +110,11 @@ def enter(runtime: Path, tmp_path: Path) -> Enter:
     return partial(enter_host, runtime, tmp_path)
 
 
-def told(tmp_path: Path, name: str) -> list[str]:
-    file = tmp_path / f"{name}.txt"
+def told(tmp_path: Path, name: str) -> dict[str, object]:
+    file = tmp_path / f"{name}.json"
     wait_until(file.exists)
-    return file.read_text().splitlines()
+    found: dict[str, object] = json.loads(file.read_text())
+    return found
 
 
 def has_ended(pid: int) -> bool:
@@ -113,20 +125,21 @@ def has_ended(pid: int) -> bool:
     return False
 
 
-def test_it_works_in_the_folder_environment_and_output_of_who_entered_and_inherits_no_others(
+def test_each_works_in_the_folder_environment_and_output_of_who_entered(
     enter: Enter, tmp_path: Path
 ) -> None:
     processes = {name: enter(name) for name in ("one", "two", "three")}
-    pids, open_files = set(), set()
-    for name in processes:
-        pid, folder, loaded, handler, are_open = told(tmp_path, name)
-        pids.add(int(pid))
-        open_files.add(are_open)
-        assert (folder, loaded, handler) == (str(tmp_path / name), name, "a.handler")
-    assert (len(pids), len(open_files)) == (3, 1)
+    all_told = {name: told(tmp_path, name) for name in processes}
+    for name, one in all_told.items():
+        assert (one["folder"], one["handled"]) == (str(tmp_path / name), name)
+        assert one["arguments"] == ["a.handler"]
+    # None inherits what is open for others.
+    assert len({one["open_files"] for one in all_told.values()}) == 1
     for process in processes.values():
         process.kill()
         assert process.communicate()[0] == "said\n"
+    pids = {int(str(one["pid"])) for one in all_told.values()}
+    assert len(pids) == 3
     wait_until(lambda: all(map(has_ended, pids)))
 
 
@@ -135,7 +148,7 @@ def test_who_entered_is_ended_and_what_works_for_it_too_even_if_it_is_stopped(
     enter: Enter, tmp_path: Path, number: signal.Signals
 ) -> None:
     process = enter("one")
-    pid = int(told(tmp_path, "one")[0])
+    pid = int(str(told(tmp_path, "one")["pid"]))
     os.kill(pid, signal.SIGSTOP)
 
     process.send_signal(number)
@@ -144,11 +157,11 @@ def test_who_entered_is_ended_and_what_works_for_it_too_even_if_it_is_stopped(
     assert process.wait(30) == -number
 
 
-def test_a_crash_is_that_of_who_entered(enter: Enter, tmp_path: Path) -> None:
+def test_a_crash_is_that_of_who_entered_alone(enter: Enter, tmp_path: Path) -> None:
     other, process = enter("other"), enter("one")
     told(tmp_path, "other")
 
-    os.kill(int(told(tmp_path, "one")[0]), signal.SIGKILL)
+    os.kill(int(str(told(tmp_path, "one")["pid"])), signal.SIGKILL)
 
     assert process.wait(30) == -signal.SIGKILL
     assert other.poll() is None
@@ -180,14 +193,23 @@ def test_the_answer_comes_after_the_lines_are_read(
     assert process.stdout is not None
     assert process.stdout.readline() == "said\n"
 
-    wait_until(lambda: told(tmp_path, "one") == ["answered with 0 bytes unread"])
+    wait_until(lambda: told(tmp_path, "one") == {"unread": 0})
     process.kill()
 
 
+def test_while_there_is_a_plan_its_faults_are_met(enter: Enter, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text('{"m-1": {"find": ["before:killed"]}}')
+    assert enter("one").wait(30) == -signal.SIGKILL
+    again = enter("again")
+    assert told(tmp_path, "again")["handled"] == "again"  # a fault is met once
+    again.kill()
+
+
 def test_all_end_with_the_host(tmp_path: Path) -> None:
-    with host_in(tmp_path / "runtime") as host:
-        early = enter_host(tmp_path / "runtime", tmp_path, "early")
-        pid = int(told(tmp_path, "early")[0])
+    runtime = tmp_path / "runtime"
+    with host_in(runtime) as host:
+        early = enter_host(runtime, tmp_path, "early")
+        pid = int(str(told(tmp_path, "early")["pid"]))
         assert host.stdin is not None
         host.stdin.close()
 

@@ -1,11 +1,9 @@
 """Runs in the functions' processes while faults are injected; no part of the product.
 
-`FAULTS_DIR` names a folder with a plan, `plan.json`: either `{"messages": {message_id: {operation:
-[fault, ...]}}}`, or `{"share": s, "drawn": [[fault, ...], ...]}`, by which that share of all
-messages meets one of the rows in `perform`, drawn from the message's id. The first call of an
-operation for a message meets its first fault, the second call the second, and so on. Which call is
-which is settled by creating a folder, which only one process can do; the folder's `fault` file
-records what happened.
+`FAULTS_DIR` names a folder with a plan, `plan.json`: `{message_id: {operation: [fault, ...]}}`. The
+first call of an operation for a message meets its first fault, the second call the second, and so
+on. Which call is which is settled by creating a folder, which only one process can do; the folder's
+`fault` file records what happened.
 
 A fault is `before:NAME` or `after:NAME` of what is called, by the names that `interrupt` knows;
 `late:SECONDS` leaves an effect to a straggler; `delivered-again` keeps a delivery in its queue.
@@ -31,32 +29,28 @@ STOOD_STILL = "stood-still-"
 """Followed by the seconds after which the process goes on."""
 
 
-def planned(plan: dict[str, Any], message_id: str, operation: str) -> list[str]:
-    """The faults that an operation on a message meets, in their order."""
-    if "drawn" not in plan:
-        faults: list[str] = plan["messages"].get(message_id, {}).get(operation, [])
-        return faults
-    digest = _digest(message_id).digest()
-    if operation != "perform" or int.from_bytes(digest[:4]) / 2**32 >= plan["share"]:
-        return []
-    row: list[str] = plan["drawn"][digest[4] % len(plan["drawn"])]
-    return row
-
-
 def next_fault(message_id: str, operation: str) -> str:
     """Take the next fault planned for this operation on this message; empty: none."""
     folder = Path(os.environ["FAULTS_DIR"])
-    plan = json.loads((folder / PLAN).read_text())
-    name = _digest(message_id).hexdigest()
-    for number, fault in enumerate(planned(plan, message_id, operation)):
-        taken = folder / USED / f"{name}-{operation}-{number}"
+    try:
+        planned = json.loads((folder / PLAN).read_text())
+    except FileNotFoundError:  # the plan has been taken away
+        return ""
+    for number, fault in enumerate(planned.get(message_id, {}).get(operation, [])):
+        taken = used(folder, message_id, operation, number)
         try:
             taken.mkdir(parents=True)
         except FileExistsError:
             continue
-        (taken / "fault").write_text(fault)
-        return fault
+        (taken / "fault").write_text(str(fault))
+        return str(fault)
     return ""
+
+
+def used(folder: Path, message_id: str, operation: str, number: int = 0) -> Path:
+    """The folder that is there once that fault has been met."""
+    digest = hashlib.sha256(message_id.encode(errors="surrogatepass")).hexdigest()
+    return folder / USED / f"{digest}-{operation}-{number}"
 
 
 def interrupt(name: str, context: Any) -> None:
@@ -94,7 +88,8 @@ def leave_to_a_straggler(
     under_way.touch()
     effect = json.dumps({"request": request, "fence": fence})
     due = str(time.monotonic() + seconds)  # the same clock in every process of a machine
-    _start([sys.executable, "-S", "-m", "straggler", due, effect, str(under_way)])
+    straggler = str(Path(__file__).with_name("straggler.py"))
+    _start([sys.executable, "-S", straggler, due, effect, str(under_way)])
 
 
 def _start(command: list[str]) -> None:
@@ -119,7 +114,3 @@ def _error(name: str) -> type[Exception]:
         found: type[Exception] = getattr(contract, name)
         return found
     return type(name, (Exception,), {})
-
-
-def _digest(message_id: str) -> Any:
-    return hashlib.sha256(message_id.encode(errors="surrogatepass"))

@@ -6,19 +6,16 @@ name. What it cannot do it refuses.
 
 - `emr-serverless:startJobRun.sync` runs the job by spark-submit on this machine, with nothing on
   its path but Spark and what --py-files names. Every `s3://` argument becomes a folder or a file:
-  what lies there is fetched before, and what the job has changed there is put back after. An object
-  that is as it was stays the same file, as it stays the same object for a job on AWS.
+  what lies there is fetched before, and what the job has changed there is put back after. Each job
+  has files of its own, so one that was killed has changed nothing, and none takes a day's records
+  for those that an earlier one has read.
 - `aws-sdk:s3:getObject` reads a text.
 """
 
-import fcntl
-import json
 import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +23,6 @@ import boto3
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
-    from mypy_boto3_s3.type_defs import HeadObjectOutputTypeDef, ObjectTypeDef
 
 _SPARK_SETTINGS = {
     "spark.ui.enabled": "false",
@@ -37,10 +33,6 @@ _SPARK_SETTINGS = {
 }
 _URI = re.compile(r"s3://([^/]+)/(.*)")
 _LAST_WORDS = 4000  # characters of what a failed job printed
-
-State = list[int | str]
-"""Of a file: when it and its entry were written (ns), its number and size. Of an object:
-its ETag and the second of its making. Another state is another content."""
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
@@ -63,7 +55,8 @@ def _get_object(s3: "S3Client", arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _start_job_run(s3: "S3Client", arguments: dict[str, Any]) -> dict[str, Any]:
     job = arguments["JobDriver"]["SparkSubmit"]
-    with _mirror(s3) as mirror, tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as objects:
+        mirror = Mirror(s3, Path(objects))
         words = [
             *mirror.translated(job["SparkSubmitParameters"].split()),
             *mirror.translated([job["EntryPoint"], *job["EntryPointArguments"]]),
@@ -76,101 +69,53 @@ def _start_job_run(s3: "S3Client", arguments: dict[str, Any]) -> dict[str, Any]:
     return {"JobRun": {"Name": arguments["Name"], "State": "SUCCESS"}}
 
 
-@contextmanager
-def _mirror(s3: "S3Client") -> "Iterator[_Mirror]":
-    """The buckets as files, for one job at a time."""
-    folder = Path(os.environ["BUCKETS"])
-    folder.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield _Mirror(s3, folder)
-
-
-class _Mirror:
-    """What was fetched of buckets, below a folder of each one's name.
-
-    A file stands for an object as long as both are as they were when the one was made of the other.
-    """
+class Mirror:
+    """Objects as files, below a folder of each bucket's name."""
 
     def __init__(self, s3: "S3Client", folder: Path) -> None:
         self._s3, self._folder = s3, folder
-        self._known = folder.with_suffix(".json")
-        self._asked: list[str] = []
-        self._pairs: dict[str, list[State]] = {}
-        if self._known.exists():
-            self._pairs = json.loads(self._known.read_text())
+        self._fetched: dict[str, tuple[int, ...]] = {}
 
     def translated(self, words: list[str]) -> list[str]:
         """The words of a command line, with what lies in S3 fetched and named as it lies here."""
         translated = []
         for word in words:
             uri = _URI.fullmatch(word)
-            translated.append(word if uri is None else str(self._fetched(uri[1], uri[2])))
+            translated.append(word if uri is None else str(self._fetch(uri[1], uri[2])))
         return translated
 
     def put_back(self) -> None:
-        """Make the buckets what the files are now, where the job was shown any of them."""
-        files = {f"{path.relative_to(self._folder)}": path for path in _files(self._folder)}
-        for name in sorted(self._pairs.keys() | files.keys()):
-            if not name.startswith(tuple(self._asked)):
-                continue
+        """Make the buckets what the files are now."""
+        # Hadoop's checksums begin with a dot; in S3 there are none.
+        files = {
+            f"{path.relative_to(self._folder)}": path
+            for path in self._folder.rglob("*")
+            if path.is_file() and not path.name.startswith(".")
+        }
+        for name in self._fetched.keys() | files.keys():
             bucket, key = name.split("/", 1)
             if name not in files:
                 self._s3.delete_object(Bucket=bucket, Key=key)
-                del self._pairs[name]
-            elif name not in self._pairs or self._pairs[name][0] != _state(files[name]):
+            elif self._fetched.get(name) != _state(files[name]):
                 self._s3.upload_file(str(files[name]), bucket, key)
-                found = self._s3.head_object(Bucket=bucket, Key=key)
-                self._pairs[name] = [_state(files[name]), _state_of(found)]
-        self._remember()
 
-    def _fetched(self, bucket: str, prefix: str) -> Path:
-        self._asked.append(f"{bucket}/{prefix}")
+    def _fetch(self, bucket: str, prefix: str) -> Path:
         place = self._folder / bucket / prefix
         place.parent.mkdir(parents=True, exist_ok=True)
-        there = set()
-        for page in self._s3.get_paginator("list_objects_v2").paginate(
-            Bucket=bucket, Prefix=prefix
-        ):
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        for page in pages:
             for found in page.get("Contents", []):
-                name, file = f"{bucket}/{found['Key']}", self._folder / bucket / found["Key"]
-                there.add(file)
-                if file.exists() and self._pairs.get(name) == [_state(file), _state_of(found)]:
-                    continue
+                file = self._folder / bucket / found["Key"]
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.unlink(missing_ok=True)
                 self._s3.download_file(bucket, found["Key"], str(file))
-                self._pairs[name] = [_state(file), _state_of(found)]
-        self._forget(self._folder / bucket, prefix, there)
-        self._remember()
+                self._fetched[f"{bucket}/{found['Key']}"] = _state(file)
         return place
 
-    def _forget(self, top: Path, prefix: str, there: set[Path]) -> None:
-        """Remove what is no object (any more), also Hadoop's checksums and empty folders."""
-        for path in sorted(top.rglob("*"), reverse=True):  # what is in a folder before it
-            if not f"{path.relative_to(top)}".startswith(prefix) or path in there:
-                continue
-            if path.is_dir():
-                if not any(path.iterdir()):
-                    path.rmdir()
-            else:
-                path.unlink()
-                self._pairs.pop(f"{path.relative_to(self._folder)}", None)
 
-    def _remember(self) -> None:
-        new = self._known.with_suffix(".new")
-        new.write_text(json.dumps(self._pairs))
-        new.replace(self._known)
-
-
-def _state(path: Path) -> State:
+def _state(path: Path) -> tuple[int, ...]:
+    """Another one for another content: when the file was written (ns), its number and its size."""
     status = path.stat()
-    return [status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size]
-
-
-def _state_of(found: "ObjectTypeDef | HeadObjectOutputTypeDef") -> State:
-    # A listing tells fractions of the second, and the object's own header does not.
-    return [found["ETag"], int(found["LastModified"].timestamp())]
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def _spark_submit(words: list[str], home: Path) -> subprocess.CompletedProcess[str]:
@@ -198,11 +143,6 @@ def _spark_submit(words: list[str], home: Path) -> subprocess.CompletedProcess[s
         text=True,
         check=False,
     )
-
-
-def _files(folder: Path) -> list[Path]:
-    # Hadoop's checksums begin with a dot; in S3 there are none.
-    return [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
 
 
 def _error(name: str, message: str) -> Exception:

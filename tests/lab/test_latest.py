@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actonce.embedded.latest import calling_latest, looks_up, unpublished
+from lab.faults.latest import calling_latest, looks_up, unpublished
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:effect"
 BEFORE = f'{{"perform": "{FUNCTION}:1", "find": "\'{FUNCTION}:1\'", "other": "{FUNCTION}:12"}}'

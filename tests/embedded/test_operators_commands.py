@@ -1,0 +1,159 @@
+"""The commands that send, tell and collect, run as a person runs them."""
+
+import gzip
+import json
+import os
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from actonce.embedded.lifecycle import State
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
+from tests.actonce_server import run_actonce
+from tests.embedded.command_line import run, run_json
+from tests.embedded.waiting import wait_for_execution, wait_until
+
+Send = Callable[[Any], None]
+
+
+def collected(state: State, root: Path, message_id: str, *options: str) -> dict[str, list[Any]]:
+    """The records of one message, by stream, of a collection of today."""
+    today = datetime.now(UTC).date().isoformat()
+    summary = run_json(state, "collect", "--day", "today", *options, "--to", str(root))
+    assert summary["missing"] == []
+    (day,) = summary["days"]
+    assert day["day"] == today
+    found: dict[str, list[Any]] = {}
+    for stream, number in day["lines"].items():
+        files = root.glob(f"{stream}/dt={today}/*.jsonl.gz")
+        lines = [
+            json.loads(line)
+            for file in files
+            for line in gzip.decompress(file.read_bytes()).splitlines()
+        ]
+        assert len(lines) == number
+        # What was refused may have no id.
+        found[stream] = [
+            line
+            for line in lines
+            if line.get("Item", {}).get("message_id", {}).get("S", line.get("message_id"))
+            == message_id
+        ]
+    return found
+
+
+def test_what_is_sent_is_acted_on_told_and_recorded(
+    state: State, stack: Stack, message_id: str, tmp_path: Path
+) -> None:
+    body = {"message_id": message_id, "patient": "Zoë"}
+    requests = tmp_path / "requests.jsonl"
+    requests.write_text(json.dumps(body, ensure_ascii=False))
+    sent = str(tmp_path / "sent")
+    summary = run_json(state, "send", str(requests), "--record", sent)
+    assert (summary["lines"], summary["sent"], summary["failed"]) == (1, 1, 0)
+    wait_for_execution(stack, stack.execution_arn(message_id))
+    again = [json.dumps(body), "", json.dumps(body | {"patient": "another"}), "\x01"]
+    answer = run(state, "send", "-", "--record", sent, input_text="\n".join(again))
+    assert answer.returncode == 1
+    assert "Line 4: SQS does not take the character U+0001" in answer.stderr
+
+    def told() -> Any:
+        story = run_json(state, "where", message_id)
+        return story if len(story["deliveries"]) == 2 and story["unstarted"] else None
+
+    story = wait_until(told)
+    assert story["message_id"] == story["execution_name"] == message_id
+    assert [delivery["end"] for delivery in story["deliveries"]] == ["started", "suppressed"]
+    assert [line["reason"] for line in story["conflicts"]] == ["conflict"]
+    assert story["fingerprint"]["fingerprint"] == story["deliveries"][0]["fingerprint"]
+    assert story["execution"]["outcome"] == "performed"
+    (effect,) = story["effects"]
+    assert (effect["practice"], "request" in effect) == ("main", False)
+    assert [entry["reason"] for entry in story["unstarted"]] == ["conflict"]
+    times = [moment["at"] for moment in story["timeline"]]
+    assert times == sorted(times)
+
+    records = collected(state, tmp_path / "records", message_id, "--sent", sent)
+    assert [line["line"] for line in records["sent"]] == [1, 1, 3]
+    ends = sorted(line["end"] for line in records["deliveries"])
+    assert ends == ["refused", "started", "suppressed"]
+    sqs_ids = {line["sqs_message_id"] for line in records["sent"]}
+    assert {line["sqs_message_id"] for line in records["deliveries"]} == sqs_ids
+    started, ended = records["executions"]
+    assert (started["status"], ended["status"]) == ("RUNNING", "SUCCEEDED")
+    (effect,) = records["effects"]
+    assert started["at"] <= effect["Item"]["booked_at"]["S"] <= ended["at"]
+    assert "Zoë" not in json.dumps(records, ensure_ascii=False)
+
+
+def test_a_dead_letter_and_its_decision_are_told_and_recorded(
+    state: State, stack: Stack, send: Send, message_id: str, tmp_path: Path
+) -> None:
+    send({"message_id": message_id, "practice": 7})
+    wait_until(lambda: "waits for a decision" in run(state, "where", message_id).stdout)
+    (letter,) = run_json(state, "where", message_id)["dead_letters"]
+    assert (letter["reason"], letter["awaiting_decision"]) == ("rejected", True)
+    streams = ("--stream", "dead_letters", "--stream", "executions")
+    before = collected(state, tmp_path, message_id, *streams)
+    assert [line["status"] for line in before["executions"]] == ["RUNNING"]
+
+    answer = run(state, "dead-letters", "resolve", message_id, "--note", "by telephone")
+    assert answer.returncode == 0, answer.stderr
+    wait_for_execution(stack, stack.execution_arn(message_id))
+
+    story = run_json(state, "where", message_id)
+    (letter,) = story["dead_letters"]
+    assert not letter["awaiting_decision"]
+    assert (letter["decision"]["decision"], letter["decision"]["note"]) == (
+        "resolve",
+        "by telephone",
+    )
+    assert letter["decision"]["decided_by"].startswith("arn:aws:")
+    assert "decided: resolve" in {moment["what"] for moment in story["timeline"]}
+    after = collected(state, tmp_path, message_id, *streams)
+    posted, decided = after["dead_letters"]
+    assert [posted] == before["dead_letters"]
+    assert (decided["event"], decided["note"]) == ("decided", "by telephone")
+    _, ended = after["executions"]
+    assert (ended["status"], ended["outcome"]) == ("SUCCEEDED", "resolved")
+    assert posted["at"] < decided["at"] <= ended["at"]
+    assert not (tmp_path / "deliveries").exists()
+
+
+def test_an_id_of_any_characters_is_found_by_itself_by_its_executions_name_and_by_the_list(
+    state: State, send: Send
+) -> None:
+    message_id = f'Zoë/"{uuid.uuid4()}" [1] * {"x" * 100}'
+    send({"message_id": message_id})
+
+    def story_with_effect() -> Any:
+        story = run(state, "where", "--json", "--", message_id)
+        found = json.loads(story.stdout) if story.returncode == 0 else {}
+        return found if found.get("effects") and found.get("deliveries") else None
+
+    story = wait_until(story_with_effect)
+    assert story["execution_name"].startswith("sha256-")
+    listed = run_json(state, "list", "--since", "1h", "--limit", "1000")["messages"]
+    (shown,) = [one["id"] for one in listed if one["message_id"] == message_id]
+    for name in (story["execution_name"], shown):
+        assert run_json(state, "where", name)["effects"] == story["effects"]
+
+
+def test_the_embedded_aws_of_the_folder_is_meant_whatever_profile_and_region_are_set(
+    embedded_paths: Paths, state: State
+) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "ACTONCE_DIR": str(embedded_paths.home),
+        "ACTONCE_STACK_NAME": "of-another-place",
+        "AWS_PROFILE": "not-there",
+        "AWS_REGION": "eu-west-1",
+    }
+    answer = run_actonce(("status", "--json"), environment)
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["stack"] == "actonce"
+    assert answer.stderr == f"On the embedded AWS at {state.endpoint_url}, stack actonce\n"
