@@ -58,18 +58,13 @@ def server_port() -> Iterator[int]:
         thread.join()
 
 
-def test_what_is_sent_to_the_gateway_reaches_loopback_and_comes_back(server_port: int) -> None:
+def test_loopback_is_reached_by_the_gateway_until_the_block_ends(server_port: int) -> None:
     sent = b"0123456789" * 100_000
     with reachable_from_containers(server_port, "127.0.0.2") as address:
         assert address.startswith("127.0.0.2:")
         with urllib.request.urlopen(f"http://{address}/", data=sent) as answer:
             assert answer.read() == sent
-
-
-def test_the_gateway_is_closed_when_the_block_ends(server_port: int) -> None:
-    with reachable_from_containers(server_port, "127.0.0.2") as address:
-        host, _, port = address.partition(":")
-        socket.create_connection((host, int(port))).close()
+    host, _, port = address.partition(":")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)))
 
@@ -108,29 +103,29 @@ def test_a_container_is_told_the_deployed_names_and_where_aws_is(tmp_path: Path)
     assert template["Parameters"]["PythonRuntime"]["Default"] != "python3.99"
 
 
-def test_the_answer_is_the_last_line() -> None:
-    answer = sam_local.read_answer('\n{"batchItemFailures": []}\n', "StarterFunction")
-    assert answer == Answer({"batchItemFailures": []}, raised=False)
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        ('said\n{"batchItemFailures": []}\n', Answer({"batchItemFailures": []}, raised=False)),
+        ('{"errorType": "Rejected"}', Answer({"errorType": "Rejected"}, raised=True)),
+        ("", None),
+        ("Function 'F' timed out after 20 seconds", None),
+    ],
+)
+def test_the_answer_is_the_last_line(output: str, answer: Answer | None) -> None:
+    if answer is None:
+        with pytest.raises(Failed, match="F gave no answer"):
+            sam_local.read_answer(output, "F")
+    else:
+        assert sam_local.read_answer(output, "F") == answer
 
 
-def test_an_error_object_is_an_answer_that_says_so() -> None:
-    answer = sam_local.read_answer('{"errorType": "Rejected", "errorMessage": "no"}', "F")
-    assert answer.raised
-
-
-@pytest.mark.parametrize("output", ["", "\n", "Function 'F' timed out after 20 seconds"])
-def test_no_answer_is_a_failure(output: str) -> None:
-    with pytest.raises(Failed, match="F gave no answer"):
-        sam_local.read_answer(output, "F")
-
-
-def test_a_missing_engine_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
-    assert "DOCKER_HOST" in (sam_local.engine_missing() or "")
-
-
-def test_a_missing_docker_command_is_told_too(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [("DOCKER_HOST", "unix:///no.sock", "DOCKER_HOST"), ("PATH", "/no", "docker")],
+)
+def test_a_missing_engine_or_command_of_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert "docker" in (sam_local.engine_missing() or "")
+    monkeypatch.setenv(name, value)
+    assert told in (sam_local.engine_missing() or "")

@@ -100,7 +100,7 @@ def _work(asked: Mapping[str, Any], output: list[int]) -> NoReturn:
         os.chdir(asked["folder"])
         sys.path[:] = asked["path"] + [path for path in sys.path if path not in asked["path"]]
         sys.argv[1:] = asked["arguments"]
-        runtime = importlib.import_module("awslambdaric.bootstrap")
+        runtime: Any = importlib.import_module("awslambdaric.bootstrap")
         runtime._get_handler = _meeting_faults(runtime._get_handler)  # noqa: SLF001
         client = importlib.import_module("awslambdaric.lambda_runtime_client")
         for name in ("post_invocation_result", "post_invocation_error"):

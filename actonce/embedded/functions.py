@@ -59,7 +59,7 @@ def call_at_once(stack: Stack, times: int, finds: str | None = None) -> str | No
         return answer["Payload"].read().decode(errors="replace")
 
     # Behind a lock the effect is in the consumer, and its own function has nothing to do.
-    finds = "" if stack.ledger_table is not None else finds or stack.find_function
+    finds = "" if stack.ledger_table is not None else finds or stack.find_function or ""
     starts = min(times, _WARM_STARTERS)
     try:
         with ThreadPoolExecutor(starts + times) as threads:

@@ -1,4 +1,4 @@
-"""Lambda's Python runtime, for MiniStack's custom-runtime path.
+"""Lambda's Python runtime, for MiniStack's custom-runtime path; `server` leads functions to it.
 
 AWS's own runtime client (awslambdaric) runs the handlers, so the names of errors, time-outs and
 crashes come out as on AWS. The functions see the standard library, boto3 and what their own
@@ -19,6 +19,7 @@ from actonce.embedded import function_processes
 from actonce.stack.embedded_folder import Paths
 
 PROVIDED_BY_AWS = ("awslambdaric", "boto3")
+BOOTSTRAP = "bootstrap"
 
 _BOOTSTRAP = """\
 #!/bin/sh
@@ -30,8 +31,9 @@ exec "{python}" -I -S "{processes}" enter "{packages}" "$_HANDLER"
 """
 
 
-def provide_packages(folder: Path) -> None:
-    """Link the packages that AWS's runtime brings into a folder of their own."""
+def provide(paths: Paths) -> None:
+    """Put into `Paths.runtime` what AWS's runtime brings, and the `bootstrap` that starts it."""
+    folder = paths.runtime
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for dist in _with_requirements(PROVIDED_BY_AWS):
@@ -39,17 +41,17 @@ def provide_packages(folder: Path) -> None:
             source = Path(str(dist.locate_file(top)))
             if source.exists() and top != "__pycache__":
                 (folder / top).symlink_to(source)
-
-
-def bootstrap(paths: Paths) -> str:
-    """The text of the `bootstrap` that makes a function's package a custom runtime."""
-    return _BOOTSTRAP.format(
-        packages=paths.runtime,
-        bytecode=paths.bytecode,
-        faults=paths.faults,
-        python=sys.executable,
-        processes=function_processes.__file__,
+    start = folder / BOOTSTRAP
+    start.write_text(
+        _BOOTSTRAP.format(
+            packages=folder,
+            bytecode=paths.bytecode,
+            faults=paths.faults,
+            python=sys.executable,
+            processes=function_processes.__file__,
+        )
     )
+    start.chmod(0o755)
 
 
 def start_host(packages: Path, bytecode: Path) -> subprocess.Popen[bytes]:
@@ -59,14 +61,6 @@ def start_host(packages: Path, bytecode: Path) -> subprocess.Popen[bytes]:
         env=os.environ | {"PYTHONPATH": str(packages), "PYTHONPYCACHEPREFIX": str(bytecode)},
         stdin=subprocess.PIPE,
     )
-
-
-def provide_package(source: Path, target: Path, bootstrap: str) -> None:
-    """Copy a function's package and make it a custom runtime by its `bootstrap`."""
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-    start = target / "bootstrap"
-    start.write_text(bootstrap)
-    start.chmod(0o755)
 
 
 def _with_requirements(names: tuple[str, ...]) -> list[Distribution]:

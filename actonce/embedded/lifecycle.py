@@ -15,7 +15,6 @@ from botocore.exceptions import ClientError
 
 from actonce.embedded import (
     functions,
-    lambda_runtime,
     local_stack,
     nesting,
     prepared,
@@ -166,10 +165,10 @@ def build(paths: Paths, say: Say, parameters: Mapping[str, str] = MappingProxyTy
     if paths.built_of.exists() and paths.built_of.read_text() == digest:
         return
     if paths.is_project:
-        ready = prepared.prepare(_project(paths), paths.prepared)
-        template, overrides = ready.template, ready.overrides
-        for sentence in ready.said:
+        template, said = prepared.prepare(_project(paths), paths.prepared)
+        for sentence in said:
             say(sentence)
+        overrides = {}
     say("sam build")
     arguments = ["build", "--template-file", str(template)]
     arguments += ["--config-file", str(PROJECT / "samconfig.toml"), "--cached", "--parallel"]
@@ -275,16 +274,13 @@ def _deploy(
     paths: Paths, state: State, values: dict[str, str], nested: dict[str, str], say: Say
 ) -> Stack:
     """Deploy what was built; where a stack runs and that fails, CloudFormation goes back to it."""
-    local_stack.rewrite(
-        paths.build,
-        paths.local,
-        local_stack.Settings(lambda_runtime.bootstrap(paths), values, nested, say),
-    )
+    settings = local_stack.Settings(values, nested, say)
+    template = local_stack.rewrite(paths.build / "template.yaml", settings)
     aws = Aws(state.endpoint_url)
     with contextlib.suppress(ClientError):
         aws.client("s3").create_bucket(Bucket=sam.ARTIFACTS_BUCKET)
     say("sam deploy")
-    sam.deploy(paths, state.endpoint_url, values)
+    sam.deploy(paths, state.endpoint_url, template, values)
     stacks = Stack.find_all(aws, STACK_NAME)
     say("Starting the functions")
     for stack in stacks:
@@ -314,7 +310,7 @@ def _values(paths: Paths, given: Mapping[str, str]) -> tuple[dict[str, str], dic
     hurried = {
         name: value for name, value in LOCAL_PARAMETERS.items() if name != local_stack.THEIRS
     }
-    return {**prepared.runtimes(project), **outer}, {**hurried, **nested}
+    return outer, {**hurried, **nested}
 
 
 def _python_runtime() -> str:

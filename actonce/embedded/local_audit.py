@@ -1,6 +1,5 @@
 """Rewrites the audit's nested stack for MiniStack, which has no EMR Serverless.
 
-- The function that records dead letters becomes a custom runtime (see `lambda_runtime`).
 - The application becomes a function that runs jobs on this machine (`integrations/`).
 - The tasks whose integration MiniStack does not have call that function, with the same arguments.
 - An error that MiniStack names otherwise than AWS has MiniStack's name.
@@ -15,7 +14,6 @@ from typing import Any, Final
 
 import yaml
 
-from actonce.embedded.lambda_runtime import provide_package
 from pipeline.spark.java import find_java
 
 _APPLICATION: Final = "AWS::EMRServerless::Application"
@@ -35,46 +33,39 @@ def is_audit(parsed: Mapping[str, Any]) -> bool:
     return any(one["Type"] == _APPLICATION for one in parsed["Resources"].values())
 
 
-def rewrite_audit(built: Path, local: Path, bootstrap: str) -> None:
+def rewrite_audit(built: Path, local: Path) -> None:
     """Rewrite a built template.
 
     Args:
         built: the template that `sam build` wrote.
-        local: the template to write; the code and the definitions that it names go beside it.
-        bootstrap: the text of each function's `bootstrap`.
+        local: the template to write, beside it.
     """
     template = yaml.safe_load(built.read_text())
     for name, resource in template["Resources"].items():
-        if resource["Type"] == "AWS::Lambda::Function":
-            properties = resource["Properties"]
-            code = properties["Code"]
-            provide_package(built.parent / code, local.parent / code, bootstrap)
-            properties["Runtime"] = "provided.al2023"
-        elif resource["Type"] == _APPLICATION:
-            template["Resources"][name] = _function(local.parent, bootstrap)
+        if resource["Type"] == _APPLICATION:
+            template["Resources"][name] = _function()
         elif resource["Type"] == "AWS::StepFunctions::StateMachine":
             properties = resource["Properties"]
             source = (built.parent / properties["DefinitionS3Location"]).resolve()
             definition = json.loads(source.read_text())
             for state in definition["States"].values():
                 _rewrite_state(state)
-            (local.parent / source.name).write_text(json.dumps(definition, indent=2))
-            properties["DefinitionS3Location"] = source.name
+            target = local.with_name(f"local-{source.name}")
+            target.write_text(json.dumps(definition, indent=2))
+            properties["DefinitionS3Location"] = target.name
     local.write_text(yaml.safe_dump(template, sort_keys=False))
 
 
-def _function(folder: Path, bootstrap: str) -> dict[str, Any]:
-    code = folder / _STAND_IN.name
-    provide_package(_STAND_IN, code, bootstrap)
+def _function() -> dict[str, Any]:
     spark = importlib.util.find_spec("pyspark")
     home = next(iter(spark.submodule_search_locations or []), "") if spark else ""
     java = find_java()
     return {
         "Type": "AWS::Lambda::Function",
         "Properties": {
-            "Runtime": "provided.al2023",
+            "Runtime": f"python3.{sys.version_info.minor}",
             "Handler": "integrations.handler",
-            "Code": code.name,
+            "Code": str(_STAND_IN),
             "Timeout": _LONGEST_SECONDS,
             "Role": {"Fn::GetAtt": ["AuditJobRole", "Arn"]},
             "Environment": {

@@ -1,15 +1,16 @@
 """A team's project, prepared for `sam build` on this machine; what is theirs is not touched.
 
-Copies of their templates say absolute paths, and for every function in Python the runtime of the
-Python that runs this: sam looks for the interpreter that the runtime is named after, and the
+Copies of their templates say absolute paths, and wherever theirs name a runtime in Python that of
+the Python that runs this: sam looks for the interpreter that the runtime is named after, and the
 embedded AWS runs them with this one.
 """
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,22 +36,8 @@ _PATHS = frozenset(
 )
 """Where a template names what lies beside it."""
 
+_PYTHON = re.compile(r"python3\.[0-9]+")
 _RUNTIME = f"python3.{sys.version_info.minor}"
-
-
-@dataclass(slots=True)
-class Prepared:
-    """What sam build is given.
-
-    Attributes:
-        template: the copy of the outermost template.
-        overrides: of its parameters, for the runtime of its functions.
-        said: sentences for the person.
-    """
-
-    template: Path
-    overrides: dict[str, str] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
 
 
 def actonce_in(template: Template) -> list[Template]:
@@ -68,33 +55,37 @@ def actonce_in(template: Template) -> list[Template]:
     return found
 
 
-def runtimes(template: Template) -> dict[str, str]:
-    """The outermost template's parameters that name a runtime, with this Python's."""
-    prepared = Prepared(template.file)
-    _name_runtimes(replace(template, body=deepcopy(template.body)), prepared)
-    return prepared.overrides
-
-
-def prepare(template: Template, folder: Path) -> Prepared:
+def prepare(template: Template, folder: Path) -> tuple[Path, list[str]]:
     """Write the copies.
 
     Args:
         template: the project's outermost.
         folder: for the copies; what it holds is thrown away.
+
+    Returns:
+        The copy of the outermost, and sentences for the person.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    prepared = Prepared(folder / "template.yaml")
-    _copy(template, prepared.template, prepared)
-    prepared.said = list(dict.fromkeys(prepared.said))
-    return prepared
+    target = folder / "template.yaml"
+    return target, list(dict.fromkeys(_copy(template, target)))
 
 
-def _copy(template: Template, target: Path, prepared: Prepared) -> None:
+def _copy(template: Template, target: Path) -> Iterator[str]:
     copy = replace(template, body=deepcopy(template.body))
     nested = {one.logical_id: one for one in nesting.nested(template)}
     for holder, name in _entries(copy.body):
-        if name in _PATHS and (there := _beside(template.file.parent, holder[name])):
+        value = holder[name]
+        if name in _PATHS and (there := _beside(template.file.parent, value)):
             holder[name] = str(there)
+        if isinstance(value, str) and _PYTHON.fullmatch(value):
+            holder[name] = _RUNTIME
+            if name == "Default":
+                holder.pop("AllowedValues", None)
+            if value != _RUNTIME:
+                yield (
+                    f"What {template.file.name} has run on {value} is run on {_RUNTIME}, the "
+                    "Python of this command."
+                )
     for name, kind, properties in copy.resources():
         if name not in nested:
             continue
@@ -105,9 +96,8 @@ def _copy(template: Template, target: Path, prepared: Prepared) -> None:
             properties["Parameters"] = {**given, "PythonRuntime": _RUNTIME}
         else:
             place = target.parent / name / "template.yaml"
-            _copy(nested[name], place, prepared)
+            yield from _copy(nested[name], place)
         properties[PLACES[kind]] = str(place)
-    _name_runtimes(copy, prepared)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(yaml.safe_dump(dict(copy.body), sort_keys=False), "utf-8")
 
@@ -123,38 +113,13 @@ def _beside(folder: Path, value: Any) -> Path | None:
         return None
 
 
-def _name_runtimes(template: Template, prepared: Prepared) -> None:
-    """Write this Python's runtime wherever a template names one of Python, or a parameter does."""
-    is_outermost = not template.logical_id
-    for holder, name in _entries(template.body):
-        value = holder[name]
-        parameter = value.get("Ref") if isinstance(value, dict) else None
-        declared = template.parameters.get(parameter or "")
-        # The outermost one's parameter that is handed on to what is nested in it.
-        if name == "PythonRuntime" and declared is not None and is_outermost:
-            prepared.overrides[str(parameter)] = _RUNTIME
-        if name != "Runtime":
-            continue
-        wanted = value if declared is None else declared.get("Default")
-        if not isinstance(wanted, str) or not wanted.startswith("python"):
-            continue
-        if declared is None:
-            holder[name] = _RUNTIME
-        elif is_outermost:
-            prepared.overrides[str(parameter)] = _RUNTIME
-        if wanted != _RUNTIME:
-            prepared.said.append(
-                f"What {template.file.name} has run on {wanted} is run on {_RUNTIME}, the Python "
-                "of this command."
-            )
-
-
 def _entries(value: Any) -> Iterator[tuple[dict[str, Any], str]]:
     """Every entry of every mapping in a value: the mapping, and the name in it."""
     if isinstance(value, dict):
         for name in list(value):
-            yield value, name
-            yield from _entries(value[name])
+            if name in value:
+                yield value, name
+                yield from _entries(value.get(name))
     elif isinstance(value, list):
         for one in value:
             yield from _entries(one)

@@ -16,18 +16,18 @@ STACK_NAME = "actonce"
 ARTIFACTS_BUCKET = "actonce-artifacts"
 
 
-def deploy(paths: Paths, endpoint_url: str, values: Mapping[str, str]) -> None:
-    """Deploy the rewritten template, whole or not at all.
+def deploy(paths: Paths, endpoint_url: str, template: Path, values: Mapping[str, str]) -> None:
+    """Deploy a template, whole or not at all.
 
     Args:
-        paths: of the embedded AWS, with the template in `local`.
+        paths: of the embedded AWS.
         endpoint_url: of the embedded AWS.
+        template: as `local_stack` wrote it.
         values: of the template's parameters.
 
     Raises:
         Failed: with what CloudFormation says of it.
     """
-    template = paths.local / "template.yaml"
     deploy = ["deploy", "--template-file", str(template), "--stack-name", STACK_NAME]
     deploy += ["--config-file", str(PROJECT / "samconfig.toml")]
     deploy += ["--s3-bucket", ARTIFACTS_BUCKET, "--no-resolve-s3", "--region", EMBEDDED_REGION]

@@ -6,14 +6,16 @@ own, so that the functions' processes end with it. Its settings come from the en
 tests/embedded/test_ministack_gaps.py says when it can go.
 """
 
+import contextlib
 import functools
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from actonce.embedded.lambda_runtime import start_host
+from actonce.embedded.lambda_runtime import BOOTSTRAP, start_host
 
 EXPRESSION_SECONDS = 60
 
@@ -95,9 +97,85 @@ def allow_expressions_time() -> None:
     engine.jsonata = staticmethod(with_time)
 
 
+def evaluate_time_outs() -> None:
+    """Have a task's `TimeoutSeconds` be an expression; MiniStack takes numbers only."""
+    from ministack.services import stepfunctions  # noqa: PLC0415 - as `app`
+
+    execute = stepfunctions._execute_task  # noqa: SLF001
+
+    @functools.wraps(execute)
+    def with_time_out(state: dict[str, Any], *arguments: Any) -> Any:
+        if isinstance(state.get("TimeoutSeconds"), str):
+            state_input, _, context = arguments
+            seconds = stepfunctions._jsonata_state_field(  # noqa: SLF001
+                state, "TimeoutSeconds", "number", state_input, context
+            )
+            state = {**state, "TimeoutSeconds": seconds}
+        return execute(state, *arguments)
+
+    stepfunctions._execute_task = with_time_out  # noqa: SLF001
+
+
+def take_numbers() -> None:
+    """Have an event source mapping's numbers be numbers where they are a template's parameters."""
+    from ministack.services.cloudformation import provisioners  # noqa: PLC0415 - as `app`
+
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::Lambda::EventSourceMapping"]  # noqa: SLF001
+
+    def with_numbers(handle: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(handle)
+        def handled(*arguments: Any) -> Any:
+            *_, properties, _stack = arguments
+            for place in (properties, properties.get("ScalingConfig", {})):
+                for name in {"BatchSize", "MaximumConcurrency"} & place.keys():
+                    place[name] = int(place[name])
+            return handle(*arguments)
+
+        return handled
+
+    for name in ("create", "update"):
+        handlers[name] = with_numbers(handlers[name])
+
+
+def run_python_by_awss_own_client(bootstrap: Path) -> None:
+    """Have functions in Python run as custom runtimes.
+
+    MiniStack's own runtime for them calls whatever they raise `Runtime.HandlerError`.
+    """
+    from ministack.core import lambda_runtime as workers  # noqa: PLC0415 - as `app`
+    from ministack.services import lambda_svc  # noqa: PLC0415
+
+    class_for = workers._worker_class_for  # noqa: SLF001
+    unpack = lambda_svc._provided_runtime_code_dir  # noqa: SLF001
+    execute = lambda_svc._execute_function_warm  # noqa: SLF001
+
+    def is_python(configuration: dict[str, Any]) -> bool:
+        return str(configuration.get("Runtime")).startswith("python")
+
+    def custom_class_for(configuration: dict[str, Any]) -> Any:
+        if is_python(configuration):
+            return workers.ProvidedWorker
+        return class_for(configuration)
+
+    def unpacked(code: bytes) -> Any:
+        folder = unpack(code)
+        with contextlib.suppress(FileExistsError):
+            Path(folder, bootstrap.name).symlink_to(bootstrap)
+        return folder
+
+    def executed(function: dict[str, Any], *arguments: Any) -> Any:
+        custom = lambda_svc._execute_function_provided_warm  # noqa: SLF001
+        is_custom = is_python(function.get("config") or function)
+        return (custom if is_custom else execute)(function, *arguments)
+
+    workers._worker_class_for = custom_class_for  # noqa: SLF001
+    lambda_svc._provided_runtime_code_dir = unpacked  # noqa: SLF001
+    lambda_svc._execute_function_warm = executed  # noqa: SLF001
+
+
 def main() -> None:
     """Serve until SIGTERM."""
-    runtime, bytecode = sys.argv[1:]
+    runtime, bytecode = (Path(one) for one in sys.argv[1:])
     sys.argv[1:] = []
 
     from ministack import app  # noqa: PLC0415 - reads its settings when it is imported
@@ -106,7 +184,10 @@ def main() -> None:
     expand_nested()
     keep_attributes()
     allow_expressions_time()
-    with start_host(Path(runtime), Path(bytecode)):
+    evaluate_time_outs()
+    take_numbers()
+    run_python_by_awss_own_client(runtime / BOOTSTRAP)
+    with start_host(runtime, bytecode):
         try:
             app.main()
         finally:

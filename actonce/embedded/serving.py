@@ -33,7 +33,7 @@ def start(paths: Paths, port: int, parameters: dict[str, str]) -> State:
     port = port or port_of_last_time(paths)
     for folder in (paths.temporary, paths.faults):
         folder.mkdir(parents=True, exist_ok=True)
-    lambda_runtime.provide_packages(paths.runtime)
+    lambda_runtime.provide(paths)
     for _ in range(3):  # another program may take the free port before MiniStack does
         state = _start_once(paths, port or _free_port(), parameters)
         if state is not None:

@@ -54,13 +54,11 @@ class Paths:
     deploy_log = _Below("sam.log")
     """What sam build and sam deploy print."""
     build = _Below("build")
-    """The output of sam build, untouched."""
+    """The output of sam build, and beside its templates those for the embedded AWS."""
     built_of = _Below("build", "sources.sha256")
     """The digest of the sources that were built; sam removes it when it begins to build."""
     build_cache = _Below("build-cache")
     """The cache of sam build."""
-    local = _Below("local")
-    """The built stack, rewritten for the embedded AWS."""
     runtime = _Below("runtime")
     """What AWS's Python runtime brings to a function: its client and boto3, nothing else."""
     temporary = _Below("tmp")

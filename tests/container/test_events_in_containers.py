@@ -16,7 +16,7 @@ from actonce.embedded.sam_local import Answer
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import WrongUse
-from tests.support.event_cases import DUPLICATES, EVENTS, STARTER_CASES, StarterCase, read_event
+from tests.support.event_cases import EVENTS, STARTER_CASES, StarterCase, read_event
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
@@ -65,18 +65,11 @@ def take_unstarted(stack: Stack, number: int) -> "list[MessageTypeDef]":
     return messages
 
 
-# One of each form that an event has; tests/unit/test_events.py gives the handler all of them.
-IN_CONTAINERS = ("one_message", "mixed_batch", "odd_ids", "fifo_groups", "too_large")
-QUICK = IN_CONTAINERS[:2]
-
-
+# tests/unit/test_events.py gives the handler all of them.
 @pytest.mark.parametrize(
     "case",
-    [
-        pytest.param(case, id=str(case), marks=() if case.event in QUICK else pytest.mark.long)
-        for case in STARTER_CASES
-        if case.event in IN_CONTAINERS
-    ],
+    [case for case in STARTER_CASES if case.event in {"one_message", "mixed_batch"}],
+    ids=str,
 )
 def test_a_starter_event_ends_as_documented(
     case: StarterCase, invoke: Invoke, stack: Stack
@@ -97,30 +90,14 @@ def test_a_starter_event_ends_as_documented(
     assert {message["Body"] for message in unstarted} <= bodies
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("duplicate", DUPLICATES)
-def test_a_duplicate_starts_nothing(duplicate: str, invoke: Invoke, stack: Stack) -> None:
-    if "request-1001" not in execution_names(stack):
-        assert invoke("StarterFunction", "one_message") == ACKNOWLEDGED
-    before = execution_names(stack)
-    assert "request-1001" in before
-    assert invoke("StarterFunction", duplicate) == ACKNOWLEDGED
-    assert execution_names(stack) == before
-    assert take_unstarted(stack, 0) == []
-
-
 def test_perform_books_what_find_then_finds(invoke: Invoke) -> None:
+    assert invoke("AppointmentsFunction", "effect_find_nothing") == NOTHING_FOUND
     performed = invoke("AppointmentsFunction", "effect_perform")
     assert not performed.raised
     assert performed.value["effect"]["practice"] == "north"
     found = invoke("AppointmentsFunction", "effect_find")
     assert found.value["performed"]
     assert found.value["effect"]["appointments"] >= 1
-
-
-@pytest.mark.long
-def test_find_answers_nothing_for_a_message_that_was_never_sent(invoke: Invoke) -> None:
-    assert invoke("AppointmentsFunction", "effect_find_nothing") == NOTHING_FOUND
 
 
 def test_the_name_of_an_error_is_the_one_that_the_state_machine_matches(
@@ -152,15 +129,9 @@ def test_the_command_prints_the_answer_and_fails_when_the_handler_raised(
     assert json.loads(run.stdout)["errorType"] == "Rejected"
     assert "sam local invoke AppointmentsFunction" in run.stderr
     assert "AppointmentsFunction raised Rejected." in run.stderr
+    assert list(paths.home.glob("sam-local-*")) == []  # nothing is left behind
 
 
-def test_a_function_that_the_template_does_not_have_is_named(
-    invoke: Invoke,
-) -> None:
+def test_a_function_that_the_template_does_not_have_is_named(invoke: Invoke) -> None:
     with pytest.raises(WrongUse, match="AppointmentsFunction, StarterFunction"):
         invoke("NoFunction", "one_message")
-
-
-def test_nothing_is_left_behind(invoke: Invoke, paths: Paths) -> None:
-    invoke("AppointmentsFunction", "effect_find_nothing")
-    assert list(paths.home.glob("sam-local-*")) == []

@@ -21,6 +21,7 @@ from tests import terminal
 from tests.actonce_server import ACTONCE
 
 MESSAGES = int(os.environ.get("ACTONCE_LETTERS", "1000"))
+RETRY = "dead-letters retry --all --reason not_performed --rate 20"
 OUTAGE = 3600.0
 """It is ended by hand."""
 
@@ -47,16 +48,7 @@ def test_all_dead_letters_of_an_outage_longer_than_the_patience_are_one_decision
         # No faster than the functions' processes can take: with so short a patience some would be
         # letters again.
         ended = terminal.run(
-            [
-                ACTONCE,
-                "dead-letters",
-                "retry",
-                "--all",
-                "--reason",
-                "not_performed",
-                "--rate",
-                "20",
-            ],
+            [str(ACTONCE), *RETRY.split()],
             EMBEDDED_CREDENTIALS
             | {
                 "AWS_ENDPOINT_URL": state.endpoint_url,

@@ -72,13 +72,16 @@ def test_duplicate_start_of_a_running_execution_is_an_error(stack: Stack) -> Non
     assert stack.stepfunctions.describe_execution(executionArn=arn)["status"] == "RUNNING"
 
 
-def test_time_out_that_is_an_expression_is_not_evaluated(stack: Stack) -> None:
+def test_time_out_may_be_an_expression(stack: Stack) -> None:
     queue = stack.sqs.create_queue(QueueName=f"gap-{uuid.uuid4()}")["QueueUrl"]
     message = {"QueueUrl": queue, "MessageBody": "{}"}
-    with open_gap("TimeoutSeconds may be JSONata; local_stack need not evaluate it"):
-        assert (
-            error_of(stack, "sqs:sendMessage.waitForTaskToken", message, TimeoutSeconds="{% 1 %}")
-            == "States.Runtime"
+
+    error = error_of(stack, "sqs:sendMessage.waitForTaskToken", message, TimeoutSeconds="{% 1 %}")
+
+    assert error == "States.Timeout"
+    with open_gap("it is evaluated: `evaluate_time_outs` in actonce/embedded/server.py"):
+        assert 'timeout = state_def.get("TimeoutSeconds", 99999)' in inspect.getsource(
+            stepfunctions._invoke_with_callback
         )
 
 
@@ -146,7 +149,7 @@ def test_throttled_call_in_an_execution_is_called_what_aws_calls_it(
         assert "errorType" not in lambda_svc._throttle_response("code", "message")["body"]
 
 
-def test_built_in_python_runtime_calls_every_exception_the_same(
+def test_an_exception_of_a_function_in_python_has_its_own_name(
     stack: Stack, create_function: CreateFunction
 ) -> None:
     code = (
@@ -155,10 +158,12 @@ def test_built_in_python_runtime_calls_every_exception_the_same(
     )
     arn = create_function("python3.11", "raising.handler", "raising.py", code)
 
-    with open_gap("its Python runtime names errors as AWS's; lambda_runtime's bootstrap can go"):
-        assert (
-            error_of(stack, "lambda:invoke", {"FunctionName": arn, "Payload": {}})
-            == "Runtime.HandlerError"
+    error = error_of(stack, "lambda:invoke", {"FunctionName": arn, "Payload": {}})
+
+    assert error == "NotPerformed"
+    with open_gap("its Python runtime names errors as AWS's; actonce/embedded/lambda_runtime.py"):
+        assert 'error_type = "Runtime.HandlerError"' in inspect.getsource(
+            lambda_svc._execute_function_warm
         )
 
 
@@ -195,9 +200,7 @@ def created(
         cloudformation.delete_stack(StackName=name)
 
 
-def test_concurrency_of_an_event_source_mapping_stays_text_when_it_is_a_parameter(
-    stack: Stack,
-) -> None:
+def test_concurrency_of_an_event_source_mapping_may_be_a_parameter(stack: Stack) -> None:
     resources = {
         "Queue": {"Type": "AWS::SQS::Queue"},
         "Mapping": {
@@ -212,12 +215,13 @@ def test_concurrency_of_an_event_source_mapping_stays_text_when_it_is_a_paramete
     }
     with created(stack, resources, {"Most": "3"}) as made:
         outputs = {one["OutputKey"]: one["OutputValue"] for one in made["Outputs"]}
-        # boto3 would make a number of it; the poller, which fails on text, does not.
+        # boto3 would make a number of it, whatever the poller has.
         path = f"/2015-03-31/event-source-mappings/{outputs['Mapping']}"
         with urllib.request.urlopen(f"{stack.aws.endpoint_url}{path}", timeout=60) as answer:
             mapping = json.load(answer)
-    with open_gap("MaximumConcurrency is a number; local_stack need not write it out"):
-        assert isinstance(mapping["ScalingConfig"]["MaximumConcurrency"], str)
+    assert mapping["ScalingConfig"]["MaximumConcurrency"] == 3
+    with open_gap("it is a number: `take_numbers` in actonce/embedded/server.py"):
+        assert "MaximumConcurrency" not in inspect.getsource(provisioners._lambda_esm_create)
 
 
 def test_alarm_of_two_metrics_is_refused(stack: Stack) -> None:

@@ -63,9 +63,9 @@ def write(tmp_path: Path) -> Write:
 def test_the_copy_says_this_pythons_runtime_and_absolute_paths(
     write: Write, tmp_path: Path
 ) -> None:
-    made = prepared.prepare(write(), tmp_path / "copies")
+    made, said = prepared.prepare(write(), tmp_path / "copies")
     assert (tmp_path / "template.yaml").read_text() == SHOP + NAMED
-    copy = cloudformation.load(made.template)
+    copy = cloudformation.load(made)
     resources = {name: one["Properties"] for name, one in copy["Resources"].items()}
     assert resources["Old"]["Runtime"] == HERE
     assert resources["Old"]["CodeUri"] == str(tmp_path / "src")
@@ -75,8 +75,8 @@ def test_the_copy_says_this_pythons_runtime_and_absolute_paths(
         "Location": str(tmp_path / "actonce" / "template.yaml"),
         "Parameters": {"PythonRuntime": HERE, "EffectFunctionArn": {"Fn::GetAtt": ["Old", "Arn"]}},
     }
-    assert made.overrides == prepared.runtimes(write()) == {"Runs": HERE}
-    assert any("python3.9" in one for one in made.said)
+    assert copy["Parameters"]["Runs"]["Default"] == HERE
+    assert any("python3.9" in one for one in said)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_the_copy_says_this_pythons_runtime_and_absolute_paths(
 def test_actonces_own_functions_have_it_however_it_is_nested(
     write: Write, tmp_path: Path, parameters: str
 ) -> None:
-    made = prepared.prepare(write(SHOP + parameters), tmp_path / "copies")
-    given = cloudformation.load(made.template)["Resources"]["Once"]["Properties"]["Parameters"]
+    made, _ = prepared.prepare(write(SHOP + parameters), tmp_path / "copies")
+    given = cloudformation.load(made)["Resources"]["Once"]["Properties"]["Parameters"]
     assert given["PythonRuntime"] == HERE
     assert ("QueueType" in given) == ("QueueType" in parameters)
 
@@ -105,8 +105,8 @@ def test_actonce_may_be_nested_in_what_is_nested(write: Write, tmp_path: Path) -
 Resources:
   Inner: {Type: "AWS::CloudFormation::Stack", Properties: {TemplateURL: inner/template.yaml}}
 """
-    made = prepared.prepare(write(outer), tmp_path / "copies")
-    inner = cloudformation.load(made.template)["Resources"]["Inner"]["Properties"]["TemplateURL"]
+    made, _ = prepared.prepare(write(outer), tmp_path / "copies")
+    inner = cloudformation.load(made)["Resources"]["Inner"]["Properties"]["TemplateURL"]
     once = cloudformation.load(Path(inner))["Resources"]["Once"]["Properties"]
     assert once["Location"] == str(tmp_path / "actonce" / "template.yaml")
     assert [one.logical_id for one in prepared.actonce_in(write(outer))] == ["Once"]

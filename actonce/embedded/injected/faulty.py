@@ -115,9 +115,8 @@ def with_faults(effect: Any) -> FaultyEffect:
 @functools.cache
 def _put_faults_around_the_consumers_effect() -> None:
     """Once in a process; without a plan they do nothing."""
-    consumer = importlib.import_module("consumer")
-    batch = importlib.import_module("actonce_core.batch").Batch
+    consumer: Any = importlib.import_module("consumer")
     product = consumer.consumer_from_environment()
-    product = dataclasses.replace(product, effect=with_faults(product.effect))
-    faulty = batch(product.consume)
-    consumer._batch = lambda: faulty  # noqa: SLF001
+    faulty = dataclasses.replace(product, effect=with_faults(product.effect))
+    consumer.consumer_from_environment = lambda: faulty
+    consumer._batch.cache_clear()  # noqa: SLF001 - it may have been made without them

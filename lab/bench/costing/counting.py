@@ -181,7 +181,7 @@ def _powertools(stack: Stack, paths: Paths) -> _Way:
         Runtime=consumer["Runtime"],
         Role=consumer["Role"],
         Handler="powertools_consumer.handler",
-        Code={"ZipFile": _package(paths.local / "ConsumerFunction")},
+        Code={"ZipFile": _package(paths.build / "ConsumerFunction")},
         Timeout=consumer["Timeout"],
         MemorySize=consumer["MemorySize"],
         Environment={
