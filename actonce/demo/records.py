@@ -78,15 +78,12 @@ def execution_names(stack: Stack, status: "ExecutionStatusType") -> set[str]:
     if stack.ledger_table is not None:
         rows, _ = _rows(stack, stack.ledger_table)
         return {name for name, told in rows.items() if told == status}
-    pages = stack.stepfunctions.get_paginator("list_executions").paginate(
-        stateMachineArn=stack.state_machine, statusFilter=status
-    )
-    return {item["name"] for page in pages for item in page["executions"]}
+    return set(_executions(stack, statusFilter=status))
 
 
-def _executions(stack: Stack) -> dict[str, str]:
+def _executions(stack: Stack, **only: Any) -> dict[str, str]:
     pages = stack.stepfunctions.get_paginator("list_executions").paginate(
-        stateMachineArn=stack.state_machine
+        stateMachineArn=stack.state_machine, **only
     )
     return {item["name"]: item["status"] for page in pages for item in page["executions"]}
 

@@ -8,7 +8,6 @@ import gzip
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from actonce.stack.embedded_folder import PROJECT, Paths
 from tests import java
 from tests.embedded import command_line
 from tests.embedded.waiting import wait_for_execution, wait_until
-from tests.pipeline.judge import Record
-from tests.pipeline.streams_on_disk import at, effect, line_of, performed
 
 pytestmark = [
     pytest.mark.embedded,
@@ -76,27 +73,15 @@ def put_records(
             stack.aws.client("s3").upload_file(
                 str(file), stack.outputs["RecordsBucketName"], str(file.relative_to(folder))
             )
-        put_lines(stack, day_before(day), [])  # on which nothing happened
+        before = date.fromisoformat(day) - timedelta(days=1)  # on which nothing happened
+        for stream in ("deliveries", "executions", "effects"):
+            stack.aws.client("s3").put_object(
+                Bucket=stack.outputs["RecordsBucketName"],
+                Key=f"{stream}/dt={before}/lines.jsonl.gz",
+                Body=gzip.compress(b""),
+            )
 
     return put
-
-
-def day_before(day: str, days: int = 1) -> str:
-    """A day so many days earlier."""
-    return (date.fromisoformat(day) - timedelta(days=days)).isoformat()
-
-
-def put_lines(
-    stack: Stack, day: str, records: list[Record], without: str = "", name: str = "lines"
-) -> None:
-    """Put records into the day's folders, and a file without lines where there is none."""
-    for stream in {"deliveries", "executions", "effects"} - {without}:
-        lines = [line_of(stream, record) for of, record in records if of == stream]
-        stack.aws.client("s3").put_object(
-            Bucket=stack.outputs["RecordsBucketName"],
-            Key=f"{stream}/dt={day}/{name}.jsonl.gz",
-            Body=gzip.compress("".join(f"{line}\n" for line in lines).encode()),
-        )
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +175,7 @@ def outcomes_of_firings(stack: Stack, *, at_least: int) -> list[str]:
     return outcomes if len(outcomes) >= at_least else []
 
 
-def test_without_its_code_the_audit_says_what_to_do(
+def test_without_its_code_the_night_says_what_to_do_and_records_the_dead_letters(
     stack: Stack, day: str, told: Callable[[], list[dict[str, str]]]
 ) -> None:
     ended = start(stack, "without-code", {"day": day})
@@ -200,15 +185,9 @@ def test_without_its_code_the_audit_says_what_to_do(
     (message,) = wait_until(told)
     assert message["Subject"] == f"ActOnce audit of {day}: not audited"
     assert ended["cause"] in message["Message"]
-
-
-def test_the_night_records_the_dead_letters_whether_or_not_it_can_audit(
-    stack: Stack, day: str
-) -> None:
-    (file,) = recorded_dead_letters(stack).items()
-
-    assert file[0] == f"dead_letters/dt={day}/collected.jsonl.gz"
-    (line,) = file[1]
+    # It records the dead letters whether or not it can audit.
+    ((file, (line,)),) = recorded_dead_letters(stack).items()
+    assert file == f"dead_letters/dt={day}/collected.jsonl.gz"
     assert (line["message_id"], line["event"], line["reason"]) == (WAITING, "posted", "rejected")
 
 
@@ -293,57 +272,9 @@ def test_an_effect_written_twice_is_an_alarm_and_told(
     # What has succeeded is not looked at again, and its line of the first look stays.
     assert [len(lines) for lines in recorded_dead_letters(stack).values()] == [1]
     assert summary["days"][0]["verdicts"]["resolved"] == 1
-
-
-def test_results_of_the_day_are_replaced_not_added_to(stack: Stack, day: str) -> None:
-    keys = [
-        item["Key"]
-        for page in stack.aws.client("s3")
-        .get_paginator("list_objects_v2")
-        .paginate(Bucket=stack.outputs["AuditBucketName"], Prefix="audit/days/")
-        for item in page["Contents"]
-    ]
-
-    assert [key for key in keys if key.endswith(".parquet")]
-    assert {Path(key).parent.name for key in keys if key.endswith(".parquet")} == {f"day={day}"}
-    assert len([key for key in keys if key.endswith(".parquet")]) == 1
-
-
-def test_three_nights_are_told_as_they_were(
-    audited: tuple[State, Stack], day: str, told: Callable[[], list[dict[str, str]]]
-) -> None:
-    """A good one, one with records of earlier days, and one on which a stream is missing."""
-    state, stack = audited
-    code = f"s3://{stack.outputs['AuditBucketName']}/code/"
-    packed = command_line.run(state, "audit", "package", "--to", code)
-    assert packed.returncode == 0, packed.stderr
-    before, first, second, third = (day_before(day, days) for days in (33, 32, 31, 28))
-    put_lines(stack, before, performed("of-before", 100, before))
-    # An alarm is told on two mornings, so the third is not the next.
-    put_lines(stack, day_before(third), [])
-    late = [effect("of-before", at(200, before), "a-second-one")]
-    ended = {}
-    for which, records, without in (
-        (first, performed("of-first", 100, first), ""),
-        (second, [*performed("of-second", 100, second), *late], ""),
-        # Not the effects: of a day that has none they would be exported.
-        (third, performed("of-third", 100, third), "executions"),
-    ):
-        put_lines(stack, which, records, without)
-        ended[which] = start(stack, f"night-of-{which}", {"day": which})
-
-    def said_of(which: str) -> list[dict[str, str]]:
-        return [message for message in told() if which in message["Subject"]]
-
-    said = {which: wait_until(partial(said_of, which))[0] for which in ended}
-    assert ended[first]["status"] == "SUCCEEDED", ended[first]["cause"]
-    assert said[first]["Subject"].endswith(": nothing to do")
-    assert (ended[second]["status"], ended[second]["error"]) == ("FAILED", "Alarms")
-    assert said[second]["Subject"].endswith(": ALARM")
-    assert (
-        f"A message that began earlier has an alarm: audit {before} again."
-        in (said[second]["Message"])
-    )
-    assert (ended[third]["status"], ended[third]["error"]) == ("FAILED", "NotWhole")
-    assert said[third]["Subject"].endswith(": not judged whole")
-    assert f"{third}: executions is missing" in said[third]["Message"]
+    # The results of the day are replaced, not added to.
+    listed = stack.aws.client("s3").list_objects_v2(
+        Bucket=stack.outputs["AuditBucketName"], Prefix="audit/days/"
+    )["Contents"]
+    tables = [item["Key"] for item in listed if item["Key"].endswith(".parquet")]
+    assert [Path(key).parent.name for key in tables] == [f"day={day}"]

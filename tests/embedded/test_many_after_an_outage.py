@@ -20,13 +20,13 @@ from lab.faults.transient import Injector, TransientFailure
 from tests import terminal
 from tests.actonce_server import ACTONCE
 
-MESSAGES = int(os.environ.get("ACTONCE_LETTERS", "1000"))
+MESSAGES = int(os.environ.get("ACTONCE_LETTERS", "100"))
 RETRY = "dead-letters retry --all --reason not_performed --rate 20"
 OUTAGE = 3600.0
 """It is ended by hand."""
 
 
-@pytest.mark.table
+@pytest.mark.long
 @pytest.mark.embedded
 def test_all_dead_letters_of_an_outage_longer_than_the_patience_are_one_decision(
     paths: Paths,
