@@ -1,12 +1,10 @@
 """What `actonce sam-local` does before and after the container; tests/container/ has the rest."""
 
 import http.server
-import json
 import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -16,23 +14,15 @@ from actonce.embedded.forwarder import reachable_from_containers
 from actonce.embedded.sam_local import Answer
 from actonce.terminal.errors import Failed
 
-BUILT_TEMPLATE = {
-    "Parameters": {"PythonRuntime": {"Type": "String", "Default": "python3.99"}},
-    "Resources": {
-        "StarterFunction": {
-            "Type": "AWS::Serverless::Function",
-            "Properties": {
-                "CodeUri": "StarterFunction",
-                "Environment": {"Variables": {"FINGERPRINTS_TABLE": {"Ref": "FingerprintsTable"}}},
-            },
-        },
-        "ProcessMessage": {
-            "Type": "AWS::Serverless::StateMachine",
-            "Properties": {"DefinitionUri": "../statemachine/process_message.asl.json"},
-        },
-        "RequestsQueue": {"Type": "AWS::SQS::Queue"},
-    },
-}
+BUILT = """\
+Parameters:
+  PythonRuntime: {Type: String, Default: python3.99}
+Resources:
+  StarterFunction:
+    Type: AWS::Serverless::Function
+    Properties: {CodeUri: StarterFunction, Environment: {Variables: {TABLE: {Ref: Fingerprints}}}}
+  AppointmentsFunction: {Type: "AWS::Serverless::Function", Properties: {CodeUri: Appointments}}
+"""
 
 
 @pytest.fixture
@@ -75,31 +65,16 @@ def test_a_gateway_inside_a_virtual_machine_is_left_to_the_engine() -> None:
         assert address == "host.docker.internal:4566"
 
 
-def test_a_container_is_told_the_deployed_names_and_where_aws_is(tmp_path: Path) -> None:
-    built, folder = tmp_path / "build", tmp_path / "given"
-    built.mkdir()
-    folder.mkdir()
-    (built / "template.yaml").write_text(yaml.safe_dump(BUILT_TEMPLATE))
+def test_a_container_is_told_the_deployed_names_and_where_aws_is() -> None:
+    deployed = {"StarterFunction": {"TABLE": "table-1"}, "AppointmentsFunction": {}}
 
-    template_path, variables_path = sam_local.write_inputs(
-        built,
-        folder,
-        "http://172.17.0.1:4566",
-        {"StarterFunction": {"FINGERPRINTS_TABLE": "table-1", "CONTENT_FROM": "patient"}},
-    )
+    template = yaml.safe_load(sam_local.told_variables(BUILT, deployed, "http://172.17.0.1:4566"))
 
-    variables = json.loads(variables_path.read_text())["StarterFunction"]
-    assert variables == {
-        "FINGERPRINTS_TABLE": "table-1",
-        "CONTENT_FROM": "patient",
-        "AWS_ENDPOINT_URL": "http://172.17.0.1:4566",
-    }
-    template = yaml.safe_load(template_path.read_text())
-    starter = template["Resources"]["StarterFunction"]["Properties"]
-    assert starter["Environment"]["Variables"].keys() == variables.keys()
-    assert starter["CodeUri"] == str(built / "StarterFunction")
-    machine = template["Resources"]["ProcessMessage"]["Properties"]
-    assert machine["DefinitionUri"] == str(tmp_path / "statemachine/process_message.asl.json")
+    told = {name: one["Properties"] for name, one in template["Resources"].items()}
+    endpoint = {"AWS_ENDPOINT_URL": "http://172.17.0.1:4566"}
+    assert told["StarterFunction"]["Environment"]["Variables"] == {"TABLE": "table-1", **endpoint}
+    assert told["AppointmentsFunction"]["Environment"]["Variables"] == endpoint
+    assert told["StarterFunction"]["CodeUri"] == "StarterFunction"
     assert template["Parameters"]["PythonRuntime"]["Default"] != "python3.99"
 
 

@@ -74,18 +74,22 @@ def invoke(  # noqa: PLR0913 - where it runs, and what
         raise WrongUse(f"template.yaml has no {function!r}; it has {', '.join(sorted(variables))}.")
     with (
         reachable_from_containers(state.port, _gateway()) as address,
-        tempfile.TemporaryDirectory(prefix="sam-local-", dir=paths.home) as folder,
+        # Beside what was built, whose places it names.
+        tempfile.NamedTemporaryFile("w", dir=paths.build, suffix=".yaml") as template,
     ):
-        template, env_vars = write_inputs(paths.build, Path(folder), f"http://{address}", variables)
+        built = (paths.build / "template.yaml").read_text()
+        template.write(told_variables(built, variables, f"http://{address}"))
+        template.flush()
         arguments = ["local", "invoke", function, "--event", str(event.resolve())]
-        arguments += ["--template", str(template), "--env-vars", str(env_vars)]
+        arguments += ["--template", template.name]
         arguments += ["--config-file", str(PROJECT / "samconfig.toml")]
         arguments += ["--skip-pull-image"]  # an image that is not there is pulled all the same
         say(f"sam {shlex.join(arguments)}")
         run = subprocess.run(
             [sys.executable, "-m", "samcli", *arguments],
-            # SAM asks STS who calls, and hands Region and credentials to the container.
-            env=sam.environment(AWS_ENDPOINT_URL=state.endpoint_url),
+            # SAM asks STS who calls, and hands Region and credentials to the container; what of the
+            # template's variables it has itself it would hand on, too.
+            env=sam.environment(AWS_ENDPOINT_URL_STS=state.endpoint_url),
             cwd=paths.stack,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -108,39 +112,23 @@ def deployed_variables(stack: Stack) -> dict[str, dict[str, str]]:
     return variables
 
 
-def write_inputs(
-    built: Path, folder: Path, endpoint_url: str, variables: Mapping[str, Mapping[str, str]]
-) -> tuple[Path, Path]:
-    """Write what `sam local invoke` is given: a template and a file of variables.
+def told_variables(
+    built: str, variables: Mapping[str, Mapping[str, str]], endpoint_url: str
+) -> str:
+    """The template that `sam local` is given: it hands a container what is declared there.
 
     Args:
-        built: the folder that sam build wrote; its packages are used where they are.
-        folder: to write to.
-        endpoint_url: of the embedded AWS, as a container reaches it.
+        built: the template that sam build wrote.
         variables: of each function, by its logical name.
-
-    Returns:
-        The paths of both.
+        endpoint_url: of the embedded AWS, as a container reaches it.
     """
-    template = yaml.safe_load((built / "template.yaml").read_text())
+    template = yaml.safe_load(built)
     template["Parameters"]["PythonRuntime"]["Default"] = f"python3.{sys.version_info.minor}"
-    for name, resource in template["Resources"].items():
-        properties = resource.get("Properties", {})
-        for key in ("CodeUri", "DefinitionUri", "TemplateURL"):
-            if key in properties:
-                properties[key] = str((built / properties[key]).resolve())
-        if name in variables:
-            # A container gets the variables that its template declares, and no others.
-            environment = properties.setdefault("Environment", {}).setdefault("Variables", {})
-            environment |= dict.fromkeys(_with_endpoint(variables[name], endpoint_url), "")
-    template_path, variables_path = folder / "template.yaml", folder / "env.json"
-    template_path.write_text(yaml.safe_dump(template, sort_keys=False))
-    variables_path.write_text(
-        json.dumps(
-            {name: _with_endpoint(values, endpoint_url) for name, values in variables.items()}
-        )
-    )
-    return template_path, variables_path
+    for name, values in variables.items():
+        properties = template["Resources"][name]["Properties"]
+        told = {**values, "AWS_ENDPOINT_URL": endpoint_url}
+        properties.setdefault("Environment", {})["Variables"] = told
+    return yaml.safe_dump(template, sort_keys=False)
 
 
 def read_answer(output: str, function: str) -> Answer:
@@ -160,10 +148,6 @@ def read_answer(output: str, function: str) -> Answer:
     return Answer(value, raised=isinstance(value, dict) and "errorType" in value)
 
 
-def _with_endpoint(variables: Mapping[str, str], endpoint_url: str) -> dict[str, str]:
-    return {**variables, "AWS_ENDPOINT_URL": endpoint_url}
-
-
 def _gateway() -> str:
     """This machine's address on the network that SAM starts containers in."""
     networks = json.loads(_docker("network", "inspect", "bridge"))
@@ -176,22 +160,16 @@ def _gateway() -> str:
 
 
 def _docker(*arguments: str) -> str:
-    hint = "Start one (Docker), or set DOCKER_HOST to it."
     try:
         run = subprocess.run(
-            ["docker", *arguments],
-            capture_output=True,
-            check=False,
-            text=True,
-            timeout=60,
+            ["docker", *arguments], capture_output=True, check=False, text=True, timeout=60
         )
-    except FileNotFoundError:
+        said = run.stderr.strip() or "docker said nothing"
+    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+        run, said = None, str(error)
+    if run is None or run.returncode != 0:
         raise Failed(
-            f"sam local needs a container engine, and there is no docker. {hint}"
-        ) from None
-    except subprocess.TimeoutExpired:
-        raise Failed(f"The container engine does not answer. {hint}") from None
-    if run.returncode != 0:
-        said = (run.stderr.strip().splitlines() or ["docker said nothing"])[-1]
-        raise Failed(f"sam local needs a container engine: {said} {hint}")
+            f"sam local needs a container engine: {said.splitlines()[-1]} Start one (Docker), or "
+            "set DOCKER_HOST to it."
+        )
     return run.stdout
