@@ -71,30 +71,6 @@ def send(stack: Stack) -> Callable[[Any], None]:
 
 
 @pytest.fixture(scope="session")
-def deliveries(stack: Stack) -> Callable[[str], list[dict[str, Any]]]:
-    """Reads the `deliveries` stream: the lines of one message id (without blanks), in order."""
-
-    def of_message(message_id: str) -> list[dict[str, Any]]:
-        # MiniStack answers with 10,000 events and no token for more, so it has to look for the id.
-        pages = stack.logs.get_paginator("filter_log_events").paginate(
-            logGroupName=stack.starter_log_group, filterPattern=f'"{message_id}"'
-        )
-        lines = [
-            json.loads(event["message"])
-            for page in pages
-            for event in page["events"]
-            if event["message"].lstrip().startswith("{")
-        ]
-        return [
-            line
-            for line in lines
-            if line.get("stream") == "deliveries" and line.get("message_id") == message_id
-        ]
-
-    return of_message
-
-
-@pytest.fixture(scope="session")
 def appointments(stack: Stack) -> Callable[[str], list[dict[str, Any]]]:
     """Counts effects: the appointments of one message id, in DynamoDB's form."""
 
