@@ -1,4 +1,4 @@
-"""How long a batch takes the starter, beside one record and beside a plain loop.
+"""How long a batch takes the starter, beside one record.
 
     python -m lab.bench.starter [--json]
 
@@ -18,34 +18,19 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import typer
 
 from lab.bench.report import figures, machine, tell
 
-if TYPE_CHECKING:
-    from actonce_core.delivery import Delivery
-
 FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
 
 # Batches before the clock starts: they open the connections that a warm environment has.
 WARM_UP = 3
-
-
-class Result(TypedDict):
-    """What one run of the benchmark found; times are medians in milliseconds."""
-
-    one_record_ms: float
-    batch_ms: float
-    plain_loop_ms: float
-    batch_to_one_record: float
-    plain_loop_to_one_record: float
-    calls: int
-    within_limit: bool
 
 
 # ------------------------------------------------------------------ the server
@@ -138,8 +123,12 @@ def aws_with(latency: float) -> Iterator[Connection]:
 # ------------------------------------------------------------------ what is measured
 
 
-def measure(records: int, latency: float, runs: int, limit: float) -> Result:
-    """Measure one record, a batch and a plain loop, in turns, so that all see the same machine."""
+def measure(records: int, latency: float, runs: int) -> tuple[float, float, int]:
+    """Measure one record and a batch, in turns, so that both see the same machine.
+
+    Returns:
+        Their medians in milliseconds, and how many calls of AWS there were.
+    """
     with (
         aws_with(latency) as server,
         Path(os.devnull).open("w") as nowhere,
@@ -147,46 +136,25 @@ def measure(records: int, latency: float, runs: int, limit: float) -> Result:
     ):
         sys.path.insert(0, str(FUNCTIONS))
         # Only now: the logger takes its output, and the clients their endpoint, when imported.
-        from actonce_core.batch import Batch  # noqa: PLC0415
-        from actonce_core.delivery import Delivery  # noqa: PLC0415
-        from starter import starter_from_environment  # noqa: PLC0415
+        from starter import handler  # noqa: PLC0415
 
-        starter = starter_from_environment()
-        whole = Batch(starter.start_message)
         numbers = itertools.count()
 
-        def handle(size: int) -> None:
+        def handle(size: int) -> float:
             event = {"Records": [_record(next(numbers)) for _ in range(size)]}
-            answer = whole.handle(event)
+            begin = time.perf_counter()
+            answer = handler(event, None)
             if answer != {"batchItemFailures": []}:
                 raise RuntimeError(f"The starter failed, so its times say nothing: {answer}")
+            return (time.perf_counter() - begin) * 1000
 
-        def loop() -> None:
-            for delivery in _deliveries(Delivery.from_record, numbers, records):
-                starter.start_message(delivery)
-
-        ways = {"one": lambda: handle(1), "batch": lambda: handle(records), "loop": loop}
         for _ in range(WARM_UP):
             handle(records)
-        times: dict[str, list[float]] = {way: [] for way in ways}
-        for _ in range(runs):
-            for way, run in ways.items():
-                begin = time.perf_counter()
-                run()
-                times[way].append((time.perf_counter() - begin) * 1000)
+        times = [(handle(1), handle(records)) for _ in range(runs)]
         server.send("how many?")
         calls: int = server.recv()
-
-    one, batch, plain = (statistics.median(times[way]) for way in ways)
-    return {
-        "one_record_ms": round(one, 1),
-        "batch_ms": round(batch, 1),
-        "plain_loop_ms": round(plain, 1),
-        "batch_to_one_record": round(batch / one, 2),
-        "plain_loop_to_one_record": round(plain / one, 2),
-        "calls": calls,
-        "within_limit": batch <= limit * one,
-    }
+    one, batch = (statistics.median(each) for each in zip(*times, strict=True))
+    return one, batch, calls
 
 
 def _record(number: int) -> dict[str, Any]:
@@ -205,12 +173,6 @@ def _record(number: int) -> dict[str, Any]:
     }
 
 
-def _deliveries(
-    read: Callable[[dict[str, Any]], "Delivery"], numbers: Iterator[int], size: int
-) -> list["Delivery"]:
-    return [read(_record(next(numbers))) for _ in range(size)]
-
-
 # ------------------------------------------------------------------ the command
 
 
@@ -227,23 +189,25 @@ def main(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure the starter; exit 1 if a batch takes more than the limit."""
-    result = measure(records, latency / 1000, runs, limit)
+    one, batch, calls = measure(records, latency / 1000, runs)
+    is_within = batch <= limit * one
     report = {
         "inputs": {"records": records, "latency_ms": latency, "runs": runs, "limit": limit},
         "machine": machine("boto3", "aws-lambda-powertools"),
-        "result": result,
+        "result": {
+            "one_record_ms": round(one, 1),
+            "batch_ms": round(batch, 1),
+            "calls": calls,
+            "within_limit": is_within,
+        },
     }
     table = figures("way", "median, ms", "times one record")
-    for name, way, times in (
-        ("one record", result["one_record_ms"], 1),
-        ("a batch, side by side", result["batch_ms"], result["batch_to_one_record"]),
-        ("a plain loop", result["plain_loop_ms"], result["plain_loop_to_one_record"]),
-    ):
-        table.add_row(name, f"{way:.1f}", f"{times:.2f}")
-    word = "at most" if result["within_limit"] else "MORE THAN"
+    table.add_row("one record", f"{one:.1f}", "1.00")
+    table.add_row("a batch, side by side", f"{batch:.1f}", f"{batch / one:.2f}")
+    word = "at most" if is_within else "MORE THAN"
     said = f"A batch takes {word} {limit:g} times what one record takes."
     tell(report, table, as_json=as_json, notes=[said])
-    raise typer.Exit(0 if result["within_limit"] else 1)
+    raise typer.Exit(0 if is_within else 1)
 
 
 if __name__ == "__main__":

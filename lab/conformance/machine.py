@@ -19,10 +19,6 @@ from lab.conformance.process import NotKnownHere
 Definition = Mapping[str, Any]
 States = dict[str, Any]
 
-_TOO_MUCH = "States.DataLimitExceeded"
-"""No Retry and no Catch matches it. Source: "Handling errors", Developer Guide."""
-_MOST_BYTES = 256 * 1024
-"""Of a state's result. Source: "Quotas"."""
 _EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 _INVOKE = "arn:aws:states:::lambda:invoke"
@@ -85,15 +81,12 @@ class Services(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An execution's own part of the context object.
-
-    `redrives`: how often it was redriven; None leaves the field out.
-    """
+    """An execution's own part of the context object; `redrives`: how often it was redriven."""
 
     name: str
     arn: str
     input: Any
-    redrives: int | None = 0
+    redrives: int = 0
 
 
 @dataclass(slots=True)
@@ -202,15 +195,13 @@ def _whole(seconds: Any) -> float:
 
 
 def _context(execution: Execution) -> dict[str, Any]:
-    known: dict[str, Any] = {
-        "Input": execution.input,
-        "Id": execution.arn,
-        "Name": execution.name,
-    }
-    if execution.redrives is not None:
-        known["RedriveCount"] = execution.redrives
     return {
-        "Execution": known,
+        "Execution": {
+            "Input": execution.input,
+            "Id": execution.arn,
+            "Name": execution.name,
+            "RedriveCount": execution.redrives,
+        },
         "State": {},
         "Task": {"Token": f"token-{execution.name}"},
     }
@@ -229,8 +220,6 @@ def _run_task(state: Definition, states: States, services: Services) -> tuple[st
         states["context"]["State"]["RetryCount"] = sum(attempts)
         try:
             result = _do(state, states, services)
-            if len(json.dumps(result)) > _MOST_BYTES:
-                raise StateFailed(_TOO_MUCH)
             output = evaluate(state["Output"], {**states, "result": result})
         except StateFailed as failure:
             waits = _wait_before_retry(state.get("Retry", []), attempts, failure.error)
@@ -281,7 +270,7 @@ fails, which it says nothing of; the worse is assumed."""
 
 
 def _matches(wanted: list[str], error: str) -> bool:
-    return error != _TOO_MUCH and (
+    return (
         error in wanted
         or "States.ALL" in wanted
         or ("States.TaskFailed" in wanted and error not in _NO_TASK_FAILED)
@@ -323,20 +312,10 @@ def _filled_in(value: Any, states: str, whole: States) -> Any:
 @lru_cache(maxsize=100_000)
 def _evaluated(expression: str, states: str) -> tuple[bool, Any]:
     """Whether the expression yields something, and what; kept, for runs repeat each other."""
-    # What JSONata makes of numbers: doubles, of which 15 digits may be all that is written.
     # The library returns None for null and for nothing; AWS takes only the first for a value.
-    data = json.loads(states, parse_int=_as_a_double, parse_float=_with_15_digits)
+    data = json.loads(states)
     exists = _run(f"$exists(({expression}))", data)
     return bool(exists), _run(expression, data) if exists else None
-
-
-def _as_a_double(written: str) -> int:
-    return int(float(written))
-
-
-def _with_15_digits(written: str) -> float:
-    """As `$string` writes it; and no sign of a zero."""
-    return float(f"{float(written):.15g}") or 0.0
 
 
 def _run(expression: str, states: States) -> Any:

@@ -1,12 +1,9 @@
 """SQS in memory: the queue that is consumed, and those that keep what waits for a person."""
 
 import json
-import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from botocore.exceptions import ClientError
 
 from lab.conformance.process import NotKnownHere
 from lab.conformance.world import World
@@ -25,12 +22,6 @@ _KNOWN_IN_SEND_MESSAGE = frozenset(
 )
 
 SENT_BASE = 1_767_600_000_000
-
-MOST_BYTES = 1024 * 1024
-"""Of a message, its attributes included. Source: "Amazon SQS message quotas"."""
-MOST_ATTRIBUTES = 10
-_NOT_TAKEN = re.compile("[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Source: SendMessage, API reference."""
 
 Attributes = Mapping[str, Mapping[str, Any]]
 """Message attributes, in the form of an event: `{name: {"dataType": ..., "stringValue": ...}}`."""
@@ -88,7 +79,6 @@ class KeptQueues:
         if ("MessageGroupId" in request) != (request["QueueUrl"] in self._fifo):
             raise NotKnownHere("SendMessage: a group on a standard queue, or none on a FIFO queue")
         attributes = request.get("MessageAttributes") or {}
-        _refuse_what_sqs_refuses(request["MessageBody"], attributes)
         kept = self._kept.setdefault(request["QueueUrl"], [])
         deduplication_id = request.get("MessageDeduplicationId")
         if deduplication_id is not None:
@@ -99,19 +89,6 @@ class KeptQueues:
             self._deduplication[key] = self._world.now
         kept.append(Kept(request["MessageBody"], json.dumps(attributes, sort_keys=True)))
         return {"MessageId": f"kept-{len(kept)}"}
-
-
-def _refuse_what_sqs_refuses(body: str, attributes: Mapping[str, Any]) -> None:
-    texts = [body]
-    for name, value in attributes.items():
-        texts += [name, value["DataType"], value["StringValue"]]
-    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-    is_taken = all(text and not _NOT_TAKEN.search(text) for text in texts)
-    if size > MOST_BYTES or len(attributes) > MOST_ATTRIBUTES or not is_taken:
-        raise ClientError(
-            {"Error": {"Code": "InvalidParameterValue", "Message": "SQS does not take it"}},
-            "SendMessage",
-        )
 
 
 @dataclass(slots=True)

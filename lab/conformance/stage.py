@@ -20,7 +20,6 @@ from actonce_core.delivery import (
 )
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
 from actonce_core.invoked_effect import InvokedEffect
-from actonce_core.message import MessageReader
 from lab.conformance import machine
 from lab.conformance.clients import Client
 from lab.conformance.dynamodb import DynamoDB
@@ -218,7 +217,6 @@ class Stage:
         sent: each message that was sent: its id (None where there is none) and its body.
         deployed: the way that consumers are built by; a deployment may change it.
         state_machine: ARN of the deployed stack's.
-        at_work: how many consumers are.
         wall_offsets: how far the wall clocks of the consumers' machines are ahead, in milliseconds;
             the consumers are given them in turn.
         lateness: milliseconds after which a late effect happens.
@@ -264,7 +262,7 @@ class Stage:
         self.cold_start = 0
         self.answers_unclearly, self.looks_up = False, True
         self.unheard_until = 0
-        self._consumers = self.at_work = 0
+        self._consumers = 0
         self._function = _Function(EFFECT_TIMEOUT, [EFFECT_TIMEOUT])
         self._margin = STRAGGLER_MARGIN
         world.stores = [
@@ -344,10 +342,6 @@ class Stage:
             )
 
         self.world.at(after, ("send", number), now)
-
-    def reader(self) -> MessageReader:
-        """Of messages, as it is deployed."""
-        return MessageReader("body:message_id")
 
     def send_text(self, text: str) -> None:
         """Send what is no message."""
@@ -451,7 +445,6 @@ class Stage:
     def _deliver(self, record: Record, name: str, acknowledge: Callable[[], None]) -> None:
         offset = self.wall_offsets[self._consumers % len(self.wall_offsets)]
         self._consumers += 1
-        self.at_work += 1
         way = self.deployed
 
         def consume() -> None:
@@ -472,7 +465,6 @@ class Stage:
             )
 
         def end(ended: Ended) -> None:
-            self.at_work -= 1
             if isinstance(ended.error, _MISTAKES):
                 raise ended.error
             if ended.error is not None:

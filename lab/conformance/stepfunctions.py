@@ -1,7 +1,6 @@
 """Step Functions in memory: StartExecution with AWS's answers, and the executions it starts."""
 
 import json
-import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -24,10 +23,6 @@ guarantees in Step Functions workflows", which ties names to the history."""
 
 REDRIVEN_AFTER = (0, 60_000, None)
 """Milliseconds after which an aborted execution is redriven; None: nobody does."""
-
-MOST_INPUT_BYTES = 256 * 1024
-"""Of an execution's input. Source: "Quotas"."""
-_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 
 TRUTHFULLY = "truthfully"
 """The answer of an operator who has looked for themselves: `perform` where it has not happened, and
@@ -123,7 +118,6 @@ class StepFunctions:
         name, text = request["name"], request["input"]
         if request.keys() != {"name", "input", "stateMachineArn"}:
             raise NotKnownHere(f"StartExecution: {sorted(request)}")
-        self._refuse(name, text)
         arn = request["stateMachineArn"]
         if arn != STATE_MACHINE:
             name = f"{name} of {arn}"
@@ -154,12 +148,6 @@ class StepFunctions:
         )
         return _answer(name, known.started)
 
-    def _refuse(self, name: str, text: str) -> None:
-        if not _NAME.fullmatch(name):
-            raise _refusal("InvalidName")
-        if len(text.encode()) > MOST_INPUT_BYTES:
-            raise _refusal("InvalidExecutionInput")
-
     def _live(self, execution: machine.Execution, known: _Known, reached: "_Reached") -> Any:
         """Run it to its end, through all that an operator does to it."""
         definition = self.definition
@@ -185,10 +173,6 @@ class StepFunctions:
 
     def _is_free(self, known: _Known) -> bool:
         return known.closed is not None and self.world.now - known.closed > self.names_free_after
-
-
-def _refusal(code: str) -> ClientError:
-    return ClientError({"Error": {"Code": code, "Message": "it is not taken"}}, "StartExecution")
 
 
 def _close(known: _Known, status: str, now: int) -> None:
@@ -357,8 +341,6 @@ class _Reached:
         return {"decision": decision, "note": "seen to", "version": version}
 
 
-MOST_IN_A_LETTER = 50_000
-"""Characters up to which a message must be in its dead letter."""
 _REASONS = frozenset({"rejected", "not_performed", "rounds_used_up", "outcome_unknown"})
 
 
@@ -371,7 +353,7 @@ def _check_letter(letter: Any, name: str, known: _Known) -> None:
     execution = name.rpartition(".")[0]
     sent = json.loads(known.input)
     is_whole = (
-        letter["message"] in (sent, None if len(known.input) > MOST_IN_A_LETTER else sent)
+        letter["message"] == sent
         and letter["message_id"] == sent["message_id"]
         and letter["reason"] in _REASONS
         and bool(letter["error"])

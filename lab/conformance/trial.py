@@ -8,7 +8,7 @@ from lab.conformance.hazards import Scenario
 from lab.conformance.machine import Definition
 from lab.conformance.process import Event
 from lab.conformance.stage import Stage, Way, process_message
-from lab.conformance.verdict import Kind, Verdict, ends, judge
+from lab.conformance.verdict import Verdict, ends, judge
 from lab.conformance.world import World
 
 MOST_RUNS = 200_000
@@ -40,11 +40,6 @@ class Trial:
     def story(self) -> tuple[Event, ...]:
         """The shortest of the worst verdict."""
         return self.stories[self.worst]
-
-    @property
-    def is_promise_kept(self) -> bool:
-        """Nothing twice, nothing lost."""
-        return self.worst.kind in (Kind.SURVIVED, Kind.PARKED)
 
 
 def run_trial(

@@ -82,8 +82,6 @@ class World:
         self.picked: tuple[int, ...] = ()
         """What `pick` chose."""
         self.now = 0
-        self.last_step_at = 0
-        """When the last step was taken; timers may go on after it, and nobody waits for them."""
         self.stores: list[Store] = []
         self.taken: list[int] = []
         self.open: list[tuple[int, int]] = []
@@ -404,7 +402,6 @@ class World:
             awake = [one.index for one in task.process.tasks if self._is_awake(one)]
             task.process.deferred = frozenset(awake)
             return
-        self.last_step_at = self.now
         if option.hazard is not None:
             self._budget -= 1
         if option.hazard in CRASHES:

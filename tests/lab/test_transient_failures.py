@@ -5,16 +5,13 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from actonce.demo.outcome import Sent
-from actonce.demo.records import Records
 from appointments import book_key
-from lab.faults.figures import of_run, state_transitions
+from lab.faults.figures import state_transitions
 from lab.faults.kinds import MEASURED
 from lab.faults.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
 from lab.faults.stack import Meeting, as_answer, meet
@@ -207,52 +204,7 @@ def test_each_state_and_each_repeat_of_a_task_is_a_transition() -> None:
     assert state_transitions(["TaskStateEntered", "WaitStateEntered", "ChoiceStateEntered"]) == 4
 
 
-def test_what_was_there_before_belongs_to_no_run() -> None:
-    found = Records(
-        deliveries=[{"sqs_message_id": "own"}, {"sqs_message_id": "old"}],
-        executions={"own": "SUCCEEDED", "old": "RUNNING"},
-        resolved={"old"},
-        effects={"own": 1, "old": 2},
-        books={"main": ["old", "own"]},
-        refused={("own", "conflict"), ("old", "not_json")},
-        waiting={"own", "old"},
-    )
-    assert of_run(found, [Sent("own", "own", "own")]) == Records(
-        deliveries=[{"sqs_message_id": "own"}],
-        executions={"own": "SUCCEEDED"},
-        resolved=set(),
-        effects={"own": 1},
-        books={"main": ["own"]},
-        refused={("own", "conflict")},
-        waiting={"own"},
-    )
-
-
 # ------------------------------------------------------------------ the proxy
-
-
-@pytest.fixture
-def target() -> Iterator[tuple[str, list[bytes]]]:
-    """A service on loopback that echoes, and the requests that it did."""
-    done: list[bytes] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            done.append(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(201)
-            self.send_header("X-Service", "echo")
-            self.end_headers()
-            self.wfile.write(done[-1])
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", done
-        server.shutdown()
-        thread.join()
 
 
 def _post(url: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -264,35 +216,45 @@ def _post(url: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
         return error.code, dict(error.headers), error.read()
 
 
-def test_the_proxy_passes_on_answers_itself_and_loses(target: tuple[str, list[bytes]]) -> None:
-    url, done = target
+def test_the_proxy_passes_on_answers_itself_loses_and_keeps_silent() -> None:
+    done: list[bytes] = []
     came: list[Request] = []
+    meetings: dict[bytes, Meeting] = {
+        b"refused": Answered(400, b"no"),
+        b"lost": Forwarded(is_lost=True),
+        b"silent": Unanswered(3600),
+    }
+
+    class Echo(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            done.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(201)
+            self.send_header("X-Service", "echo")
+            self.end_headers()
+            self.wfile.write(done[-1])
+
+        def log_message(self, *_: object) -> None:
+            pass
 
     def met(request: Request) -> Meeting:
         came.append(request)
-        if request.body == b"refused":
-            return Answered(400, b"no")
-        return Forwarded(is_lost=request.body == b"lost")
+        return meetings.get(request.body, Forwarded())
 
-    with proxy_before(url, met) as proxy:
-        status, headers, body = _post(f"{proxy}/queue", b"passes")
-        assert (status, headers["X-Service"], body) == (201, "echo", b"passes")
-        assert came == [Request("/queue", "AmazonSQS.SendMessage", b"passes")]
-        assert _post(proxy, b"refused")[::2] == (400, b"no")
-        with pytest.raises(OSError, match="closed connection"):
-            _post(proxy, b"lost")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        # At the end of the proxy what is not answered holds nothing up.
+        with proxy_before(f"http://127.0.0.1:{server.server_port}", met) as proxy:
+            status, headers, body = _post(f"{proxy}/queue", b"passes")
+            assert (status, headers["X-Service"], body) == (201, "echo", b"passes")
+            assert came == [Request("/queue", "AmazonSQS.SendMessage", b"passes")]
+            assert _post(proxy, b"refused")[::2] == (400, b"no")
+            with pytest.raises(OSError, match="closed connection"):
+                _post(proxy, b"lost")
+            host, _, port = proxy.removeprefix("http://").partition(":")
+            with socket.create_connection((host, int(port)), timeout=60) as client:
+                client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nsilent")
+                client.settimeout(0.05)
+                with pytest.raises(TimeoutError):
+                    client.recv(1)
+        server.shutdown()
     assert done == [b"passes", b"lost"]
-
-
-def test_what_is_not_answered_is_not_done_and_holds_nothing_up_at_the_end(
-    target: tuple[str, list[bytes]],
-) -> None:
-    url, done = target
-    with proxy_before(url, lambda _: Unanswered(3600)) as proxy:
-        host, _, port = proxy.removeprefix("http://").partition(":")
-        with socket.create_connection((host, int(port)), timeout=60) as client:
-            client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")
-            client.settimeout(0.05)
-            with pytest.raises(TimeoutError):
-                client.recv(1)
-    assert not done

@@ -18,6 +18,7 @@ from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, idempotent
 from actonce_core.locking.locks import Host, Lease, Ledger, ProcessingLocks
+from actonce_core.message import MessageReader
 from actonce_core.unstarted import UnstartedQueue
 from lab.conformance.clocks import replaced
 from lab.conformance.queues import Record
@@ -151,7 +152,7 @@ def _lease(stage: Stage) -> Handler:
 
 def _consume(stage: Stage, by: ProcessingLocks, lock_timeout: float) -> Handler:
     consumer = Consumer(
-        reader=stage.reader(),
+        reader=MessageReader("body:message_id"),
         locks=by,
         effect=stage.acts,
         unstarted=UnstartedQueue(stage.sqs, UNSTARTED),

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from actonce_core.delivery import Delivery
+from actonce_core.message import MessageReader
 from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
 from lab.conformance.queues import Record
@@ -21,7 +22,7 @@ from lab.conformance.stage import (
 
 def _starter(stage: Stage) -> Handler:
     starter = Starter(
-        reader=stage.reader(),
+        reader=MessageReader("body:message_id"),
         dynamodb=stage.dynamodb,
         table=MEMORY_TABLE,
         stepfunctions=stage.stepfunctions,
