@@ -11,7 +11,7 @@ import pytest
 from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
 from actonce.stack.clients import Aws
 from actonce.terminal.errors import Failed, WrongUse
-from tests.collect.conftest import MakeTable
+from tests.support.tables import make_table
 
 TIME = datetime(2026, 1, 31, 9, tzinfo=UTC)
 HASHED = "sha256-" + "0" * 64
@@ -42,13 +42,12 @@ def cards(moto_aws: Aws) -> EffectsTable:
 )
 def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
     cards: EffectsTable,
-    make_table: MakeTable,
     keys: list[str],
     index: str | None,
     effect_ids: list[str | None],
 ) -> None:
     items = [card("m-1", card=one, secret="4711") for one in ("c-1", "c-2")]
-    make_table("cards", *keys, items=items, index=index)
+    make_table(cards._dynamodb, "cards", *keys, items=items, index=index)
     found = cards.of_message("m-1")
     assert [one.effect_id for one in found] == effect_ids
     assert found[-1].description == {"card": "c-2"}
@@ -56,11 +55,9 @@ def test_an_effect_is_named_by_the_key_that_is_not_the_messages(
     assert cards.of_message("never") == []
 
 
-def test_a_key_that_is_a_number_is_the_text_of_it(
-    cards: EffectsTable, make_table: MakeTable
-) -> None:
+def test_a_key_that_is_a_number_is_the_text_of_it(cards: EffectsTable) -> None:
     items = [card({"N": one}) for one in ("7", "1.50", LARGE)]
-    make_table("cards", "message_id", kind="N", items=items)
+    make_table(cards._dynamodb, "cards", "message_id", kind="N", items=items)
     assert ids(cards) == ["1.5", LARGE, "7"]
     assert len(cards.of_message("7")) == len(cards.of_message(LARGE)) == 1
     # Other texts of the same number are other messages.
@@ -68,25 +65,25 @@ def test_a_key_that_is_a_number_is_the_text_of_it(
         assert cards.of_message(other) == []
 
 
-def test_ids_are_kept_as_all_records_keep_them(cards: EffectsTable, make_table: MakeTable) -> None:
+def test_ids_are_kept_as_all_records_keep_them(cards: EffectsTable) -> None:
     strange = "ü \u202e/\n"
     items = [card(HASHED, card="1"), card(strange, card="2"), {"card": {"S": "no message's"}}]
-    make_table("cards", "card", index="message_id", items=items)
+    make_table(cards._dynamodb, "cards", "card", index="message_id", items=items)
     assert ids(cards) == sorted(["", HASHED, strange])
     assert len(cards.of_message(HASHED)) == 1
     assert cards.of_message("x" * 2049) == []
 
 
-def test_a_table_that_cannot_be_asked_is_told(cards: EffectsTable, make_table: MakeTable) -> None:
+def test_a_table_that_cannot_be_asked_is_told(cards: EffectsTable) -> None:
     with pytest.raises(Failed, match="no table 'cards'"):
         cards.of_message("m-1")
-    make_table("cards", "card")
+    make_table(cards._dynamodb, "cards", "card")
     with pytest.raises(Failed, match="neither the key of the table cards nor of an index"):
         cards.of_message("m-1")
 
 
-def test_a_key_of_bytes_is_told(cards: EffectsTable, make_table: MakeTable) -> None:
-    make_table("cards", "message_id", kind="B")
+def test_a_key_of_bytes_is_told(cards: EffectsTable) -> None:
+    make_table(cards._dynamodb, "cards", "message_id", kind="B")
     with pytest.raises(Failed, match="is of bytes"):
         list(cards.every())
 

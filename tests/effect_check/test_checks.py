@@ -32,10 +32,13 @@ class Good:
     def perform(self, message_id: str, body: Any) -> Any:
         if not isinstance(body.get("amount"), int):
             return self.reject()
-        self.world.step()
+        self.works()
         if body["amount"] == 429:
             return self.refuse(message_id)
         return self.act(message_id)
+
+    def works(self) -> None:
+        self.world.step()
 
     def act(self, message_id: str) -> Any:
         done = {"order": f"{message_id[:80]}/{next(self.numbers)}"}
@@ -61,218 +64,119 @@ class Good:
         return done
 
 
-class Idempotent(Good):
-    """Performed again it gives the first answer."""
-
-    def act(self, message_id: str) -> Any:
-        done = self.world.orders.get(message_id)
-        return {"performed": True, "effect": done} if done else super().act(message_id)
+def but(**other: Any) -> type[Good]:
+    """The good effect, but with other methods."""
+    return type("Other", (Good,), other)
 
 
-class RejectsWhatIsTooLong(Good):
-    def perform(self, message_id: str, body: Any) -> Any:
-        return self.reject() if len(message_id) > 1024 else super().perform(message_id, body)
+def raises(error: type[BaseException]) -> Any:
+    def raised(*_: object) -> Any:
+        raise error("of the effect")
+
+    return raised
 
 
-class SaysNull(Good):
-    """Nothing to describe."""
-
-    def act(self, message_id: str) -> Any:
-        return super().act(message_id) | {"effect": None}
-
-    def described(self, done: Any) -> Any:
-        del done
+def answers(**other: Any) -> Any:
+    """An `act` that answers something else."""
+    return lambda self, message_id: Good.act(self, message_id) | other
 
 
-# --------------------------------------------------------------------------- spoiled
+def later(seconds: float) -> Any:
+    """A `store` whose order is there a little later, as in an index."""
+    return lambda self, message_id, done: self.world.later(
+        seconds, lambda: self.world.orders.update({message_id: done})
+    )
 
 
-class NeverAdapted(Good):
-    """It takes no notice of `operation`, and acts."""
-
-    def __call__(self, event: Event) -> Any:
-        return self.act(event["message"]["message_id"])
-
-
-class ActsTheSecondTime(Good):
-    """Asked to find what it does not know, it makes sure that it will be there."""
-
-    def find(self, message_id: str) -> Any:
-        told = super().find(message_id)
-        self.world.orders.setdefault(message_id, {"order": "made up"})
-        return told
+def acts_the_second_time(self: Good, message_id: str) -> Any:
+    told = Good.find(self, message_id)
+    self.world.orders.setdefault(message_id, {"order": "made up"})
+    return told
 
 
-class AnswersNothingByNull(Good):
-    def find(self, message_id: str) -> Any:
-        told = super().find(message_id)
-        return told if told["performed"] else None
+def expires(self: Good, message_id: str, done: Any) -> None:
+    Good.store(self, message_id, done)
+    self.world.later(0.9, lambda: self.world.orders.pop(message_id, None))
 
 
-class Lags(Good):
-    """By an index that is there a little later."""
-
-    def store(self, message_id: str, done: Any) -> None:
-        self.world.later(0.2, lambda: self.world.orders.update({message_id: done}))
-
-
-class OtherWords(Good):
-    def described(self, done: Any) -> Any:
-        return {"found": done}
-
-
-class OnlyHere(Good):
+def only_here(self: Good, world: World) -> None:
     """In the process's memory."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.world = World(orders={})
-        self.world.step = world.step  # type: ignore[method-assign]
+    Good.__init__(self, World(orders={}))
+    self.world.step = world.step  # type: ignore[method-assign]
 
 
-class ByBeginning(Good):
-    def find(self, message_id: str) -> Any:
-        return super().find(next((m for m in self.world.orders if m.startswith(message_id)), ""))
+def by_beginning(self: Good, message_id: str) -> Any:
+    return Good.find(self, next((m for m in self.world.orders if m.startswith(message_id)), ""))
 
 
-class AnyCase(Good):
-    def store(self, message_id: str, done: Any) -> None:
-        super().store(message_id.lower(), done)
-
-    def find(self, message_id: str) -> Any:
-        return super().find(message_id.lower())
-
-
-class TheLastOne(Good):
-    def described(self, done: Any) -> Any:
-        return list(self.world.orders.values())[-1] or done
+def one_list(self: Good, message_id: str, done: Any) -> None:
+    """All orders are read, and written back with one more."""
+    read = dict(self.world.orders)
+    self.world.step()
+    self.world.orders = read | {message_id: done}
 
 
-class SaysWhenItLooked(Good):
-    def described(self, done: Any) -> Any:
-        return done | {"at": self.world.now}
+def goes_on_without_it(self: Good, message_id: str) -> Any:
+    """The provider takes it in, and does it when it comes to it."""
+    done = {"order": message_id[:80]}
+    self.world.later(1.2, lambda: self.world.orders.setdefault(message_id, done))
+    self.world.step()
+    self.world.step()
+    self.world.orders[message_id] = done
+    return {"performed": True, "effect": done}
 
 
-class Expires(Good):
-    def store(self, message_id: str, done: Any) -> None:
-        super().store(message_id, done)
-        self.world.later(0.9, lambda: self.world.orders.pop(message_id, None))
+def slow(self: Good, world: World) -> None:
+    Good.__init__(self, world)
+    world.took = 5.0
 
 
-class CutOff(Good):
-    """The id is longer than its column."""
-
-    def store(self, message_id: str, done: Any) -> None:
-        super().store(message_id[:255], done)
-
-
-class InAnAddress(Good):
-    """The id is put into a URL as it is."""
-
-    def find(self, message_id: str) -> Any:
-        return super().find(message_id.partition("?")[0].partition("#")[0])
+def did_it(self: Good, message_id: str) -> Any:
+    """The provider answered an error, so it takes it for not performed."""
+    self.store(message_id, {})
+    raise NotPerformed("busy")
 
 
 class RejectedError(Exception):
     pass
 
 
-class RejectsByAnotherName(Good):
-    def reject(self) -> Any:
-        raise RejectedError("amount")
-
-
-class RejectsByValue(Good):
-    def reject(self) -> Any:
-        return {"rejected": True}
-
-
-class DidIt(Good):
-    """The answer was an error, so it takes it for not performed."""
-
-    def refuse(self, message_id: str) -> Any:
-        self.store(message_id, {})
-        return super().refuse(message_id)
-
-
-class AlmostTrue(Good):
-    def act(self, message_id: str) -> Any:
-        return super().act(message_id) | {"performed": 1}
-
-
-class NoDescription(Good):
-    def act(self, message_id: str) -> Any:
-        super().act(message_id)
-        return {"performed": True}
-
-
-class Vast(Good):
-    def act(self, message_id: str) -> Any:
-        return {"performed": True, "effect": {"pdf": "x" * 40_000} | super().act(message_id)}
-
-
-class OneList(Good):
-    """All orders are read, and written back with one more."""
-
-    def store(self, message_id: str, done: Any) -> None:
-        read = dict(self.world.orders)
-        self.world.step()
-        self.world.orders = read | {message_id: done}
-
-    def perform(self, message_id: str, body: Any) -> Any:
-        return self.act(message_id) if body == BODY else super().perform(message_id, body)
-
-
-class GoesOnWithoutIt(Good):
-    """The provider takes it in, and does it when it comes to it."""
-
-    def perform(self, message_id: str, body: Any) -> Any:
-        if body != BODY:
-            return super().perform(message_id, body)
-        done = {"order": message_id[:80]}
-        self.world.later(1.2, lambda: self.world.orders.setdefault(message_id, done))
-        self.world.step()
-        self.world.step()
-        self.world.orders[message_id] = done
-        return {"performed": True, "effect": done}
-
-
-class Hangs(Good):
-    def act(self, _message_id: str) -> Any:
-        raise Hung
-
-
-class Slow(Good):
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        world.took = 5.0
-
-
-SPOILED: list[tuple[type[Good], str, str]] = [
-    (NeverAdapted, "finds-nothing", 'event["operation"]'),
-    (ActsTheSecondTime, "finds-nothing", 'event["operation"]'),
-    (AnswersNothingByNull, "finds-nothing", '{"performed": false}'),
-    (Lags, "finds-it", "ConsistentRead=True"),
-    (OtherWords, "finds-it", "what perform answers"),
-    (OnlyHere, "finds-it-elsewhere", "outside of the process"),
-    (OnlyHere, "killed-after", "together with the effect"),
-    (ByBeginning, "finds-this-one-only", "whole id"),
-    (AnyCase, "finds-this-one-only", "same case"),
-    (TheLastOne, "finds-this-one-only", "whole id"),
-    (SaysWhenItLooked, "finds-it-again", "when"),
-    (Expires, "finds-it-again", "expire"),
-    (CutOff, "odd-ids", "cut nothing off"),
-    (InAnAddress, "odd-ids", "Encode"),
-    (RejectsByAnotherName, "rejected", "Name the error Rejected, not RejectedError"),
-    (RejectsByValue, "rejected", "exactly Rejected"),
-    (DidIt, "not-performed", "certainly did not happen"),
-    (AlmostTrue, "performs", '"performed": true'),
-    (NoDescription, "performs", '"effect"'),
-    (Hangs, "performs", "--timeout"),
-    (Vast, "small-answer", "32,768 bytes"),
-    (OneList, "two-at-once", "own record"),
-    (GoesOnWithoutIt, "killed-in", "--margin"),
-    (Slow, "in-time", "EffectTimeoutSeconds"),
+SPOILED: list[tuple[str, str, dict[str, Any]]] = [
+    ("performs", "--timeout", {"act": raises(Hung)}),
+    ("performs", '"performed": true', {"act": answers(performed=1)}),
+    ("performs", '"effect"', {"act": lambda self, m: {"performed": bool(Good.act(self, m))}}),
+    ("small-answer", "32,768 bytes", {"act": answers(effect="x" * 40_000)}),
+    ("finds-nothing", "do nothing but look", {"find": lambda self, m: self.act(m)}),
+    ("finds-nothing", "do nothing but look", {"find": acts_the_second_time}),
+    ("finds-nothing", '{"performed": false}', {"find": raises(KeyError)}),
+    ("finds-it", "ConsistentRead=True", {"store": later(0.2)}),
+    ("finds-it", "what perform answers", {"described": lambda _, done: {"found": done}}),
+    ("finds-it-again", "when", {"described": lambda self, done: done | {"at": self.world.now}}),
+    ("finds-it-again", "expire", {"store": expires}),
+    ("finds-it-elsewhere", "outside of the process", {"__init__": only_here}),
+    ("finds-this-one-only", "whole id", {"find": by_beginning}),
+    (
+        "finds-this-one-only",
+        "same case",
+        {
+            "store": lambda self, m, done: Good.store(self, m.lower(), done),
+            "find": lambda self, m: Good.find(self, m.lower()),
+        },
+    ),
+    (
+        "finds-this-one-only",
+        "whole id",
+        {"described": lambda self, _: list(self.world.orders.values())[-1]},
+    ),
+    ("odd-ids", "cut nothing off", {"store": lambda s, m, done: Good.store(s, m[:255], done)}),
+    ("odd-ids", "Encode", {"find": lambda self, m: Good.find(self, m.partition("?")[0])}),
+    ("rejected", "Name the error Rejected, not Rej", {"reject": raises(RejectedError)}),
+    ("rejected", "exactly Rejected", {"reject": lambda _: {"rejected": True}}),
+    ("not-performed", "certainly did not happen", {"refuse": did_it}),
+    ("two-at-once", "own record", {"store": one_list, "works": lambda _: None}),
+    ("killed-in", "--margin", {"act": goes_on_without_it}),
+    ("killed-after", "together with the effect", {"__init__": only_here}),
+    ("in-time", "EffectTimeoutSeconds", {"__init__": slow}),
 ]
 
 
@@ -280,21 +184,36 @@ def findings(make: Callable[[World], Any], settings: Settings = SETTINGS) -> dic
     return {one.check: one for one in Trial(Simulated(make), settings).run()}
 
 
-@pytest.mark.parametrize(("spoiled", "check", "change"), SPOILED)
+@pytest.mark.parametrize(("check", "change", "spoiled"), SPOILED)
 def test_a_spoiled_effect_fails_the_check_that_is_meant_for_it(
-    spoiled: type[Good], check: str, change: str
+    check: str, change: str, spoiled: dict[str, Any]
 ) -> None:
-    found = findings(spoiled)[check]
+    found = findings(but(**spoiled))[check]
     assert found.status is Status.FAILED, found
     assert found.story
     assert change in found.change
 
 
 def test_every_check_has_an_effect_that_it_fails() -> None:
-    assert {check for _, check, _ in SPOILED} | {"performed-again"} == {one.name for one in CHECKS}
+    assert {check for check, _, _ in SPOILED} | {"performed-again"} == {one.name for one in CHECKS}
 
 
-@pytest.mark.parametrize("right", [Good, Idempotent, RejectsWhatIsTooLong, SaysNull])
+@pytest.mark.parametrize(
+    "right",
+    [
+        Good,
+        but(  # Performed again it gives the first answer.
+            act=lambda self, m: Good.find(self, m) if m in self.world.orders else Good.act(self, m)
+        ),
+        but(  # It rejects an id that is too long.
+            perform=lambda self, m, body: (
+                self.reject() if len(m) > 1024 else Good.perform(self, m, body)
+            )
+        ),
+        but(act=answers(effect=None), described=lambda *_: None),  # It has nothing to describe.
+    ],
+    ids=["good", "idempotent", "particular", "laconic"],
+)
 def test_an_effect_that_is_right_keeps_all_under_ids_of_its_own(right: type[Good]) -> None:
     caller = Simulated(right)
     found = {one.check: one.status for one in Trial(caller, SETTINGS).run()}
@@ -313,7 +232,7 @@ def test_what_cannot_be_tried_is_said_to_be_so() -> None:
     assert untried(without) == {one.name for one in CHECKS if one.looks}
     assert {"performs", "rejected", "two-at-once"}.isdisjoint(untried(without))
 
-    broken = findings(Hangs)
+    broken = findings(but(act=raises(Hung)))
     assert untried(broken) == set(broken) - {"performs"}
 
 

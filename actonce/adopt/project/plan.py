@@ -32,6 +32,7 @@ _OF_THE_AUDIT = (
     "statemachine/audit.asl.json",
     "functions/dead_letters_of_day.py",
     "functions/actonce_core/histories/",
+    "functions/actonce_core/transient.py",
 )
 _OF_OTHERS = (
     # the example, and the contract that it is written with
