@@ -190,7 +190,7 @@ class Scripted:
 def run(
     *steps: Step,
     end: Any,
-    redrives: int | None = 0,
+    redrives: int = 0,
     position: Position | None = None,
     message: Any = MESSAGE,
     **substitutions: str,
@@ -377,7 +377,6 @@ def test_without_a_function_to_look_up_a_person_decides() -> None:
 @pytest.mark.parametrize(
     ("redrives", "data", "looks_first"),
     [
-        (None, MESSAGE, False),
         (0, MESSAGE, False),
         (2, {"rounds": 1, "redrives": 2}, False),
         # Redriven since it was last known that nothing is under way.
@@ -386,11 +385,17 @@ def test_without_a_function_to_look_up_a_person_decides() -> None:
     ],
 )
 def test_an_execution_that_was_redriven_looks_before_it_performs(
-    redrives: int | None, data: Any, looks_first: bool
+    redrives: int, data: Any, looks_first: bool
 ) -> None:
     look: list[Step] = [("find", NOT_FOUND)] if looks_first else []
     position = Position("PerformEffect", data)
     run(*look, ("perform", PERFORMED), end=PERFORMED_END, redrives=redrives, position=position)
+
+
+def test_where_the_context_counts_no_redrives_there_was_none() -> None:
+    payload = STATES["PerformEffect"]["Arguments"]["Payload"]
+    context = {"Execution": {"Input": MESSAGE}}
+    assert asl.evaluate(payload, input=MESSAGE, context=context)["operation"] == "perform"
 
 
 @pytest.mark.parametrize("decision", ["perform", "retry"])

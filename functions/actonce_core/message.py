@@ -86,7 +86,13 @@ class Message:
 
 
 def conflict(message: Message, known: str, seen: str = "") -> Refusal:
-    """Refuse a message whose id was first seen, ` at ...`, with the content of that fingerprint."""
+    """The refusal of a message whose id was first seen with another content.
+
+    Args:
+        message: that was delivered.
+        known: fingerprint of the first content.
+        seen: when that was, as ` at 2026-01-31T09:30:00.000Z`; empty: nobody knows.
+    """
     return Refusal(
         Reason.CONFLICT,
         f"The message id was first seen{seen} with another content "

@@ -1,14 +1,13 @@
 import gzip
 import json
 import zlib
-from datetime import date
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actonce_core.histories.day_file import added_to, json_line, key_of
+from actonce_core.histories.day_file import added_to, json_line
 
 RECORDS = st.lists(
     st.fixed_dictionaries({"at": st.text(max_size=3), "note": st.none() | st.text(max_size=3)}),
@@ -18,19 +17,6 @@ RECORDS = st.lists(
 
 def read(file: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in gzip.decompress(file).split(b"\n") if line]
-
-
-def test_the_file_lies_where_collect_writes_it() -> None:
-    assert key_of("dead_letters", date(2026, 1, 31)) == (
-        "dead_letters/dt=2026-01-31/collected.jsonl.gz"
-    )
-
-
-def test_a_day_without_records_has_a_file_that_says_so() -> None:
-    file = added_to(None, [])
-
-    assert file != b""
-    assert read(file) == []
 
 
 @given(RECORDS, RECORDS)

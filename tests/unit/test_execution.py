@@ -22,12 +22,6 @@ def test_any_other_id_is_hashed_whole(message_id: str) -> None:
     assert execution_name(message_id) == f"sha256-{digest}"
 
 
-def test_an_id_cannot_pose_as_the_hash_of_another() -> None:
-    assert execution_name("a b") == HASH_OF_A
-    assert execution_name(HASH_OF_A) != HASH_OF_A
-    assert execution_name(execution_name(HASH_OF_A)) != execution_name(HASH_OF_A)
-
-
 @given(message_ids)
 @example("\x00")
 @example("sha256-" + "0" * 64)
@@ -43,6 +37,7 @@ def test_two_ids_never_share_a_name(one: str, other: str) -> None:
 
 @given(message_ids)
 @example("é" * 2000)
+@example(HASH_OF_A)
 def test_an_id_never_shares_a_name_with_what_another_became(message_id: str) -> None:
     derived = execution_name(message_id)
     if derived != message_id:

@@ -58,6 +58,7 @@ def test_an_effect_s_exception_is_logged_by_its_type_alone(
     assert "secret" not in logged
 
 
+@pytest.mark.filterwarnings("ignore:No application metrics to publish")
 @pytest.mark.parametrize(
     ("consumer", "variable", "value", "said"),
     [
