@@ -1,6 +1,7 @@
 """Sending a file's lines, each verbatim and once, also by answers that no emulator gives."""
 
 import io
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -276,9 +277,12 @@ def test_what_sqs_took_is_counted_also_where_the_disk_is_full(
 def test_lines_that_are_not_sent_are_named_and_the_exit_status_is_1(
     moto_stack: Stack, actonce: Actonce
 ) -> None:
-    ended = actonce("send", "-", "--yes", stack=moto_stack, text="{}\n\x01\n")
-    assert (ended.status, ended.out[:15]) == (1, "Sent 1 messages")
+    text = f"{{}}\n\x01\n{'x' * (MAX_BYTES + 1)}\n"
+    ended = actonce("send", "-", "--yes", "--json", stack=moto_stack, text=text)
+    summary = json.loads(ended.out)
+    assert (ended.status, summary["lines"], summary["sent"], summary["failed"]) == (1, 3, 1, 2)
     assert "Line 2: SQS does not take the character U+0001" in ended.err
+    assert "Line 3: It has 1,048,577 bytes" in ended.err
 
 
 @pytest.mark.parametrize(
