@@ -12,7 +12,7 @@ from actonce.operate import bulk
 from actonce.operate.bulk import Bulk
 from actonce.queues.scan import Queued
 from actonce.stack.clients import Stack
-from tests.support.queues import bodies_left, fill, hold, lying
+from tests.support.queues import bodies_left, fill, lying
 
 BODIES = {f"body {n}" for n in range(24)}
 
@@ -25,8 +25,8 @@ class Act(Bulk[Unstarted]):
         goes: whether one is to be deleted.
     """
 
-    def __init__(self, stack: Stack, *, rate: float | None = None, wait: float = 0) -> None:
-        super().__init__(stack, lying(stack), rate=rate, wait_for_others=wait)
+    def __init__(self, stack: Stack, *, rate: float | None = None) -> None:
+        super().__init__(stack, lying(stack), rate=rate, wait_for_others=0)
         self.bodies: list[str] = []
         self.goes: Callable[[str], bool] = lambda _: True
 
@@ -57,14 +57,6 @@ def test_the_listed_are_acted_on_once_and_the_others_are_given_back(moto_stack: 
     assert sorted(act.bodies) == sorted(f"body {n}" for n in range(23))
     assert (act.counted, told[-1], act.left) == ({"acted": 23}, 23, 0)
     assert left(moto_stack) == ["body 3", "later"]
-
-
-def test_what_another_reader_gives_back_is_acted_on(moto_stack: Stack) -> None:
-    fill(moto_stack, 4)
-    act = Act(moto_stack, wait=30)
-    hold(moto_stack, moto_stack.unstarted_queue, 3, seconds=2)
-    act.run()
-    assert act.counted == {"acted": 4}
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])

@@ -237,21 +237,18 @@ class Case:
 
 CASES = {
     # The same decision, or another, was made before.
-    "again": Case("resolve", ALREADY, "decision was resolve", "SUCCEEDED", RESOLVED),
-    "otherwise": Case(
-        "reject", OVER, "Its execution ended SUCCEEDED", "SUCCEEDED", RESOLVED, "TaskDoesNotExist"
+    "again": Case(
+        "resolve", ALREADY, "decision was resolve", "SUCCEEDED", RESOLVED, "TaskDoesNotExist"
     ),
-    "going on": Case("reject", OVER, "was resolve", "RUNNING", RESOLVED, "InvalidToken"),
+    "otherwise": Case(
+        "reject", OVER, "Its execution ended SUCCEEDED", "SUCCEEDED", RESOLVED, "InvalidToken"
+    ),
     "posted again": Case("resolve", ALREADY, "letter since", "RUNNING", [*RESOLVED, *POSTED]),
     "posted again, otherwise": Case(
         "retry", OVER, "another letter since: look again", "RUNNING", [*RESOLVED, *POSTED]
     ),
     "rejected for good": Case(
-        "retry",
-        ALREADY,
-        "was retry",
-        "FAILED",
-        [*POSTED, left("retry"), entered("Failed")],
+        "retry", OVER, "was reject", "FAILED", [*POSTED, left("reject"), entered("Failed")],
         letter=None,
     ),
     # Nobody decided in time, or somebody ended it: a retry, and only that, has it go on.
@@ -269,9 +266,6 @@ CASES = {
     "emulated": Case(
         "retry", None, "cannot be redriven", "FAILED", NOBODY_ANSWERED, redrive="InvalidAction"
     ),
-    "may not": Case(
-        "retry", None, "AccessDenied", "FAILED", NOBODY_ANSWERED, redrive="AccessDenied"
-    ),
     "aborted": Case(
         "retry", CONTINUED, "ended ABORTED in FindEffect", "ABORTED", [entered("FindEffect")],
         letter=None, redrive="yes",
@@ -279,10 +273,6 @@ CASES = {
     "failed after a decision": Case(
         "retry", CONTINUED, "ended FAILED in PerformEffect", "FAILED",
         [*RESOLVED, entered("PerformEffect")], redrive="yes",
-    ),
-    "aborted, otherwise": Case(
-        "reject", NOT_DECIDED, "retry has it go on", "ABORTED", [entered("PerformEffect")],
-        letter=None,
     ),
     # It waits, and cannot be answered.
     "nothing finds": Case(

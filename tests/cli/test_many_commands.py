@@ -186,20 +186,6 @@ def test_what_became_of_each_is_told_and_one_that_is_not_decided_is_a_failure(
     assert err.startswith("m-2: ")
 
 
-def test_one_decision_is_told_and_one_that_was_not_made_is_a_failure(
-    ledger: Stack, run: Run
-) -> None:
-    dead(ledger, "m-1")
-    resolve = ("dead-letters", "resolve", "m-1", "--note", "x")
-    assert json.loads(run(*resolve, "--json")[1])["end"] == "decided"
-    dead(ledger, "m-1")
-    assert run(*resolve)[:2] == (0, "Decided: resolve.\n")
-    dead(ledger, "m-1")
-    ledger.dynamodb.delete_item(TableName=TABLE, Key={"message_id": {"S": "m-1"}})
-    status, _, err = run(*resolve)
-    assert (status, "Nothing was decided" in err) == (1, True)
-
-
 def test_nothing_to_act_on_is_no_failure_and_makes_no_file(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,22 +111,6 @@ def test_an_entry_says_what_the_starter_said_and_has_its_names() -> None:
     assert not any(entry.is_named(name) for name in ("x", "entry", "sqs:entry-id"))
 
 
-@pytest.mark.parametrize(
-    ("message_id_from", "body", "message_id"),
-    [
-        ("body:message_id", '{"message_id": 7}', "7"),
-        ("body:message_id", "{not json", None),
-        ("attribute:id", "{}", "from-it"),
-        ("sqs-message-id", "{}", "first-id"),
-    ],
-)
-def test_the_message_id_is_read_as_the_starter_reads_it(
-    message_id_from: str, body: str, message_id: str | None
-) -> None:
-    own = {"id": {"dataType": "String", "stringValue": "from-it"}}
-    assert read(handed_on(body, own), message_id_from).message_id == message_id
-
-
 def test_what_the_starter_had_no_room_to_read_is_read_again() -> None:
     body = json.dumps({"message_id": "m-1", "x": "y" * 300_000})
     too_large = MessageReader().read(Delivery("first-id", body, {}, {}))
@@ -158,18 +142,6 @@ def redriving(stack: Stack, reader: MessageReader | None = None, **outputs: str)
 def failures(work: Redriving) -> list[Ended[Unstarted]]:
     work.run()
     return [one for one in work.ended if not one.happened]
-
-
-def test_what_is_redriven_leaves_one_queue_for_the_other_verbatim(moto_stack: Stack) -> None:
-    body = '{ "message_id":"m-1",  "x": "ü" }'
-    hand_on(moto_stack, body, {"kind": {"dataType": "Binary", "binaryValue": "AAH/"}})
-    assert failures(redriving(moto_stack)) == []
-    assert lying(moto_stack).entries == []
-    (message,) = received(moto_stack, moto_stack.requests_queue)
-    assert message["Body"] == body
-    assert message["MessageAttributes"]["kind"]["BinaryValue"] == b"\x00\x01\xff"
-    assert message["MessageAttributes"]["source_message_id"]["StringValue"] == "first-id"
-    assert set(message["MessageAttributes"]) == {"kind", "source_message_id"}
 
 
 def test_what_cannot_be_sent_stays_where_it_is(moto_stack: Stack) -> None:

@@ -12,17 +12,13 @@ import pytest
 from actonce.embedded.lifecycle import State
 from actonce.messages.dead_letters import DeadLetter, letter_of, look
 from actonce.messages.filters import Narrowing
-from actonce.operate.deciding import decide
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
-from actonce.terminal.errors import Failed
 from tests.actonce_server import ACTONCE
 from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 Send = Callable[[Any], None]
-
-BOOK_OF = {"message_id": {"S": "#book"}}
 
 
 def listed(stack: Stack, message_id: str) -> DeadLetter | None:
@@ -30,24 +26,16 @@ def listed(stack: Stack, message_id: str) -> DeadLetter | None:
         return letter_of(queue, message_id)
 
 
-def with_other_machine(stack: Stack, kind: str, change: Callable[[dict[str, Any]], None]) -> Stack:
-    """The stack with a state machine that differs in one thing, so that no test waits for it."""
+def waits_for_a_decision(stack: Stack) -> Stack:
+    """The stack with a state machine that begins with DeadLetter, so that nothing is invoked."""
     machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
-    definition = json.loads(machine["definition"])
-    change(definition)
+    definition = json.loads(machine["definition"]) | {"StartAt": "DeadLetter"}
     arn = stack.stepfunctions.create_state_machine(
-        name=f"{machine['name']}-{kind}",
+        name=f"{machine['name']}-waits",
         definition=json.dumps(definition),
         roleArn=machine["roleArn"],
     )["stateMachineArn"]
     return dataclasses.replace(stack, outputs=stack.outputs | {"ProcessMessageArn": arn})
-
-
-def start(stack: Stack, message_id: str, *, practice: Any) -> None:
-    message = {"message_id": message_id, "body": json.dumps({"practice": practice})}
-    stack.stepfunctions.start_execution(
-        stateMachineArn=stack.state_machine, name=message_id, input=json.dumps(message)
-    )
 
 
 @pytest.fixture
@@ -99,50 +87,6 @@ def test_a_retry_that_fails_again_posts_a_new_letter_which_is_rejected_with_a_no
     assert ended["cause"] == "Praxis schließt [x]"
 
 
-def test_a_retried_message_is_performed_once_its_cause_is_gone(
-    stack: Stack,
-    message_id: str,
-    appointments: Callable[[str], list[dict[str, Any]]],
-) -> None:
-    hasty = with_other_machine(
-        stack, "hasty", lambda machine: machine["States"]["PerformEffect"].update(Retry=[])
-    )
-    book: Any = {**BOOK_OF, "appointment_id": {"S": f"book-{message_id}"}}
-    table = stack.appointments_table
-    stack.dynamodb.put_item(TableName=table, Item=book | {"closed": {"BOOL": True}})
-    start(hasty, message_id, practice=message_id)
-    letter = wait_until(lambda: listed(stack, message_id))
-    assert letter is not None
-    assert (letter.reason, letter.error) == ("not_performed", "NotPerformed")
-    assert appointments(message_id) == []
-
-    stack.dynamodb.put_item(TableName=table, Item=book | {"closed": {"BOOL": False}})
-    assert decide(hasty, message_id, "retry").decided
-    assert wait_for_execution(hasty, hasty.execution_arn(message_id))["status"] == "SUCCEEDED"
-    assert len(appointments(message_id)) == 1
-
-
-def test_a_dead_letter_that_nobody_answered_says_so_and_stays_to_be_seen(
-    stack: Stack, message_id: str
-) -> None:
-    impatient = with_other_machine(
-        stack, "impatient", lambda machine: machine["States"]["DeadLetter"].update(TimeoutSeconds=1)
-    )
-    start(impatient, message_id, practice=7)
-    ended = wait_for_execution(impatient, impatient.execution_arn(message_id))
-    assert (ended["status"], ended["error"]) == ("FAILED", "States.Timeout")
-    assert listed(impatient, message_id) is not None
-
-    answer = decide(impatient, message_id, "resolve", "too late")
-    assert not answer.decided
-    assert "Nobody had decided" in answer.said
-    assert listed(impatient, message_id) is not None
-    # MiniStack has no RedriveExecution; when it has, this fails, and the redrive can be tested.
-    with pytest.raises(Failed, match="cannot be redriven"):
-        decide(impatient, message_id, "retry")
-    assert listed(impatient, message_id) is not None
-
-
 def wait_for_decisions(waits: Stack, prefix: str, number: int) -> list[str]:
     """Start executions that wait for a decision; their names."""
     names = [f"{prefix}-{n}" for n in range(number)]
@@ -183,8 +127,7 @@ def begin(state: State, *arguments: str) -> subprocess.Popen[str]:
 def test_interrupted_killed_and_said_again_it_decides_on_each_once(
     state: State, stack: Stack, message_id: str
 ) -> None:
-    # It begins with DeadLetter, so that nothing is invoked.
-    waits = with_other_machine(stack, "waits", lambda machine: machine.update(StartAt="DeadLetter"))
+    waits = waits_for_a_decision(stack)
     wait_for_decisions(waits, message_id, 40)
     narrowed = ("--all", "--yes", "--match", message_id, "--note", "x", "--rate", "3")
 

@@ -1,6 +1,7 @@
 import json
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from actonce.embedded.lifecycle import State
@@ -30,33 +31,20 @@ def send_with_attributes(stack: Stack, body: str) -> str:
     )["MessageId"]
 
 
-def test_what_could_not_be_started_is_listed_and_shown_and_stays(
-    state: State, stack: Stack
-) -> None:
-    sent = send_with_attributes(stack, "{not json")
-    wait_until(lambda: listed(stack, sent))
-    for _ in range(2):
-        everything = run_json(state, "unstarted", "list", "--reason", "not_json")["unstarted"]
-        (entry,) = [one for one in everything if one["source_message_id"] == sent]
-        assert (entry["reason"], entry["message_id"]) == ("not_json", None)
-        assert entry["detail"].startswith("The body is not strict JSON")
-    assert entry["sqs_message_id"] in run(state, "unstarted", "list").stdout
-    others = run_json(state, "unstarted", "list", "--reason", "conflict")["unstarted"]
-    assert sent not in {one["source_message_id"] for one in others}
-
-    (shown,) = run_json(state, "unstarted", "show", entry["sqs_message_id"])["unstarted"]
-    assert shown["body"] == "{not json"
-    assert shown["attributes"]["kind"] == {"dataType": "String", "stringValue": "urgent"}
-    assert "{not json" in run(state, "unstarted", "show", sent).stdout
-
-
-def test_a_redriven_conflict_comes_back_with_what_it_had(
-    state: State, stack: Stack, send: Send, message_id: str
+def test_a_conflict_is_listed_and_shown_comes_back_with_what_it_had_and_is_discarded(
+    state: State, stack: Stack, send: Send, message_id: str, tmp_path: Path
 ) -> None:
     send({"message_id": message_id, "x": 1})
     wait_for_execution(stack, stack.execution_arn(message_id))
     sent = send_with_attributes(stack, json.dumps({"message_id": message_id, "x": 2}))
     (first,) = wait_until(lambda: listed(stack, message_id))
+    for reason, expected in (("conflict", 1), ("not_json", 0)):  # it stays in the queue
+        told = run_json(state, "unstarted", "list", "--reason", reason)["unstarted"]
+        assert sum(one["source_message_id"] == sent for one in told) == expected
+    (shown,) = run_json(state, "unstarted", "show", first.sqs_message_id)["unstarted"]
+    assert (shown["reason"], json.loads(shown["body"])["x"]) == ("conflict", 2)
+    assert shown["attributes"]["kind"] == {"dataType": "String", "stringValue": "urgent"}
+    assert json.loads(shown["started"]["body"])["x"] == 1
 
     answer = run_json(state, "unstarted", "redrive", message_id)
     assert (answer["counts"], answer["missing"]) == ({"sent_back": 1}, [])
@@ -68,28 +56,27 @@ def test_a_redriven_conflict_comes_back_with_what_it_had(
     assert second.source_message_id == first.source_message_id == sent
     assert (second.reason, second.queued.body) == ("conflict", first.queued.body)
     assert second.attributes == first.attributes
-    assert set(second.attributes) == {"kind", "raw"}
     assert listed(stack, first.sqs_message_id) == []
 
+    discard = ("unstarted", "discard", "--all", "--match", message_id, "--note", "a test of ours")
+    file = tmp_path / "discarded.jsonl"
+    assert run(state, *discard, "--to", str(file)).returncode == 2  # nobody can be asked
+    discarded = run(state, *discard, "--to", str(file), "--yes")
+    assert discarded.stdout.endswith("Discarded: 1\n"), discarded.stderr
+    assert json.loads(file.read_text())["body"] == first.queued.body
+    assert listed(stack, message_id) == []
 
-def test_a_redriven_message_that_can_be_started_now_is(
+
+def test_what_sqs_moved_is_redriven_and_started(
     state: State, stack: Stack, message_id: str
 ) -> None:
-    # As if SQS had moved it: with its producer's attributes and no reason.
     body = json.dumps({"message_id": message_id})
     stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=body)
-    (entry,) = listed(stack, message_id)
-    assert entry.reason == "received_too_often"
-
     redrive = ("unstarted", "redrive", "--all", "--reason", "received_too_often")
-    assert run(state, *redrive).returncode == 2  # nobody can be asked
     answer = run(state, *redrive, "--match", message_id, "--yes")
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.startswith("To redrive: 1 delivery ")
-    assert answer.stdout.endswith("Sent back: 1\n")
+    assert answer.stdout.endswith("Sent back: 1\n"), answer.stderr
     ended = wait_for_execution(stack, stack.execution_arn(message_id))
-    assert ended["status"] == "SUCCEEDED"
-    assert listed(stack, message_id) == []
+    assert (ended["status"], listed(stack, message_id)) == ("SUCCEEDED", [])
 
 
 def test_two_readers_at_once_miss_nothing(stack: Stack) -> None:
