@@ -4,6 +4,7 @@ import fcntl
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from botocore.stub import Stubber
 
 from actonce.cli import demo as command
 from actonce.demo import run as demo
-from actonce.demo.outcome import Sent, to_look_at
+from actonce.demo.outcome import Sent, judge, to_look_at
 from actonce.demo.own import Own, counted
 from actonce.demo.records import Records
 from actonce.demo.second_count import is_by_word
@@ -134,3 +135,23 @@ def test_it_names_the_message_with_most_to_tell() -> None:
     assert to_look_at(sent, records(set(), "a", "b", "b", "c")) == "b"
     assert to_look_at(sent, records({"c"}, "a", "b", "b", "c")) == "c"
     assert to_look_at([Sent("s-1", None, None)], records(set())) is None
+
+
+def test_what_ended_nowhere_is_lost_and_two_effects_are_one_message_acted_on_twice() -> None:
+    sent = [Sent(f"s-{one}", one, one) for one in ("twice", "late", "failed", "gone")]
+    sent.append(Sent("s-without-id", None, None))
+    told = Records(
+        deliveries=[{"end": "suppressed"}, {"end": "failed", "error": "Throttling"}],
+        executions={"twice": "SUCCEEDED", "late": "SUCCEEDED", "failed": "FAILED"},
+        resolved=set(),
+        effects={"twice": 2, "late": 1},
+        books={"main": ["late", "twice", "of-an-earlier-run"]},
+        refused={("s-without-id", "no_message_id")},
+        waiting=set(),
+    )
+    counted = judge(sent, told, 1.0, ordered=True)
+    assert (counted.acted_on_twice, counted.lost, counted.out_of_order) == (1, 1, 1)
+    assert (counted.suppressed, counted.came_back) == (1, {"Throttling": 1})
+    assert not counted.exactly_once
+    without = replace(told, effects={"twice": 1, "late": 1}, waiting={"gone"})
+    assert judge(sent, without, 1.0, ordered=False).exactly_once
