@@ -18,7 +18,7 @@ def run(state: State, *arguments: str, input_text: str = "") -> subprocess.Compl
         "PATH": os.environ["PATH"],
         "HOME": "/nonexistent",
     }
-    return run_actonce(arguments, environment, input_text=input_text)
+    return run_actonce(arguments, environment, input_text=input_text, seconds=300)
 
 
 def run_json(state: State, *arguments: str, input_text: str = "") -> Any:

@@ -1,25 +1,51 @@
-"""`actonce effect check` of a function where it is deployed, by its ARN."""
+"""`actonce effect check` of a team's function where it is deployed, by its ARN."""
 
+import io
 import json
 import os
+import sys
+import zipfile
 
 import pytest
 
 from actonce.stack.clients import Stack
-from actonce.stack.embedded_folder import Paths
+from actonce.stack.embedded_folder import PROJECT, Paths
 from tests.actonce_server import run_actonce
+
+GIFT_CARDS = PROJECT / "examples" / "gift_cards" / "gift_cards.py"
+
+
+@pytest.fixture
+def gift_cards(stack: Stack) -> str:
+    """A function that knows nothing of ActOnce, with a minute for a call."""
+    stack.dynamodb.create_table(
+        TableName="gift-cards",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
+    )
+    package = io.BytesIO()
+    with zipfile.ZipFile(package, "w") as opened:
+        opened.write(GIFT_CARDS, GIFT_CARDS.name)
+    return stack.lambda_.create_function(
+        FunctionName="gift-cards",
+        Runtime=f"python3.{sys.version_info.minor}",  # type: ignore[arg-type]
+        Role="arn:aws:iam::000000000000:role/gift-cards",
+        Handler="gift_cards.handler",
+        Code={"ZipFile": package.getvalue()},
+        Timeout=60,
+        Environment={"Variables": {"GIFT_CARDS_TABLE": "gift-cards"}},
+    )["FunctionArn"]
 
 
 @pytest.mark.long
 def test_the_contract_is_tried_on_a_function_where_it_is_deployed(
-    stack: Stack, embedded_paths: Paths
+    gift_cards: str, embedded_paths: Paths
 ) -> None:
-    function = stack.effect_function
     checked = run_actonce(
         (
-            *("effect", "check", "--json", "--yes", function, "--find", function),
-            *("--body", '{"practice": "checked"}', "--rejected", '{"practice": 7}'),
-            *("--settle", "0.1"),
+            *("effect", "check", "--json", "--yes", gift_cards, "--find", gift_cards),
+            *("--body", '{"amount": 20}', "--rejected", "{}", "--settle", "0.1", "--timeout", "60"),
         ),
         {"PATH": os.environ["PATH"], "ACTONCE_DIR": str(embedded_paths.home)},
         seconds=300,
