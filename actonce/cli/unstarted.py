@@ -55,7 +55,7 @@ _DELIVERIES: Kind[Unstarted] = Kind(
     several="deliveries that could not be started",
     headers=("SQS message id", "Reason", "Since", "Message id", "Detail"),
     row=lambda one: (
-        one.sqs_message_id,
+        one.entry,
         one.reason,
         timestamp(one.since),
         one.message_id or "",

@@ -3,10 +3,9 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from actonce.messages.filters import Listing, Narrowing
+from actonce.messages.filters import Entry, Listing, Narrowing
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce_core.execution import execution_name
 from actonce_core.records import timestamp
@@ -25,7 +24,7 @@ REASONS = tuple(MEANINGS)
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(Entry):
     """An entry of DeadLetterQueue; the fields are those that the state DeadLetter posts.
 
     Attributes:
@@ -37,7 +36,6 @@ class DeadLetter:
         older: letters of the same message that were posted before it; they go with it.
     """
 
-    queued: Queued
     message_id: str
     execution_name: str
     execution_arn: str | None
@@ -61,21 +59,6 @@ class DeadLetter:
     def nothing_happened(self) -> bool:
         """Whether its reason proves that the effect did not happen."""
         return self.reason in ("rejected", "not_performed")
-
-    @property
-    def since(self) -> datetime:
-        """When SQS took it (UTC)."""
-        return self.queued.sent_at
-
-    @property
-    def called(self) -> str:
-        """The message's id."""
-        return self.message_id
-
-    @property
-    def entry(self) -> str:
-        """SQS's id of it."""
-        return self.queued.sqs_message_id
 
     @property
     def entries(self) -> list[str]:

@@ -1,47 +1,54 @@
 """What waits in a queue: choosing many entries at once, and showing a person what was chosen."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
+from actonce.queues.scan import Queued
 from actonce.terminal.errors import WrongUse
 from actonce_core.records import timestamp
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-class Entry(Protocol):
+@dataclass(frozen=True, slots=True)
+class Entry(ABC):
     """What lies in a queue: what it is, since when it waits, and how it is named."""
 
+    queued: Queued
+
     @property
+    @abstractmethod
     def kind(self) -> Mapping[str, str]:
         """What it is grouped by: names and values, the same names for all entries of a queue."""
 
     @property
-    def since(self) -> datetime:
-        """When SQS took it (UTC)."""
+    @abstractmethod
+    def ids(self) -> Mapping[str, str | None]:
+        """What it is named by, for machines; the first is there, and what a person calls it."""
 
     @property
     def called(self) -> str:
         """An id of it, for a person."""
+        return str(next(iter(self.ids.values())))
+
+    @property
+    def since(self) -> datetime:
+        """When SQS took it (UTC)."""
+        return self.queued.sent_at
 
     @property
     def entry(self) -> str:
         """SQS's id of it."""
+        return self.queued.sqs_message_id
 
     @property
     def entries(self) -> Sequence[str]:
         """SQS's ids of all that goes with it, its own first."""
-
-    @property
-    def message_id(self) -> str | None:
-        """The producer's; None where it cannot be read."""
-
-    @property
-    def ids(self) -> Mapping[str, str | None]:
-        """What it is named by, for machines."""
+        return [self.entry]
 
 
 E = TypeVar("E", bound=Entry)

@@ -3,10 +3,9 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
-from actonce.messages.filters import Listing, Narrowing
+from actonce.messages.filters import Entry, Listing, Narrowing
 from actonce.queues.scan import Attributes, Queued, QueueReader, event_form
 from actonce_core.delivery import (
     SOURCE_DEDUPLICATION_ID,
@@ -29,11 +28,10 @@ MOST_KEPT = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Unstarted:
+class Unstarted(Entry):
     """An entry of UnstartedQueue.
 
     Attributes:
-        queued: the entry as it lies there.
         reason: why it could not be started, one of `REASONS`.
         message_id: the producer's, as tables and logs keep it; None where it cannot be read.
         source_message_id: SQS's id of the message when its producer sent it.
@@ -41,7 +39,6 @@ class Unstarted:
         attributes: the producer's own, in a Lambda event's form.
     """
 
-    queued: Queued
     reason: str
     detail: str
     message_id: str | None
@@ -57,24 +54,9 @@ class Unstarted:
         return {"reason": self.reason}
 
     @property
-    def called(self) -> str:
-        """The entry's own id, which every entry has."""
-        return self.sqs_message_id
-
-    @property
-    def entry(self) -> str:
-        """The same, as what names it among all that waits."""
-        return self.sqs_message_id
-
-    @property
-    def entries(self) -> list[str]:
-        """SQS's ids of all that goes with it: that one."""
-        return [self.sqs_message_id]
-
-    @property
     def ids(self) -> Mapping[str, str | None]:
         """What it is named by, for machines."""
-        return {"sqs_message_id": self.sqs_message_id, "message_id": self.message_id}
+        return {"sqs_message_id": self.entry, "message_id": self.message_id}
 
     @property
     def is_conflict(self) -> bool:
@@ -83,25 +65,15 @@ class Unstarted:
 
     def texts(self) -> list[str]:
         """What can be looked for in it: ids, detail, body."""
-        ids = (self.sqs_message_id, self.source_message_id, self.message_id or "")
+        ids = (self.entry, self.source_message_id, self.message_id or "")
         return [*ids, self.detail, self.queued.body]
-
-    @property
-    def sqs_message_id(self) -> str:
-        """SQS's id of the entry."""
-        return self.queued.sqs_message_id
-
-    @property
-    def since(self) -> datetime:
-        """When the entry was sent: by the starter, or, if SQS moved it, by its producer (UTC)."""
-        return self.queued.sent_at
 
     def is_named(self, name: str) -> bool:
         """Whether `name` is its message id, one of its SQS ids, or its execution's name.
 
         The audit calls a delivery without a message id `sqs:` and the id of its source.
         """
-        if name in (self.sqs_message_id, self.source_message_id, f"sqs:{self.source_message_id}"):
+        if name in (self.entry, self.source_message_id, f"sqs:{self.source_message_id}"):
             return True
         return self.message_id is not None and (
             self.message_id == name or execution_name(self.message_id) == name
@@ -110,8 +82,7 @@ class Unstarted:
     def as_json(self) -> dict[str, Any]:
         """For machines; without body and attributes."""
         return {
-            "sqs_message_id": self.sqs_message_id,
-            "message_id": self.message_id,
+            **self.ids,
             "reason": self.reason,
             "detail": self.detail,
             "since": timestamp(self.since),

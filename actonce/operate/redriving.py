@@ -91,7 +91,7 @@ def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str | 
         MessageBody=entry.queued.body,
         MessageAttributes=attributes,
         # Its own deduplication id would be dropped for five minutes.
-        **for_fifo(requests_queue, entry.message_group_id, entry.sqs_message_id),
+        **for_fifo(requests_queue, entry.message_group_id, entry.entry),
     )
     return None
 

@@ -231,8 +231,11 @@ class QueueReader:
         longest_wait = hold + 5 if self._wait_for_others is None else self._wait_for_others
         deadline: float | None = None
         seen: set[str] = set()
+        known = (
+            -1
+        )  # after the round before; the first brings something new, if only that it is over
         while True:
-            known, held_before = len(seen), self.held_elsewhere
+            held_before = self.held_elsewhere
             for answers in self._round(hold):
                 fresh: list[list[Queued]] = []
                 for answer in answers:  # a standard queue may have given one to two of them
@@ -250,6 +253,7 @@ class QueueReader:
             whole = len(seen) == known or not visible
             if (alone and whole) or time.monotonic() > deadline:
                 return
+            known = len(seen)
             self._give_back()
             # Two readers in step would go on taking the same halves.
             time.sleep(random.uniform(0, 0.3))  # noqa: S311 - not for secrets

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from actonce.messages.unstarted import Unstarted
 from actonce.operate import bulk
 from actonce.operate.bulk import Bulk
+from actonce.queues import scan
 from actonce.queues.scan import Queued
 from actonce.stack.clients import Stack
 from tests.support.queues import bodies_left, fill, lying
@@ -25,8 +27,8 @@ class Act(Bulk[Unstarted]):
         goes: whether one is to be deleted.
     """
 
-    def __init__(self, stack: Stack, *, rate: float | None = None) -> None:
-        super().__init__(stack, lying(stack), rate=rate, wait_for_others=0)
+    def __init__(self, stack: Stack, *, rate: float | None = None, wait: float | None = 0) -> None:
+        super().__init__(stack, lying(stack), rate=rate, wait_for_others=wait)
         self.bodies: list[str] = []
         self.goes: Callable[[str], bool] = lambda _: True
 
@@ -48,11 +50,19 @@ def left(stack: Stack) -> list[str]:
     return bodies_left(stack, stack.unstarted_queue)
 
 
-def test_the_listed_are_acted_on_once_and_the_others_are_given_back(moto_stack: Stack) -> None:
+def test_the_listed_are_acted_on_once_and_nothing_else_is_waited_for(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def round_again(_: float) -> None:
+        raise AssertionError
+
     fill(moto_stack, 23)
-    act, told = Act(moto_stack), list[int]()
-    moto_stack.sqs.send_message(QueueUrl=moto_stack.unstarted_queue, MessageBody="later")
+    act, told = Act(moto_stack, wait=None), list[int]()
     act.goes = lambda body: body != "body 3"
+    moto_stack.sqs.send_message(QueueUrl=moto_stack.unstarted_queue, MessageBody="later")
+    clock = SimpleNamespace(monotonic=lambda: 0.0, sleep=round_again)
+    monkeypatch.setattr(scan, "time", clock)
+    monkeypatch.setattr(scan, "counts", lambda *_: (20, 10))  # another reader holds some
     act.run(told.append)
     assert sorted(act.bodies) == sorted(f"body {n}" for n in range(23))
     assert (act.counted, told[-1], act.left) == ({"acted": 23}, 23, 0)

@@ -52,6 +52,20 @@ def test_one_that_two_receives_have_brought_is_read_once(
         assert len(list(queue.messages())) == 1
 
 
+def test_what_another_reader_took_and_gave_back_meanwhile_is_looked_for_again(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = fill(moto_stack, 4)
+    receive, empty = scan.receive, [True]
+
+    def receives(*at: Any, **how: Any) -> list[Queued]:
+        return [] if empty and empty.pop() else receive(*at, **how)
+
+    monkeypatch.setattr(scan, "receive", receives)
+    with reader(moto_stack) as queue:
+        assert {message.sqs_message_id for message in queue.messages()} == ids
+
+
 def test_what_is_deleted_is_gone_and_the_rest_is_given_back(moto_stack: Stack) -> None:
     fill(moto_stack, 14)
     with reader(moto_stack) as queue:

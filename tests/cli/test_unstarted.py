@@ -5,6 +5,7 @@ import dataclasses
 import errno
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,21 @@ def test_nothing_is_written_behind_a_line_that_was_cut_off(
     moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk is full for one batch, and has room again for those that wait behind it."""
+
+    class HandedOn:
+        """A lock that whoever waits for it has before anything comes of an error."""
+
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+
+        def __enter__(self) -> None:
+            self.lock.acquire()
+
+        def __exit__(self, error: object, *_: object) -> None:
+            self.lock.release()
+            if error is not None:
+                threading.Event().wait(0.2)
+
     fill(moto_stack, 30)
     write, written = os.write, []
 
@@ -282,6 +298,7 @@ def test_nothing_is_written_behind_a_line_that_was_cut_off(
 
     file = tmp_path / "discarded.jsonl"
     work = taking_away(moto_stack, file)
+    monkeypatch.setattr(work, "_lock", HandedOn())
     with monkeypatch.context() as full:
         full.setattr(os, "write", full_once)
         with pytest.raises(Failed, match="No space left"):

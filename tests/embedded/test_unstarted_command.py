@@ -41,7 +41,7 @@ def test_a_conflict_is_listed_and_shown_comes_back_with_what_it_had_and_is_disca
     for reason, expected in (("conflict", 1), ("not_json", 0)):  # it stays in the queue
         told = run_json(state, "unstarted", "list", "--reason", reason)["unstarted"]
         assert sum(one["source_message_id"] == sent for one in told) == expected
-    (shown,) = run_json(state, "unstarted", "show", first.sqs_message_id)["unstarted"]
+    (shown,) = run_json(state, "unstarted", "show", first.entry)["unstarted"]
     assert (shown["reason"], json.loads(shown["body"])["x"]) == ("conflict", 2)
     assert shown["attributes"]["kind"] == {"dataType": "String", "stringValue": "urgent"}
     assert json.loads(shown["started"]["body"])["x"] == 1
@@ -50,13 +50,13 @@ def test_a_conflict_is_listed_and_shown_comes_back_with_what_it_had_and_is_disca
     assert (answer["counts"], answer["missing"]) == ({"sent_back": 1}, [])
 
     def came_back() -> list[Unstarted]:
-        return [e for e in listed(stack, message_id) if e.sqs_message_id != first.sqs_message_id]
+        return [e for e in listed(stack, message_id) if e.entry != first.entry]
 
     (second,) = wait_until(came_back)
     assert second.source_message_id == first.source_message_id == sent
     assert (second.reason, second.queued.body) == ("conflict", first.queued.body)
     assert second.attributes == first.attributes
-    assert listed(stack, first.sqs_message_id) == []
+    assert listed(stack, first.entry) == []
 
     discard = ("unstarted", "discard", "--all", "--match", message_id, "--note", "a test of ours")
     file = tmp_path / "discarded.jsonl"
