@@ -80,21 +80,32 @@ def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(f
 
 
 @by_file(*SAMS)
-def test_queues_keep_messages_as_long_as_sqs_can_and_need_tls(file: Path) -> None:
-    template = load(file)
-    queues = of_type(template, "AWS::SQS::Queue")
-    (policy,) = of_type(template, "AWS::SQS::QueuePolicy").values()
-    (statement,) = statements(policy)
+def test_queues_keep_messages_as_long_as_sqs_can(file: Path) -> None:
+    queues = of_type(load(file), "AWS::SQS::Queue")
 
     assert set(queues) == {"RequestsQueue", "UnstartedQueue", "DeadLetterQueue"}
     for queue in queues.values():
         assert queue["Properties"]["MessageRetentionPeriod"] == 14 * 24 * 60 * 60
-    # A queue of the team's has its own policy.
-    for node in (policy["Properties"]["Queues"], statement["Resource"]):
-        assert set(references(node)) - {"OwnsQueue", "AWS::NoValue"} == set(queues)
-    denied = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*"}
-    assert statement.items() >= denied.items()
-    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+@by_file(*SAMS, *PLAIN)
+def test_queues_buckets_and_topics_are_not_reached_without_tls(file: Path) -> None:
+    template = load(file)
+    kinds = {
+        "AWS::SQS::Queue": "sqs:*",
+        "AWS::S3::Bucket": "s3:*",
+        "AWS::SNS::Topic": "sns:Publish",
+    }
+    for kind, action in kinds.items():
+        denied: set[str] = set()
+        for policy in of_type(template, f"{kind}Policy").values():
+            document = policy["Properties"].pop("PolicyDocument")
+            attached = set(references(policy["Properties"]))
+            for one in statements(document):
+                if (one["Effect"], one["Principal"], one["Action"]) == ("Deny", "*", action):
+                    assert one["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+                    denied |= attached & set(references(one["Resource"]))
+        assert of_type(template, kind).keys() == denied & template["Resources"].keys()
 
 
 @by_file(*SAMS)
