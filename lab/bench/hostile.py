@@ -1,4 +1,4 @@
-"""What a batch of hostile bodies costs the starter, beside a plain `json.loads` of the same texts.
+"""What a batch of hostile bodies costs the starter.
 
     python -m lab.bench.hostile [--json]
 
@@ -7,17 +7,13 @@ that SQS carries, as many as Lambda hands over at once. The starter is the real 
 with the memory of its function. Exit status 1 if a batch ends it or takes it above half of that.
 """
 
-import json
-import multiprocessing
-import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from lab.bench.limited import LARGEST_EVENT, MEMORY_SIZE, LimitedStarter, limited_starter, peak_mb
+from lab.bench.limited import LARGEST_EVENT, MEMORY_SIZE, limited_starter
 from lab.bench.report import figures, machine, tell
 
 STARTABLE = 261_000 - 50
@@ -88,57 +84,26 @@ def batch(shape: Callable[[int], str], size: int) -> list[str]:
     return [shape(size)] * min(10, LARGEST_EVENT // size)
 
 
-def _plain(bodies: list[str], connection: Connection) -> None:
-    """A process that only parses the bodies, and keeps what it has parsed until the last."""
-    before = peak_mb()
-    begin = time.process_time()
-    values = []
-    for body in bodies:
-        try:
-            values.append(json.loads(body))
-        except (ValueError, RecursionError) as error:
-            values.append(type(error).__name__)
-    cpu_ms = (time.process_time() - begin) * 1000
-    connection.send((cpu_ms, peak_mb() - before))
-
-
-def plainly(bodies: list[str]) -> tuple[float, float]:
-    """CPU in milliseconds, and growth in MB, of a plain `json.loads` of the bodies."""
-    spawn = multiprocessing.get_context("spawn")
-    ours, theirs = spawn.Pipe()
-    process = spawn.Process(target=_plain, args=(bodies, theirs), daemon=True)
-    process.start()
-    result: tuple[float, float] = ours.recv()
-    process.join()
-    return result
-
-
 def measure(name: str, size: int) -> dict[str, Any]:
     """One shape in one size: a process of its own, so that its peak is its own."""
     bodies = batch(SHAPES[name], size)
-    plain_cpu, plain_mb = plainly(bodies)
     row: dict[str, Any] = {
         "shape": name,
         "bodies": len(bodies),
         "bytes": len(bodies[0].encode()),
-        "plain_cpu_ms": round(plain_cpu, 1),
-        "plain_grown_mb": round(plain_mb, 1),
+        "survived": False,
     }
     with limited_starter() as starter:
-        return row | _of(starter, bodies)
-
-
-def _of(starter: LimitedStarter, bodies: list[str]) -> dict[str, Any]:
-    try:
-        handled = starter.handle(bodies)
-    except EOFError:
-        return {"survived": False, "cpu_ms": None, "grown_mb": None, "peak_mb": None}
-    return {
-        "survived": handled.answer == {"batchItemFailures": []},
-        "cpu_ms": round(handled.cpu_ms, 1),
-        "grown_mb": round(handled.peak_mb - starter.peak_at_rest_mb, 1),
-        "peak_mb": round(handled.peak_mb, 1),
-    }
+        try:
+            handled = starter.handle(bodies)
+        except EOFError:
+            return row
+        return row | {
+            "survived": handled.answer == {"batchItemFailures": []},
+            "cpu_ms": round(handled.cpu_ms, 1),
+            "grown_mb": round(handled.peak_mb - starter.peak_at_rest_mb, 1),
+            "peak_mb": round(handled.peak_mb, 1),
+        }
 
 
 def main(
@@ -160,17 +125,11 @@ def main(
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    table = figures("shape", "bodies", "CPU, ms", "plain", "grown, MB", "plain", "peak, MB")
+    table = figures("shape", "bodies", "CPU, ms", "grown, MB", "peak, MB")
     for row in rows:
-        table.add_row(
-            row["shape"],
-            f"{row['bodies']} x {row['bytes'] // 1024:,} KiB",
-            f"{row['cpu_ms']:,.0f}" if row["survived"] else "ended",
-            f"{row['plain_cpu_ms']:,.0f}",
-            f"{row['grown_mb']:,.0f}" if row["survived"] else "",
-            f"{row['plain_grown_mb']:,.0f}",
-            f"{row['peak_mb']:,.0f}" if row["survived"] else "",
-        )
+        told = [f"{row[name]:,.0f}" for name in ("cpu_ms", "grown_mb", "peak_mb") if name in row]
+        size = f"{row['bodies']} x {row['bytes'] // 1024:,} KiB"
+        table.add_row(row["shape"], size, *(told if row["survived"] else ["ended"]))
     return table
 
 

@@ -533,6 +533,6 @@ SCENARIOS = (
 assert VISIBILITY < LEASE_VISIBILITY < LONG_PAUSE  # noqa: S101 - what LONG_PAUSE says
 
 
-def scenario(name: str) -> Scenario | None:
-    """The scenario of that name."""
-    return next((one for one in SCENARIOS if one.name == name), None)
+def scenario(name: str) -> Scenario:
+    """The scenario of that name; StopIteration: there is none."""
+    return next(one for one in SCENARIOS if one.name == name)

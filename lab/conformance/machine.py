@@ -81,12 +81,15 @@ class Services(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An execution's own part of the context object; `redrives`: how often it was redriven."""
+    """An execution's own part of the context object.
+
+    `redrives`: how often it was redriven; None leaves the field out.
+    """
 
     name: str
     arn: str
     input: Any
-    redrives: int = 0
+    redrives: int | None = 0
 
 
 @dataclass(slots=True)
@@ -195,13 +198,11 @@ def _whole(seconds: Any) -> float:
 
 
 def _context(execution: Execution) -> dict[str, Any]:
+    known = {"Input": execution.input, "Id": execution.arn, "Name": execution.name}
+    if execution.redrives is not None:
+        known["RedriveCount"] = execution.redrives
     return {
-        "Execution": {
-            "Input": execution.input,
-            "Id": execution.arn,
-            "Name": execution.name,
-            "RedriveCount": execution.redrives,
-        },
+        "Execution": known,
         "State": {},
         "Task": {"Token": f"token-{execution.name}"},
     }

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from lab.conformance.hazards import SCENARIOS, Scenario
+from lab.conformance.hazards import SCENARIOS, Scenario, scenario
 from lab.conformance.stage import Way
 from lab.conformance.trial import Trial, run_trial
 from lab.conformance.verdict import Kind
 from lab.conformance.ways.known import WAYS
+from lab.conformance.ways.known import way as named
 
 Cell = tuple[Way, Scenario]
 
@@ -35,9 +36,7 @@ def run(cells: Sequence[Cell], *, extra_budget: int, processes: int) -> Iterator
 
 def _run_named(cell: tuple[str, str, int]) -> Trial:
     way_name, hazard_name, extra_budget = cell
-    (way,) = (one for one in WAYS if one.name == way_name)
-    (hazard,) = (one for one in SCENARIOS if one.name == hazard_name)
-    return run_trial(way, hazard, extra_budget=extra_budget)
+    return run_trial(named(way_name), scenario(hazard_name), extra_budget=extra_budget)
 
 
 def surprises(trials: Iterable[Trial]) -> list[str]:

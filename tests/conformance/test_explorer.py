@@ -158,7 +158,6 @@ def test_what_never_comes_to_rest_is_an_error() -> None:
 def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> None:
     """Every schedule, with nothing left out because it had been walked, ends as one that was."""
     hazard = scenario(name)
-    assert hazard is not None
     definition = process_message()
 
     def new_world(script: Sequence[int], _: object) -> World:

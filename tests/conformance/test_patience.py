@@ -13,7 +13,6 @@ def test_it_is_acted_on_within_two_back_offs_of_the_outage(
     name: str, outage: int, back_off: int
 ) -> None:
     found = way(name)
-    assert found is not None
     down = Scenario("down", "", "", where={"performed.down_until": (outage * 1000,)})
 
     story = run_trial(found, down).story

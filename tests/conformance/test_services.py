@@ -1,9 +1,10 @@
-"""Queues, state machine and time-outs behave as those of AWS and of the template do."""
+"""Queues, executions and time-outs behave as those of AWS and of the template do.
+
+tests/test_state_machine_definition.py says what the state machine does, on the same machine.
+"""
 
 import json
 import re
-from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from lab.conformance import invoking, machine, stage
 from lab.conformance.process import NotKnownHere
 from lab.conformance.queues import KeptQueues, Record, RequestsQueue
 from lab.conformance.stepfunctions import NAMES_FREE_AFTER, StepFunctions
-from lab.conformance.world import EPOCH, World
+from lab.conformance.world import World
 
 MINUTE = 60_000
 
@@ -176,65 +177,6 @@ def test_start_execution_answers_as_aws_does() -> None:
 
     first, exists = "005 09:00:00", "ExecutionAlreadyExists"
     assert answers == [first, first, exists, exists, exists, "095 09:01:00"]
-
-
-class _Effect:
-    """The services of one execution: answers in turn, and what was asked."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-        self.attempts: list[int] = []
-        self.waited: list[float] = []
-
-    def enter(self, _: str) -> Callable[[], str]:
-        moment = EPOCH + timedelta(seconds=sum(self.waited))
-        return lambda: f"{moment:%Y-%m-%dT%H:%M:%S.000Z}"
-
-    def wait(self, seconds: float) -> None:
-        self.waited.append(seconds)
-
-    def invoke(self, function: str, payload: Any, timeout: float) -> Any:
-        assert (function, timeout) == ("effect:1", 20)
-        self.asked.append(payload["operation"])
-        if payload["operation"] == "perform":
-            self.attempts.append(payload["attempt"])
-        answer = self.answers.pop(0)
-        if isinstance(answer, str):
-            raise machine.StateFailed(answer, "cause")
-        return answer
-
-    def send_and_wait(self, arguments: Any, timeout: float) -> Any:
-        assert (arguments["MessageBody"]["reason"], timeout) == ("rejected", 14 * 24 * 3600)
-        return self.answers.pop(0)
-
-
-_EXECUTION = machine.Execution("a", "arn:a", {"message_id": "a", "body": {"é": 1}})
-_PERFORMED = {"performed": True, "effect": {"slot": 1}}
-_NOTHING = {"performed": False, "effect": None}
-
-
-def test_the_machine_that_ships_repeats_only_what_proves_that_nothing_happened() -> None:
-    services = _Effect(
-        *("NotPerformed", "Lambda.TooManyRequestsException", "OutcomeUnknown"),
-        *(_NOTHING, "States.Timeout", _PERFORMED),
-    )
-
-    output = machine.run(stage.process_message(), _EXECUTION, services)
-
-    assert output == {"outcome": "found", "effect": {"slot": 1}}
-    assert services.asked == [*["perform"] * 3, "find", "perform", "find"]
-    assert services.attempts[:3] == [1, 2, 3]
-    assert services.waited == [5, 15, 45, 45]
-
-
-def test_an_expression_that_fails_is_no_failed_task() -> None:
-    states = json.loads(json.dumps(stage.process_message()))
-    states["States"]["DeadLetter"]["Output"] = "{% $error('no') %}"
-    services = _Effect("Rejected", {"decision": "retry"})
-
-    with pytest.raises(machine.StateFailed, match=r"States\.QueryEvaluationError"):
-        machine.run(states, _EXECUTION, services)
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,7 @@ LOST, PARKED, TWICE = Kind.LOST, Kind.PARKED, Kind.TWICE
 
 
 def _worst(way: Way, hazard: str, definition: Any = None) -> Kind:
-    found = scenario(hazard)
-    assert found is not None
-    return run_trial(way, found, definition=definition).worst.kind
+    return run_trial(way, scenario(hazard), definition=definition).worst.kind
 
 
 # ------------------------------------------------------------------ the state machine

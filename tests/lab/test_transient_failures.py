@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from actonce.demo.outcome import Sent
+from actonce.demo.records import Records
 from appointments import book_key
-from lab.faults.figures import state_transitions
+from lab.faults.figures import of_run, state_transitions
 from lab.faults.kinds import MEASURED
 from lab.faults.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
 from lab.faults.stack import Meeting, as_answer, meet
@@ -158,6 +160,9 @@ def test_a_provider_that_is_down_or_takes_no_more_is_a_book_that_is_closed(
     assert {name: _met(injector, name) for name in CALLS if name != "slot"} == dict.fromkeys(
         ("find", "put", "fenced", "row"), Forwarded()
     )
+    assert injector.refused == 1
+    injector.change(MEASURED["dynamodb-down"])
+    assert {_code(_met(injector, name)) for name in CALLS} == {"InternalServerError"}
 
 
 @pytest.mark.parametrize("write", ["put", "fenced"])
@@ -202,6 +207,21 @@ def test_each_state_and_each_repeat_of_a_task_is_a_transition() -> None:
     assert state_transitions(happy) == 2
     assert state_transitions(["TaskStateEntered", *["TaskScheduled", "TaskFailed"] * 3]) == 4
     assert state_transitions(["TaskStateEntered", "WaitStateEntered", "ChoiceStateEntered"]) == 4
+
+
+def test_what_was_there_before_belongs_to_no_run() -> None:
+    def recorded(*keys: str) -> Records:
+        return Records(
+            deliveries=[{"sqs_message_id": key} for key in keys],
+            executions=dict.fromkeys(keys, "SUCCEEDED"),
+            resolved=set(keys),
+            effects=dict.fromkeys(keys, 1),
+            books={"main": list(keys)},
+            refused={(key, "conflict") for key in keys},
+            waiting=set(keys),
+        )
+
+    assert of_run(recorded("own", "old"), [Sent("own", "own", "own")]) == recorded("own")
 
 
 # ------------------------------------------------------------------ the proxy

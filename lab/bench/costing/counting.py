@@ -35,7 +35,7 @@ _MESSAGES = 10  # one full batch; CloudTrail tells at most 50 requests of a kind
 _MOST_EVENTS_TOLD = 50
 _WRITES = ("PutItem", "UpdateItem", "DeleteItem")
 _KINDS = (
-    *(*_WRITES, "TransactWriteItems", "GetItem"),
+    *(*_WRITES, "TransactWriteItems", "GetItem", "Query"),
     *("StartExecution", "DescribeExecution", "SendMessage", "Invoke"),
 )
 _REPORT = re.compile(r"REPORT RequestId: (\S+)\tDuration: \d+ ms\tBilled Duration: (\d+) ms")
@@ -103,7 +103,7 @@ def units(kind: str, request: Mapping[str, Any]) -> tuple[int, float]:
     """
     if kind == "TransactWriteItems":
         return 2 * len(request["TransactItems"]), 0
-    if kind == "GetItem":
+    if kind in ("GetItem", "Query"):
         return 0, 1 if request.get("ConsistentRead") else 0.5
     return int(kind in _WRITES), 0
 

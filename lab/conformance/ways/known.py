@@ -40,6 +40,6 @@ WAYS = (
 )
 
 
-def way(name: str) -> Way | None:
-    """The way of that name."""
-    return next((one for one in WAYS if one.name == name), None)
+def way(name: str) -> Way:
+    """The way of that name; StopIteration: there is none."""
+    return next(one for one in WAYS if one.name == name)
