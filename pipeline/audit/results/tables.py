@@ -16,8 +16,8 @@ from pipeline.audit.reading.listing import RESULTS
 from pipeline.audit.reading.places import files_below, is_uri, place
 from pipeline.errors import CannotAudit
 
-KEPT: Final = "kept"
-_FOLDERS: Final = ("messages", "days", "quarantine", KEPT)
+CACHE: Final = "cache"
+_FOLDERS: Final = ("messages", "days", "quarantine", CACHE)
 """Folders in which files are replaced."""
 _TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
 """Files that are replaced, and what they hold if an audit wrote them."""
@@ -43,8 +43,8 @@ def refuse_others(spark: SparkSession, out: str) -> None:
         for file in files_below(spark, folder):
             if not RESULTS.match(f"{name}/{file.below}"):
                 raise CannotAudit(_others(out, f"{name}/{file.below}"))
-            is_of_audit |= name == KEPT and file.below.endswith(".json")
-            if file.below.endswith(".parquet") and name != KEPT:
+            is_of_audit |= name == CACHE and file.below.endswith(".manifest")
+            if file.below.endswith(".parquet") and name != CACHE:
                 tables.append(name)
     if tables and not is_of_audit:
         raise CannotAudit(_others(out, tables[0]))
