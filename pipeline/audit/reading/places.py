@@ -53,7 +53,7 @@ def place(spark: SparkSession, name: str) -> Place:
     Raises:
         CannotAudit: it cannot be reached from here.
     """
-    if not is_uri(here := re.sub(r"^file:/+", "/", name)):
+    if not is_uri(here := readable(name)):
         return _Here(here)
     if is_remote():
         raise CannotAudit(f"{name}: with Spark Connect only a folder here can be named.")
@@ -71,7 +71,7 @@ def check_is_there(root: str) -> None:
     Raises:
         CannotAudit: it is not.
     """
-    here = re.sub(r"^file:/+", "/", root)
+    here = readable(root)
     if not is_uri(here) and not Path(here).is_dir():
         raise CannotAudit(f"{root} cannot be read: there is no such folder.")
 

@@ -49,7 +49,7 @@ def quarantine(
     Args:
         spark: the session.
         listing: what is unread of it from `since` on, or in no stream's day, is told.
-        bad: the lines that are no records, as `kept.COLUMNS` has them; None: there is none,
+        bad: the lines that are no records, as `cache.COLUMNS` has them; None: there is none,
             and none of an earlier run stays behind.
         since: the first day.
         folder: of the lines.

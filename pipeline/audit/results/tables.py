@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
 from pipeline.audit.reading.listing import RESULTS
-from pipeline.audit.reading.places import files_below, is_uri, place
+from pipeline.audit.reading.places import files_below, is_uri, place, readable
 from pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
@@ -37,7 +37,7 @@ def refuse_others(spark: SparkSession, out: str) -> None:
     is_of_audit = texts["summary.json"] is not None
     for name in _FOLDERS:
         folder = f"{out}/{name}"
-        here = None if is_uri(folder) else Path(re.sub(r"^file:/+", "/", folder))
+        here = None if is_uri(folder) else Path(readable(folder))
         if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
             raise CannotAudit(_others(out, name))
         for file in files_below(spark, folder):
@@ -64,7 +64,7 @@ def alone_in(out: str) -> Iterator[None]:
     if is_uri(out) and not out.startswith("file:"):
         yield
         return
-    folder = Path(re.sub(r"^file:/+", "/", out))
+    folder = Path(readable(out))
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
