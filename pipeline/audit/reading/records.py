@@ -35,8 +35,12 @@ _TEXT_NAMES: Final = (
 _SEAM: Final = literal(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)')
 _APART: Final = literal(r"\}\s+\{")
 _LOGS: Final = literal('"logEvents"')  # no plain record has it: its quotes are escaped in a string
+_FLAT: Final = "locate('}}', {text}) = length({text})"
+"""The first brace that closes ends the line: what most lines are. All that a pattern has to find in
+others is not there."""
 _SINGLE: Final = (
-    f"(NOT contains(text, '}}{{') AND NOT rlike(text, {_APART}) AND NOT contains(text, {_LOGS}))"
+    f"(NOT contains(text, {_LOGS}) AND ({_FLAT.format(text='text')} "
+    f"OR (NOT contains(text, '}}{{') AND NOT rlike(text, {_APART}))))"
 )
 _TIME: Final = literal(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)\z")
 _NOT_TEXT: Final = literal(rf'"({_TEXT_NAMES})"\s*:\s*[-\d\[tf]')
@@ -217,7 +221,7 @@ _MALFORMED: Final = f"""
     CASE WHEN NOT coalesce(size(one.objects) = 1, false) THEN 'corrupt_line'
     WHEN NOT coalesce(startswith(one.text, '{{') AND endswith(one.text, '}}'), false)
         THEN 'corrupt_line'
-    WHEN rlike(one.text, {_CLOSES})
+    WHEN NOT {_FLAT.format(text="one.text")} AND rlike(one.text, {_CLOSES})
         AND coalesce(size(json_object_keys(concat('{{"x":', one.text, '}}'))) != 1, true)
         THEN 'corrupt_line'
     WHEN rlike(one.text, {_NOT_TEXT}) THEN 'wrong_type'
