@@ -154,7 +154,7 @@ def _left_out(kind: str) -> set[str]:
 
 def _java_is_there() -> bool:
     """As `pipeline/spark/java.py` finds it; that module needs nothing but the standard library."""
-    code = "from pipeline.spark.java import find_java; j = find_java(); print(bool(j))"
+    code = "from pipeline.spark.java import find_java; print(find_java() is not None)"
     answer = _run([sys.executable, "-S", "-c", code], cwd=PROJECT)
     return answer.stdout.strip() == "True"
 

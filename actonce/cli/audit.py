@@ -74,7 +74,7 @@ def audit(
         bool,
         typer.Option(
             "--from-raw",
-            help="Read all records again, and judge all messages, whatever was kept of them.",
+            help="Read all records again, and judge all messages, whatever was cached of them.",
         ),
     ] = False,
     list_: Annotated[
@@ -91,7 +91,7 @@ def audit(
     """Say of each message whether it was acted on once, again, or lost.
 
     Writes DIR/messages (Parquet, a row per message), DIR/days, DIR/summary.json and
-    DIR/report.html, and DIR/kept: what each day's files said, so that the next audit reads only
+    DIR/report.html, and DIR/cache: what each day's files said, so that the next audit reads only
     files that are new or have changed. Needs Java 17 or 21, or a Spark Connect server in
     SPARK_REMOTE.
     actonce audit package makes a package of it for EMR Serverless.
@@ -180,7 +180,7 @@ def put_page(spark: Any, summary: dict[str, Any], out: str) -> str:
     out = out.rstrip("/")
     drawn = importlib.import_module("actonce.records.report").html(summary)
     place = importlib.import_module("pipeline.audit.reading.places").place(spark, out)
-    place.write(_PAGE, drawn, "text/html; charset=utf-8")
+    place.write(_PAGE, drawn)
     return f"{out}/{_PAGE}"
 
 

@@ -187,7 +187,7 @@ def _own(paths: Paths, body: str | None, file: Path | None) -> Own | None:
 def _can_audit() -> bool:
     """Whether there can be a second count; if not, say why."""
     extras.require("audit", "actonce demo (without --no-audit)")
-    if not use_java(console.say):
+    if not use_java():
         console.err.print(
             f"NOT AUDITED: {NONE_FOUND} What follows is the demo's own count.", style="yellow"
         )

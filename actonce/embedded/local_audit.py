@@ -59,7 +59,6 @@ def rewrite_audit(built: Path, local: Path) -> None:
 def _function() -> dict[str, Any]:
     spark = importlib.util.find_spec("pyspark")
     home = next(iter(spark.submodule_search_locations or []), "") if spark else ""
-    java = find_java()
     return {
         "Type": "AWS::Lambda::Function",
         "Properties": {
@@ -72,7 +71,7 @@ def _function() -> dict[str, Any]:
                 "Variables": {
                     "SPARK_HOME": home,
                     "SPARK_PYTHON": sys.executable,
-                    **(java.environment if java else {}),
+                    **(find_java() or {}),
                 }
             },
         },

@@ -1,12 +1,12 @@
 """The audit beside other ways to the same verdicts: seconds of CPU, memory, and what is right.
 
-    python -m lab.bench.audit [--events 10_000_000] [--form jsonl] [--engines audit,duckdb] [--json]
+    python -m lab.bench.audit [--events 10_000_000] [--engines audit,duckdb] [--json]
 
-Generates seeded records, as Parquet or as JSON Lines, then runs each engine in a process of its
-own: once cold, from the start of the process, and `--runs` times more, warm; the best of these
-counts. Every engine's verdicts are compared with the planted truth, row by row, and its counts and
-times with the audit's. An engine that cannot run is reported with its reason. Exit status 1 if any
-verdict or count is wrong; a target that is missed is printed, not failed.
+Generates seeded records, then runs each engine in a process of its own: once cold, from the start
+of the process, and `--runs` times more, warm; the best of these counts. Every engine's verdicts are
+compared with the planted truth, row by row, and its counts and times with the audit's. An engine
+that cannot run is reported with its reason. Exit status 1 if any verdict or count is wrong; a
+target that is missed is printed, not failed.
 
 `job` is `actonce audit` as a person runs it, from its start to its page. CPU seconds are those of
 the whole process tree, so other work on the machine disturbs them less than the wall's.
@@ -27,16 +27,13 @@ import pyarrow.parquet as pq
 import typer
 from rich.table import Table
 
-from lab.bench.auditing.engines import ENGINES, Form
+from lab.bench.auditing.engines import ENGINES
 from lab.bench.auditing.rules import COUNTS, TIMES
-from lab.bench.records import generate, truth_of, write_jsonl, write_parquet
+from lab.bench.records import generate, truth_of, write_jsonl
 from lab.bench.report import figures, machine, tell
 from lab.bench.whole_cpu import adopt_all, cost_of, wait_for_all
 
-TARGETS: dict[Form, dict[str, float]] = {
-    "parquet": {"plain_read": 4.5, "naive": 0.25, "duckdb": 1.8},
-    "jsonl": {"plain_read": 2.5},
-}
+TARGETS = {"plain_read": 2.5}
 """At most so many times the other's warm CPU seconds may the audit take."""
 LOSES_COUNTS = frozenset({"naive"})
 """Drops exact duplicates, so its counts are too low; its verdicts are to be right all the same."""
@@ -69,14 +66,13 @@ class Measured:
     failed: str | None = None
 
 
-def make_records(root: Path, events: int, form: Form) -> tuple[int, int]:
+def make_records(root: Path, events: int) -> tuple[int, int]:
     """Write the streams and the planted verdicts; how many messages and events they are."""
     messages, made, truths = max(15, round(events / EVENTS_PER_MESSAGE)), 0, []
-    write = write_parquet if form == "parquet" else write_jsonl
     for part, first in enumerate(range(0, messages, _PART)):
         count = max(15, min(_PART, messages - first))
         records = generate(count, seed=1 + part, first=first)
-        write(records, root, f"part-{part:03}")
+        write_jsonl(records, root, f"part-{part:03}")
         truths.append(records.truth)
         made += records.events
     truth = pa.concat_tables(truths)
@@ -84,12 +80,12 @@ def make_records(root: Path, events: int, form: Form) -> tuple[int, int]:
     return truth.num_rows, made
 
 
-def run_engine(engine: str, root: Path, out: Path, runs: int, form: Form) -> Measured:
+def run_engine(engine: str, root: Path, out: Path, runs: int) -> Measured:
     """Run one engine in a process of its own; its rows are in `out`."""
     if engine == "job":
         return _job(root, out)
     command = [sys.executable, "-m", "lab.bench.auditing.engines", engine, str(root), str(out)]
-    command += ["--runs", str(runs + 1), "--form", form]
+    command += ["--runs", str(runs + 1)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     wait_for_all()
     if ran.returncode:
@@ -143,7 +139,7 @@ def rows_that_differ(one: str, other: str, columns: list[str]) -> int:
     return 0 if counted is None else -(-int(counted[0]) // 2)
 
 
-def targets(results: dict[str, Measured], form: Form) -> list[dict[str, Any]]:
+def targets(results: dict[str, Measured]) -> list[dict[str, Any]]:
     """The audit's warm CPU beside each rival's, and what was to be reached."""
     ours = results.get("audit")
     if ours is None or ours.warm is None:
@@ -155,7 +151,7 @@ def targets(results: dict[str, Measured], form: Form) -> list[dict[str, Any]]:
             "at_most": limit,
             "met": ours.warm["cpu"] <= limit * other.warm["cpu"],
         }
-        for name, limit in TARGETS[form].items()
+        for name, limit in TARGETS.items()
         if (other := results.get(name)) is not None and other.warm is not None
     ]
 
@@ -165,7 +161,6 @@ def main(
     engines: Annotated[str, typer.Option(help="Which, with commas between.")] = ",".join(
         (*ENGINES, "job")
     ),
-    form: Form = "parquet",
     runs: Annotated[int, typer.Option(min=0, help="Warm runs.")] = 2,
     json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
@@ -177,10 +172,10 @@ def main(
     results: dict[str, Measured] = {}
     with tempfile.TemporaryDirectory(prefix="actonce-audit-") as place:
         root = Path(place, "records")
-        messages, made = make_records(root, events, form)
+        messages, made = make_records(root, events)
         for engine in asked:
             sys.stderr.write(f"{engine} …\n")
-            measured = run_engine(engine, root, Path(place, f"out-{engine}"), runs, form)
+            measured = run_engine(engine, root, Path(place, f"out-{engine}"), runs)
             results[engine] = measured
             rows = f"{place}/out-{engine}/**/*.parquet"
             if measured.failed is None and engine != "plain_read":
@@ -192,9 +187,9 @@ def main(
                     compared = ["effects", *COUNTS, *TIMES]
                     measured.differing = rows_that_differ(rows, ours, compared)
             sys.stderr.write(f"  {json.dumps(asdict(measured))}\n")
-    met = targets(results, form)
+    met = targets(results)
     report = {
-        "inputs": {"events": made, "form": form, "messages": messages},
+        "inputs": {"events": made, "messages": messages},
         "machine": machine("pyspark", "duckdb", "pyarrow"),
         "engines": [asdict(one) for one in results.values()],
         "targets": met,

@@ -95,7 +95,7 @@ def main(
             shutil.copytree(stream / f"dt={last}", alone / stream.name / f"dt={last}")
         nights, wrong = [], 0
         audited(root, out, last)  # all days are kept from here on
-        size = sum(file.stat().st_size for file in (out / "kept").rglob("*") if file.is_file())
+        size = sum(file.stat().st_size for file in (out / "cache").rglob("*") if file.is_file())
         for _ in range(runs):
             only = place / "out-alone"
             shutil.rmtree(only, ignore_errors=True)
@@ -103,7 +103,7 @@ def main(
             nights.append(Night(1, "alone", read, wall, cpu))
             for count in counts:
                 reach = ("--reach", str(count - 1))
-                (out / "kept" / f"{last}.json").unlink()  # as on the evening before
+                (out / "cache" / f"{last}.manifest").unlink()  # as on the evening before
                 wall, cpu, read = audited(root, out, last, *reach)
                 nights.append(Night(count, "kept", read, wall, cpu))
                 if count <= from_raw:

@@ -1,6 +1,6 @@
 """Seeded records of many messages, with the verdict that each was planted for.
 
-    python -m lab.bench.records FOLDER [--messages N] [--seed N] [--days N] [--form jsonl|parquet]
+    python -m lab.bench.records FOLDER [--messages N] [--seed N] [--days N]
 
 Knows nothing of the audit: what a verdict looks like in the streams is told here once more. About
 6.4 events come from one message; duplicates are skewed, most messages have none and a few hundreds.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -237,12 +237,6 @@ class _Story:
         self._add("dead_letters", who, at, event=event, decision=decision, reason="rejected")
 
 
-def write_parquet(records: Records, root: Path, name: str = "records") -> None:
-    """One file per stream and day, as the audit reads them."""
-    for folder, table in _by_day(records, root):
-        pq.write_table(table, folder / f"{name}.parquet")
-
-
 def write_jsonl(records: Records, root: Path, name: str = "records") -> None:
     """One gzip file of lines per stream and day, as the parts write them."""
     for folder, table in _by_day(records, root):
@@ -323,11 +317,10 @@ def main(
     messages: Annotated[int, typer.Option(min=15)] = 100_000,
     seed: int = 1,
     days: Annotated[int, typer.Option(min=1)] = 1,
-    form: Literal["jsonl", "parquet"] = "jsonl",
 ) -> None:
     """Write the streams under FOLDER, and the planted verdicts beside it, FOLDER-truth.parquet."""
     records = generate(messages, seed, days)
-    (write_jsonl if form == "jsonl" else write_parquet)(records, folder)
+    write_jsonl(records, folder)
     pq.write_table(records.truth, truth_of(folder))
     print(f"{records.events:,} events of {messages:,} messages")
 

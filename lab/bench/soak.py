@@ -198,7 +198,7 @@ def main(
         replace(failure, down_seconds=spell_seconds) if failure.down else failure
         for failure in MEASURED.values()
     ]
-    audited = strategy is Strategy.STEP_FUNCTIONS and use_java(_SAY.print)
+    audited = strategy is Strategy.STEP_FUNCTIONS and use_java()
     settings = Settings(
         messages=messages,
         seed=seed,

@@ -2,7 +2,7 @@
 
 request    what is asked for, and how an audit ends
 reading/   from files to records
-kept       what was read of each day, kept so that it is read once
+cache      each day's records, normalised once
 judging/   what a verdict is, and which a message has
 results/   the numbers, the sentence, and where all of it is put
 job        these in their order

@@ -25,15 +25,13 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 from pyspark.sql.types import ArrayType
 
+from pipeline.audit.cache import Cache
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
-from pipeline.audit.kept import KeptState
-from pipeline.audit.progress import told_how_far
 from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
 from pipeline.audit.reading.listing import DAY, Listing, list_records
 from pipeline.audit.reading.places import (
     as_argument,
-    check_names,
     first_line,
     is_uri,
     place,
@@ -43,10 +41,9 @@ from pipeline.audit.reading.quarantine import NOTHING_UNREAD, Quarantine, quaran
 from pipeline.audit.reading.streams import STREAMS, EffectsBy
 from pipeline.audit.request import Request, Status, parser, requested
 from pipeline.audit.results import summary
-from pipeline.audit.results.asked_for import asked_for
 from pipeline.audit.results.gaps import gap_columns, gaps
 from pipeline.audit.results.tables import (
-    KEPT,
+    CACHE,
     alone_in,
     days_held,
     empty_days,
@@ -77,7 +74,7 @@ def audit(
     Args:
         spark: the session.
         request: what is asked for.
-        say: told how far it is, if that takes long.
+        say: told how much is read, if that takes long.
 
     Raises:
         CannotAudit: there is nothing to audit, or the audit did not come to its end.
@@ -86,20 +83,19 @@ def audit(
     try:
         configured(spark)
         everything = list_records(spark, request.records, request.out)
-        local = (file.path for file in everything.files if file.path.startswith("file:"))
-        check_names(spark, *local, *(n for n in (request.records, request.out) if not is_uri(n)))
         listing = _within_reach(request, everything)
         _span(request, listing)
         refuse_others(spark, request.out)
         with alone_in(request.out):
             _begin(spark, request)
-            with told_how_far(spark, listing, say):
-                kept = KeptState(spark, request.out, request.from_raw, say)
-                return _Audit(spark, request, listing, everything.days(), kept).summary()
+            cache = Cache(spark, request.out, request.from_raw)
+            listing = cache.bring_up_to_date(listing, everything.days(), say)
+            # Nothing may be left that can be read.
+            return _Audit(spark, request, listing, _span(request, listing), cache).summary()
     except (PySparkException, Py4JError) as error:
         said = f"The audit did not come to its end: {first_line(error)}"
-        if f"/{KEPT}/rows/" in str(error):
-            said += " (what was kept cannot be read: --from-raw reads the records again)"
+        if f"/{CACHE}/rows/" in str(error):
+            said += " (the cache cannot be read: --from-raw reads the records again)"
         raise CannotAudit(said) from error
     except OSError as error:
         raise CannotAudit(f"The audit did not come to its end: {error}") from error
@@ -126,7 +122,7 @@ def _begin(spark: SparkSession, request: Request) -> None:
 
 def _write_summary(spark: SparkSession, request: Request, summary: dict[str, Any]) -> None:
     text = json.dumps(summary, ensure_ascii=False, indent=1) + "\n"
-    place(spark, request.out).write("summary.json", text, "application/json")
+    place(spark, request.out).write("summary.json", text)
 
 
 def _within_reach(request: Request, listing: Listing) -> Listing:
@@ -184,45 +180,46 @@ def message_rows(
 
 @dataclass(slots=True)
 class _Audit:
-    """One audit: what it has found out of its records so far.
+    """One audit of what is cached: what it has found so far.
 
-    First each day's records are read that are not kept already; then what is kept of all is judged.
+    Attributes:
+        span: the days that are judged.
+        bad: what could not be read.
+        known_ids: records are to be put under the ids that they stand for.
+        newest: when the newest record was written that shows life (ms).
     """
 
     spark: SparkSession
     request: Request
     listing: Listing
-    every_day: frozenset[date]
-    kept: KeptState
+    span: tuple[date, date]
+    cache: Cache
     bad: Quarantine = NOTHING_UNREAD
     known_ids: bool = False
     newest: int | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Read, judge, then the results and their summary."""
-        self.listing = self.kept.bring_up_to_date(self.listing, self.every_day)
-        _span(self.request, self.listing)  # nothing may be left that can be read
-        self._prepare()
-        return self._results(*self._judge())
-
-    def _prepare(self) -> None:
-        """What has to be known before anything is judged."""
-        since, kept = self.request.since, self.kept.days
-        torn = [day for day in kept if kept[day].counted.quarantined]
-        torn = [day for day in torn if since is None or day >= since]
-        bad = self.kept.rows(torn).where("problem IS NOT NULL") if torn else None
+        """Judge, then the results and their summary."""
+        since, days = self.request.since, self.cache.days
+        torn = [
+            day
+            for day, manifest in days.items()
+            if manifest.counted.quarantined and (since is None or day >= since)
+        ]
+        bad = self.cache.rows(torn).where("problem IS NOT NULL") if torn else None
         self.bad = quarantine(
             self.spark, self.listing, bad, since, f"{self.request.out}/quarantine"
         )
-        seen = [one.counted.seen_at for one in kept.values()]
+        seen = [one.counted.seen_at for one in days.values()]
         self.newest = max((at for at in seen if at is not None), default=None)
         self.known_ids = self._is_an_id_unresolved()
+        return self._results(*self._judge())
 
     def _is_an_id_unresolved(self) -> bool:
-        if not any(one.counted.unknown_ids for one in self.kept.days.values()):
+        if not any(one.counted.unknown_ids for one in self.cache.days.values()):
             return False
         unknown = "startswith(message_id, 'sqs:') OR startswith(message_id, 'sha256-')"
-        rows = self._as_of(self.kept.rows().where(unknown))
+        rows = self._as_of(self.cache.rows().where(unknown))
         numbers = per_message(narrow(rows, None, None), None)
         return bool(numbers.where(UNRESOLVED).limit(1).count())
 
@@ -230,7 +227,7 @@ class _Audit:
         return rows if self.request.as_of is None else before(rows, self.request.as_of)
 
     def _rows(self) -> DataFrame:
-        rows = self._as_of(self.kept.rows())
+        rows = self._as_of(self.cache.rows())
         return with_known_ids(rows) if self.known_ids else rows
 
     def _rows_to_judge(self) -> DataFrame:
@@ -238,34 +235,34 @@ class _Audit:
 
         Touched is a message with a record of these days, or in their folders.
         """
-        rows, kept = self._rows(), self.kept.days
-        since, until = _span(self.request, self.listing)
-        inside = [day for day in kept if since <= day <= until]
-        many = sum(kept[day].counted.rows for day in inside) > _MOST_LOOKED_FOR
+        rows, days = self._rows(), self.cache.days
+        since, until = self.span
+        inside = [day for day in days if since <= day <= until]
+        many = sum(days[day].counted.rows for day in inside) > _MOST_LOOKED_FOR
         if self.request.since is None or self.request.from_raw or many:
             return rows
         of_days = f"at BETWEEN {_midnight(since)} AND {_midnight(until + timedelta(days=1)) - 1}"
         if self.known_ids:
             folders = f"{DAY} BETWEEN '{since}' AND '{until}'"
             return of_messages(rows, rows.where(f"{of_days} OR {folders}"))
-        outside = self.kept.rows(kept.keys() - set(inside)).where(of_days)
-        return of_messages(rows, self.kept.rows(inside).union(outside))
+        outside = self.cache.rows(days.keys() - set(inside)).where(of_days)
+        return of_messages(rows, self.cache.rows(inside).union(outside))
 
     def _rows_of_judged(self) -> DataFrame:
         """The rows of the messages that are judged, among others.
 
         Such a message began in the days that are judged, so none of its records is of before.
         """
-        since, _ = _span(self.request, self.listing)
-        return self._rows().where(f"at >= {_midnight(since)}")
+        return self._rows().where(f"at >= {_midnight(self.span[0])}")
 
     def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """Judge, write the messages, and tell what was seen on the way."""
         judgement = message_rows(
             self._rows_to_judge(), self.request, self.listing, self.bad.days, self.newest
         )
-        since, until = _span(self.request, self.listing)
-        in_range = self._in_range()
+        since, until = self.span
+        whole = self.request.since is None
+        in_range = F.lit(True) if whole else F.col("day").between(since, until)
         seen = Observation()
         unattributed = F.col("message_id").isNull()
         late = ~unattributed & F.col("touched") & ~in_range
@@ -281,24 +278,20 @@ class _Audit:
         folder = f"{self.request.out}/messages"
         held = days_held(self.spark, folder)
         messages = observed.where(F.col("message_id").isNotNull() & in_range).drop(*INTERNAL)
-        whole = self.request.since is None
         write_days(messages, folder, whole=whole, schema=judgement.schema)
         told = seen.get
         if not whole:
             gone = {day for day in held if since <= day <= until} - _dates(told["days"])
             empty_days(folder, messages, gone)
             empty_days(f"{self.request.out}/days", summary.by_day(messages), gone)
-        return _written(self.spark, folder, messages, in_range), told
-
-    def _in_range(self) -> Column:
-        if self.request.since is None:
-            return F.lit(True)
-        return F.col("day").between(*_span(self.request, self.listing))
+        # As they were written, so that nothing is judged twice.
+        reader = self.spark.read.schema(messages.schema).option("basePath", folder)
+        return reader.parquet(as_argument(folder)).where(in_range), told
 
     def _results(self, messages: DataFrame, told: dict[str, Any]) -> dict[str, Any]:
         """Write everything else."""
         spark, request, listing, bad = self.spark, self.request, self.listing, self.bad
-        span = _span(request, listing)
+        span = self.span
         by_day = summary.by_day(messages)
         day_rows = sorted((row.asDict() for row in by_day.collect()), key=itemgetter("day"))
         # As JSON: rows of Python's would start a Python worker to be taken apart.
@@ -348,11 +341,6 @@ class _Audit:
             "totals": summary.totals(day_rows, listing, told["failed"]),
             "verdicts": verdicts,
             "days": days,
-            "asked_for": asked_for(
-                messages,
-                sum(row["dead_letter_records"] for row in day_rows),
-                self._rows_of_judged,
-            ),
             "gaps": gaps(messages, row, self._rows_of_judged),
             "latency": summary.latency(row),
             "listed": summary.listed(messages, verdicts),
@@ -367,7 +355,7 @@ class _Audit:
             "late_days": [day.isoformat() for day in sorted(_dates(told["late_days"]))],
             "late_alarms": late_alarms,
             "on_trust": trusted,
-            "read": self.kept.told(),
+            "read": self.cache.told(),
         }
         _write_summary(spark, request, result)
         return result
@@ -432,30 +420,13 @@ def _midnight(day: date) -> int:
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
 
 
-def _written(spark: SparkSession, folder: str, schema_of: DataFrame, in_range: Column) -> DataFrame:
-    """The messages as they were written, so that nothing is judged twice."""
-    schema = schema_of.schema
-    reader = spark.read.schema(schema).option("basePath", folder)
-    return reader.parquet(as_argument(folder)).where(in_range)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the audit from a command line; see `Status` for the exit status."""
     guard_standard_streams()
-    arguments = parser().parse_args(argv)
+    asked = vars(parser().parse_args(argv))
+    as_json = asked.pop("json")
     try:
-        request = requested(
-            arguments.records,
-            day=arguments.day,
-            since=arguments.since,
-            until=arguments.until,
-            out=arguments.out,
-            as_of=arguments.as_of,
-            grace=arguments.grace,
-            reach=arguments.reach,
-            effects_by=arguments.effects_by,
-            from_raw=arguments.from_raw,
-        )
+        request = requested(**asked)
         spark = spark_session("actonce-audit", brief=is_brief(request))
         result = audit(spark, request, lambda said: _err(f"audit: {said}"))
     except CannotAudit as error:
@@ -465,7 +436,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _err(f"audit: it did not come to its end: {type(error).__name__}: {first_line(error)}")
         return int(Status.NOT_AUDITED)
     try:
-        sys.stdout.write((json_text(result) if arguments.json else result["sentence"]) + "\n")
+        sys.stdout.write((json_text(result) if as_json else result["sentence"]) + "\n")
         sys.stdout.flush()
     except OSError as error:
         give_up_output()

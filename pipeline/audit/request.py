@@ -37,8 +37,8 @@ class Request:
         grace: how long a message without an end is in flight, not lost.
         reach: how many days before `since` records are read from; None: all.
         effects_by: who tells the effects.
-        from_raw: all records are read and all messages judged, whatever was kept of an earlier
-            audit.
+        from_raw: all records are read and all messages judged, whatever an earlier audit has
+            cached.
     """
 
     records: str
@@ -150,7 +150,7 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     made.add_argument(
         "--from-raw", action="store_true",
-        help="read all records, believing nothing that an earlier audit has kept of them",
+        help="read all records, believing nothing that an earlier audit has cached",
     )  # fmt: skip
     made.add_argument("--json", action="store_true", help="print the summary")
     return made

@@ -7,7 +7,7 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,10 +38,6 @@ class ArchiveFile:
     size: int
     modified: int
     sha256: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@
 Invariant: rows = sent + already sent + not sent + duplicates + conflicts + quarantined.
 """
 
-import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -25,12 +24,7 @@ from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.plan import Plan, PlanFiles
 from pipeline.backfill.rows import Selection
 from pipeline.backfill.send import Sending
-from pipeline.backfill.work import (
-    ConfirmationCount,
-    read_state,
-    the_only_run,
-    write_whole,
-)
+from pipeline.backfill.work import confirmed_in, read_state, the_only_run, write_whole
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -84,12 +78,11 @@ class Backfill:
     def __init__(self, work: Path, plan: Plan) -> None:
         self._work = work
         self._plan = plan
-        self._count = ConfirmationCount(work)
-        self._already = self._count()
+        self._already = confirmed_in(work)
 
     def summary(self) -> Summary:
         """Where every row ended until now."""
-        return Summary.of(self._plan.rows, self._already, self._count())
+        return Summary.of(self._plan.rows, self._already, confirmed_in(self._work))
 
     def some_messages(self, most: int) -> list[tuple[str, str]]:
         """Ids and bodies of the first planned messages."""
@@ -120,7 +113,8 @@ class Backfill:
         if not self.summary().not_sent:
             return []
         sending = Sending(sqs, queue_url, self._work, rate, retry_for)
-        sending.send(self._plan.parts, lambda: progress(self._count(), self._plan.rows["message"]))
+        total = self._plan.rows["message"]
+        sending.send(self._plan.parts, lambda: progress(self._already + sending.sent, total))
         return sending.problems
 
     def _remember(self, queue_url: str) -> None:
@@ -164,18 +158,29 @@ def _plan(
 ) -> Plan:
     was = archives.fingerprinted(files)
     plan = plans.write(make_session(), files, selection, work)
-    with contextlib.suppress(OSError):
-        if archives.changed(was, files) is None:
-            state = {
-                "version": VERSION,
-                "selection": asdict(selection),
-                "files": [file.as_json() for file in was],
-                "plan": asdict(plan),
-                "made_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            }
-            write_whole(work / "plan.json", json.dumps(state, indent=1))
-            return plan
-    raise BackfillFailed("The archive changed while it was read: run this again when it is whole.")
+    if _has_changed(was, files):
+        raise BackfillFailed(
+            "The archive changed while it was read: run this again when it is whole."
+        )
+    state = {
+        "version": VERSION,
+        "selection": asdict(selection),
+        "files": [asdict(file) for file in was],
+        "plan": asdict(plan),
+        "made_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    try:
+        write_whole(work / "plan.json", json.dumps(state, indent=1))
+    except OSError as error:
+        raise BackfillFailed(f"The plan cannot be written: {error}.") from error
+    return plan
+
+
+def _has_changed(was: list[ArchiveFile], files: dict[str, Path]) -> bool:
+    try:
+        return archives.changed(was, files) is not None
+    except OSError:  # it is gone, or cannot be read any more
+        return True
 
 
 def _known_plan(work: Path, files: dict[str, Path], selection: Selection) -> Plan | None:

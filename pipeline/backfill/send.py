@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -70,6 +71,12 @@ class Sending:
     retry_for: float
     stopping: threading.Event = field(default_factory=threading.Event)
     problems: list[str] = field(default_factory=list)
+    _sent: dict[int, int] = field(default_factory=dict)  # by part, which one thread has
+
+    @property
+    def sent(self) -> int:
+        """How many messages it has confirmed until now."""
+        return sum(tuple(self._sent.values()))
 
     def send(self, parts: int, progress: Callable[[], None]) -> None:
         """Send what is not confirmed of the parts.
@@ -79,7 +86,7 @@ class Sending:
             progress: called every now and then, and at the end.
 
         Raises:
-            BackfillFailed: a confirmation cannot be written, or the plan cannot be read.
+            BackfillFailed: confirmations cannot be written or read, or the plan cannot be read.
         """
         limiter = RateLimiter(self.rate, self.stopping.wait)
         sender: BatchSender[Message] = BatchSender(
@@ -99,7 +106,7 @@ class Sending:
                         one.result()
             except (ClientError, BotoCoreError) as error:
                 self.problems.append(str(error))
-            except OSError as error:
+            except (OSError, pa.ArrowException) as error:
                 raise BackfillFailed(f"{self.work}: {error}") from error
             finally:
                 self.stopping.set()
@@ -126,6 +133,7 @@ class Sending:
             at = datetime.now(UTC)
             if answered.accepted:
                 confirmations.append(at, [_sent_line(part, at, *one) for one in answered.accepted])
+                self._sent[part] = self._sent.get(part, 0) + len(answered.accepted)
             for message, reason in answered.refused:
                 self.problems.append(f"{message.file}, line {message.line}: {reason}")
             if answered.again and not self.stopping.is_set():

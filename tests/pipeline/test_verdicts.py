@@ -14,10 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lab.bench.records import generate, write_jsonl
 from pipeline.audit.job import audit, message_rows
-from pipeline.audit.reading.all_streams import before, records
+from pipeline.audit.reading.all_streams import before, narrow, records
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.request import Request
-from pipeline.audit.results.asked_for import asked_for
 from pipeline.audit.sql import worked_out
 from tests.pipeline.judge import Record, judge
 from tests.pipeline.streams_on_disk import (
@@ -152,52 +151,11 @@ def test_finds_each_planted_case_and_no_other(spark: SparkSession, tmp_path: Pat
     streams = planted.streams
     assert summary["totals"]["sent"] == streams["sent"].num_rows
     assert summary["totals"]["deliveries"] == streams["deliveries"].num_rows
-    letters = streams["dead_letters"].to_pylist()
-    assert summary["asked_for"] == {
-        "rejected": len({one["message_id"] for one in letters if one["event"] == "posted"})
-    }
     duplicates = streams["deliveries"].num_rows - len(
         set(streams["deliveries"]["message_id"].to_pylist())
     )
     assert summary["gaps"]["duplicates"] == duplicates
     assert sum(bucket["duplicates"] for bucket in summary["gaps"]["buckets"]) == duplicates
-
-
-def test_bad_weather_that_asked_a_person_is_told_apart_from_bad_messages(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    letters = [
-        ("rejected", "Rejected"),
-        ("not_performed", "NotPerformed"),
-        ("not_performed", "NotPerformed"),
-        ("not_performed", "Lambda.TooManyRequestsException"),
-        ("outcome_unknown", "States.Timeout"),
-        ("rounds_used_up", "not_performed"),
-        ("posted not_performed", "' OR 1=1 --"),
-    ]
-    history = [
-        dead_letter(f"m{number}", at(number), None, *letter)
-        for number, letter in enumerate(letters)
-    ]
-    # Once more the same, another reason, a decision; and one of a day that is not judged.
-    history += [dead_letter("m0", at(20)), dead_letter("m0", at(21), "retry")]
-    history += [dead_letter("m1", at(22), None, "rejected"), dead_letter("m8", at(0, "2026-01-01"))]
-    root = write(tmp_path, history)
-    messages = rows_of(spark, root)
-    chosen = spark.createDataFrame(
-        [(name, row["dead_letter_records"]) for name, row in messages.items() if name != "m8"],
-        "message_id string, dead_letter_records long",
-    )
-    files = list_records(spark, str(root)).files
-    assert asked_for(chosen, 1, lambda: records(spark, files)) == {
-        "not_performed": 2,
-        "throttled": 1,
-        "outcome_unknown": 1,
-        "rounds_used_up": 1,
-        "rejected": 2,
-        "other": 1,
-    }
-    assert asked_for(chosen, 0, lambda: records(spark, ())) == {}
 
 
 def test_a_content_that_differs_in_one_digit_is_a_conflict(
@@ -214,23 +172,7 @@ def test_a_content_that_differs_in_one_digit_is_a_conflict(
     assert len(rows) == 64
 
 
-def test_one_shuffle_and_no_more(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = write(tmp_path, performed("m"))
-    listing = list_records(spark, str(root))
-    rows = message_rows(
-        records(spark, listing.files), Request(str(root), str(root / "audit")), listing
-    )
-    rows.explain()
-    plan = capsys.readouterr().out
-    assert plan.count("Exchange") == 1, plan
-    assert plan.count("HashAggregate") == 2, plan  # partial and final, both after it
-    assert "SortAggregate" not in plan
-    assert "ObjectHashAggregate" not in plan
-
-
-def test_a_line_is_parsed_once_whatever_is_asked_of_it(
+def test_one_shuffle_and_a_line_is_parsed_once_whatever_is_asked_of_it(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
@@ -243,9 +185,35 @@ def test_a_line_is_parsed_once_whatever_is_asked_of_it(
         asked.explain()
         return capsys.readouterr().out
 
-    whole = message_rows(before(rows, NOW), limited, listing)
+    judged = plan_of(message_rows(before(rows, NOW), limited, listing))
+    assert judged.count("Exchange") == 1, judged
+    assert judged.count("HashAggregate") == 2, judged  # partial and final, both after it
+    assert "SortAggregate" not in judged
+    assert "ObjectHashAggregate" not in judged
     unfiltered, filtered = plan_of(told), plan_of(told.where("message_id IN ('m', 'n')"))
-    # Once for the ordinary line and once for the odd one; no line goes both ways.
-    for plan in (plan_of(whole), filtered):
-        assert plan.count("from_json(ArrayType(StructType(StructField(stream,") == 2, plan
+    for plan in (judged, filtered):
+        assert plan.count("from_json(ArrayType(StructType(StructField(stream,") == 1, plan
     assert filtered.count("RLIKE") == unfiltered.count("RLIKE") > 0, filtered
+
+
+def test_what_is_read_is_compiled_whole(spark: SparkSession, tmp_path: Path) -> None:
+    """Beyond the limit Spark copies each row once for every step."""
+    if os.environ.get("SPARK_REMOTE"):
+        pytest.skip("a client of Spark Connect sees no code")
+    listing = list_records(spark, str(write(tmp_path, performed("m"))))
+    day = date.fromisoformat(DAY)
+    names = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+    before = [str(spark.conf.get(name)) for name in names]
+    for name, value in zip(names, ("true", "FALLBACK"), strict=True):
+        spark.conf.set(name, value)
+    try:
+        rows = narrow(records(spark, listing.files), day, day)
+        debug = spark._jvm.org.apache.spark.sql.execution.debug  # type: ignore[union-attr]
+        codegen = getattr(getattr(debug, "package$"), "MODULE$")
+        stages = codegen.codegenStringSeq(rows._jdf.queryExecution().executedPlan())
+        longest = [stages.apply(n)._3().maxMethodCodeSize() for n in range(stages.size())]
+    finally:
+        for name, value in zip(names, before, strict=True):
+            spark.conf.set(name, value)
+    limit = int(str(spark.conf.get("spark.sql.codegen.hugeMethodLimit")))
+    assert 0 < max(longest) < limit

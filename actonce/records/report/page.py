@@ -123,7 +123,6 @@ def _drawn(summary: dict[str, Any]) -> str:
             }
             for verdict, (name, role) in wording.VERDICTS.items()
         ],
-        asked_for=_asked_for(summary),
         alarm_verdicts=ALARMS,
         verdict_names={verdict: name for verdict, (name, _) in wording.VERDICTS.items()},
         gap_rows=_gap_rows(summary["gaps"]["buckets"]),
@@ -134,29 +133,6 @@ def _drawn(summary: dict[str, Any]) -> str:
         timeline=_timeline,
         open_alarms=OPEN_ALARMS,
     )
-
-
-def _asked_for(summary: dict[str, Any]) -> list[tuple[str, list[tuple[str, str, int]]]]:
-    """What was tried again and what a person was asked: headings, each with its rows."""
-    totals = summary["totals"]
-    counts = summary["asked_for"]
-
-    def asked(reasons: dict[str, tuple[str, str]]) -> list[tuple[str, str, int]]:
-        return [(*reasons[name], counts[name]) for name in reasons if name in counts]
-
-    failed = "deliveries given back", "a service was out or throttled; SQS brought them again"
-    passed = [(*failed, totals["failed"])] if totals["failed"] else []
-    refused = [
-        (f"refused: {reason}", "deliveries, in UnstartedQueue", count)
-        for reason, count in (totals["refused"] or {}).items()
-    ]
-    parts = [
-        ("Transient failures that passed", passed),
-        ("Transient failures that outlasted the retry deadline", asked(wording.TRANSIENT)),
-        ("Transient failures, or the message", asked(wording.EITHER)),
-        ("Bad messages", [*asked(wording.BAD_MESSAGES), *refused]),
-    ]
-    return [(heading, rows) for heading, rows in parts if rows]
 
 
 def _visible(value: Any) -> Any:

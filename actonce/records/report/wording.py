@@ -30,26 +30,6 @@ MEANINGS = {
     "lost": "it ended nowhere",
 }
 
-TRANSIENT = {
-    "not_performed": ("not performed", "the provider refused, provably, past the retry deadline"),
-    "throttled": (
-        "throttled",
-        "Lambda let too few effects through, past the retry deadline",
-    ),
-    "outcome_unknown": ("outcome unknown", "it could not be looked up, past the retry deadline"),
-}
-EITHER = {
-    "rounds_used_up": (
-        "rounds used up",
-        "no clear answer, round after round: lost ones or crashes",
-    ),
-    "other": ("another reason", "this version does not know it"),
-}
-BAD_MESSAGES = {
-    "rejected": ("rejected", "the effect said that it never will"),
-}
-"""Why a person was asked, as the audit names it: in words, and what had happened."""
-
 MARKS = {"good": "✓", "waiting": "•", "alarm": "✗"}
 """Said beside every colour, for whoever does not see it."""
 

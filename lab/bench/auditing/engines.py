@@ -1,6 +1,6 @@
 """One engine in this process, timed: a line of JSON.
 
-    python -m lab.bench.auditing.engines ENGINE ROOT OUT [--runs N] [--form parquet|jsonl]
+    python -m lab.bench.auditing.engines ENGINE ROOT OUT [--runs N]
 
 CPU seconds are user and system time of this process and all below it, Spark's JVM included; peak
 memory is the sum of what each of them had at most. Both are read from /proc, so this is for Linux.
@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import duckdb as duck
 import typer
@@ -28,13 +28,10 @@ from lab.bench.auditing import rules
 from pipeline.audit.job import INTERNAL, message_rows
 from pipeline.audit.reading.all_streams import records
 from pipeline.audit.reading.listing import list_records
-from pipeline.audit.reading.records import parquet_schema
 from pipeline.audit.request import Request
 from pipeline.audit.results.tables import parquet_writer
 from pipeline.spark.session import spark_session
 
-Form = Literal["parquet", "jsonl"]
-ENDINGS: Final[dict[Form, str]] = {"parquet": ".parquet", "jsonl": ".jsonl.gz"}
 STREAMS = ("sent", "deliveries", "executions", "effects", "dead_letters")
 
 _HEADER: Final = ("stream", "version", "at", "message_id")
@@ -53,14 +50,13 @@ HEAP = os.environ.get("ACTONCE_BENCH_HEAP", "1g")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The records to judge: under a root, as `lab.bench.records` writes them, in a form."""
+    """The records to judge: under a root, as `lab.bench.records` writes them."""
 
     root: Path
-    form: Form = "parquet"
 
     def files(self, stream: str) -> list[str]:
         """The files of a stream."""
-        return sorted(str(file) for file in self.root.glob(f"{stream}/*/*{ENDINGS[self.form]}"))
+        return sorted(str(file) for file in self.root.glob(f"{stream}/*/*.jsonl.gz"))
 
     @property
     def newest_ms(self) -> int:
@@ -92,8 +88,6 @@ def _session() -> Iterator[SparkSession]:
 
 def _as_it_is(spark: SparkSession, task: Task, stream: str) -> DataFrame:
     """The fields that the audit reads, by Spark's own reader."""
-    if task.form == "parquet":
-        return spark.read.schema(parquet_schema(stream)).parquet(*task.files(stream))
     if stream == "effects":
         fields = f"Item struct<{', '.join(f'{name}: struct<S: string>' for name in _ITEM)}>"
     else:
@@ -104,8 +98,6 @@ def _as_it_is(spark: SparkSession, task: Task, stream: str) -> DataFrame:
 def _table(spark: SparkSession, task: Task, stream: str) -> DataFrame:
     """The stream's columns, `at` a time."""
     rows = _as_it_is(spark, task, stream)
-    if task.form == "parquet":
-        return rows
     if stream == "effects":
         rows = rows.selectExpr(*(f"Item.{name}.S AS {name}" for name in _ITEM))
         rows = rows.withColumnRenamed("booked_at", "at")
@@ -133,7 +125,7 @@ def audit(task: Task) -> Iterator[Run]:
         def run(out: Path) -> None:
             listing = list_records(spark, root)
             request = Request(root, str(out))
-            rows = message_rows(records(spark, listing.files, located=False), request, listing)
+            rows = message_rows(records(spark, listing.files), request, listing)
             written = rows.drop(*INTERNAL)
             parquet_writer(written, written.schema).parquet(str(out))
 
@@ -164,7 +156,7 @@ def naive(task: Task) -> Iterator[Run]:
 def duckdb(task: Task) -> Iterator[Run]:
     """An aggregate per stream, joined; cheaper there than one aggregate over all streams.
 
-    Over JSON Lines it is what one would write in Athena: a table per stream with the fields that
+    It is what one would write in Athena: a table per stream with the fields that
     are asked for, and the same SQL over them. Nothing is checked: a line that is no JSON ends it.
     """
     connection = duck.connect(config={"preserve_insertion_order": "false"})
@@ -191,8 +183,6 @@ def duckdb(task: Task) -> Iterator[Run]:
 
 def _rows(task: Task, stream: str) -> str:
     files = task.files(stream)
-    if task.form == "parquet":
-        return f"read_parquet({files!r})"
     if stream == "effects":
         item = ", ".join(f"{name} STRUCT(S VARCHAR)" for name in _ITEM)
         columns = {"Item": f"STRUCT({item})"}
@@ -258,12 +248,11 @@ def main(
     root: Path,
     out: Path,
     runs: Annotated[int, typer.Option(min=1)] = 1,
-    form: Form = "parquet",
 ) -> None:
     """Run the engine so often, and leave the last answer in OUT."""
     began = time.monotonic()
     measured = []
-    with ENGINES[engine](Task(root, form)) as judge:
+    with ENGINES[engine](Task(root)) as judge:
         ready = {"wall": time.monotonic() - began, "cpu": cpu_seconds()}
         for _ in range(runs):
             shutil.rmtree(out, ignore_errors=True)

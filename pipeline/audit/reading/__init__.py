@@ -1,7 +1,7 @@
 """From files to records, in the order of the modules.
 
 places       where files are: here, in Hadoop's file systems, in S3
-streams      what a stream is: its name, its columns, what one record of it says
+streams      what a stream is: its name, and what one record of it says
 listing      which files there are
 lines        from files to lines, whatever a delivery did to them
 records      from lines to records: what each says of its message, or what is wrong with it

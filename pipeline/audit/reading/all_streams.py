@@ -9,42 +9,26 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.reading.lines import broken_files, careful_lines, plain_lines
-from pipeline.audit.reading.listing import DAY, MOST_BYTES, File, Kind, Listing
+from pipeline.audit.reading.lines import broken_files, careful_lines, is_packed, plain_lines
+from pipeline.audit.reading.listing import DAY, File, Kind, Listing
 from pipeline.audit.reading.places import as_argument, readable
-from pipeline.audit.reading.records import parquet_records, parquet_schema, text_records
+from pipeline.audit.reading.records import text_records
 from pipeline.audit.reading.streams import OPTIONAL, STREAMS, Code
 from pipeline.audit.sql import worked_out
 from pipeline.errors import CannotAudit
 
 
-def records(spark: SparkSession, files: tuple[File, ...], *, located: bool = True) -> DataFrame:
-    """The records of the files; see `records.text_records` for the columns.
-
-    Args:
-        spark: the session.
-        files: what to read.
-        located: whether records out of Parquet say in which `file` they are.
-    """
-
-    def of(kind: Kind, streams: Sequence[str] = STREAMS) -> list[str]:
-        return [file.path for file in files if file.kind is kind and file.stream in streams]
-
-    parts = []
-    for stream in STREAMS:
-        if paths := of(Kind.PARQUET, [stream]):
-            table = spark.read.schema(parquet_schema(stream)).parquet(*map(as_argument, paths))
-            parts.append(parquet_records(table, stream, located=located))
-    lines = []
-    if paths := of(Kind.TEXT):
-        lines.append(plain_lines(spark, paths))
-    if paths := of(Kind.BYTES):
-        lines.append(careful_lines(spark, paths))
-    if lines:
-        there = {file.stream for file in files}
-        told = [stream for stream in STREAMS if stream not in OPTIONAL or stream in there]
-        parts.append(text_records(reduce(DataFrame.union, lines), told))
-    return reduce(DataFrame.union, parts)
+def records(spark: SparkSession, files: tuple[File, ...]) -> DataFrame:
+    """The records of the files; see `records.text_records` for the columns."""
+    readers = {Kind.TEXT: plain_lines, Kind.BYTES: careful_lines}
+    lines = [
+        read(spark, paths)
+        for kind, read in readers.items()
+        if (paths := [file.path for file in files if file.kind is kind])
+    ]
+    there = {file.stream for file in files}
+    told = [stream for stream in STREAMS if stream not in OPTIONAL or stream in there]
+    return text_records(reduce(DataFrame.union, lines), told)
 
 
 def before(rows: DataFrame, moment: datetime) -> DataFrame:
@@ -135,50 +119,35 @@ def with_known_ids(rows: DataFrame) -> DataFrame:
     )
 
 
-def without_broken(spark: SparkSession, listing: Listing, error: Exception) -> Listing:
-    """The listing without what broke a job in it: a file costs itself, and no other.
+def without_broken(
+    spark: SparkSession, listing: Listing, files: Sequence[File], error: Exception
+) -> Listing:
+    """The listing without what broke a job over some of its files: a file costs itself only.
 
     A file that breaks a reader is marked to be read byte by byte. One that cannot be opened is
     unread: it went after it was listed, or its object is archived or forbidden. Looking for them
     costs a read of every file, so it is done after a failure only.
 
     Raises:
-        Exception: `error`, if every file is well; it was something else.
+        Exception: `error`, if every file is well that can be held in memory.
     """
-    suspects = [
-        file.path
-        for file in listing.files
-        if file.kind is not Kind.BYTES
-        and file.size <= MOST_BYTES
-        and file.path.lower().endswith((".gz", ".parquet"))
-    ]
+    held = [file for file in files if file.size <= _HELD_BYTES]
+    packed = [file for file in held if file.kind is Kind.TEXT and is_packed(file.path)]
     try:
-        broken = broken_files(spark, suspects) if suspects else []
+        broken = broken_files(spark, [file.path for file in packed]) if packed else []
     except CannotAudit as needed:
         broken, error = [], needed
     except PySparkException:  # one of them cannot be opened
         broken = []
     if broken:
-        return listing.carefully(frozenset(map(readable, broken)))
-    small = [file for file in listing.files if file.size <= _IN_ONE_PIECE]
-    large = [file for file in listing.files if file.size > _IN_ONE_PIECE]
-    closed = _unopened(spark, small)
-    closed |= {readable(file.path) for file in large if not _opens(spark, file.path)}
+        return listing.carefully({readable(path) for path in broken})
+    closed = _unopened(spark, held)
     if not closed:
         raise error
     return listing.without(dict.fromkeys(closed, "unreadable_file"))
 
 
-_IN_ONE_PIECE: Final = 2**27
-"""Bytes; a larger file is not held in memory to see whether it can be opened."""
-
-
-def _opens(spark: SparkSession, path: str) -> bool:
-    try:
-        spark.read.text(as_argument(path)).limit(1).collect()
-    except PySparkException:
-        return False
-    return True
+_HELD_BYTES: Final = 2**27
 
 
 def _unopened(spark: SparkSession, files: Sequence[File]) -> set[str]:

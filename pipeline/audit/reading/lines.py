@@ -17,15 +17,12 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.reading.listing import file_path
 from pipeline.audit.reading.places import as_argument
-from pipeline.audit.reading.streams import COLUMNS
 from pipeline.errors import CannotAudit
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LINES: Final = "file string, line long, text string, problem string"
-_TEXTS: Final = frozenset(name for names in COLUMNS.values() for name in names) - {"at"}
-_TIMES: Final = ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS")
 _GZIP: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BATCH: Final = 4096
@@ -68,7 +65,7 @@ def careful_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def broken_files(spark: SparkSession, paths: Sequence[str]) -> list[str]:
-    """Those of the files that cannot be read to their end; reads every byte.
+    """Those of compressed files that cannot be unpacked to their end; reads every byte.
 
     Raises:
         CannotAudit: as `careful_lines`.
@@ -140,42 +137,14 @@ def _broken_of_files(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.Record
         broken = [
             path
             for path, content in zip(batch.column(0).to_pylist(), batch.column(1), strict=True)
-            if is_broken(path, content.as_py())
+            if _unpacked(content.as_py())[1] is not None
         ]
         yield pa.RecordBatch.from_arrays([pa.array(broken, pa.string())], ["file"])
 
 
-def is_broken(path: str, content: bytes) -> bool:
-    """Whether the file is not whole, or Parquet of other columns, as far as its form shows it."""
-    name = path.lower()
-    if name.endswith(".parquet"):
-        return _parquet_problem(content) is not None
-    return name.endswith(".gz") and _unpacked(content)[1] is not None
-
-
-def _parquet_problem(content: bytes) -> tuple[str, str] | None:
-    """What is wrong with a Parquet file in a sentence, and the reason; Spark takes all or none.
-
-    Spark reads no text out of a number, and of times only those of milli- and microseconds.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        for _ in file.iter_batches(_BATCH):
-            pass
-    except (pa.ArrowException, OSError):
-        return "not a whole Parquet file", "corrupt_parquet"
-    for column in map(file.schema.column, range(len(file.schema))):
-        name, kind = column.path.split(".", 1)[0], column.physical_type
-        is_time = kind == "INT96" or column.converted_type in _TIMES
-        if name == "at" and not is_time:
-            return f"column at is {kind}, not a time in milli- or microseconds", "wrong_type"
-        is_text = kind == "BYTE_ARRAY" and column.path == name
-        if name in _TEXTS and not is_text:
-            return f"column {name} is {kind}, not text", "wrong_type"
-    return None
+def is_packed(path: str) -> bool:
+    """Whether the file's name says that it is compressed."""
+    return path.lower().endswith(".gz")
 
 
 def lines_of(path: str, content: bytes) -> Iterator[Line]:
@@ -184,11 +153,7 @@ def lines_of(path: str, content: bytes) -> Iterator[Line]:
     A gzip file that ends too early gives every whole line before its end.
     """
     problem = None
-    name = path.lower()
-    if name.endswith(".parquet"):
-        yield Line(0, *(_parquet_problem(content) or ("cannot be read", "corrupt_parquet")))
-        return
-    if content.startswith(_GZIP) or name.endswith(".gz"):
+    if content.startswith(_GZIP) or is_packed(path):
         content, problem = _unpacked(content)
         if content.startswith(_GZIP):  # Firehose has compressed what Logs had compressed before it
             content, inner = _unpacked(content)

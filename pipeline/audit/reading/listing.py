@@ -5,6 +5,7 @@ Whatever lies below the root is listed here once: to be read, or with the reason
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
@@ -41,15 +42,15 @@ RESULTS: Final = re.compile(
     r"(messages|days)/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
     r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?)$"
     r"|(messages|days|quarantine)/(_temporary|\.spark-staging-[^/]*)/.*$"
-    r"|kept/\.?\d{4}-\d\d-\d\d\.json(\.[0-9a-f]{32})?(\.crc)?$"
-    r"|kept/rows/[0-9a-f]{32}/(day=[^/]+/)?"
+    r"|cache/\.?\d{4}-\d\d-\d\d\.manifest(\.[0-9a-f]{32})?(\.crc)?$"
+    r"|cache/rows/[0-9a-f]{32}/(day=[^/]+/)?"
     r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)$"
     r"|\.?(summary\.json|report\.html)(\.[0-9a-f]{32})?(\.crc)?$"
 )
 """In the results' folder: what an audit writes."""
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
-MOST_BYTES: Final = 2**31 - 1
+MOST_BYTES: Final = 2**30
 """Of a file that is read byte by byte, and so held in memory."""
 
 
@@ -57,7 +58,6 @@ class Kind(StrEnum):
     """How a file is read."""
 
     TEXT = "text"  # its name tells Spark what it is
-    PARQUET = "parquet"
     BYTES = "bytes"  # looked at byte by byte: no telling name, or something is wrong with it
 
 
@@ -118,7 +118,7 @@ class Listing:
         """Days that the stream, or what stands in its place, has a file for."""
         return self.days_of(stream).union(*map(self.days_of, STANDS_FOR.get(stream, ())))
 
-    def carefully(self, paths: frozenset[str]) -> "Listing":
+    def carefully(self, paths: Collection[str]) -> "Listing":
         """The same with these files, as `readable` has them, to be read byte by byte."""
         files = tuple(
             replace(file, kind=Kind.BYTES) if readable(file.path) in paths else file
@@ -191,13 +191,13 @@ def _problem(one: Found, stream: str | None) -> str | None:
     name = one.below.lower()
     if stream is None:
         return "misplaced_file"
+    if name.endswith(".parquet"):
+        return "unknown_format"
     if _HIDDEN.search(one.below):
         return "hidden_file"  # Hadoop passes over it in silence
     if one.size == 0 and name.endswith(".gz"):
         return "truncated_gzip"
-    if one.size > MOST_BYTES and _kind(one.path) is Kind.BYTES:
-        return "too_large"
-    return "corrupt_parquet" if one.size == 0 and name.endswith(".parquet") else None
+    return "too_large" if one.size > MOST_BYTES and _kind(one.path) is Kind.BYTES else None
 
 
 def _is_no_record(one: Found, stream: str | None, names: frozenset[str]) -> bool:
@@ -280,6 +280,4 @@ _A_DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 
 def _kind(path: str) -> Kind:
     name = path.rsplit("/", 1)[1].lower()
-    if name.endswith(".parquet"):
-        return Kind.PARQUET
     return Kind.TEXT if name.endswith((".jsonl", ".json", ".gz")) else Kind.BYTES

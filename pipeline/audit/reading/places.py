@@ -1,12 +1,12 @@
-"""Places where files are: a folder here, whatever Hadoop's file systems reach, and S3 by itself.
+"""Places where files are: a folder here, and whatever Hadoop's file systems reach.
 
-Classic Spark lists, reads and writes a URI by Hadoop, so that spark-submit needs no other package.
-A client of Spark Connect has no Hadoop; it does so in S3, and knows no other URI.
+Spark lists, reads and writes a URI by Hadoop, so that spark-submit needs no other package; a client
+of Spark Connect has no Hadoop.
 """
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -40,7 +40,7 @@ class Place(Protocol):
     def read(self, path: str) -> str | None:
         """A text file; None: there is none."""
 
-    def write(self, path: str, text: str, content_type: str) -> None:
+    def write(self, path: str, text: str) -> None:
         """Write a file in UTF-8: who reads it meanwhile sees the old one or the new one, whole."""
 
     def delete(self, path: str) -> None:
@@ -53,14 +53,11 @@ def place(spark: SparkSession, name: str) -> Place:
     Raises:
         CannotAudit: it cannot be reached from here.
     """
-    if not is_uri(here := re.sub(r"^file:/+", "/", name)):
+    if not is_uri(here := readable(name)):
         return _Here(here)
-    if not is_remote():
-        return _Hadoop(spark, name)
-    bucket = re.match(r"(s3[an]?)://([^/]+)/?(.*?)/*$", name)
-    if bucket is None:
-        raise CannotAudit(f"{name}: with Spark Connect only a folder here or in S3 can be named.")
-    return _Bucket(*bucket.groups())
+    if is_remote():
+        raise CannotAudit(f"{name}: with Spark Connect only a folder here can be named.")
+    return _Hadoop(spark, name)
 
 
 def is_uri(place: str) -> bool:
@@ -74,7 +71,7 @@ def check_is_there(root: str) -> None:
     Raises:
         CannotAudit: it is not.
     """
-    here = re.sub(r"^file:/+", "/", root)
+    here = readable(root)
     if not is_uri(here) and not Path(here).is_dir():
         raise CannotAudit(f"{root} cannot be read: there is no such folder.")
 
@@ -90,32 +87,6 @@ def files_below(spark: SparkSession, folder: str) -> list[Found]:
 def readable(path: str) -> str:
     """A path as a person writes it."""
     return re.sub(r"^file:/+", "/", path)
-
-
-def check_names(spark: SparkSession, *paths: str) -> None:
-    """Make sure that Spark's Java can name these files and folders here.
-
-    It names them by its locale. `pipeline.spark.session` starts it in one that has all names; who
-    runs spark-submit may not, and what a locale lacks comes as a question mark. Of a server of
-    Spark Connect nobody can tell.
-
-    Raises:
-        CannotAudit: it cannot.
-    """
-    has_all = _encoding_of_names(spark).upper().replace("-", "") == "UTF8"
-    for path in paths:
-        if not has_all and (not path.isascii() or "?" in path):
-            raise CannotAudit(
-                f"Java was started in a locale that may lack a character of {readable(path)}: "
-                "set LC_ALL=C.UTF-8."
-            )
-
-
-def _encoding_of_names(spark: SparkSession) -> str:
-    if is_remote():
-        return "UTF-8"
-    context: Any = spark.sparkContext
-    return str(context._jvm.System.getProperty("sun.jnu.encoding"))  # noqa: SLF001
 
 
 def as_argument(path: str) -> str:
@@ -142,8 +113,7 @@ class _Here:
         file = self._file(path)
         return file.read_text("utf-8", "replace") if file.exists() else None
 
-    def write(self, path: str, text: str, content_type: str) -> None:
-        del content_type
+    def write(self, path: str, text: str) -> None:
         file = self._file(path)
         file.parent.mkdir(parents=True, exist_ok=True)
         temporary = file.with_name(f".{file.name}.{uuid4().hex}")  # another audit may write it, too
@@ -251,8 +221,7 @@ class _Hadoop:
         finally:
             stream.close()
 
-    def write(self, path: str, text: str, content_type: str) -> None:
-        del content_type
+    def write(self, path: str, text: str) -> None:
         system, place = self._of(path)
         stream = system.create(place, True)
         try:
@@ -291,50 +260,3 @@ def _of_status(status: Any) -> tuple[str, int, int, str]:
         return told[1], int(told[2]), int(told[3]), tag[1] if tag else ""
     path = str(status.getPath().toString())
     return path, int(status.getLen()), int(status.getModificationTime()), ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Bucket:
-    scheme: str
-    bucket: str
-    prefix: str
-
-    def files(self) -> list[Found]:
-        prefix = self.prefix + "/" if self.prefix else ""
-        pages = self._s3().get_paginator("list_objects_v2")
-        return [
-            self._object(prefix, item)
-            for page in pages.paginate(Bucket=self.bucket, Prefix=prefix)
-            for item in page.get("Contents", [])
-            if not item["Key"].endswith("/")
-        ]
-
-    def _object(self, prefix: str, item: Mapping[str, Any]) -> Found:
-        modified = int(item["LastModified"].timestamp() * 1000)
-        path = f"{self.scheme}://{self.bucket}/{item['Key']}"
-        below, stamp = item["Key"].removeprefix(prefix), f"{modified}-{item['ETag']}"
-        return Found(path, below, item["Size"], modified, stamp=stamp)
-
-    def read(self, path: str) -> str | None:
-        s3 = self._s3()
-        try:
-            answer = s3.get_object(Bucket=self.bucket, Key=self._key(path))
-        except s3.exceptions.NoSuchKey:
-            return None
-        return str(answer["Body"].read().decode("utf-8", "replace"))
-
-    def write(self, path: str, text: str, content_type: str) -> None:
-        key, body = self._key(path), text.encode()
-        self._s3().put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=content_type)
-
-    def delete(self, path: str) -> None:
-        self._s3().delete_object(Bucket=self.bucket, Key=self._key(path))
-
-    def _key(self, path: str) -> str:
-        return "/".join(part for part in (self.prefix, path) if part)
-
-    @staticmethod
-    def _s3() -> Any:
-        import boto3
-
-        return boto3.client("s3")

@@ -8,13 +8,11 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.audit.reading.listing import PLACE, File, Kind, Listing
+from pipeline.audit.reading.listing import PLACE, Listing
 from pipeline.audit.reading.places import as_argument, is_uri, readable
 from pipeline.audit.reading.streams import STREAMS
 
 MAX_EXAMPLES = 100
-LARGEST_BY_BYTES: Final = 2**30
-"""A file that is read byte by byte is held in memory; lines of a larger one get no numbers."""
 _OF_ANOTHER: Final = frozenset({"not_a_record", "missing_field", "unknown_value", "wrong_type"})
 """Reasons for which a line may be one of another stream, put into the wrong folder."""
 _TABLE: Final = "file string, line long, reason string, text string"
@@ -43,11 +41,6 @@ class Quarantine:
 NOTHING_UNREAD: Final = Quarantine()
 
 
-def is_to_be_taken_apart(file: File) -> bool:
-    """Whether a file with a bad line is read byte by byte from then on."""
-    return file.kind is Kind.TEXT and file.size <= LARGEST_BY_BYTES
-
-
 def quarantine(
     spark: SparkSession, listing: Listing, bad: DataFrame | None, since: date | None, folder: str
 ) -> Quarantine:
@@ -56,7 +49,7 @@ def quarantine(
     Args:
         spark: the session.
         listing: what is unread of it from `since` on, or in no stream's day, is told.
-        bad: the lines that are no records, as `kept.COLUMNS` has them; None: there is none,
+        bad: the lines that are no records, as `cache.COLUMNS` has them; None: there is none,
             and none of an earlier run stays behind.
         since: the first day.
         folder: of the lines.

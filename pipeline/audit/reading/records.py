@@ -14,9 +14,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.reading.listing import DAY, STREAM, file_path
+from pipeline.audit.reading.listing import DAY, STREAM
 from pipeline.audit.reading.streams import (
-    COLUMNS,
     KNOWN_VERSION,
     OPERATOR_REJECTED,
     REFUSED,
@@ -30,28 +29,18 @@ _TEXT_NAMES: Final = (
     "stream|at|message_id|sqs_message_id|fingerprint|end|reason|execution_name|status|event"
     "|decision|effect_id|S"
 )
-_STRING: Final = (
-    r'"(?!logEvents")[^"\\]*(?:\\(?!u[dD]).(?!u[dD]|logEvents")[^"\\]*)*+"'  # no half surrogate
-)
-_END: Final = r"\}*+(?:, ?|\z)"
-_ORDINARY_LINE: Final = literal(
-    rf"^\{{(?:{_STRING}(?:, ?|: ?+(?:null{_END}|\{{|(?<!\"(?:{_TEXT_NAMES})\": ?)"
-    rf"(?:[-\d][\d.eE+-]*+|true|false|\[(?:{_STRING}(?:, ?)?)*+\]){_END})?|{_END}))++(?<=\}})\z"
-)
-"""The line that nearly all are: strings, one after the other, and between them only what can stand
-there in one object. None of the patterns below can find anything in it.
-
-It proves no JSON: that is the parser's, which is the same for every line. Quantifiers of groups are
-possessive, so that no line, however long, costs more than a look at each character."""
-
 # Where one object ends and the next begins. Inside a JSON string no quotation mark is bare, and
 # after a string's end no letter follows, so this is never inside a record.
 # What else two objects may be joined by is no JSON, or more than one value, and so corrupt.
 _SEAM: Final = literal(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)')
 _APART: Final = literal(r"\}\s+\{")
 _LOGS: Final = literal('"logEvents"')  # no plain record has it: its quotes are escaped in a string
+_FLAT: Final = "locate('}}', {text}) = length({text})"
+"""The first brace that closes ends the line: what most lines are. All that a pattern has to find in
+others is not there."""
 _SINGLE: Final = (
-    f"(NOT contains(text, '}}{{') AND NOT rlike(text, {_APART}) AND NOT contains(text, {_LOGS}))"
+    f"(NOT contains(text, {_LOGS}) AND ({_FLAT.format(text='text')} "
+    f"OR (NOT contains(text, '}}{{') AND NOT rlike(text, {_APART}))))"
 )
 _TIME: Final = literal(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)\z")
 _NOT_TEXT: Final = literal(rf'"({_TEXT_NAMES})"\s*:\s*[-\d\[tf]')
@@ -79,9 +68,10 @@ _NUMBERS: Final = 2  # f1 and f2
 _SHOWN: Final = 500  # characters of what a record says
 
 _BATCH: Final = "struct<messageType:string,logEvents:array<struct<message:string>>>"
-_TEXTS: Final = tuple(
-    dict.fromkeys(name for stream in STREAMS for name in COLUMNS[stream] if name != "at")
-)
+_TEXTS: Final = (
+    "message_id", "sqs_message_id", "end", "reason", "fingerprint", "status", "outcome", "error",
+    "appointment_id", "event", "decision", "note", "decided_by",
+)  # fmt: skip
 _ITEM: Final = (
     "struct<message_id:struct<S:string>,appointment_id:struct<S:string>,booked_at:struct<S:string>>"
 )
@@ -116,11 +106,11 @@ def text_records(lines: DataFrame, streams: Iterable[str] = STREAMS) -> DataFram
     # otherwise Spark asks, below, whether there are any, and makes them for that.
     plain = (
         lines.selectExpr("file", "line", "text", "problem", f"{STREAM} AS stream")
-        .selectExpr("file", "line", "text AS whole", "stream", _PIECES)
-        .selectExpr("file", "line", "whole", "stream", "inline_outer(pieces)")
+        .selectExpr("file", "line", "stream", _PIECES)
+        .selectExpr("file", "line", "stream", "inline_outer(pieces)")
         .where(f"found AND NOT ({_BOOK})")
         .selectExpr(
-            *("file", "line", "coalesce(text, whole) AS text", "stream"),
+            *("file", "line", "text", "stream"),
             "coalesce(problem, CASE WHEN size(told) = 1 THEN get(told, 0).problem "
             "ELSE 'corrupt_line' END) AS problem",
             *(f"get(told, 0).`{name}` AS `{name}`" for name in ("at", *_TEXTS)),
@@ -131,48 +121,6 @@ def text_records(lines: DataFrame, streams: Iterable[str] = STREAMS) -> DataFram
 
 _BOOK: Final = "coalesce(problem IS NULL AND size(told) = 1 AND get(told, 0).book, false)"
 """The table also holds the practices' books, which are no effects."""
-
-
-def parquet_schema(stream: str) -> str:
-    """The columns of a stream's Parquet files; one that a file lacks is null in its rows.
-
-    Told to Spark, so that it neither reads a footer to find them nor takes one file's for all.
-    """
-    names = (*COLUMNS[stream], *_FOREIGN.get(stream, ()))
-    return ", ".join(f"`{name}` {'timestamp' if name == 'at' else 'string'}" for name in names)
-
-
-def parquet_records(table: DataFrame, stream: str, *, located: bool) -> DataFrame:
-    """The records of a Parquet table with the columns of `parquet_schema`; see `text_records`.
-
-    Effects are flat here: `message_id`, `appointment_id`, `at`.
-
-    Args:
-        table: the rows.
-        stream: whose they are.
-        located: `file` is wanted. Spark makes up a file's every property for every row as soon as
-            one is asked for, and not every Spark Connect server can; without, it is null.
-    """
-    nothing = F.lit(None).cast("string")
-    sqs = "sqs_message_id" in COLUMNS[stream]
-    foreign = " OR ".join(f"`{name}` IS NOT NULL" for name in _FOREIGN.get(stream, ()))
-    problem = F.expr(f"CASE WHEN {foreign} THEN 'not_a_record' END") if foreign else nothing
-    plain = table.select(
-        F.lit(stream).alias("stream"),
-        F.unix_millis("at").alias("at"),
-        *(name for name in COLUMNS[stream] if name not in ("at", "sqs_message_id")),
-        F.col("sqs_message_id") if sqs else nothing.alias("sqs_message_id"),
-        file_path() if located else nothing.alias("file"),
-        F.lit(None).cast("long").alias("line"),
-        nothing.alias("text"),
-        problem.cast("string").alias("problem"),
-    )
-    return _records(plain, _TOLD[stream])
-
-
-_FOREIGN: Final = {"sent": ("end", "status", "event", "appointment_id")}
-"""Columns of other streams: with one of them a table is not of this one. The others have a column
-that every record of theirs needs."""
 
 
 def _stored(message_id: str) -> str:
@@ -273,7 +221,7 @@ _MALFORMED: Final = f"""
     CASE WHEN NOT coalesce(size(one.objects) = 1, false) THEN 'corrupt_line'
     WHEN NOT coalesce(startswith(one.text, '{{') AND endswith(one.text, '}}'), false)
         THEN 'corrupt_line'
-    WHEN rlike(one.text, {_CLOSES})
+    WHEN NOT {_FLAT.format(text="one.text")} AND rlike(one.text, {_CLOSES})
         AND coalesce(size(json_object_keys(concat('{{"x":', one.text, '}}'))) != 1, true)
         THEN 'corrupt_line'
     WHEN rlike(one.text, {_NOT_TEXT}) THEN 'wrong_type'
@@ -293,7 +241,7 @@ _PROBLEM_OF_LINE: Final = f"""
 """
 """Two ids that differ in bytes that are no UTF-8 only would be one."""
 
-_ODD: Final = f"""
+_PIECES: Final = f"""
     transform(
         flatten(transform(array({_PROBLEM_OF_LINE}), problem -> transform(
             filter(
@@ -310,25 +258,10 @@ _ODD: Final = f"""
             one.text AS text, coalesce(one.problem, {_MALFORMED}) AS problem,
             transform(one.objects, {_PLAIN}) AS told, true AS found
         )
-    )
+    ) AS pieces
 """
-"""Each object of a line of which nothing is known: seams cut, and Logs' batches opened. A log line
-keeps its line feed inside the batch."""
-
-_ORDINARY: Final = f"problem IS NULL AND is_valid_utf8(text) AND rlike(text, {_ORDINARY_LINE})"
-
-
-def _pieces(ordinary: str) -> str:
-    """One element per object: a condition decides who looks at the line, so no two count it."""
-    return f"""
-        CASE WHEN {ordinary}
-            THEN array(struct(CAST(NULL AS string) AS text, CAST(NULL AS string) AS problem,
-                transform({_PARSED.format(text="text")}, {_PLAIN}) AS told, true AS found))
-        ELSE {_ODD} END AS pieces
-    """
-
-
-_PIECES: Final = _pieces(_ORDINARY)
+"""Each object of a line: seams cut, and Logs' batches opened. A log line keeps its line feed inside
+the batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +274,6 @@ class _Told:
         message_id: null if it tells none.
         problem: null: it has none.
         numbers: `f1` and `f2`; those left out are null.
-        of_lines: the day of the record's file is known.
     """
 
     code: str
@@ -349,7 +281,6 @@ class _Told:
     message_id: str = "message_id"
     problem: str = "CASE WHEN message_id IS NULL THEN 'missing_field' END"
     numbers: tuple[str, ...] = ()
-    of_lines: bool = False
 
     def number(self, index: int) -> str:
         """`f1` or `f2`, counted from 0."""
@@ -358,12 +289,10 @@ class _Told:
 
 def _records(plain: DataFrame, told: _Told) -> DataFrame:
     """Codes and numbers; every record without a code has a problem."""
-    # What arrived on a day happened before its end. Of Parquet that would cost more than it tells.
+    # What arrived on a day happened before its end.
     latest = (
         f"coalesce(unix_date(try_cast({DAY} AS date)) * {_DAY_MS}L "
         f"+ {_DAY_MS + _CLOCKS_DIFFER_MS}, {_LATEST_MS})"
-        if told.of_lines
-        else f"{_LATEST_MS}"
     )
     possible = f"(at >= {_EARLIEST_MS} AND at < {latest})"
     # In steps, each a column of its own: written into each other, the code would stand in every
@@ -403,7 +332,6 @@ def _of_any_stream(streams: Iterable[str]) -> _Told:
         message_id=chosen(lambda told: told.message_id),
         problem=chosen(lambda told: told.problem),
         numbers=tuple(chosen(methodcaller("number", index)) for index in range(_NUMBERS)),
-        of_lines=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a stream is: its name, its columns, what it tells, and what one row says, as a number.
+"""What a stream is: its name, what it tells, and what one row says, as a number.
 
 The audit's one shuffle carries these codes instead of words: an aggregate over numbers costs half
 of one over strings.
@@ -30,18 +30,6 @@ TELLS: Final = {
 WITNESSES: Final = ("deliveries", "executions", "effects")
 """Who has to be there on every day that is judged. `sent` has to be if it is on any: whether a
 producer records what it sends is not the stack's to know. No alarm hangs on `dead_letters`."""
-
-COLUMNS: Final = {
-    "sent": ("at", "message_id", "sqs_message_id"),
-    "deliveries": ("at", "message_id", "sqs_message_id", "end", "reason", "fingerprint"),
-    "executions": ("at", "message_id", "status", "outcome", "error"),
-    "rows": ("at", "message_id", "status", "outcome"),
-    "effects": ("at", "message_id", "appointment_id"),
-    "dead_letters": (
-        "at", "message_id", "event", "decision", "reason", "error", "note", "decided_by",
-    ),
-}  # fmt: skip
-"""A plain record's columns, as Parquet files have them: `at` is a time, the others are texts."""
 
 KNOWN_VERSION: Final = "1"
 """Of the plain records; a line of any other version is quarantined."""

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
 from pipeline.audit.reading.listing import RESULTS
-from pipeline.audit.reading.places import files_below, is_uri, place
+from pipeline.audit.reading.places import files_below, is_uri, place, readable
 from pipeline.errors import CannotAudit
 
-KEPT: Final = "kept"
-_FOLDERS: Final = ("messages", "days", "quarantine", KEPT)
+CACHE: Final = "cache"
+_FOLDERS: Final = ("messages", "days", "quarantine", CACHE)
 """Folders in which files are replaced."""
 _TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
 """Files that are replaced, and what they hold if an audit wrote them."""
@@ -37,14 +37,14 @@ def refuse_others(spark: SparkSession, out: str) -> None:
     is_of_audit = texts["summary.json"] is not None
     for name in _FOLDERS:
         folder = f"{out}/{name}"
-        here = None if is_uri(folder) else Path(re.sub(r"^file:/+", "/", folder))
+        here = None if is_uri(folder) else Path(readable(folder))
         if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
             raise CannotAudit(_others(out, name))
         for file in files_below(spark, folder):
             if not RESULTS.match(f"{name}/{file.below}"):
                 raise CannotAudit(_others(out, f"{name}/{file.below}"))
-            is_of_audit |= name == KEPT and file.below.endswith(".json")
-            if file.below.endswith(".parquet") and name != KEPT:
+            is_of_audit |= name == CACHE and file.below.endswith(".manifest")
+            if file.below.endswith(".parquet") and name != CACHE:
                 tables.append(name)
     if tables and not is_of_audit:
         raise CannotAudit(_others(out, tables[0]))
@@ -64,7 +64,7 @@ def alone_in(out: str) -> Iterator[None]:
     if is_uri(out) and not out.startswith("file:"):
         yield
         return
-    folder = Path(re.sub(r"^file:/+", "/", out))
+    folder = Path(readable(out))
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -81,7 +81,7 @@ class World:
         """Write its files and change them."""
         random = Random(self.seed)
         files = _written(self, root, random)
-        MUTATIONS[self.mutation](self, root, files, random)
+        MUTATIONS[self.mutation](Files(self, root, files, random))
         # Where nothing happened there is a file without lines, and not no file. Before the first
         # of all too: records that begin with a world's second day do not tell that it had a first.
         for offset in (-1, *range(2, DAYS_APART)):
@@ -108,29 +108,22 @@ class World:
         ]
         found += [*performed(name("waits"), 300, one)[:3], dead_letter(name("waits"), at(310, one))]
         found += performed(name("last"), 86_000, two)
-        bad, last = name("wrong"), at(500, one)
-        match self.wrong:
-            case "again":
-                found += [*performed(bad, 500, one), effect(bad, at(600, one), "second")]
-            case "again a day later":
-                found += [*performed(bad, 500, one), effect(bad, at(600, two), "second")]
-            case "lost":
-                found += [r for r in performed(bad, 500, one) if r[0] != "effects"]
-            case "lost in silence":
-                found += [sent(bad, last), delivery(bad, last)]
-            case "never delivered":
-                found += [sent(bad, last)]
-            case "conflict":
-                other = delivery(bad, at(700, one), "suppressed", None, FINGERPRINTS[1])
-                found += [*performed(bad, 500, one), other]
-            case "rejected and performed":
-                found += performed(bad, 500, one)[:3]
-                found += [dead_letter(bad, at(510, one)), dead_letter(bad, at(600, one), "reject")]
-                found += [execution(bad, at(601, one), "FAILED", None, "RejectedByOperator")]
-                found += [effect(bad, at(700, one), "after all")]
-            case "nobody asked":
-                found += [effect(bad, last, "ghost")]
-        return found
+        bad, well = name("wrong"), performed(name("wrong"), 500, one)
+        wrong: dict[str, list[Record]] = {
+            "again": [*well, effect(bad, at(600, one), "second")],
+            "again a day later": [*well, effect(bad, at(600, two), "second")],
+            "lost": [record for record in well if record[0] != "effects"],
+            "lost in silence": well[:2],
+            "never delivered": well[:1],
+            "conflict": [*well, delivery(bad, at(700, one), "suppressed", None, FINGERPRINTS[1])],
+            "rejected and performed": [
+                *well[:3], dead_letter(bad, at(510, one)), dead_letter(bad, at(600, one), "reject"),
+                execution(bad, at(601, one), "FAILED", None, "RejectedByOperator"),
+                effect(bad, at(700, one), "after all"),
+            ],
+            "nobody asked": [effect(bad, at(500, one), "ghost")],
+        }  # fmt: skip
+        return found + wrong.get(self.wrong, [])
 
 
 _LOST = frozenset({"lost", "lost in silence", "never delivered"})
@@ -161,18 +154,49 @@ def _written(world: World, root: Path, random: Random) -> list[Path]:
 
 # ------------------------------------------------------------------------ what is done to a file
 
-Mutation = Callable[[World, Path, list[Path], Random], None]
-MUTATIONS: dict[str, Mutation] = {}
-UNPLACED = {"misplaced", "misplaced copy"}
-"""Whose files tell neither stream nor day, so that anything may be in them."""
 
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A world's files, and the chance by which something is done to them."""
 
-def _mutation(name: str) -> Callable[[Mutation], Mutation]:
-    def register(mutation: Mutation) -> Mutation:
-        MUTATIONS[name] = mutation
-        return mutation
+    world: World
+    root: Path
+    all: list[Path]
+    random: Random
 
-    return register
+    def some(self) -> Path:
+        """One that says something."""
+        return self.random.choice([path for path in self.all if _plain(path)])
+
+    def rewrite(self, change: Callable[[bytes], bytes]) -> None:
+        """Change the content of one, however it is compressed."""
+        path = self.some()
+        path.write_bytes(_zip(path, change(_plain(path))))
+
+    def astray(self, path: Path) -> Path:
+        """Where it would tell neither stream nor day."""
+        folder = self.random.choice(
+            ("messages", "quarantine", "errors", "days/day=1", "lost+found")
+        )
+        return self.root / folder / f"{self.random.randrange(10**9)}-{path.name}"
+
+    def elsewhere(self, path: Path) -> Path:
+        """Another place of some kind."""
+        stream, day, name = path.relative_to(self.root).parts
+        other_stream = self.random.choice([one for one in STREAMS if one != stream])
+        days = self.random.choice((-1, 1, 2))
+        other_day = (date.fromisoformat(day[3:]) + timedelta(days=days)).isoformat()
+        return self.root / self.random.choice((
+            f"{stream}/dt={other_day}/moved-{name}",
+            f"{other_stream}/{day}/moved-{name}",
+            f"{stream}/{day}/deeper/and/{name}",
+            f"{stream}/{day}/_hidden/{name}",
+            f"{stream}/{day}/.{name}",
+            f"{stream}/{day.replace('dt=', 'day=')}/{name}",
+            f"{stream}/{day.replace('dt=2026-', 'dt=2026-00-')}/{name}",
+            f"{stream}/moved-{day[3:]}-{name}",
+            f"{stream}/{day}/{other_stream}/{day}/{name}",
+        ))  # fmt: skip
 
 
 def _plain(path: Path) -> bytes:
@@ -180,33 +204,8 @@ def _plain(path: Path) -> bytes:
     return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
-def _some(files: list[Path], random: Random) -> Path:
-    """A file that says something."""
-    return random.choice([path for path in files if _plain(path)])
-
-
-@_mutation("none")
-def _(*_: Any) -> None:
-    pass
-
-
-def _moved(root: Path, path: Path, random: Random) -> Path:
-    stream, day, name = path.relative_to(root).parts
-    other_stream = random.choice([one for one in STREAMS if one != stream])
-    other_day = random.choice([
-        (date.fromisoformat(day[3:]) + timedelta(days=days)).isoformat() for days in (-1, 1, 2)
-    ])  # fmt: skip
-    return random.choice([
-        root / stream / f"dt={other_day}" / f"moved-{name}",
-        root / other_stream / day / f"moved-{name}",
-        root / stream / day / "deeper" / "and" / name,
-        root / stream / day / "_hidden" / name,
-        root / stream / day / f".{name}",
-        root / stream / day.replace("dt=", "day=") / name,
-        root / stream / day.replace("dt=2026-", "dt=2026-00-") / name,
-        root / stream / f"moved-{day[3:]}-{name}",
-        root / stream / day / other_stream / day / name,
-    ])  # fmt: skip
+def _zip(path: Path, content: bytes) -> bytes:
+    return content if path.suffix == ".jsonl" else gzip.compress(content)
 
 
 def _move(path: Path, to: Path) -> None:
@@ -219,40 +218,30 @@ def _copy(path: Path, to: Path) -> None:
     to.write_bytes(path.read_bytes())
 
 
-@_mutation("moved")
-def _(_world: World, root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
-    _move(path, _moved(root, path, random))
+def _moved_elsewhere(files: Files) -> None:
+    path = files.some()
+    _move(path, files.elsewhere(path))
 
 
-@_mutation("copied")
-def _(_world: World, root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
-    _copy(path, _moved(root, path, random))
+def _copied_elsewhere(files: Files) -> None:
+    path = files.some()
+    _copy(path, files.elsewhere(path))
 
 
-def _astray(root: Path, path: Path, random: Random) -> Path:
-    folder = random.choice(("messages", "quarantine", "errors", "days/day=1", "lost+found"))
-    return root / folder / f"{random.randrange(10**9)}-{path.name}"
+def _moved_astray(files: Files) -> None:
+    path = files.some()
+    _move(path, files.astray(path))
 
 
-@_mutation("misplaced")
-def _(_: World, root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
-    _move(path, _astray(root, path, random))
+def _copied_astray(files: Files) -> None:
+    path = files.some()
+    _copy(path, files.astray(path))
 
 
-@_mutation("misplaced copy")
-def _(_: World, root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
-    _copy(path, _astray(root, path, random))
-
-
-@_mutation("behind a link")
-def _(world: World, root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
-    away = root.parent / f"away-{world.number}"
-    if random.random() < 0.5:
+def _behind_a_link(files: Files) -> None:
+    path = files.some()
+    away = files.root.parent / f"away-{files.world.number}"
+    if files.random.random() < 0.5:
         _move(path, away / path.name)
         path.symlink_to(away / path.name)
     else:
@@ -260,52 +249,47 @@ def _(world: World, root: Path, files: list[Path], random: Random) -> None:
         path.parent.symlink_to(away)
 
 
-@_mutation("a broken link")
-def _(world: World, root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
+def _broken_link(files: Files) -> None:
+    path = files.some()
     path.unlink()
-    path.symlink_to(root.parent / f"nowhere-{world.number}")
+    path.symlink_to(files.root.parent / f"nowhere-{files.world.number}")
 
 
-@_mutation("cut")
-def _(_: World, _root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
+def _cut(files: Files) -> None:
+    path = files.some()
     content = path.read_bytes()
-    if content.startswith(b"\x1f\x8b"):
-        path.write_bytes(content[: random.randint(1, len(content) - 1)])
-        return
-    ends = {match.start() for match in re.finditer(rb"\n", content)}
     # At a line's end nothing tells that there was more.
-    places = [n for n in range(1, len(content)) if n not in ends and n - 1 not in ends]
-    path.write_bytes(content[: random.choice(places)])
+    ends = {match.start() for match in re.finditer(rb"\n", content)}
+    packed = content.startswith(b"\x1f\x8b")
+    places = [n for n in range(1, len(content)) if packed or not {n, n - 1} & ends]
+    path.write_bytes(content[: files.random.choice(places)])
 
 
-@_mutation("encoded otherwise")
-def _(_: World, _root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
-    text = _plain(path).decode()
-    records = text.splitlines()
-    content = random.choice([
-        text.encode("utf-16"), text.encode("utf-16-le"), text.encode("utf-8-sig"),
-        text.encode("utf-32"), text.encode("utf-7").replace(b"+", b"+-"),
-        text.replace("\n", "\r\n").encode(), text.replace("\n", "\r").encode(),
-        text.replace('": ', '":\r').encode(), text.replace("\n", "\n\n").encode(),
-        text.replace("\n", "\u2028").encode(), text.replace("\n", "\x85").encode(),
-        *(between.join(records).encode()
-          for between in (" ", "", ",", ",\n", ";", "],[", "]", "\x0b", "\0", "\u00a0", "}{")),
-        ("[" + ",".join(records) + "]").encode(),
-        ("[\n" + ",\n".join(records) + "\n]").encode(),
-        json.dumps(records).encode(), (text + "\0" * 7).encode(), text.encode()[::-1],
-    ])  # fmt: skip
-    path.write_bytes(content if path.suffix == ".jsonl" else gzip.compress(content))
+def _encoded_otherwise(files: Files) -> None:
+    def change(content: bytes) -> bytes:
+        text = content.decode()
+        records = text.splitlines()
+        return files.random.choice([
+            text.encode("utf-16"), text.encode("utf-16-le"), text.encode("utf-8-sig"),
+            text.encode("utf-32"), text.encode("utf-7").replace(b"+", b"+-"),
+            text.replace("\n", "\r\n").encode(), text.replace("\n", "\r").encode(),
+            text.replace('": ', '":\r').encode(), text.replace("\n", "\n\n").encode(),
+            text.replace("\n", "\u2028").encode(), text.replace("\n", "\x85").encode(),
+            *(between.join(records).encode()
+              for between in (" ", "", ",", ",\n", ";", "],[", "]", "\x0b", "\0", "\u00a0", "}{")),
+            ("[" + ",".join(records) + "]").encode(),
+            ("[\n" + ",\n".join(records) + "\n]").encode(),
+            json.dumps(records).encode(), (text + "\0" * 7).encode(), text.encode()[::-1],
+        ])  # fmt: skip
+
+    files.rewrite(change)
 
 
-@_mutation("compressed otherwise")
-def _(_: World, _root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
+def _compressed_otherwise(files: Files) -> None:
+    path = files.some()
     text = _plain(path)
     packed = gzip.compress(text)
-    content, ending = random.choice([
+    content, ending = files.random.choice([
         (gzip.compress(packed), ".gz"), (gzip.compress(packed), ".jsonl"), (packed, ".jsonl"),
         (gzip.compress(packed), ""), (packed + packed, ".jsonl"), (text, ".gz"), (text, ""),
         (bz2.compress(text), ".jsonl.bz2"), (lzma.compress(text), ".xz"), (packed, ".jsonl.zst"),
@@ -317,97 +301,92 @@ def _(_: World, _root: Path, files: list[Path], random: Random) -> None:
     path.with_name(f"packed{ending}").write_bytes(content)
 
 
-@_mutation("renamed")
-def _(_: World, _root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
+def _renamed(files: Files) -> None:
+    path = files.some()
     names = [
         b"records", b"records.txt", b"records.JSONL", b"records.parquet", b"records.csv",
         b"_records.jsonl", b".records.jsonl", b"10:00.jsonl", b"\xff\xfe.jsonl", b"a\nb.jsonl",
         b"a\\b.jsonl", b"summary.json", b"report.html", b"_SUCCESS", b"manifest-files.json",
-        b".part-0.jsonl.crc", "\u202eé [1]{2}*?.jsonl".encode(), b"dt=2026-01-01", b"%41%0a.gz",
+        b".part-0.jsonl.crc", "\u202e [1]{2}*?.jsonl".encode(), b"dt=2026-01-01", b"%41%0a.gz",
     ]  # fmt: skip
-    to = os.fsencode(path.parent) + b"/" + random.choice(names)
-    path.rename(os.fsdecode(to))
-
-
-@_mutation("a clock that is wrong")
-def _(_world: World, root: Path, files: list[Path], random: Random) -> None:
-    stream = random.choice(STREAMS)
-    shift = timedelta(seconds=random.choice((-1, 1, 30, -86_400, 86_400, -3 * 86_400, 10**8)))
-    for path in files:
-        if path.relative_to(root).parts[0] == stream:
-            text = _plain(path).decode()
-            shifted = _TIME.sub(lambda match: _shifted(match[0], shift), text).encode()
-            path.write_bytes(shifted if path.suffix == ".jsonl" else gzip.compress(shifted))
+    path.rename(os.fsdecode(os.fsencode(path.parent) + b"/" + files.random.choice(names)))
 
 
 _TIME = re.compile(r"2026-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def _shifted(time: str, by: timedelta) -> str:
-    moment = datetime.fromisoformat(time) + by
-    return moment.isoformat(timespec="milliseconds")[:23] + "Z"
+def _clock_that_is_wrong(files: Files) -> None:
+    stream = files.random.choice(STREAMS)
+    seconds = files.random.choice((-1, 1, 30, -86_400, 86_400, -3 * 86_400, 10**8))
+
+    def shifted(time: re.Match[str]) -> str:
+        moment = datetime.fromisoformat(time[0]) + timedelta(seconds=seconds)
+        return moment.isoformat(timespec="milliseconds")[:23] + "Z"
+
+    for path in files.all:
+        if path.relative_to(files.root).parts[0] == stream:
+            path.write_bytes(_zip(path, _TIME.sub(shifted, _plain(path).decode()).encode()))
 
 
-@_mutation("a unit that is wrong")
-def _(_: World, _root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
-    text = _plain(path).decode()
-    odd = random.choice([
+def _unit_that_is_wrong(files: Files) -> None:
+    odd = files.random.choice([
         "0000-01-01T00:00:00.000Z", "1769817600000", "2026-13-01T00:00:00.000Z",
         "+58000-01-01T00:00:00.000Z", "2026-01-31 00:00:00", "1970-01-21T00:00:00.000Z",
     ])  # fmt: skip
-    path.write_bytes(_zip(path, _TIME.sub(odd, text).encode()))
+    files.rewrite(lambda content: _TIME.sub(odd, content.decode()).encode())
 
 
-def _zip(path: Path, content: bytes) -> bytes:
-    return content if path.suffix == ".jsonl" else gzip.compress(content)
-
-
-@_mutation("a stream's day gone")
-def _(world: World, root: Path, files: list[Path], random: Random) -> None:
-    stream, day = (
-        random.choice(("sent", "deliveries", "executions", "effects")),
-        random.choice(world.days),
-    )
-    for path in files:
-        if path.relative_to(root).parts[:2] == (stream, f"dt={day}"):
+def _day_gone_of(files: Files, *streams: str) -> None:
+    day = f"dt={files.random.choice(files.world.days)}"
+    for path in files.all:
+        stream, of_day, _ = path.relative_to(files.root).parts
+        if stream in streams and of_day == day:
             path.unlink()
 
 
-@_mutation("a day gone")
-def _(world: World, _root: Path, files: list[Path], random: Random) -> None:
-    day = random.choice(world.days)
-    for path in files:
-        if f"dt={day}" in path.parts:
-            path.unlink()
-
-
-@_mutation("a file emptied")
-def _(_: World, _root: Path, files: list[Path], random: Random) -> None:
-    path = random.choice([one for one in files if one.suffix == ".gz"] or files)
+def _file_emptied(files: Files) -> None:
+    path = files.random.choice([one for one in files.all if one.suffix == ".gz"] or files.all)
     path.write_bytes(b"")
     if path.suffix != ".gz":
         path.rename(path.with_name("nothing.parquet"))
 
 
-@_mutation("a line spoiled")
-def _(_: World, _root: Path, files: list[Path], random: Random) -> None:
-    path = _some(files, random)
-    content = bytearray(_plain(path))
-    kind = random.randrange(4)
-    starts = [0, *(m.end() for m in re.finditer(rb"\n", bytes(content)))][:-1]
-    start = random.choice(starts)
-    end = content.index(b"\n", start)
-    if kind == 0:
-        content[start] = ord("x")
-    elif kind == 1:
-        content[start + 5 : start + 6] = b"\xff"
-    elif kind == 2:
-        del content[end - 1 : end + 1]
-    else:
-        content[start:end] = b'{"stream": "none"}'
-    path.write_bytes(_zip(path, bytes(content)))
+def _line_spoiled(files: Files) -> None:
+    def change(content: bytes) -> bytes:
+        lines = content.splitlines(keepends=True)
+        number = files.random.randrange(len(lines))
+        line = lines[number]
+        lines[number] = files.random.choice([
+            b"x" + line[1:], line[:5] + b"\xff" + line[6:], line[:-2], b'{"stream": "none"}\n',
+        ])  # fmt: skip
+        return b"".join(lines)
+
+    files.rewrite(change)
+
+
+MUTATIONS: dict[str, Callable[[Files], Any]] = {
+    "none": lambda _: None,
+    "moved": _moved_elsewhere,
+    "copied": _copied_elsewhere,
+    "misplaced": _moved_astray,
+    "misplaced copy": _copied_astray,
+    "behind a link": _behind_a_link,
+    "a broken link": _broken_link,
+    "cut": _cut,
+    "encoded otherwise": _encoded_otherwise,
+    "compressed otherwise": _compressed_otherwise,
+    "renamed": _renamed,
+    "a clock that is wrong": _clock_that_is_wrong,
+    "a unit that is wrong": _unit_that_is_wrong,
+    "a stream's day gone": lambda files: _day_gone_of(
+        files, files.random.choice(("sent", "deliveries", "executions", "effects"))
+    ),
+    "a day gone": lambda files: _day_gone_of(files, *STREAMS),
+    "a file emptied": _file_emptied,
+    "a line spoiled": _line_spoiled,
+}
+UNPLACED = {"misplaced", "misplaced copy"}
+"""Whose files tell neither stream nor day, so that anything may be in them."""
 
 
 def touched(world: World, path: str) -> bool:

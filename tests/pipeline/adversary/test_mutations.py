@@ -57,7 +57,7 @@ def judge(spark: SparkSession, planted: list[World]) -> list[str]:
         ]
         again = audit(spark, Request(str(root), str(out)))
         same = said(again) == said(summary) and rows_of(out) == rows
-    wrong = [] if same else [f"by what was kept: {again['sentence']}, else {summary['sentence']}"]
+    wrong = [] if same else [f"by the cache: {again['sentence']}, else {summary['sentence']}"]
     for world in planted:
         told = _told(world, rows, summary, unread)
         if not world.is_well and not told:

