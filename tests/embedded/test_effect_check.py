@@ -19,7 +19,6 @@ def test_the_contract_is_tried_on_a_function_where_it_is_deployed(
         (
             *("effect", "check", "--json", "--yes", function, "--find", function),
             *("--body", '{"practice": "checked"}', "--rejected", '{"practice": 7}'),
-            *("--settle", "0.1"),
         ),
         {"PATH": os.environ["PATH"], "ACTONCE_DIR": str(embedded_paths.home)},
         seconds=300,
