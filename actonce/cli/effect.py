@@ -80,10 +80,6 @@ def check(
         float,
         typer.Option(min=0, help="StragglerMarginSeconds: how long what it called may go on."),
     ] = 0.5,
-    settle: Annotated[
-        float,
-        typer.Option(min=0, help="Seconds after which a second look has to say the same."),
-    ] = 1.0,
     variable: Annotated[
         list[str] | None,
         typer.Option("--env", metavar="NAME=VALUE", help="A variable of the function's."),
@@ -139,7 +135,7 @@ def check(
                 targets.sample_body(place) if body is None else asked,
                 timeout,
                 margin,
-                settle,
+                2 * margin,
                 rejects,
                 refuses,
             )

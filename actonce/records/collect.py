@@ -11,10 +11,8 @@ file of its day.
 
 import contextlib
 import gzip
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -45,7 +43,6 @@ _APPOINTMENT = "appointment-"  # other items of the example's table are the prac
 _TELL_WHEN = ("executions", "rows")  # an effect happened, where nothing of its own does
 
 Record = dict[str, Any]
-Progress = Callable[[str, int | None], AbstractContextManager[console.Bar]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,6 @@ class Collected:
     lines: dict[date, dict[str, int | None]]
     missing: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
@@ -90,13 +86,10 @@ class Collected:
             "days": [{"day": day.isoformat(), "lines": lines} for day, lines in self.lines.items()],
             "missing": self.missing,
             "notes": self.notes,
-            "seconds": self.seconds,
         }
 
 
-def collect(
-    stack: Stack, wanted: Wanted, progress: Progress = console.progress, now: datetime | None = None
-) -> Collected:
+def collect(stack: Stack, wanted: Wanted, now: datetime | None = None) -> Collected:
     """Collect the streams; a day collected again replaces its files, one by one.
 
     A stream that cannot be got leaves the others alone, and its own files as they were.
@@ -106,11 +99,9 @@ def collect(
             are no sent records where they are said to be.
         OSError: the folder cannot be written.
     """
-    started = time.monotonic()
-    run = _Run(stack, wanted, progress, now or datetime.now(UTC))
+    run = _Run(stack, wanted, now or datetime.now(UTC))
     run.check_folders()
     run.collect()
-    run.result.seconds = round(time.monotonic() - started, 3)
     return run.result
 
 
@@ -118,7 +109,6 @@ def collect(
 class _Run:
     stack: Stack
     wanted: Wanted
-    progress: Progress
     now: datetime
     result: Collected = field(init=False)
     ended: dict[str, str] = field(default_factory=dict)
@@ -183,7 +173,7 @@ class _Run:
         timeless: list[Record] = []
         with contextlib.ExitStack() as opened:
             files = {name: opened.enter_context(self._files(name, days)) for name in streams}
-            bar = opened.enter_context(self.progress(streams[0].capitalize(), None))
+            bar = opened.enter_context(console.progress(streams[0].capitalize(), None))
             for number, record in enumerate(records, 1):
                 day = _day(record.get("at"))
                 if day is None:

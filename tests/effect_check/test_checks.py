@@ -210,9 +210,10 @@ def test_every_check_has_an_effect_that_it_fails() -> None:
                 self.reject() if len(m) > 1024 else Good.perform(self, m, body)
             )
         ),
+        but(described=lambda _, done: done | {"more": 1}),
         but(act=answers(effect=None), described=lambda *_: None),  # It has nothing to describe.
     ],
-    ids=["good", "idempotent", "particular", "laconic"],
+    ids=["good", "idempotent", "particular", "talkative", "laconic"],
 )
 def test_an_effect_that_is_right_keeps_all_under_ids_of_its_own(right: type[Good]) -> None:
     caller = Simulated(right)

@@ -52,7 +52,7 @@ def check(folder: Path, *arguments: str, before: str = "pass") -> dict[str, str]
         [
             *(sys.executable, "-m", "actonce.cli.app", "effect", "check", *arguments),
             *("--body", '{"amount": 20}', "--env", f"ORDERS={folder / 'orders'}"),
-            *("--settle", "0.05", "--margin", "0.05", "--json", "--yes"),
+            *("--margin", "0.05", "--json", "--yes"),
         ],
         cwd=folder,
         stdin=subprocess.DEVNULL,

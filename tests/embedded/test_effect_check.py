@@ -45,7 +45,7 @@ def test_the_contract_is_tried_on_a_function_where_it_is_deployed(
     checked = run_actonce(
         (
             *("effect", "check", "--json", "--yes", gift_cards, "--find", gift_cards),
-            *("--body", '{"amount": 20}', "--rejected", "{}", "--settle", "0.1", "--timeout", "60"),
+            *("--body", '{"amount": 20}', "--rejected", "{}", "--timeout", "60"),
         ),
         {"PATH": os.environ["PATH"], "ACTONCE_DIR": str(embedded_paths.home)},
         seconds=300,
