@@ -15,7 +15,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from tests.browser import Browser, Page, chromium  # noqa: E402
+from tests.browser import Page, chromium  # noqa: E402
 
 PICTURES = PROJECT / "docs" / "pictures"
 ACTONCE = [sys.executable, "-m", "actonce.cli.app"]
@@ -28,9 +28,6 @@ CONFLICT = (
 
 def main() -> None:
     """Take them."""
-    path = chromium()
-    if path is None:
-        sys.exit("There is no Chromium here.")
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"ACTONCE_DIR": folder, "NO_COLOR": "1"}
         try:
@@ -47,8 +44,11 @@ def main() -> None:
             found = re.search(r"http://127\S+", console.stdout.readline())
             if found is None:
                 sys.exit("The console has not said where it is.")
-            with Browser(path) as browser, browser.window(width=1200) as page:
-                _take(page, found[0])
+            with chromium() as browser:
+                if browser is None:
+                    sys.exit("There is no Chromium here.")
+                with browser.window(width=1200) as page:
+                    _take(page, found[0])
             console.terminate()
         finally:
             _actonce(["down"], environment)

@@ -10,7 +10,7 @@ import typer
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import of_a_stack
 from actonce.console.app import app
-from actonce.console.context import Place, context_of
+from actonce.console.context import Context, Place
 from actonce.console.server import open_in_browser, serve
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
@@ -51,7 +51,7 @@ def console(
     """
     stack, told = find_stack_and_place(at, changes=not read_only)
     place = Place(told=told, options=_options(at), discarded=Path.cwd())
-    context = context_of(
+    context = Context(
         stack, place, own=own.effects(stack), read_only=read_only, audit=of_demo(stack)
     )
 

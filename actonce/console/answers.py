@@ -1,4 +1,4 @@
-"""What a view is asked, and the answers that views give: a page, a part of one, JSON, elsewhere."""
+"""What a view is asked, and the answers that views give: a page, a part of one, elsewhere."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 
 from actonce.console.context import Context
-from pipeline.visible import json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +16,12 @@ class Asked:
     Attributes:
         fields: of the address of what is only shown, else of the form; a name may come several
             times.
-        path: what stands in the address's path.
+        path: numbers in the address's path.
         by_script: htmx asks, and puts the answer into a page.
     """
 
     fields: Mapping[str, Sequence[str]]
-    path: Mapping[str, str]
+    path: Mapping[str, int]
     by_script: bool
 
     def one(self, name: str) -> str:
@@ -31,7 +30,8 @@ class Asked:
 
     def number(self, name: str) -> int:
         """A number; 0 where it is none."""
-        return as_number(self.one(name))
+        text = self.one(name)
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
     @property
     def message_id(self) -> str:
@@ -44,11 +44,6 @@ class Asked:
         if not message_id:
             raise Refused("No message has an empty id.", 404, "/messages")
         return message_id
-
-    @property
-    def wants_json(self) -> bool:
-        """Whether an export is asked for."""
-        return self.one("format") == "json"
 
 
 class Refused(Exception):
@@ -72,18 +67,8 @@ def page(context: Context, template: str, /, code: int = 200, **values: Any) -> 
     return Response(context.render(template, values), code, media_type="text/html")
 
 
-def as_json(value: Any, code: int = 200) -> Response:
-    """An export."""
-    return Response(json_text(value, indent=2) + "\n", code, media_type="application/json")
-
-
 def elsewhere(asked: Asked, address: str) -> Response:
     """To another address; htmx is told in a header of its own, for it would follow in place."""
     if asked.by_script:
         return Response(status_code=204, headers={"HX-Redirect": address})
     return RedirectResponse(address, 303)
-
-
-def as_number(text: str) -> int:
-    """A number in an address or a form; 0 where it is none."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

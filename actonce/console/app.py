@@ -46,16 +46,15 @@ _SHOWS: dict[str, View] = {
     "/message/now": message.now,
     "/message/log": message.log,
     "/message/raw": message.raw,
-    "/message/verdict": audit.verdict,
     "/audit": audit.audit,
     "/jobs": jobs.list_,
-    "/jobs/{number}": jobs.job,
-    "/jobs/{number}/now": jobs.now,
+    "/jobs/{number:int}": jobs.job,
+    "/jobs/{number:int}/now": jobs.now,
 }
 _CHANGES: dict[str, View] = {
     "/dead-letters/decide": dead_letters.VIEW.act,
     "/unstarted/decide": unstarted.VIEW.act,
-    "/jobs/{number}/stop": jobs.stop,
+    "/jobs/{number:int}/stop": jobs.stop,
 }
 
 

@@ -1,10 +1,10 @@
 """What all views of the console share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from actonce.console.cache import Cache
 from actonce.console.delivery_lines import DeliveryLines
@@ -18,13 +18,10 @@ from actonce.messages.filters import Listing, Narrowing
 from actonce.messages.own_effects import OwnEffects
 from actonce.messages.unstarted import Unstarted
 from actonce.messages.unstarted import look as look_at_unstarted
-from actonce.operate.status import Status, status
+from actonce.operate.status import status
 from actonce.queues.scan import QueueReader, counts
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import message_reader
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 COUNTS_SECONDS: Final = 15.0
 """For which the queues' counts are kept. Three calls of GetQueueAttributes."""
@@ -32,14 +29,12 @@ COUNTS_SECONDS: Final = 15.0
 STATUS_SECONDS: Final = 60.0
 """For which the stack's status is kept. About a dozen calls."""
 
-_WAIT_FOR_OTHERS = 2.0
-"""Seconds for which what another reader holds is waited for: it is counted, and told."""
-
-_FIRST_UNSTARTED = 1_000_001
-"""So that no number of one queue's snapshots is one of the other's."""
-
 QueueName = Literal["dead_letters", "unstarted"]
 """A queue that is read, by its name among the counts."""
+
+QUEUES: Final[tuple[QueueName, ...]] = ("dead_letters", "unstarted")
+
+_EVERYTHING: Final = Narrowing({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,37 +52,64 @@ class Place:
     discarded: Path
 
 
-@dataclass(frozen=True, slots=True)
 class Context:
-    """What all views share.
+    """What all views share. Nothing is read yet but how the stack is to be reached.
+
+    Args:
+        stack: to look at.
+        place: where.
+        own: where a team's own effects are.
+        read_only: whether changes are refused.
+        audit: the folder of an audit's results that are of this stack; None: what its daily audit
+            left counts.
+        scan_waits: seconds for which a scan waits for what another reader holds; what does not come
+            is counted, and told.
+        job_waits: likewise of a job.
 
     Attributes:
-        own: where a team's own effects are.
         letters: scans of DeadLetterQueue.
         unstarted: scans of UnstartedQueue.
         counts: messages of each queue, in flight or not.
-        audit: the folder of an audit's results that are of this stack; None: what its daily audit
-            left counts.
         render: draws a template of that name, with values.
     """
 
-    stack: Stack
-    own: OwnEffects | None
-    place: Place
-    read_only: bool
-    letters: QueueScans[DeadLetter]
-    unstarted: QueueScans[Unstarted]
-    counts: Cache[dict[str, int]]
-    status: Cache[Status]
-    log: DeliveryLines
-    jobs: Jobs
-    audit: Path | None
-    render: Callable[[str, Mapping[str, Any]], str]
-
-    @property
-    def has_rows(self) -> bool:
+    def __init__(  # noqa: PLR0913 - who works where, and how long it waits
+        self,
+        stack: Stack,
+        place: Place,
+        *,
+        own: OwnEffects | None = None,
+        read_only: bool = False,
+        audit: Path | None = None,
+        scan_waits: float = 2.0,
+        job_waits: float = 15.0,
+    ) -> None:
+        make_clients(stack.aws, read_only=read_only)
+        self.stack, self.place, self.own = stack, place, own
+        self.read_only = read_only
+        self.audit = audit
+        self.job_waits = job_waits
+        self._scan_waits = scan_waits
+        self.has_rows = stack.ledger_table is not None
         """Whether a ledger or a lease stands in the state machine's place."""
-        return self.stack.ledger_table is not None
+        self.letters = QueueScans(self._read_letters)
+        self.unstarted = QueueScans(self._read_unstarted)
+        self.counts = Cache(self._count, COUNTS_SECONDS)
+        self.status = Cache(lambda: status(stack, datetime.now(UTC), audit), STATUS_SECONDS)
+        self.log = DeliveryLines(stack)
+        self.jobs = Jobs(self._after_a_job)
+        self.render = renderer(
+            {
+                "place": place,
+                "stack_name": stack.called,
+                "read_only": read_only,
+                "has_rows": self.has_rows,
+            }
+        )
+
+    def scans(self, queue: QueueName) -> QueueScans[Any]:
+        """The scans of a queue."""
+        return self.letters if queue == "dead_letters" else self.unstarted
 
     def count(self, queue: QueueName | Literal["requests"]) -> int | None:
         """How many messages the queue has; None: it could not be counted just now."""
@@ -103,7 +125,7 @@ class Context:
             queue: which.
             is_missed: see `QueueScans.scan_if_changed`.
         """
-        scans: QueueScans[Any] = self.letters if queue == "dead_letters" else self.unstarted
+        scans = self.scans(queue)
         cached = self.counts.get()
         if cached.value is not None and cached.error is None:
             scans.scan_if_changed(cached.value[queue], cached.at, is_missed=is_missed)
@@ -111,76 +133,28 @@ class Context:
             scans.scan()
         scans.wait(A_MOMENT)
 
+    def _after_a_job(self) -> None:
+        for queue in QUEUES:
+            self.scans(queue).scan(after_this=True)
+        self.counts.expire()
 
-def context_of(
-    stack: Stack,
-    place: Place,
-    *,
-    own: OwnEffects | None = None,
-    read_only: bool = False,
-    audit: Path | None = None,
-) -> Context:
-    """Everything for a stack. Nothing is read yet but how the stack is to be reached.
+    def _reader(self, queue_url: str) -> QueueReader:
+        return QueueReader(self.stack.sqs, queue_url, wait_for_others=self._scan_waits)
 
-    Args:
-        stack: to look at.
-        place: where.
-        own: where a team's own effects are.
-        read_only: whether changes are refused.
-        audit: the folder of an audit's results that are of this stack.
-    """
-    make_clients(stack.aws, read_only=read_only)
-    sqs = stack.sqs
+    def _read_letters(self, tell: Callable[[int], None]) -> Listing[DeadLetter]:
+        with self._reader(self.stack.dead_letter_queue) as queue:
+            return look_at_letters(queue, _EVERYTHING, tell)
 
-    def read_unstarted(tell: Callable[[int], None]) -> Listing[Unstarted]:
-        with _reader(sqs, stack.unstarted_queue) as queue:
-            reader = message_reader(stack)
-            return look_at_unstarted(queue, reader, Narrowing({}), tell, whole=True)
+    def _read_unstarted(self, tell: Callable[[int], None]) -> Listing[Unstarted]:
+        with self._reader(self.stack.unstarted_queue) as queue:
+            return look_at_unstarted(
+                queue, message_reader(self.stack), _EVERYTHING, tell, whole=True
+            )
 
-    def read_dead_letters(tell: Callable[[int], None]) -> Listing[DeadLetter]:
-        with _reader(sqs, stack.dead_letter_queue) as queue:
-            return look_at_letters(queue, Narrowing({}), tell)
-
-    letters = QueueScans(read_dead_letters)
-    unstarted = QueueScans(read_unstarted, _FIRST_UNSTARTED)
-    counted = Cache(lambda: _counts(stack), COUNTS_SECONDS)
-
-    def after_a_job() -> None:
-        letters.scan(after_this=True)
-        unstarted.scan(after_this=True)
-        counted.expire()
-
-    return Context(
-        stack=stack,
-        own=own,
-        place=place,
-        read_only=read_only,
-        letters=letters,
-        unstarted=unstarted,
-        counts=counted,
-        status=Cache(lambda: status(stack, datetime.now(UTC), audit), STATUS_SECONDS),
-        log=DeliveryLines(stack),
-        jobs=Jobs(after_a_job),
-        audit=audit,
-        render=renderer(
-            {
-                "place": place,
-                "stack_name": stack.called,
-                "read_only": read_only,
-                "has_rows": stack.ledger_table is not None,
-            }
-        ),
-    )
-
-
-def _reader(sqs: "SQSClient", queue_url: str) -> QueueReader:
-    return QueueReader(sqs, queue_url, wait_for_others=_WAIT_FOR_OTHERS)
-
-
-def _counts(stack: Stack) -> dict[str, int]:
-    queues = {
-        "requests": stack.requests_queue,
-        "unstarted": stack.unstarted_queue,
-        "dead_letters": stack.dead_letter_queue,
-    }
-    return {name: sum(counts(stack.sqs, url)) for name, url in queues.items()}
+    def _count(self) -> dict[str, int]:
+        queues = {
+            "requests": self.stack.requests_queue,
+            "unstarted": self.stack.unstarted_queue,
+            "dead_letters": self.stack.dead_letter_queue,
+        }
+        return {name: sum(counts(self.stack.sqs, url)) for name, url in queues.items()}

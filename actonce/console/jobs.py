@@ -12,26 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final, Literal
 
 from actonce.console.cache import error_text
-from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.filters import Listing
-from actonce.messages.unstarted import Unstarted
 from actonce.operate.bulk import Bulk, Ended
-from actonce.operate.deciding_many import Deciding
-from actonce.operate.decisions import Decision
-from actonce.operate.discarding import Discarding
-from actonce.operate.redriving import Redriving
-from actonce.stack.clients import Stack
-from actonce.stack.message_ids import message_reader
 
 KEPT: Final = 100
 """Jobs whose outcomes can be looked at; older ones are forgotten, the queues know nothing less."""
-
-_WAIT_FOR_OTHERS = 15.0
-"""Seconds for which a job waits for what another reader of the queue holds."""
 
 State = Literal["waiting", "running", "stopping", "ended"]
 """A job that waits, waits for the one before it; of one that is stopping, what was begun is brought
@@ -126,9 +113,9 @@ class Jobs:
     def begin(self, key: str, title: str, command: str, total: int, task: Bulk[Any]) -> Job:
         """Begin a job, or find the one that was begun with this key."""
         with self._lock:
-            known = self._with_key(key)
-            if known is not None:
-                return known
+            for known in self._jobs.values():
+                if known.key == key:
+                    return known
             job = Job(self._next, key, title, command, total, task, datetime.now(UTC))
             self._jobs[job.number] = job
             self._next += 1
@@ -137,11 +124,6 @@ class Jobs:
                 del self._jobs[one.number]
         self._waiting.put(job)
         return job
-
-    def begun_with(self, key: str) -> Job | None:
-        """The job that was begun with this key; None: there is none."""
-        with self._lock:
-            return self._with_key(key)
 
     def get(self, number: int) -> Job | None:
         """The job of that number; None: there is none any more."""
@@ -172,9 +154,6 @@ class Jobs:
                 if left <= 0 or not self._ended.wait(left):
                     return
 
-    def _with_key(self, key: str) -> Job | None:
-        return next((job for job in self._jobs.values() if job.key == key), None)
-
     def _run(self) -> None:
         while True:
             job = self._waiting.get()
@@ -188,24 +167,3 @@ class Jobs:
             job.is_over = True
             with self._ended:
                 self._ended.notify_all()
-
-
-def decide_task(
-    stack: Stack, letters: Sequence[DeadLetter], decision: Decision, note: str
-) -> Deciding:
-    """One decision for all letters as they were seen; what came later is not decided."""
-    shown = Listing(letters, held_elsewhere=0)
-    return Deciding(stack, shown, decision, note, wait_for_others=_WAIT_FOR_OTHERS)
-
-
-def redrive_task(stack: Stack, entries: Sequence[Unstarted]) -> Redriving:
-    """Send entries of UnstartedQueue back, as they were seen."""
-    shown = Listing(entries, held_elsewhere=0)
-    return Redriving(stack, shown, message_reader(stack), wait_for_others=_WAIT_FOR_OTHERS)
-
-
-def discard_task(stack: Stack, entries: Sequence[Unstarted], file: Path, note: str) -> Discarding:
-    """Discard entries of UnstartedQueue, as they were seen, once each stands in the file."""
-    shown = Listing(entries, held_elsewhere=0)
-    reader = message_reader(stack)
-    return Discarding(stack, shown, reader, file, note, wait_for_others=_WAIT_FOR_OTHERS)

@@ -73,12 +73,11 @@ class QueueScans(Generic[E]):
 
     Args:
         read: reads the queue whole; it tells what it is given, now and then, how many it has read.
-        first: the number of the first snapshot; no two queues' numbers are to be mixed up.
     """
 
-    def __init__(self, read: Callable[[Callable[[int], None]], Listing[E]], first: int = 1) -> None:
+    def __init__(self, read: Callable[[Callable[[int], None]], Listing[E]]) -> None:
         self._read = read
-        self._next = first
+        self._next = 1
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Snapshot[E]] = OrderedDict()
         self._thread: threading.Thread | None = None
@@ -137,12 +136,12 @@ class QueueScans(Generic[E]):
                 count has the queue read once at most, for a scan hides its messages from others.
             is_missed: something lies there, by what is known elsewhere, that was not found.
         """
-        with self._lock:
-            latest, ended, failed = self._newest(), self._ended, self._error is not None
+        state = self.state()
+        latest, ended = state.latest, self._ended
         if latest is None or ended is None:
             self.scan()
             return
-        doubtful = is_missed or failed or latest.held_elsewhere or messages != latest.messages
+        doubtful = is_missed or state.error or latest.held_elsewhere or messages != latest.messages
         if doubtful and messages <= SMALL and counted_at >= ended:
             self.scan()
 

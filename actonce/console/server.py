@@ -2,7 +2,6 @@
 
 import secrets
 import socket
-import threading
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -53,19 +52,28 @@ def serve(
     token = secrets.token_urlsafe(32)
     with listening(port) as listener:
         number: int = listener.getsockname()[1]
-        server = uvicorn.Server(
-            uvicorn.Config(
-                make(token, number),
-                log_level="critical",  # an access log would keep the token, and ids of messages
-                access_log=False,
-                server_header=False,
-                ws="none",
-                timeout_graceful_shutdown=2,
-            )
+        config = uvicorn.Config(
+            make(token, number),
+            log_level="critical",  # an access log would keep the token, and ids of messages
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=2,
         )
         address = f"http://{LOOPBACK}:{number}/?{TOKEN}={token}"
-        threading.Thread(target=_tell, args=(server, ready, address), daemon=True).start()
-        server.run(sockets=[listener])
+        _Server(config, lambda: ready(address)).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """One that tells when it answers."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
 
 
 def open_in_browser(address: str, folder: Path) -> None:
@@ -85,10 +93,3 @@ def open_in_browser(address: str, folder: Path) -> None:
     )
     file.chmod(0o600)
     webbrowser.open(file.as_uri())
-
-
-def _tell(server: uvicorn.Server, ready: Callable[[str], None], address: str) -> None:
-    beat = threading.Event()
-    while not server.started:
-        beat.wait(0.02)
-    ready(address)

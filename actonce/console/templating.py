@@ -39,6 +39,7 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "action": action_name,
         "age": _age,
         "cause": short_cause,
         "error_name": in_words,
@@ -62,6 +63,11 @@ def address(path: str, **query: Any) -> str:
     """
     said = {name: value for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(said, doseq=True)}" if said else path
+
+
+def action_name(action: str) -> str:
+    """What a button for it is called."""
+    return "Send back" if action == "redrive" else action.capitalize()
 
 
 def _seen(value: Any) -> Any:

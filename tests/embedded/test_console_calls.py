@@ -6,22 +6,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from actonce.console.context import COUNTS_SECONDS, STATUS_SECONDS, Context
+from actonce.console.context import COUNTS_SECONDS, STATUS_SECONDS
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
-from tests.web_console.asking import Client, console_of, read_queues
+from tests.web_console.asking import console_of
 
 MOST_OF_AN_HOUR = 1_600
 """docs/console.md: some 1,400 calls an hour."""
-
-
-@pytest.fixture
-def console(stack: Stack, tmp_path: Path) -> tuple[Client, Context]:
-    client, context = console_of(stack, tmp_path)
-    read_queues(context)
-    return client, context
 
 
 class Recorded:
@@ -50,9 +41,9 @@ class Recorded:
 
 
 def test_a_quiet_page_costs_little_and_hides_no_message(
-    stack: Stack, state: State, console: tuple[Client, Context]
+    stack: Stack, state: State, tmp_path: Path
 ) -> None:
-    client, _ = console
+    client = console_of(stack, tmp_path)
     recorded = Recorded(stack, state)
     for _ in range(3):  # tabs
         client.get("/")

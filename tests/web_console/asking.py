@@ -2,7 +2,9 @@
 
 import asyncio
 import dataclasses
-from dataclasses import dataclass, field
+import html
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -10,12 +12,16 @@ from urllib.parse import urlencode
 from starlette.types import ASGIApp, Message
 
 from actonce.console.app import app
-from actonce.console.context import Context, Place, context_of
+from actonce.console.context import Context, Place
+from actonce.console.queue_scans import QueueScans, Snapshot
+from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.unstarted import Unstarted
 from actonce.stack.clients import Aws, Stack
 
 PORT = 8717
 TOKEN = "a-token-of-this-test"
 HOST = f"127.0.0.1:{PORT}"
+COOKIE = f"actonce-console-{PORT}"
 
 
 @dataclass
@@ -24,15 +30,54 @@ class Answer:
     headers: dict[str, str]
     text: str
 
+    @property
+    def rows(self) -> list[list[str]]:
+        """What stands in the cells of each row that can be opened."""
+        return [
+            [_words(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
+            for row in re.findall(r"<tr data-row>(.*?)</tr>", self.text, re.DOTALL)
+        ]
+
+    @property
+    def links(self) -> list[str]:
+        return [html.unescape(link) for link in re.findall(r'<a[^>]*href="([^"]*)"', self.text)]
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the page's form would send, as it is."""
+        found: dict[str, list[str]] = {}
+        hidden = r'<input type="hidden" name="(\w+)" value="(.*?)">'
+        for name, value in re.findall(hidden, self.text):
+            found.setdefault(name, []).append(html.unescape(value))
+        return found
+
+    @property
+    def actions(self) -> list[str]:
+        """What the page offers to do."""
+        return re.findall(r'name="action" value="(\w+)"', self.text)
+
+    @property
+    def sure(self) -> int:
+        """How often something is said to be empty for sure."""
+        return self.text.count("quiet-good")
+
+    @property
+    def problems(self) -> list[str]:
+        """What is told to have failed."""
+        problem = r'<p class="bad" role="alert">(.*?)</p>'
+        return [_words(one) for one in re.findall(problem, self.text, re.DOTALL)]
+
+
+def _words(markup: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", markup)).strip()
+
 
 @dataclass
 class Client:
     """Asks as a browser does that has the cookie, unless headers (a dictionary) say otherwise."""
 
     app: ASGIApp
-    headers: dict[str, str] = field(
-        default_factory=lambda: {"host": HOST, "cookie": f"actonce-console-{PORT}={TOKEN}"}
-    )
+    context: Context
 
     def get(self, path: str, headers: Any = None, **query: Any) -> Answer:
         return self.ask("GET", path, headers or {}, urlencode(query, doseq=True), b"")
@@ -45,21 +90,16 @@ class Client:
     def ask(
         self, method: str, path: str, headers: dict[str, str], query: str, body: bytes
     ) -> Answer:
-        told = {name: value for name, value in (self.headers | headers).items() if value}
+        usual = {"host": HOST, "cookie": f"{COOKIE}={TOKEN}"}
+        told = {name: value for name, value in (usual | headers).items() if value}
         path, _, rest = path.partition("?")
         scope = {
             "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
             "method": method,
-            "scheme": "http",
             "path": path,
-            "raw_path": path.encode(),
             "root_path": "",
             "query_string": (query or rest).encode(),
             "headers": [(n.encode(), v.encode("latin-1")) for n, v in told.items()],
-            "server": ("127.0.0.1", PORT),
-            "client": ("127.0.0.1", 40_000),
         }
         sent: list[Message] = []
         asked: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -82,33 +122,50 @@ class Client:
         found = {name.decode(): value.decode() for name, value in start["headers"]}
         return Answer(start["status"], found, content.decode())
 
+    @property
+    def letters(self) -> Snapshot[DeadLetter]:
+        """The dead letters as they were read last."""
+        return _read(self.context.letters)
 
-def console_of(stack: Stack, folder: Path, **more: Any) -> tuple[Client, Context]:
-    """A console of a stack: a client of it, and its context, which has read nothing yet.
+    @property
+    def unstarted(self) -> Snapshot[Unstarted]:
+        """UnstartedQueue as it was read last."""
+        return _read(self.context.unstarted)
+
+    def read_queues(self) -> None:
+        """Have both queues read, and wait for it."""
+        for scans in (self.context.letters, self.context.unstarted):
+            scans.scan()
+            scans.wait(60)
+
+    def finish(self) -> None:
+        """Wait until nothing is under way, and what is read after it has been read."""
+        self.context.jobs.wait(60)
+        assert all(job.is_over for job in self.context.jobs.all())
+        for scans in (self.context.letters, self.context.unstarted):
+            scans.wait(60)
+            assert scans.state().reading is None
+
+
+def _read(scans: QueueScans[Any]) -> Snapshot[Any]:
+    assert scans.latest is not None
+    return scans.latest
+
+
+def console_of(stack: Stack, folder: Path, *, reads: bool = True, **more: Any) -> Client:
+    """A console of a stack.
 
     Args:
         stack: whose.
         folder: for what is discarded.
-        more: see `context_of`.
+        reads: whether its queues have been read.
+        more: see `Context`.
     """
     # Clients of its own: what counts their calls is not taken off again.
     own = dataclasses.replace(stack, aws=Aws(stack.aws.endpoint_url))
     place = Place("At a test, stack actonce", " --stack-name actonce", folder)
-    context = context_of(own, place, **more)
-    return Client(app(context, TOKEN, PORT)), context
-
-
-def read_queues(context: Context) -> None:
-    """Have both queues read, and wait for it."""
-    for scans in (context.letters, context.unstarted):
-        scans.scan()
-        scans.wait(60)
-
-
-def finish(context: Context) -> None:
-    """Wait until nothing is under way, and what is read after it has been read."""
-    context.jobs.wait(60)
-    assert all(job.is_over for job in context.jobs.all())
-    for scans in (context.letters, context.unstarted):
-        scans.wait(60)
-        assert scans.state().reading is None
+    context = Context(own, place, scan_waits=0, job_waits=0, **more)
+    client = Client(app(context, TOKEN, PORT), context)
+    if reads:
+        client.read_queues()
+    return client

@@ -1,55 +1,42 @@
 """The console in this process, asked as a browser asks it; on moto, with rows for executions."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actonce.console import context as context_module
-from actonce.console import jobs
-from actonce.console.context import Context
 from actonce.stack.clients import Stack
 from tests.cli.conftest import aws_variables, deployed, moto_stack
-from tests.support.stacks import TABLE
+from tests.support.stacks import with_executions, with_ledger, with_log, with_outputs, with_table
 from tests.web_console.asking import Client, console_of
 
 __all__ = ["aws_variables", "moto_stack"]
 
+Open = Callable[..., Client]
+
 
 @pytest.fixture
-def ledger(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+def ledger(moto_stack: Stack) -> Stack:
     """A stack with a ledger on moto, as far as the views ask it."""
-    monkeypatch.setattr(jobs, "_WAIT_FOR_OTHERS", 0.0)
-    monkeypatch.setattr(context_module, "_WAIT_FOR_OTHERS", 0.0)
-    moto_stack.dynamodb.create_table(
-        TableName=TABLE,
-        KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    outputs = {
-        "LedgerTableName": TABLE,
-        "FingerprintsTableName": TABLE,
-        "StarterFunctionName": "starter",
-        "StarterLogGroupName": "starter",
-        "AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms",
-    }
-    stack = dataclasses.replace(moto_stack, outputs=moto_stack.outputs | outputs)
-    stack.logs.create_log_group(logGroupName="starter")
-    deployed(stack.aws, {})
-    return stack
+    deployed(moto_stack.aws, {})
+    stack = with_log(with_ledger(moto_stack))
+    topic = "arn:aws:sns:us-east-1:123456789012:alarms"
+    return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=topic)
 
 
-Open = Callable[..., tuple[Client, Context]]
+@pytest.fixture
+def machine(moto_stack: Stack) -> Stack:
+    """The same with a state machine in the ledger's place."""
+    deployed(moto_stack.aws, {})
+    return with_executions(with_log(with_table(moto_stack)))
 
 
 @pytest.fixture
 def console(tmp_path: Path) -> Open:
-    """Opens a console on a stack: a client of it, and its context."""
+    """Opens a console on a stack; see `console_of`."""
 
-    def opened(stack: Stack, **more: Any) -> tuple[Client, Context]:
+    def opened(stack: Stack, **more: Any) -> Client:
         return console_of(stack, tmp_path, **more)
 
     return opened

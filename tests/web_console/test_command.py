@@ -6,124 +6,102 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
 from actonce.console.server import DEFAULT_PORT, LOOPBACK, listening, open_in_browser
+from actonce.stack.clients import Aws
 from actonce.terminal.errors import Failed
+from tests.embedded.waiting import wait_until
 from tests.support.stacks import TEMPLATE
 
 DEADLINE = 60
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    """A stack on moto's server, as far as the console wants it to begin."""
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """The console of a stack on moto's server, as far as it wants that to begin."""
     server = ThreadedMotoServer("127.0.0.1", 0)
     server.start()
     host, port = server.get_host_and_port()
     url = f"http://{host}:{port}"
-    boto3.client(
-        "cloudformation",
-        endpoint_url=url,
-        region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",
-    ).create_stack(StackName="actonce", TemplateBody=json.dumps(TEMPLATE))
-    try:
-        yield url
-    finally:
-        server.stop()
-
-
-@contextmanager
-def started(
-    endpoint: str, folder: Path, *arguments: str
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The console's process and the address that it printed."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "actonce.cli.app", "console", "--no-browser", *arguments],
-        cwd=folder,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(folder),
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-            "ACTONCE_DIR": str(folder / "none"),
-            "AWS_ENDPOINT_URL": endpoint,
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_ACCESS_KEY_ID": "testing",
-            "AWS_SECRET_ACCESS_KEY": "testing",
-            "NO_COLOR": "1",
-        },
+    cloudformation = Aws(url, region="us-east-1").client("cloudformation")
+    cloudformation.create_stack(StackName="actonce", TemplateBody=json.dumps(TEMPLATE))
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "ACTONCE_DIR": str(tmp_path / "none"),
+        "AWS_ENDPOINT_URL": url,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+    }
+    console = subprocess.Popen(
+        [sys.executable, "-m", "actonce.cli.app", "console", "--no-browser"],
+        cwd=tmp_path,
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
-        assert process.stdout is not None
-        told = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", told)
-        assert found is not None, told or process.communicate()[1]
-        yield process, found[0]
+        yield console
     finally:
-        process.kill()
-        process.communicate()
+        console.kill()
+        console.communicate()
+        cloudformation.delete_stack(StackName="actonce")
+        server.stop()
+
+
+def is_free(port: int) -> bool:
+    try:
+        listening(port).close()
+    except Failed:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)]
 )
 def test_it_answers_until_it_is_ended(
-    endpoint: str, tmp_path: Path, number: int, status: int
+    process: "subprocess.Popen[str]", number: int, status: int
 ) -> None:
-    with started(endpoint, tmp_path) as (process, address):
-        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        with opener.open(address, timeout=DEADLINE) as answer:
-            assert answer.status == 200
-            assert "token" not in answer.url
-            assert "server" not in answer.headers
-        with pytest.raises(urllib.error.HTTPError, match="401"):
-            urllib.request.urlopen(answer.url, timeout=DEADLINE)
-        port = int(re.findall(r":(\d+)/", address)[0])
-        process.send_signal(number)
-        process.wait(DEADLINE)
-        assert process.returncode == status
-        assert process.stderr is not None
-        told = process.stderr.read()
-        assert "Traceback" not in told
-        assert "token" not in told.replace("its token lets in", "")
-    deadline = time.monotonic() + DEADLINE
-    while True:  # nobody listens there any more
-        try:
-            listening(port).close()
-            break
-        except Failed:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    assert process.stdout is not None
+    address = process.stdout.readline().split()[-1]
+    found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=\S+", address)
+    assert found is not None, address or process.communicate()[1]
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with opener.open(address, timeout=DEADLINE) as answer:
+        assert (answer.status, answer.url) == (200, f"http://127.0.0.1:{found[1]}/")
+        assert "server" not in answer.headers
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(answer.url, timeout=DEADLINE)
+    process.send_signal(number)
+    _, told = process.communicate(timeout=DEADLINE)
+    assert process.returncode == status
+    assert "Traceback" not in told
+    assert "token" not in told.replace("its token lets in", "")
+    wait_until(lambda: is_free(int(found[1])))
 
 
-def test_it_is_heard_on_the_loopback_only() -> None:
-    with listening(None) as listener:
-        assert listener.getsockname()[0] == LOOPBACK == "127.0.0.1"
-
-
-def test_a_port_that_is_taken_is_told_and_the_usual_one_has_a_substitute() -> None:
+def test_it_listens_on_the_loopback_and_tells_of_a_port_that_is_taken() -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(Failed, match=rf"Port {port} cannot be listened on .*--port"):
             listening(port)
+    # The usual one has a substitute.
     with listening(None) as first, listening(None) as second:
-        ports = {first.getsockname()[1], second.getsockname()[1]}
-        assert len(ports) == 2
-        assert DEFAULT_PORT in ports or first.getsockname()[1] != DEFAULT_PORT
+        addresses = {one.getsockname() for one in (first, second)}
+        assert len(addresses) == 2
+        assert {host for host, _ in addresses} == {LOOPBACK} == {"127.0.0.1"}
+        assert second.getsockname()[1] != DEFAULT_PORT
 
 
 def test_the_browser_is_told_the_token_where_nobody_else_can_read_it(

@@ -50,20 +50,10 @@ def begin(jobs: Jobs, key: str, work: Work) -> Job:
     return jobs.begin(key, "Retry 1 dead letter", "actonce …", 1, task)
 
 
-def test_a_second_click_finds_the_first_ones_job() -> None:
-    jobs = Jobs(lambda: None)
-    first, second = Work(), Work()
-    job = begin(jobs, "a", first)
-    assert begin(jobs, "a", second) is job
-    assert jobs.begun_with("a") is job
-    jobs.wait(30)
-    assert not second.began.is_set()
-    ended = job.progress()
-    assert (ended.state, ended.counted, ended.error) == ("ended", {"decided": 1}, None)
-
-
 def test_one_waits_for_the_one_before_it_and_begins_not_at_all_if_it_is_stopped() -> None:
-    jobs = Jobs(lambda: None)
+    """What comes of a job is begun before it counts as over."""
+    seen: list[str] = []
+    jobs = Jobs(lambda: seen.append(one.state))
     first, second, third = Work(held=True), Work(), Work()
     one, two, three = begin(jobs, "a", first), begin(jobs, "b", second), begin(jobs, "c", third)
     assert first.began.wait(30)
@@ -72,9 +62,11 @@ def test_one_waits_for_the_one_before_it_and_begins_not_at_all_if_it_is_stopped(
     assert two.state == "stopping"
     first.go_on.set()
     jobs.wait(30)
+    assert seen[0] == "running"
     assert two.progress() == Progress("ended", None, [], ())
     assert not second.began.is_set()
     assert (third.began.is_set(), three.state) == (True, "ended")
+    assert three.progress().counted == {"decided": 1}
 
 
 def test_when_the_console_ends_all_are_stopped() -> None:
@@ -86,47 +78,33 @@ def test_when_the_console_ends_all_are_stopped() -> None:
     jobs.wait(0.01)  # and nobody waits for ever
     jobs.stop_all()
     jobs.wait(30)
-    assert all(job.state == "ended" for job in jobs.all())
-    assert first.stopped.is_set()
-    assert not second.began.is_set()
+    assert all(job.is_over for job in jobs.all())
+    assert (first.stopped.is_set(), second.began.is_set()) == (True, False)
 
 
 def test_what_ends_one_is_told_and_the_next_goes_on() -> None:
     jobs = Jobs(lambda: None)
-    failing = begin(jobs, "a", Work(Failed("The credentials have expired.")))
-    broken = begin(jobs, "b", Work(ZeroDivisionError("nothing of AWS's")))
-    last = begin(jobs, "c", Work())
+    works = [Work(Failed("It has expired.")), Work(ZeroDivisionError("not AWS's")), Work()]
+    begun = [begin(jobs, key, work) for key, work in zip("abc", works, strict=True)]
     jobs.wait(30)
-    assert failing.error == "The credentials have expired."
-    assert broken.error == "ZeroDivisionError: nothing of AWS's"
-    assert (last.error, last.state) == (None, "ended")
+    told = ["It has expired.", "ZeroDivisionError: not AWS's", None]
+    assert [job.progress().error for job in begun] == told
 
 
-def test_old_jobs_are_forgotten_and_none_that_is_under_way(
+def test_a_key_has_one_job_until_it_is_forgotten_and_none_is_that_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "KEPT", 2)
     jobs = Jobs(lambda: None)
-    for key in "abc":
-        begin(jobs, key, Work())
+    first, *_ = [begin(jobs, key, Work()) for key in "abc"]
+    assert begin(jobs, "c", Work()).number == 3
     jobs.wait(30)
     held = Work(held=True)
     begin(jobs, "d", held)
     assert [job.number for job in jobs.all()] == [4, 3]
-    assert jobs.get(1) is None
-    assert jobs.begun_with("a") is None
+    assert jobs.get(first.number) is None
     held.go_on.set()
     jobs.wait(30)
-
-
-def test_what_counts_as_over_has_what_comes_of_it_begun() -> None:
-    seen: list[str] = []
-    work = Work(held=True)
-    jobs = Jobs(lambda: seen.append(job.state))
-    job = begin(jobs, "a", work)
-    work.go_on.set()
-    jobs.wait(30)
-    assert seen == ["running"]
 
 
 class EndsWhileItIsAsked(Work):
@@ -148,13 +126,26 @@ class EndsWhileItIsAsked(Work):
 def test_a_job_that_ends_just_now_is_not_said_to_have_ended_early(
     ledger: Stack, console: Open
 ) -> None:
-    client, context = console(ledger)
+    client = console(ledger, reads=False)
     work = EndsWhileItIsAsked()
-    job = begin(context.jobs, "a", work)
-    work.is_over = lambda: job.state == "ended"
+    job = begin(client.context.jobs, "a", work)
+    work.is_over = lambda: job.is_over
     assert work.began.wait(30)
     assert 'hx-get="/jobs/1/now"' in client.get("/jobs/1").text, "it would stay so for ever"
-    again = client.get("/jobs/1/now").text
-    assert "hx-get" not in again
-    assert 'value="1"' in again
-    assert job.progress().counted == {"decided": 1}
+    again = client.get("/jobs/1/now")
+    assert "hx-get" not in again.text
+    assert [cells[:2] for cells in again.rows] == [["m", "decided"]]
+
+
+def test_a_page_stops_a_job_and_what_it_has_not_come_to_waits_as_before(
+    ledger: Stack, console: Open
+) -> None:
+    client = console(ledger, reads=False)
+    held, waits = Work(held=True), Work()
+    begin(client.context.jobs, "a", held)
+    begin(client.context.jobs, "b", waits)
+    assert client.post("/jobs/2/stop").headers["location"] == "/jobs/2"
+    held.go_on.set()
+    client.finish()
+    assert not waits.began.is_set()
+    assert "The other 1 wait as before." in client.get("/jobs/2").text

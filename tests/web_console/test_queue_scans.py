@@ -12,7 +12,6 @@ from actonce.messages.filters import Listing
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from tests.support.queues import dead, post
-from tests.web_console.asking import read_queues
 from tests.web_console.conftest import Open
 
 Tell = Callable[[int], None]
@@ -23,54 +22,36 @@ def scan(scans: QueueScans[str]) -> None:
     scans.wait(30)
 
 
-def answering(*answers: Listing[str] | Failed) -> QueueScans[str]:
-    """Scans that find one after the other, and no more."""
-    rest = list(answers)
+class Reads:
+    """Finds one after the other, and the last one again and again."""
 
-    def read(_: Tell) -> Listing[str]:
-        answer = rest.pop(0)
+    def __init__(self, *answers: Listing[str] | Failed) -> None:
+        self._answers = list(answers)
+        self.number = 0
+
+    def __call__(self, _: Tell) -> Listing[str]:
+        answer = self._answers[min(self.number, len(self._answers) - 1)]
+        self.number += 1
         if isinstance(answer, Failed):
             raise answer
         return answer
 
-    return QueueScans(read)
 
-
-def test_however_many_ask_one_reads() -> None:
+def test_however_many_ask_one_reads_and_once_more_if_something_was_done_meanwhile() -> None:
     began, go_on = threading.Event(), threading.Event()
-    reads = []
+    found = iter([Listing(["before"], 0), Listing(["after"], 0)])
 
     def slowly(tell: Tell) -> Listing[str]:
-        reads.append(1)
         tell(3)
         began.set()
         assert go_on.wait(30)
-        return Listing(["a"], 0)
+        return next(found)
 
     scans = QueueScans(slowly)
     for _ in range(20):
         scans.scan()
     assert began.wait(30)
     assert scans.state() == ScanState(None, 3, None)
-    go_on.set()
-    scans.wait(30)
-    assert (len(reads), scans.state().reading) == (1, None)
-    assert scans.latest is not None
-    assert scans.latest.entries == ["a"]
-
-
-def test_what_was_done_while_somebody_read_is_read_once_more() -> None:
-    began, go_on = threading.Event(), threading.Event()
-    found = iter([Listing(["before"], 0), Listing(["after"], 0)])
-
-    def slowly(_: Tell) -> Listing[str]:
-        began.set()
-        assert go_on.wait(30)
-        return next(found)
-
-    scans = QueueScans(slowly)
-    scans.scan()
-    assert began.wait(30)
     for _ in range(3):
         scans.scan(after_this=True)
     go_on.set()
@@ -78,78 +59,66 @@ def test_what_was_done_while_somebody_read_is_read_once_more() -> None:
     assert scans.latest is not None
     assert (scans.latest.number, scans.latest.entries) == (2, ["after"])
     assert next(found, None) is None
+    assert scans.state().reading is None
 
 
 def test_what_somebody_looks_at_is_kept_and_of_long_queues_fewer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scans: QueueScans[str] = QueueScans(lambda _: Listing(["a"] * 6, 0))
-    for _ in range(KEPT + 2):
-        scan(scans)
-    kept = [number for number in range(1, KEPT + 5) if scans.snapshot(number)]
-    assert kept == list(range(3, KEPT + 3))
-    monkeypatch.setattr(module, "MOST_ENTRIES", 10)
-    scan(scans)
-    kept = [number for number in range(1, KEPT + 5) if scans.snapshot(number)]
-    assert kept == [KEPT + 2, KEPT + 3]
+    for most, expected in ((40_000, range(3, KEPT + 3)), (10, range(KEPT + 2, KEPT + 4))):
+        monkeypatch.setattr(module, "MOST_ENTRIES", most)
+        while scans.snapshot(expected[-1]) is None:
+            scan(scans)
+        kept = [number for number in range(1, KEPT + 5) if scans.snapshot(number)]
+        assert kept == list(expected)
 
 
-def counted(scans: QueueScans[str], messages: int) -> None:
-    """What follows when the queue is counted now."""
-    scans.scan_if_changed(messages, datetime.now(UTC))
-    scans.wait(30)
+FAILED = Failed("No leave to read.")
 
 
-def test_only_a_small_queue_that_has_changed_is_read_again() -> None:
-    reads = []
-
-    def read(_: Tell) -> Listing[str]:
-        reads.append(1)
-        return Listing(["a", "b"], 0, 1)
-
+@pytest.mark.parametrize(
+    ("answers", "counted"),
+    [
+        # How many messages the queue has, one count after the other, and how often it was read.
+        ([Listing(["a", "b"], 0, 1)], [(3, 1), (3, 1), (4, 2), (2, 3), (SMALL + 1, 3)]),
+        # What another reader held is looked for until it is seen.
+        ([Listing("a", 2), Listing("ab", 1), Listing("abc", 0)], [(3, 1), (3, 2), (3, 3), (3, 3)]),
+        # And what failed until it does not; a long queue is read if somebody asks.
+        ([Listing(["a"], 0), FAILED, Listing(["b"], 0)], [(1, 1), (2, 2), (SMALL + 1, 2), (1, 3)]),
+    ],
+    ids=["changed", "held", "failed"],
+)  # fmt: skip
+def test_only_a_small_queue_that_may_have_changed_is_read_again(
+    answers: list[Listing[str] | Failed], counted: list[tuple[int, int]]
+) -> None:
+    read = Reads(*answers)
     scans = QueueScans(read)
-    for messages, expected in ((3, 1), (3, 1), (4, 2), (2, 3), (SMALL + 1, 3)):
-        counted(scans, messages)
-        assert len(reads) == expected, messages
+    for messages, expected in counted:
+        scans.scan_if_changed(messages, datetime.now(UTC))
+        scans.wait(30)
+        assert read.number == expected, messages
 
 
-def test_what_another_reader_held_is_looked_for_until_it_is_seen() -> None:
-    scans = answering(Listing(["a"], 2), Listing(["a", "b"], 1), Listing(["a", "b", "c"], 0))
-    for expected in (1, 2, 3, 3):
-        counted(scans, 3)
-        assert scans.latest is not None
-        assert len(scans.latest.entries) == expected
-
-
-def test_a_scan_that_fails_is_told_what_was_read_before_stays_and_it_is_read_again() -> None:
-    failed = Failed("No leave to read.")
-    scans = answering(Listing(["a"], 0), failed, Listing(["b"], 0))
+def test_where_a_scan_fails_it_is_told_and_what_was_read_before_stays() -> None:
+    scans = QueueScans(Reads(Listing(["a"], 0), FAILED))
     scan(scans)
     scan(scans)
-    counted(scans, SMALL + 1)  # a long queue is read if somebody asks
-    assert scans.state().error == str(failed)
+    assert scans.state().error == str(FAILED)
     assert scans.latest is not None
     assert scans.latest.entries == ["a"]
-    counted(scans, 1)
-    assert (scans.state().error, scans.latest.number) == (None, 2)
 
 
 def test_a_queue_is_read_once_for_each_count_however_often_a_page_asks() -> None:
     """Else what others held, or could not be read, would be hidden from them all the time."""
-    reads = []
-
-    def held(_: Tell) -> Listing[str]:
-        reads.append(1)
-        return Listing(["a"], 1)
-
-    scans = QueueScans(held)
+    read = Reads(Listing(["a"], 1))
+    scans = QueueScans(read)
     scan(scans)
-    before, after = datetime.now(UTC) - timedelta(seconds=60), datetime.now(UTC)
-    for at, expected in ((before, 1), (after, 2)):
+    for at, expected in ((datetime.now(UTC) - timedelta(seconds=60), 1), (datetime.now(UTC), 2)):
         for _ in range(5):
             scans.scan_if_changed(5, at)
             scans.wait(30)
-        assert len(reads) == expected
+        assert read.number == expected
 
 
 def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console: Open) -> None:
@@ -157,11 +126,8 @@ def test_what_is_no_letter_and_older_letters_are_counted(ledger: Stack, console:
     post(ledger, "m-1", 2)
     dead(ledger, "m-2", 3)
     ledger.sqs.send_message(QueueUrl=ledger.dead_letter_queue, MessageBody="somebody else's")
-    _, context = console(ledger)
-    read_queues(context)
-    latest = context.letters.latest
-    assert latest is not None
-    assert [letter.message_id for letter in latest.entries] == ["m-1", "m-2"]
-    assert [len(letter.older) for letter in latest.entries] == [1, 0]
-    assert latest.messages == 4, "else it would be read again and again"
-    assert context.count("dead_letters") == 4, "nothing stays hidden"
+    client = console(ledger)
+    found = [(letter.message_id, len(letter.older)) for letter in client.letters.entries]
+    assert found == [("m-1", 1), ("m-2", 0)]
+    assert client.letters.messages == 4, "else it would be read again and again"
+    assert client.context.count("dead_letters") == 4, "nothing stays hidden"

@@ -3,15 +3,15 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from actonce.console.answers import Refused
 from actonce.console.context import Context
-from actonce.console.jobs import decide_task
 from actonce.console.views.queue_view import QueueView, Scope
 from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.filters import Listing
 from actonce.messages.message_summary import as_argument
-from actonce.operate.bulk import Bulk
+from actonce.operate.deciding_many import Deciding
 from actonce.operate.decisions import IN_VAIN, Decision, is_retried_in_vain
 from actonce_core.records import timestamp
 
@@ -74,24 +74,19 @@ def _check(context: Context, chosen: Sequence[DeadLetter], decision: str) -> Non
         raise Refused(IN_VAIN)
 
 
-def _task(context: Context, chosen: Sequence[DeadLetter], decision: str, note: str) -> Bulk[Any]:
-    return decide_task(context.stack, chosen, cast("Decision", decision), note)
-
-
-def _counted(chosen: Sequence[DeadLetter]) -> str:
-    return "1 dead letter" if len(chosen) == 1 else f"{len(chosen):,} dead letters"
+def _task(context: Context, shown: Listing[DeadLetter], decision: str, note: str) -> Deciding:
+    chosen = cast("Decision", decision)
+    return Deciding(context.stack, shown, chosen, note, wait_for_others=context.job_waits)
 
 
 VIEW: Final = QueueView(
     queue="dead_letters",
     scans=lambda context: context.letters,
+    noun=("dead letter", "dead letters"),
     kinds=("reason", "error"),
     actions=DECISIONS,
-    without_note="retry",
-    counted=_counted,
     command=_command,
     task=_task,
-    as_json=lambda letter: letter.as_json(),
     check=_check,
     one=_one,
 )

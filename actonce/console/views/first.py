@@ -5,8 +5,8 @@ from typing import Any
 from starlette.responses import Response
 
 from actonce.console.answers import Asked, elsewhere, page
-from actonce.console.context import Context, QueueName
-from actonce.console.queue_scans import A_MOMENT, QueueScans
+from actonce.console.context import QUEUES, Context, QueueName
+from actonce.console.queue_scans import A_MOMENT
 from actonce.console.templating import address
 from actonce.messages.filters import grouped
 
@@ -28,14 +28,10 @@ def stack(context: Context, _: Asked) -> Response:
 
 def scan(context: Context, asked: Asked) -> Response:
     """Read a queue again because somebody asks, here or on a message's page."""
-    queues: dict[str, QueueScans[Any]] = {
-        "dead-letters": context.letters,
-        "unstarted": context.unstarted,
-    }
-    scans = queues.get(asked.one("queue"))
-    if scans is not None:
-        scans.scan()
-        scans.wait(A_MOMENT)
+    for queue in QUEUES:
+        if queue.replace("_", "-") == asked.one("queue"):
+            context.scans(queue).scan()
+            context.scans(queue).wait(A_MOMENT)
     context.counts.expire()
     message_id = asked.one("message")
     return elsewhere(asked, address("/message", id=message_id) if message_id else "/")
@@ -44,18 +40,15 @@ def scan(context: Context, asked: Asked) -> Response:
 def _waiting(context: Context) -> dict[str, Any]:
     jobs = [(job, job.progress()) for job in context.jobs.all()]
     return {
-        "queues": [
-            _queue(context, "dead_letters", context.letters),
-            _queue(context, "unstarted", context.unstarted),
-        ],
+        "queues": [_queue(context, name) for name in QUEUES],
         "counts": context.counts.get(),
         "jobs": [(job, progress) for job, progress in jobs if not progress.is_over],
     }
 
 
-def _queue(context: Context, name: QueueName, scans: QueueScans[Any]) -> dict[str, Any]:
+def _queue(context: Context, name: QueueName) -> dict[str, Any]:
     context.scan_if_changed(name)
-    count, state = context.count(name), scans.state()
+    count, state = context.count(name), context.scans(name).state()
     latest = state.latest
     has_changed = latest is not None and count is not None and count != latest.messages
     groups = [] if latest is None else grouped(latest.entries)

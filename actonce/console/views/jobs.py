@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, as_number, elsewhere, page
+from actonce.console.answers import Asked, Refused, elsewhere, page
 from actonce.console.context import Context
 from actonce.console.jobs import Job
 from actonce.console.templating import address
@@ -33,7 +33,7 @@ def stop(context: Context, asked: Asked) -> Response:
 
 
 def _found(context: Context, asked: Asked) -> Job:
-    found = context.jobs.get(as_number(asked.path["number"]))
+    found = context.jobs.get(asked.path["number"])
     if found is None:
         sentence = (
             "There is no such job: this console forgets them when it ends, and old ones before."

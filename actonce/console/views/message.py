@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, as_json, page
+from actonce.console.answers import Asked, page
 from actonce.console.context import Context
 from actonce.console.machine_picture import machine_picture
 from actonce.console.views.dead_letters import DECISIONS, command_of_one
@@ -36,8 +36,6 @@ PICTURE = sources() / "docs" / "pictures" / "process_message.svg"
 
 def message(context: Context, asked: Asked) -> Response:
     """All of it but the starter's log, which the page asks for when it is there."""
-    if asked.wants_json:
-        return as_json(context.log.read(_story(context, asked)).as_json())
     return _page(context, "message.html.j2", asked, _story(context, asked))
 
 
@@ -48,7 +46,8 @@ def now(context: Context, asked: Asked) -> Response:
 
 def log(context: Context, asked: Asked) -> Response:
     """The same, and what the starter's log has of it now."""
-    story = context.log.read(_story(context, asked))
+    story = _story(context, asked)
+    context.log.read(story)
     return _page(context, "message_now.html.j2", asked, story)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, as_json, elsewhere, page
+from actonce.console.answers import Asked, Refused, elsewhere, page
 from actonce.console.context import Context
 from actonce.console.templating import address
 from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES, Between, whole_day
@@ -20,14 +20,6 @@ def list_(context: Context, asked: Asked) -> Response:
     day = asked.one("day") or None
     cursor = asked.one("cursor") or None
     found = page_of(context.stack, status=status, between=_day(day), cursor=cursor, limit=_PAGE)
-    if asked.wants_json:
-        return as_json(
-            {
-                "messages": [one.as_json() for one in found.messages],
-                "cursor": found.cursor,
-                "read_in_part": found.read_in_part,
-            }
-        )
     return page(
         context,
         "messages.html.j2",

@@ -11,16 +11,21 @@ from typing import Any, Generic, TypeVar
 
 from starlette.responses import Response
 
-from actonce.console.answers import Asked, Refused, as_json, elsewhere, page
+from actonce.console.answers import Asked, Refused, elsewhere, page
 from actonce.console.context import Context, QueueName
 from actonce.console.queue_scans import QueueScans, ScanState, Snapshot
-from actonce.console.templating import address
-from actonce.messages.filters import E
+from actonce.console.templating import action_name, address
+from actonce.messages.filters import E, Listing
 from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
 
 PAGE = 50
 """Entries of a page."""
+
+_GONE = (
+    "What you saw is no longer kept, because the queue has been read several times since: look at "
+    "the list again, and choose again. Nothing was done or decided."
+)
 
 T = TypeVar("T")
 
@@ -70,49 +75,28 @@ class Scope:
         return [one for one in entries if all(one.kind.get(name) == told for name, told in kind)]
 
 
-def scope_of(asked: Asked, kinds: Sequence[str]) -> Scope:
-    """What an address or a form means."""
-    return Scope(
-        snapshot=asked.number("snapshot"),
-        kind={name: asked.one(name) for name in kinds if name in asked.fields},
-        entries=frozenset(asked.fields.get("entry", [])),
-        all=asked.one("scope") == "all",
-    )
-
-
-_GONE = (
-    "What you saw is no longer kept, because the queue has been read several times since: look at "
-    "the list again, and choose again. Nothing was done or decided."
-)
-
-
 @dataclass(frozen=True, slots=True)
 class QueueView(Generic[E]):
-    """The views of one queue.
+    """Views of a queue.
 
     Attributes:
-        queue: which.
-        scans: its scans.
-        kinds: names of what its entries are grouped by.
-        actions: what can be done with entries, and what that means.
-        without_note: the action that wants no reason.
-        counted: how many of what there are, such as `3 dead letters`.
-        command: the command line that does the same, with a note.
+        scans: the queue's.
+        noun: what lies in it: one of them, and several.
+        kinds: names of what an entry's kind has.
+        actions: what can be done with entries, and what it means; all but the first want a note.
+        command: the command line that does the same with what is chosen, given action and note.
         task: what does it.
-        as_json: an entry for machines.
         check: refuses what would be in vain.
         one: finds the entry that the page of one message has shown; None: no such page decides.
     """
 
     queue: QueueName
     scans: Callable[[Context], QueueScans[E]]
+    noun: tuple[str, str]
     kinds: Sequence[str]
     actions: Mapping[str, str]
-    without_note: str
-    counted: Callable[[Sequence[E]], str]
     command: Callable[[Context, Scope, Sequence[E], str, str], str]
-    task: Callable[[Context, Sequence[E], str, str], Bulk[Any]]
-    as_json: Callable[[E], Mapping[str, Any]]
+    task: Callable[[Context, Listing[E], str, str], Bulk[E]]
     check: Callable[[Context, Sequence[E], str], None] = lambda *_: None
     one: Callable[[Context, str], E] | None = None
 
@@ -123,7 +107,7 @@ class QueueView(Generic[E]):
 
     def list_(self, context: Context, asked: Asked) -> Response:
         """Those of one kind, or all: of the snapshot that is asked for, or of the newest."""
-        scope = scope_of(asked, self.kinds)
+        scope = self._scope(asked)
         if not scope.snapshot:
             context.scan_if_changed(self.queue)
         state = self.scans(context).state()
@@ -132,25 +116,11 @@ class QueueView(Generic[E]):
             snapshot = self.scans(context).snapshot(scope.snapshot)
         chosen = scope.of_kind(() if snapshot is None else snapshot.entries)
         count = context.count(self.queue)
-        if asked.wants_json:
-            if scope.snapshot and snapshot is None:
-                return as_json({"error": _GONE}, 410)
-            return as_json(
-                {
-                    # No list where nothing was read, and never an empty one.
-                    self.queue: None if snapshot is None else list(map(self.as_json, chosen)),
-                    "at": None if snapshot is None else snapshot.at.isoformat(),
-                    "held_elsewhere": None if snapshot is None else snapshot.held_elsewhere,
-                    "count": count,
-                    "reading": state.reading,
-                    "error": state.error,
-                }
-            )
         number = snapshot and snapshot.number
         is_newest = snapshot is not None and snapshot is state.latest
         return page(
             context,
-            f"{self.queue}.html.j2",
+            "queue.html.j2",
             path=self.path,
             scope=scope,
             snapshot=snapshot,
@@ -166,57 +136,69 @@ class QueueView(Generic[E]):
 
     def confirm(self, context: Context, asked: Asked) -> Response:
         """What would be done: with which, how many, and by which command."""
-        action, scope = self._action(asked), scope_of(asked, self.kinds)
+        action, scope = self._action(asked), self._scope(asked)
         snapshot, chosen = self._chosen(context, scope)
         self.check(context, chosen, action)
-        note = "" if action == self.without_note else "WHY"
+        wants_note = self.wants_note(action)
         return page(
             context,
             "confirm.html.j2",
             path=self.path,
             action=action,
-            label=_label(action),
             meaning=self.actions[action],
-            wants_note=action != self.without_note,
-            counted=self.counted(chosen),
+            wants_note=wants_note,
+            counted=self._counted(chosen),
             chosen=chosen,
             snapshot=snapshot,
             kind=scope.kind,
             fields=scope.query(),
             key=secrets.token_urlsafe(16),
-            command=self.command(context, scope, chosen, action, note),
+            command=self.command(context, scope, chosen, action, "WHY" if wants_note else ""),
         )
 
     def act(self, context: Context, asked: Asked) -> Response:
         """Do it with what was seen. A second click finds the first one's job."""
-        key = asked.one("key")
-        job = context.jobs.begun_with(key)
-        if job is None:
-            action, note = self._action(asked), asked.one("note").strip()
-            if not key:
-                raise Refused("This form has no key: open the page again.")
-            if action != self.without_note and not note:
-                raise Refused("Say why, for whoever reads it later: an empty note is none.")
-            scope = scope_of(asked, self.kinds)
-            if self.one is not None and not scope.snapshot:
-                chosen = [self.one(context, asked.one("entry"))]
-            else:
-                _, chosen = self._chosen(context, scope)
-            self.check(context, chosen, action)
-            job = context.jobs.begin(
-                key,
-                f"{_label(action)} {self.counted(chosen)}",
-                self.command(context, scope, chosen, action, note),
-                len(chosen),
-                self.task(context, chosen, action, note),
-            )
+        key, action, note = asked.one("key"), self._action(asked), asked.one("note").strip()
+        if not key:
+            raise Refused("This form has no key: open the page again.")
+        if self.wants_note(action) and not note:
+            raise Refused("Say why, for whoever reads it later: an empty note is none.")
+        scope = self._scope(asked)
+        if self.one is not None and not scope.snapshot:
+            chosen = [self.one(context, asked.one("entry"))]
+        else:
+            _, chosen = self._chosen(context, scope)
+        self.check(context, chosen, action)
+        job = context.jobs.begin(
+            key,
+            f"{action_name(action)} {self._counted(chosen)}",
+            self.command(context, scope, chosen, action, note),
+            len(chosen),
+            self.task(context, Listing(chosen, held_elsewhere=0), action, note),
+        )
         return elsewhere(asked, f"/jobs/{job.number}")
+
+    def wants_note(self, action: str) -> bool:
+        """Whether it has to be said why."""
+        return action != next(iter(self.actions))
+
+    def _counted(self, chosen: Sequence[E]) -> str:
+        return f"{len(chosen):,} {self.noun[len(chosen) != 1]}"
 
     def _action(self, asked: Asked) -> str:
         action = asked.one("action")
         if action not in self.actions:
             raise Refused(f"Choose what to do: {', '.join(self.actions)}.")
         return action
+
+    def _scope(self, asked: Asked) -> Scope:
+        """What an address or a form means."""
+        return Scope(
+            snapshot=asked.number("snapshot"),
+            kind={name: asked.one(name) for name in self.kinds if name in asked.fields},
+            entries=frozenset(asked.fields.get("entry", [])),
+            all=asked.one("scope") == "all",
+        )
 
     def _chosen(self, context: Context, scope: Scope) -> tuple[Snapshot[E], list[E]]:
         """What is meant of what was seen, and nothing that came later; at least one."""
@@ -228,10 +210,6 @@ class QueueView(Generic[E]):
         if not chosen:
             raise Refused("Nothing is ticked: tick some, or take all of the kind.", 422, self.path)
         return snapshot, chosen
-
-
-def _label(action: str) -> str:
-    return "Send back" if action == "redrive" else action.capitalize()
 
 
 def how_far_read(queue: str, state: ScanState[Any]) -> str:

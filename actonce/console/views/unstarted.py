@@ -11,11 +11,13 @@ from starlette.responses import Response
 from actonce.console.answers import Asked, Refused, page
 from actonce.console.context import Context
 from actonce.console.difference import difference
-from actonce.console.jobs import discard_task, redrive_task
 from actonce.console.views.queue_view import QueueView, Scope, how_far_read
 from actonce.messages import history
+from actonce.messages.filters import Listing
 from actonce.messages.unstarted import Unstarted
-from actonce.operate.bulk import Bulk
+from actonce.operate.discarding import Discarding
+from actonce.operate.redriving import Redriving
+from actonce.stack.message_ids import message_reader
 from actonce_core.execution import execution_name
 
 
@@ -82,20 +84,21 @@ def _command(
     return f"actonce unstarted {action} {told}{context.place.options}"
 
 
-def _task(context: Context, chosen: Sequence[Unstarted], action: str, note: str) -> Bulk[Any]:
+def _task(
+    context: Context, shown: Listing[Unstarted], action: str, note: str
+) -> Redriving | Discarding:
+    stack, waits = context.stack, context.job_waits
+    reader = message_reader(stack)
     if action == "redrive":
-        return redrive_task(context.stack, chosen)
-    name = f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl"
-    return discard_task(context.stack, chosen, context.place.discarded / name, note)
-
-
-def _counted(chosen: Sequence[Unstarted]) -> str:
-    return "1 delivery" if len(chosen) == 1 else f"{len(chosen):,} deliveries"
+        return Redriving(stack, shown, reader, wait_for_others=waits)
+    file = context.place.discarded / f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl"
+    return Discarding(stack, shown, reader, file, note, wait_for_others=waits)
 
 
 VIEW: Final = QueueView(
     queue="unstarted",
     scans=lambda context: context.unstarted,
+    noun=("delivery", "deliveries"),
     kinds=("reason",),
     actions={
         "redrive": "Send it back to RequestsQueue as its producer sent it. What still cannot be "
@@ -103,9 +106,6 @@ VIEW: Final = QueueView(
         "discard": "Take it away for good. It is written to a file first, whole, where this "
         "console was started.",
     },
-    without_note="redrive",
-    counted=_counted,
     command=_command,
     task=_task,
-    as_json=lambda entry: entry.as_json(),
 )

@@ -1,0 +1,50 @@
+"""What a stack of the console's tests has in its queues and rows."""
+
+from datetime import UTC, datetime
+
+from actonce.operate.deciding import decide
+from actonce.stack.clients import Stack
+from actonce_core.records import timestamp
+from tests.support.queues import dead
+from tests.support.stacks import TABLE
+
+MARKUP = "<img src=x onerror=alert(1)>\"'`{{777*777}}</script><b>"
+
+
+def unstart(stack: Stack, body: str, reason: str = "not_json", **more: str) -> str:
+    """Put a delivery into UnstartedQueue; its SQS id."""
+    attributes = {"reason": reason, "detail": "a detail", "source_message_id": "first-id"}
+    attributes |= {"receive_count": "1", **more}
+    return stack.sqs.send_message(
+        QueueUrl=stack.unstarted_queue,
+        MessageBody=body,
+        MessageAttributes={
+            name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
+        },
+    )["MessageId"]
+
+
+def complete(stack: Stack, message_id: str) -> None:
+    """Give a row what a consumer writes beside its status."""
+    stack.dynamodb.update_item(
+        TableName=TABLE,
+        Key={"message_id": {"S": message_id}},
+        UpdateExpression="SET updated = :at, consumption_count = :one",
+        ExpressionAttributeValues={
+            ":at": {"S": timestamp(datetime.now(UTC))},
+            ":one": {"N": "1"},
+        },
+    )
+
+
+def rejected(stack: Stack, message_id: str = "m-1") -> None:
+    """A message that waits for a decision."""
+    dead(stack, message_id, reason="rejected", error="Rejected", cause="no such practice")
+    complete(stack, message_id)
+
+
+def retried_by_a_colleague(stack: Stack, message_id: str = "m-1") -> None:
+    """Somebody has it tried again from elsewhere; and it fails otherwise."""
+    assert decide(stack, message_id, "retry").decided
+    dead(stack, message_id, 1, reason="outcome_unknown", error="Unclear", cause="timed out")
+    complete(stack, message_id)
