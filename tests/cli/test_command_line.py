@@ -237,13 +237,15 @@ def test_what_ends_a_command_in_the_middle_is_told_in_one_sentence(
     status: int,
     told: str,
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("actonce.cli.where.find_stack", fail)
     ended = actonce("where", "m-1")
     assert ended.status == status
     assert told in in_one_sentence(ended)
+    monkeypatch.setattr(cli, "app", fail)  # before a command has begun
+    assert actonce("where", "m-1").status == status
 
 
 def test_output_that_cannot_be_written_is_1_and_a_reader_that_is_gone_is_no_failure(
