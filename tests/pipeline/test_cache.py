@@ -145,7 +145,7 @@ def test_the_cache_is_believed_once_a_change_would_show_and_unless_from_raw(
 ) -> None:
     """It lies below the records' root here, and is none of them."""
     root = settled(records(tmp_path))
-    newest = max(one.settles for one in list_records(spark, str(root)).files)
+    oldest = min(one.settles for one in list_records(spark, str(root)).files)
 
     def read(*, from_raw: bool = False) -> tuple[int, int]:
         summary = audit(spark, requested(str(root), from_raw=from_raw))
@@ -153,7 +153,7 @@ def test_the_cache_is_believed_once_a_change_would_show_and_unless_from_raw(
         return summary["read"]["days_cached"], summary["read"]["days_read"]
 
     with monkeypatch.context() as young:
-        young.setattr(cache, "now_ms", lambda: newest)
+        young.setattr(cache, "now_ms", lambda: oldest)
         assert read() == (0, 2)
     assert read() == (0, 2)
     assert read() == (2, 0)
