@@ -105,6 +105,8 @@ def test_queues_buckets_and_topics_are_not_reached_without_tls(file: Path) -> No
                 if (one["Effect"], one["Principal"], one["Action"]) == ("Deny", "*", action):
                     assert one["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
                     denied |= attached & set(references(one["Resource"]))
+                    # What lies in a bucket is another resource than the bucket.
+                    assert kind != "AWS::S3::Bucket" or "/*'" in str(one["Resource"])
         assert of_type(template, kind).keys() == denied & template["Resources"].keys()
 
 
@@ -199,6 +201,16 @@ def test_every_function_and_state_machine_has_a_role_of_its_own(file: Path) -> N
 
     assert len(roles) == len(set(roles))
     assert file not in SAMS or sorted(roles) == sorted(of_type(template, "AWS::IAM::Role"))
+
+
+@by_file(*SAMS, *PLAIN)
+def test_a_role_is_taken_by_one_service_and_for_this_account(file: Path) -> None:
+    for name, role in of_type(load(file), "AWS::IAM::Role").items():
+        (trust,) = statements(role["Properties"]["AssumeRolePolicyDocument"])
+        assert isinstance(service := trust["Principal"]["Service"], str), name
+        # Lambda takes a role for functions of its own account only, and does not say for whom.
+        ours = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+        assert trust.get("Condition") == (None if service == "lambda.amazonaws.com" else ours)
 
 
 # --------------------------------------------------------------------------- parameters
