@@ -214,18 +214,17 @@ class EffectsTable(OwnEffects):
         }
 
     def _effect(self, item: Item, shape: _Shape) -> OwnEffect | None:
-        deserialize = TypeDeserializer().deserialize
         named = self.attributes
-        values = {name: deserialize(value) for name, value in item.items()}
-        plain = {name: _plain(value) for name, value in values.items()}
+        values = typed(item)
+        told = {name: plain(value) for name, value in values.items()}
         if isinstance(number := values.get(named.key), Decimal):
             text = f"{number:f}"  # every digit of it; normalize() would round
-            plain[named.key] = text.rstrip("0").rstrip(".") if "." in text else text
+            told[named.key] = text.rstrip("0").rstrip(".") if "." in text else text
         parts = [shape.hash_key, shape.range_key]
-        own = [plain[part] for part in parts if part is not None and part != named.key]
+        own = [told[part] for part in parts if part is not None and part != named.key]
         # A key that is the message's alone has room for one effect of it.
         effect_id = None if not own else _text(own[0] if len(own) == 1 else own)
-        return _read(plain, named, effect_id)
+        return _read(told, named, effect_id)
 
 
 class EffectsFile(OwnEffects):
@@ -294,14 +293,19 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
+def typed(item: Item) -> dict[str, Any]:
+    """An item of a table, each value as boto3 has it: numbers are decimals."""
+    return {name: TypeDeserializer().deserialize(value) for name, value in item.items()}
+
+
+def plain(value: Any) -> Any:
     """Out of DynamoDB's types: what JSON has."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: plain(one) for name, one in value.items()}
     if isinstance(value, list | set | frozenset):
-        found = [_plain(one) for one in value]
+        found = [plain(one) for one in value]
         return found if isinstance(value, list) else sorted(found, key=str)
     if isinstance(value, Binary):
         return bytes(value.value).hex()  # type: ignore[attr-defined] # the stubs leave it out

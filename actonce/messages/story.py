@@ -5,15 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
-
-from boto3.dynamodb.types import TypeDeserializer
 
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import OwnEffects
+from actonce.messages.own_effects import OwnEffects, plain, typed
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
@@ -298,11 +295,7 @@ def _own_effects(own: OwnEffects, message_id: str) -> list[Record]:
 
 def _plain(item: Mapping[str, Any]) -> Record:
     """An item without DynamoDB's types, and without the request, which may be personal."""
-    deserialize: Callable[[Any], Any] = TypeDeserializer().deserialize
-    values = {name: deserialize(value) for name, value in item.items() if name != "request"}
-    return {
-        name: int(value) if isinstance(value, Decimal) else value for name, value in values.items()
-    }
+    return {name: plain(value) for name, value in typed(item).items() if name != "request"}
 
 
 def _unstarted(
