@@ -110,6 +110,11 @@ class Jobs:
         self._ended = threading.Condition()
         threading.Thread(target=self._run, name="jobs", daemon=True).start()
 
+    def begun_with(self, key: str) -> Job | None:
+        """The job that was begun with this key; None: there is none, or it is kept no more."""
+        with self._lock:
+            return next((job for job in self._jobs.values() if job.key == key), None)
+
     def begin(self, key: str, title: str, command: str, total: int, task: Bulk[Any]) -> Job:
         """Begin a job, or find the one that was begun with this key."""
         with self._lock:

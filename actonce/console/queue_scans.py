@@ -5,6 +5,7 @@ it found is kept as a snapshot with a number and an age. That the queue's count 
 was found is the sign that something has changed.
 """
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -68,6 +69,11 @@ class ScanState(Generic[E]):
         return not self.latest.held_elsewhere and self.latest.messages == count
 
 
+def first_number() -> int:
+    """Of a console's snapshots: none that an older tab, of a console that has ended, could name."""
+    return secrets.randbelow(10**12) + 1
+
+
 class QueueScans(Generic[E]):
     """The scans of one queue, and their snapshots.
 
@@ -77,7 +83,7 @@ class QueueScans(Generic[E]):
 
     def __init__(self, read: Callable[[Callable[[int], None]], Listing[E]]) -> None:
         self._read = read
-        self._next = 1
+        self._next = first_number()
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Snapshot[E]] = OrderedDict()
         self._thread: threading.Thread | None = None

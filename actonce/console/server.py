@@ -2,6 +2,7 @@
 
 import secrets
 import socket
+import threading
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -73,7 +74,9 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._ready()
+        if self.started:
+            # Beside it: a browser of the terminal is waited for until the person leaves it.
+            threading.Thread(target=self._ready, name="ready", daemon=True).start()
 
 
 def open_in_browser(address: str, folder: Path) -> None:

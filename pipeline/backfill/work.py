@@ -77,13 +77,13 @@ class Confirmations:
                         file.truncate(whole)
                         break
                     whole += len(line)
-                    try:
-                        self.confirmed[json.loads(line)["position"]] = 1
-                    except (ValueError, LookupError, TypeError) as error:
+                    position = _position(line, part)
+                    if position not in range(messages):
                         # To pass over it might send a message a second time, or none in its place.
                         raise BackfillFailed(
                             f"{path}, line {number} is damaged: mend it, or name another --work."
-                        ) from error
+                        )
+                    self.confirmed[position] = 1
 
     def append(self, at: datetime, lines: Sequence[dict[str, Any]]) -> None:
         """Confirm messages, at one moment (UTC).
@@ -106,6 +106,16 @@ class Confirmations:
                 sync_folder(parent)
         for line in lines:
             self.confirmed[line["position"]] = 1
+
+
+def _position(line: bytes, part: int) -> int:
+    """Which message of the part a line confirms; -1: none."""
+    try:
+        told = json.loads(line)
+        position = told["position"] if told["part"] == part else -1
+    except (ValueError, LookupError, TypeError):
+        return -1
+    return position if type(position) is int else -1
 
 
 def confirmed_in(work: Path) -> int:

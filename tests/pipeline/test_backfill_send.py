@@ -122,8 +122,15 @@ def test_a_confirmation_that_cannot_be_written_ends_all(tmp_path: Path, queue: s
 
 @pytest.mark.parametrize(
     "spoiled",
-    [b"\0" * 150, b'{"position": 99}', b"7"],
-    ids=["zeroes after a power cut", "of another plan", "no object"],
+    [
+        b"\0" * 150,
+        b'{"part": 0, "position": 99}',
+        b'{"part": 0, "position": -1}',
+        b'{"part": 0, "position": true}',
+        b'{"part": 1, "position": 1}',
+        b"7",
+    ],
+    ids=["zeroes after a power cut", "too far", "negative", "no number", "another's", "no object"],
 )
 def test_a_damaged_confirmation_is_neither_passed_over_nor_believed(
     tmp_path: Path, queue: str, spoiled: bytes

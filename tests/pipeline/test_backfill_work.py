@@ -20,8 +20,8 @@ from pipeline.backfill.work import (
 MONDAY, TUESDAY = datetime(2026, 11, 23, tzinfo=UTC), datetime(2026, 11, 24, tzinfo=UTC)
 
 
-def lines(*positions: int) -> list[dict[str, object]]:
-    return [{"position": position, "message_id": "é"} for position in positions]
+def lines(*positions: int, part: int = 0) -> list[dict[str, object]]:
+    return [{"part": part, "position": position, "message_id": "é"} for position in positions]
 
 
 def test_confirmations_are_on_the_disk_and_read_back_over_days(
@@ -30,11 +30,11 @@ def test_confirmations_are_on_the_disk_and_read_back_over_days(
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
     confirmations = Confirmations(tmp_path, 3, 6)
-    confirmations.append(MONDAY, lines(0))
+    confirmations.append(MONDAY, lines(0, part=3))
     assert len(synced) == 4  # the file, and for a new one the folders above it
-    confirmations.append(MONDAY, lines(1))
+    confirmations.append(MONDAY, lines(1, part=3))
     assert len(synced) == 5
-    confirmations.append(TUESDAY, lines(4))
+    confirmations.append(TUESDAY, lines(4, part=3))
     assert Confirmations(tmp_path, 3, 6).confirmed == bytes([1, 1, 0, 0, 1, 0])
     assert Confirmations(tmp_path, 2, 2).confirmed == bytes(2)
     assert confirmed_in(tmp_path) == 3

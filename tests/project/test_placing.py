@@ -142,6 +142,25 @@ def test_an_upgrade_that_ended_half_way_goes_on(
     assert there.version == "1.1.0"
 
 
+def test_an_upgrade_on_a_full_disk_leaves_no_half_file(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer, before = FILES | {TEMPLATE: "two\n"}, tree(shop)
+    write = Path.write_bytes
+
+    def full(file: Path, content: bytes) -> int:
+        write(file, content[:2])
+        raise OSError(28, "No space left on device", str(file))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(Failed, match="No space left"):
+            upgraded(shop, newer)
+    assert tree(shop) == before
+    upgraded(shop, newer)
+    assert tree(shop) == newer | SEEDS
+
+
 def test_what_cannot_be_read_is_one_sentence(shop: Path) -> None:
     (shop / TEMPLATE).unlink()
     (shop / TEMPLATE).mkdir()

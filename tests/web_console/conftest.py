@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from actonce.console import queue_scans
 from actonce.stack.clients import Stack
 from tests.cli.conftest import aws_variables, deployed, moto_stack
 from tests.support.stacks import with_executions, with_ledger, with_log, with_outputs, with_table
@@ -30,6 +31,11 @@ def machine(moto_stack: Stack) -> Stack:
     """The same with a state machine in the ledger's place."""
     deployed(moto_stack.aws, {})
     return with_executions(with_log(with_table(moto_stack)))
+
+
+@pytest.fixture(autouse=True)
+def _snapshots_counted_from_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_scans, "first_number", lambda: 1)
 
 
 @pytest.fixture

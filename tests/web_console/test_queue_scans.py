@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actonce.console import queue_scans as module
-from actonce.console.queue_scans import KEPT, SMALL, QueueScans, ScanState
+from actonce.console.queue_scans import KEPT, SMALL, QueueScans, ScanState, first_number
 from actonce.messages.filters import Listing
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -35,6 +35,11 @@ class Reads:
         if isinstance(answer, Failed):
             raise answer
         return answer
+
+
+def test_no_console_counts_its_snapshots_from_where_another_did() -> None:
+    """A tab of a console that has ended decides on nothing that it did not show."""
+    assert len({first_number() for _ in range(9)}) == 9
 
 
 def test_however_many_ask_one_reads_and_once_more_if_something_was_done_meanwhile() -> None:

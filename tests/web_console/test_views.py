@@ -236,6 +236,19 @@ def test_only_what_was_ticked_is_decided(ledger: Stack, console: Open) -> None:
     assert ids_left(ledger) == ["m-1"]
 
 
+def test_a_second_click_finds_the_first_ones_job_when_its_snapshot_is_kept_no_more(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead(ledger, "m-1")
+    client = console(ledger)
+    asked = ALL | {"key": "k", "action": "reject", "note": "why"}
+    client.post("/dead-letters/decide", **asked)
+    client.finish()
+    monkeypatch.setattr(queue_scans.QueueScans, "snapshot", lambda *_: None)
+    answer = client.post("/dead-letters/decide", **asked)
+    assert (answer.status, answer.headers["location"]) == (303, "/jobs/1")
+
+
 @pytest.mark.parametrize(
     ("change", "status"),
     [

@@ -150,7 +150,13 @@ def _write_manifest(root: Path, version: str, managed: Files) -> None:
 def _write(root: Path, path: PurePosixPath, content: bytes) -> None:
     file = _file(root, path)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(content)
+    # A half-written file would be one that the team has changed.
+    part = file.with_name(f"{file.name}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _file(root: Path, path: PurePosixPath) -> Path:

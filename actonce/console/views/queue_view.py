@@ -161,6 +161,9 @@ class QueueView(Generic[E]):
         key, action, note = asked.one("key"), self._action(asked), asked.one("note").strip()
         if not key:
             raise Refused("This form has no key: open the page again.")
+        # First: what it was begun with may be known no more, and something was done all the same.
+        if begun := context.jobs.begun_with(key):
+            return elsewhere(asked, f"/jobs/{begun.number}")
         if self.wants_note(action) and not note:
             raise Refused("Say why, for whoever reads it later: an empty note is none.")
         scope = self._scope(asked)
