@@ -7,7 +7,7 @@ from lab.conformance.hazards import scenario
 from lab.conformance.stage import Way
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
-from lab.conformance.ways.example import booking
+from lab.conformance.ways.booking import booking
 from lab.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from lab.conformance.ways.plain import NONE
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
