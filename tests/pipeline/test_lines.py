@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 from pipeline.audit.reading.lines import Line, broken_files, careful_lines, lines_of
 from pipeline.errors import CannotAudit
 
+# mtime=0: contents are in tests' names, which each of pytest-xdist's processes makes for itself.
 TEXT = b"".join(b'{"number": %d}\n' % number for number in range(5_000))
-PACKED = gzip.compress(TEXT)
-A_AND_B = gzip.compress(b"a\n") + gzip.compress(b"b\n")
+PACKED = gzip.compress(TEXT, mtime=0)
+A_AND_B = gzip.compress(b"a\n", mtime=0) + gzip.compress(b"b\n", mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ A_AND_B = gzip.compress(b"a\n") + gzip.compress(b"b\n")
         ("a.jsonl", b"a\n\n  \nb", [Line(1, "a", None), Line(4, "b", None)]),
         ("a", A_AND_B, [Line(1, "a", None), Line(2, "b", None)]),
         # Firehose compresses what Logs had compressed before it.
-        ("a.gz", gzip.compress(A_AND_B), [Line(1, "a", None), Line(2, "b", None)]),
+        ("a.gz", gzip.compress(A_AND_B, mtime=0), [Line(1, "a", None), Line(2, "b", None)]),
         ("a.jsonl", b"\xff\nb\n", [Line(1, "\ufffd", "not_utf8"), Line(2, "b", None)]),
         ("a.gz", b"", [Line(1, "", "truncated_gzip")]),
         ("a.gz", b"no gzip\n", [Line(1, "", "not_gzip")]),
