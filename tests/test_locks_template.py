@@ -55,9 +55,10 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
     defaults = {name: one["Default"] for name, one in parameters.items()}
     variables = properties(RESOURCES, "ConsumerFunction")["Environment"]["Variables"]
     environment = {name: value for name, value in variables.items() if isinstance(value, str)}
+    # A session of its own: boto3's would go on reading this environment in the tests after it.
+    dynamodb = boto3.Session(region_name="us-east-1").client("dynamodb")
     monkeypatch.setattr("os.environ", environment)
     effect = parameters["EffectTimeoutSeconds"]
-    dynamodb = boto3.client("dynamodb", region_name="us-east-1")
     accepted = 0
     for time_out, margin, takes in itertools.product(
         parameters["StarterTimeoutSeconds"]["AllowedValues"],
