@@ -4,11 +4,17 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
+from botocore.exceptions import ClientError
 
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, of_a_stack
-from actonce.messages.message_summary import sentence, sentence_of_conflicts, unseen
+from actonce.messages.message_summary import (
+    sentence,
+    sentence_of_conflicts,
+    sentences_of_unread,
+    unseen,
+)
 from actonce.messages.story import Story, read_story
 from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.clients import Stack
@@ -63,9 +69,15 @@ def where(
     conflicts = sentence_of_conflicts(story)
     if conflicts is not None:
         console.out.print(conflicts, markup=False)
+    for unread in sentences_of_unread(story):
+        console.out.print(unread, markup=False)
 
 
 def _unseen(stack: Stack, story: Story) -> list[str]:
     requests = depth_of(stack, stack.requests_queue, datetime.now(UTC))
-    pause = find_pause(stack.sqs, stack.requests_queue)
-    return unseen(story.message_id, requests, pause, story.unstarted_held_elsewhere)
+    pause, more = None, []
+    try:
+        pause = find_pause(stack.sqs, stack.requests_queue)
+    except ClientError as error:
+        more = [f"Whether the stack is paused could not be read: {error}"]
+    return [*unseen(story.message_id, requests, pause, story.unstarted_held_elsewhere), *more]

@@ -33,4 +33,9 @@ class DeliveryLines:
         before = self._kept.get(story.message_id)
         if before is None:
             return None
-        return replace(story, deliveries=before.deliveries, conflicts=before.conflicts)
+        unread = dict(story.unread)
+        if "log" in before.unread:
+            unread["log"] = before.unread["log"]
+        return replace(
+            story, deliveries=before.deliveries, conflicts=before.conflicts, unread=unread
+        )

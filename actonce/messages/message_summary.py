@@ -10,7 +10,7 @@ import shlex
 from datetime import timedelta
 from typing import Any
 
-from actonce.messages.story import Story
+from actonce.messages.story import Part, Story
 from actonce.queues.scan import held_by_another
 from actonce.queues.standing import Depth, Pause
 from pipeline.visible import visible
@@ -19,6 +19,15 @@ DESCRIPTION_CHARACTERS = 200
 """As much of an effect's description as is told in the sentence; `--json` has it whole."""
 
 _ACTED = frozenset({"performed", "found"})
+
+_PARTS: dict[Part, str] = {
+    "execution": "Its execution",
+    "history": "Its execution's history, which tells whether it waits for a decision,",
+    "row": "What the Fingerprints table, or the ledger, has of it",
+    "effects": "What its effect left",
+    "unstarted": "UnstartedQueue",
+    "log": "Its deliveries",
+}
 
 
 def sentence(story: Story) -> str:
@@ -33,15 +42,27 @@ def sentence(story: Story) -> str:
         return f"It is a dead letter: actonce dead-letters show {message_argument(story)}"
     if story.row is None and story.execution is None:
         lies = "it lies in UnstartedQueue" if story.unstarted else _lies_nowhere(story)
-        return f"No execution is known; {lies}; {acted_on(story)}."
+        is_unread = "execution" in story.unread or "row" in story.unread
+        begun = "Whether it was begun could not be read" if is_unread else "No execution is known"
+        return f"{begun}; {lies}; {acted_on(story)}."
     outcome = outcome_of(story)
     status = row["status"] if story.execution is None else story.execution.status
+    waits = ""
+    if status == "RUNNING" and "history" in story.unread:
+        waits = "whether it waits for a decision could not be read; "
     suppressed = sum(line["end"] == "suppressed" for line in story.deliveries)
+    deliveries = f"{suppressed} of {len(story.deliveries)} deliveries suppressed"
+    if "log" in story.unread:
+        deliveries = "its deliveries could not be read"
     return (
         f"Its {'row' if story.execution is None else 'execution'} is {status}"
-        f"{f' ({outcome})' if outcome else ''}; {acted_on(story)}; "
-        f"{suppressed} of {len(story.deliveries)} deliveries suppressed."
+        f"{f' ({outcome})' if outcome else ''}; {waits}{acted_on(story)}; {deliveries}."
     )
+
+
+def sentences_of_unread(story: Story) -> list[str]:
+    """Each part that could not be read, with why."""
+    return [f"{_PARTS[part]} could not be read: {why}" for part, why in story.unread.items()]
 
 
 def sentence_of_conflicts(story: Story) -> str | None:
@@ -49,10 +70,12 @@ def sentence_of_conflicts(story: Story) -> str | None:
     number = len(story.conflicts)
     if not number:
         return None
+    they = "it lies" if number == 1 else "they lie"
     if any(entry.is_conflict for entry in story.unstarted):
         where = f": actonce unstarted show {message_argument(story)}"
+    elif "unstarted" in story.unread:
+        where = f"; whether {they} in UnstartedQueue could not be read."
     elif story.unstarted_held_elsewhere:
-        they = "it lies" if number == 1 else "they lie"
         where = f"; {cannot_be_told(they, story.unstarted_held_elsewhere)}."
     else:
         where = "; none waits now."
@@ -63,6 +86,8 @@ def sentence_of_conflicts(story: Story) -> str | None:
 
 
 def _lies_nowhere(story: Story) -> str:
+    if "unstarted" in story.unread:
+        return "whether it lies in UnstartedQueue could not be read"
     if story.unstarted_held_elsewhere:
         return cannot_be_told("it lies", story.unstarted_held_elsewhere)
     return "it lies nowhere any more"
@@ -93,9 +118,16 @@ def acted_on(story: Story) -> str:
     if outcome in _ACTED:
         who = "row" if story.execution is None else "execution"
         but = "" if story.own_place is None else f", but {story.own_place} has no effect of it"
+        if "effects" in story.unread:
+            but = f", but {story.own_place or 'the Appointments table'} could not be read"
         return f"it was acted on, by the word of its {who}{_described(description_of(story))}{but}"
     if outcome == "resolved":
         return "it was acted on, by the word of whoever resolved it"
+    who_may_know: set[Part] = {"effects"}
+    if story.execution is None:
+        who_may_know |= {"execution", "row"}
+    if not who_may_know.isdisjoint(story.unread):
+        return "whether it was acted on could not be read"
     if story.execution is not None and story.execution.status == "RUNNING":
         return "no effect of it is known so far"
     return "no effect of it is known"

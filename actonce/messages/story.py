@@ -1,11 +1,17 @@
-"""The story of one message: everything that each part of the stack recorded of it."""
+"""The story of one message: everything that each part of the stack recorded of it.
+
+A part that cannot be read, as where somebody may not read it, does not end the story: it is named
+with why, and nothing is said to be absent because of it.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
@@ -13,15 +19,22 @@ from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import OwnEffects, plain, typed
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
+from actonce.stack.aws_errors import told_of
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import message_reader
 from actonce.terminal.error_names import in_words
+from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import Stay, dead_letter_stays
+from actonce_core.histories.events import Event
 from actonce_core.histories.reading import read_events
 from actonce_core.records import timestamp
 
 Record = dict[str, Any]
+T = TypeVar("T")
+
+Part = Literal["execution", "history", "row", "effects", "unstarted", "log"]
+"""What a story is read from; `row` is of the Fingerprints table, or the ledger's."""
 
 _LOGGED = (
     "at",
@@ -72,6 +85,8 @@ class Story:
         unstarted_held_elsewhere: how many messages of UnstartedQueue another reader held, so that
             they could not be read; None: the queue was not read for this story.
         own_place: where a team's own effects were looked for; None: nowhere.
+        unread: the parts that could not be read, and why in a sentence. What they would have told
+            is empty here, and not known.
     """
 
     message_id: str
@@ -87,6 +102,7 @@ class Story:
     own_place: str | None = None
     conflicts: list[Record] = field(default_factory=list)
     unstarted_held_elsewhere: int | None = None
+    unread: Mapping[Part, str] = field(default_factory=dict)
 
     @property
     def is_known(self) -> bool:
@@ -119,6 +135,7 @@ class Story:
             "effects_place": self.own_place,
             "unstarted": [entry.as_json() for entry in self.unstarted],
             "unstarted_held_elsewhere": self.unstarted_held_elsewhere,
+            "unread": dict(self.unread),
             "timeline": [moment.as_json() for moment in self.timeline()],
         }
 
@@ -173,42 +190,71 @@ def read_story(
         entries: what lies in UnstartedQueue, where that is known; None: the queue is read.
 
     Raises:
-        Failed: `own` cannot be asked.
+        Failed: some of it could not be read, and what could knows nothing of the message.
+        ClientError: likewise, by AWS's word.
+        BotoCoreError: likewise, for AWS was not reached.
     """
-    execution = history.find_execution_of(stack, message_id)
+    reading = _Reading()
+    execution = reading.part("execution", lambda: history.find_execution_of(stack, message_id))
     if execution is not None:
         message_id = str(execution.input.get("message_id", message_id))
+    arn = None if execution is None else execution.arn
     with ThreadPoolExecutor(6, thread_name_prefix="story") as threads:
-        deliveries = threads.submit(_deliveries, stack, message_id) if log else None
-        known = threads.submit(_known, stack, message_id)
-        effects = (
-            threads.submit(_effects, stack, message_id)
-            if own is None
-            else threads.submit(_own_effects, own, message_id)
-        )
-        waiting = threads.submit(_unstarted, stack, message_id, entries)
-        events = read_events(stack.stepfunctions, execution.arn) if execution is not None else []
-        lying, held_elsewhere = waiting.result()
+
+        def begun(part: Part, read: Callable[[], T]) -> Callable[[], T | None]:
+            return threads.submit(reading.part, part, read).result
+
+        lines = begun("log", lambda: _deliveries(stack, message_id) if log else [])
+        known = begun("row", lambda: _known(stack, message_id))
+        effects = begun("effects", lambda: _effects(stack, message_id, own))
+        waiting = begun("unstarted", lambda: _unstarted(stack, message_id, entries))
+        events = begun("history", lambda: _events(stack, arn))
+        lying, held_elsewhere = waiting() or ([], None)
         story = Story(
             message_id=message_id,
             execution_name=execution_name(message_id),
             deliveries=[],
-            fingerprint=_fingerprint(known.result()),
-            row=_row(known.result()),
+            fingerprint=_fingerprint(known()),
+            row=_row(known()),
             execution=execution,
-            steps=history.steps(events),
-            dead_letters=dead_letter_stays(events),
-            effects=effects.result(),
+            steps=history.steps(events() or []),
+            dead_letters=dead_letter_stays(events() or []),
+            effects=effects() or [],
             unstarted=lying,
             own_place=None if own is None else own.place,
             unstarted_held_elsewhere=held_elsewhere,
         )
-        return story if deliveries is None else _with_lines(story, deliveries.result())
+        told = replace(_with_lines(story, lines() or []), unread=reading.unread)
+    if reading.errors and not told.is_known:
+        raise next(iter(reading.errors.values()))
+    return told
 
 
 def with_log(stack: Stack, story: Story) -> Story:
     """The same, with what the starter's log has of it now."""
-    return _with_lines(story, _deliveries(stack, story.message_id))
+    reading = _Reading()
+    lines = reading.part("log", lambda: _deliveries(stack, story.message_id))
+    return replace(_with_lines(story, lines or []), unread={**story.unread, **reading.unread})
+
+
+class _Reading:
+    """Reads parts of a story, in threads, and keeps why those could not be read that could not."""
+
+    def __init__(self) -> None:
+        self.errors: dict[Part, Failed | ClientError | BotoCoreError] = {}
+
+    @property
+    def unread(self) -> dict[Part, str]:
+        """See `Story`."""
+        return {part: told_of(error) or str(error) for part, error in self.errors.items()}
+
+    def part(self, part: Part, read: Callable[[], T]) -> T | None:
+        """What is read; None where it cannot be."""
+        try:
+            return read()
+        except (Failed, ClientError, BotoCoreError) as error:
+            self.errors[part] = error
+            return None
 
 
 def _with_lines(story: Story, lines: Iterable[Record]) -> Story:
@@ -272,7 +318,14 @@ def _row(row: Record | None) -> Record | None:
     return row if row is not None and "status" in row else None
 
 
-def _effects(stack: Stack, message_id: str) -> list[Record]:
+def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
+    return [] if execution_arn is None else read_events(stack.stepfunctions, execution_arn)
+
+
+def _effects(stack: Stack, message_id: str, own: OwnEffects | None) -> list[Record]:
+    if own is not None:
+        own_effects = [effect.as_json() for effect in own.of_message(message_id)]
+        return sorted(own_effects, key=lambda effect: str(effect["at"]))
     if not stack.is_example:
         return []
     pages = stack.dynamodb.get_paginator("query").paginate(
@@ -286,11 +339,6 @@ def _effects(stack: Stack, message_id: str) -> list[Record]:
     )
     effects = [_plain(item) for page in pages for item in page["Items"]]
     return sorted(effects, key=lambda effect: str(effect.get("booked_at")))
-
-
-def _own_effects(own: OwnEffects, message_id: str) -> list[Record]:
-    effects = [effect.as_json() for effect in own.of_message(message_id)]
-    return sorted(effects, key=lambda effect: str(effect["at"]))
 
 
 def _plain(item: Mapping[str, Any]) -> Record:

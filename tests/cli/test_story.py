@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from actonce.messages import story as stories
 from actonce.messages import unstarted
 from actonce.messages.history import Execution, Step
 from actonce.messages.message_summary import (
@@ -17,9 +18,11 @@ from actonce.messages.message_summary import (
     as_argument,
     sentence,
     sentence_of_conflicts,
+    sentences_of_unread,
     unseen,
 )
-from actonce.messages.story import Story
+from actonce.messages.own_effects import Attributes, EffectsTable
+from actonce.messages.story import Part, Story, read_story
 from actonce.queues.scan import Queued
 from actonce.queues.standing import Depth, Pause
 from actonce.stack.clients import Stack
@@ -27,7 +30,15 @@ from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes
 from tests.cli.conftest import Actonce
-from tests.support.stacks import NOW, TABLE, deployed, with_executions, with_log, with_table
+from tests.support.stacks import (
+    NOW,
+    TABLE,
+    deployed,
+    forbid,
+    with_executions,
+    with_log,
+    with_table,
+)
 
 
 def story(
@@ -39,6 +50,7 @@ def story(
     ends: tuple[str, ...] = ("started",),
     own: list[dict[str, Any]] | None = None,
     steps: tuple[Step, ...] = (),
+    unread: tuple[Part, ...] = (),
 ) -> Story:
     execution = (
         Execution("arn", "m-1", status, NOW, None, None, None, {"message_id": "m-1"}, output or {})
@@ -57,6 +69,7 @@ def story(
         effects=own or [{"appointment_id": f"appointment-{n}"} for n in range(effects)],
         unstarted=[],
         own_place=None if own is None else "the table cards",
+        unread=dict.fromkeys(unread, "AccessDenied"),
     )
 
 
@@ -159,6 +172,39 @@ def test_it_says_what_is_known_and_by_whom(told: Story, expected: str) -> None:
     assert expected in sentence(told)
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (
+            story(unread=("execution",)),
+            "Whether it was begun could not be read; it lies nowhere any more; whether it was ",
+        ),
+        (story(unread=("row",)), "; whether it was acted on could not be read."),
+        (story(status="RUNNING", unread=("row",)), "; no effect of it is known so far; "),
+        (story(unread=("unstarted",)), "; whether it lies in UnstartedQueue could not be read; "),
+        (
+            story(status="RUNNING", unread=("history",)),
+            "is RUNNING; whether it waits for a decision could not be read; no effect of it is ",
+        ),
+        (
+            story(status="RUNNING", unread=("effects",)),
+            "is RUNNING; whether it was acted on could not be read; 0 of 1 deliveries suppressed",
+        ),
+        (
+            story(**DONE, own=[], unread=("effects",)),
+            '{"order": "o-7"}, but the table cards could not be read',
+        ),
+        (
+            story(status="SUCCEEDED", effects=1, ends=(), unread=("log",)),
+            "; it was acted on once; its deliveries could not be read.",
+        ),
+    ],
+)
+def test_what_could_not_be_read_is_not_said_to_be_absent(told: Story, expected: str) -> None:
+    assert expected in sentence(told)
+    assert len(sentences_of_unread(told)) == 1
+
+
 def test_a_long_description_is_cut() -> None:
     long = story(status="SUCCEEDED", output={"outcome": "performed", "effect": {"x": "y" * 9_999}})
     told = sentence(long)
@@ -180,6 +226,10 @@ def test_of_conflicts_it_is_said_where_both_contents_are_shown() -> None:
     assert sentence_of_conflicts(lying) == f"{one}: actonce unstarted show m-1"
     held = replace(once, unstarted_held_elsewhere=1)
     assert str(sentence_of_conflicts(held)).startswith(f"{one}; whether it lies in UnstartedQueue")
+    unread = replace(once, unread={"unstarted": "AccessDenied"})
+    assert sentence_of_conflicts(unread) == (
+        f"{one}; whether it lies in UnstartedQueue could not be read."
+    )
     twice = replace(held, conflicts=[{"end": "refused"}] * 2)
     assert "were refused; whether they lie in" in str(sentence_of_conflicts(twice))
 
@@ -195,6 +245,86 @@ def test_of_conflicts_it_is_said_where_both_contents_are_shown() -> None:
 )
 def test_an_id_is_told_as_it_is_typed(message_id: str, argument: str) -> None:
     assert as_argument(message_id, "sha256-1") == argument
+
+
+# --------------------------------------------------------------------------- a part that is denied
+
+
+@pytest.fixture
+def machine(moto_stack: Stack) -> Stack:
+    """A stack whose parts all know of `request-1`, but for the log, which has nothing."""
+    stack = with_executions(with_log(with_table(deployed(moto_stack))), "request-1")
+    put_fingerprint(stack, "request-1")
+    return stack
+
+
+def put_fingerprint(stack: Stack, message_id: str) -> None:
+    row = {"message_id": message_id, "fingerprint": "f" * 64, "first_seen": "2026-01-31T09:30:00Z"}
+    stack.dynamodb.put_item(
+        TableName=TABLE, Item={name: {"S": value} for name, value in row.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "part"),
+    [
+        ("stepfunctions", "DescribeExecution", "execution"),
+        ("stepfunctions", "GetExecutionHistory", "history"),
+        ("dynamodb", "GetItem", "row"),
+        ("logs", "FilterLogEvents", "log"),
+        ("sqs", "ReceiveMessage", "unstarted"),
+    ],
+)
+def test_one_denied_read_is_named_and_the_rest_is_told(
+    machine: Stack, service: str, operation: str, part: Part
+) -> None:
+    whole = read_story(machine, "request-1")
+    forbid(machine, service, operation)
+    told = read_story(machine, "request-1")
+    assert whole.unread == {}
+    assert list(told.unread) == [part]
+    assert "AccessDenied" in told.unread[part]
+    kept = {"execution": whole.execution, "row": whole.fingerprint}
+    assert {"execution": told.execution, "row": told.fingerprint} == kept | (
+        {part: None} if part in kept else {}
+    )
+
+
+def test_effects_of_a_teams_own_that_cannot_be_read_are_named(machine: Stack) -> None:
+    own = EffectsTable(machine.dynamodb, "no-such-table", Attributes())
+    assert list(read_story(machine, "request-1", own).unread) == ["effects"]
+
+
+def test_a_log_that_is_denied_later_is_named_too(machine: Stack) -> None:
+    told = read_story(machine, "request-1", log=False)
+    forbid(machine, "logs")
+    assert list(stories.with_log(machine, told).unread) == ["log"]
+
+
+def test_where_names_what_it_could_not_read(machine: Stack, actonce: Actonce) -> None:
+    forbid(machine, "stepfunctions", "GetExecutionHistory")
+    machine.sqs.purge_queue(QueueUrl=machine.unstarted_queue)
+    told = actonce("where", "request-1", stack=machine)
+    assert (told.status, "AccessDenied" in told.out) == (0, True)
+    as_json = json.loads(actonce("where", "request-1", "--json", stack=machine).out)
+    assert list(as_json["unread"]) == ["history"]
+
+
+def test_of_what_nothing_is_known_a_denied_read_is_no_absence(
+    machine: Stack, actonce: Actonce
+) -> None:
+    forbid(machine, "dynamodb", "GetItem")
+    told = actonce("where", "request-2", stack=machine)
+    assert (told.status, "AccessDenied" in told.err, "has seen" in told.err) == (1, True, False)
+
+
+def test_where_tells_of_an_unseen_message_though_the_queue_may_not_be_asked(
+    machine: Stack, actonce: Actonce
+) -> None:
+    forbid(machine, "sqs", "ListQueueTags")
+    told = actonce("where", "request-2", stack=machine)
+    assert "No part of the stack has seen a message 'request-2'." in told.err
+    assert "Whether the stack is paused could not be read" in told.err
 
 
 # --------------------------------------------------------------------------- seen by nobody
@@ -227,10 +357,7 @@ def test_where_does_not_say_that_what_another_reader_holds_lies_nowhere(
     stack = with_executions(with_log(with_table(deployed(moto_stack))))
     body = json.dumps({"message_id": "request-1"})
     stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=body)
-    row = {"message_id": "request-1", "fingerprint": "f" * 64, "first_seen": "2026-01-31T09:30:00Z"}
-    stack.dynamodb.put_item(
-        TableName=TABLE, Item={name: {"S": value} for name, value in row.items()}
-    )
+    put_fingerprint(stack, "request-1")
     stack.sqs.receive_message(QueueUrl=stack.unstarted_queue, VisibilityTimeout=600)
     cannot = "whether it lies in UnstartedQueue cannot be told: another reader holds 1"
     seen = actonce("where", "request-1", stack=stack)

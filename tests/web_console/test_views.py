@@ -436,17 +436,22 @@ def test_an_entry_is_found_that_came_later_and_one_that_is_held_is_not_said_to_b
     assert (answer.status, "Another reader held 1 more" in answer.text) == (404, True)
 
 
+def start(stack: Stack, message_id: str, body: str = "a body") -> None:
+    """Have an execution begin, which waits."""
+    stack.stepfunctions.start_execution(
+        stateMachineArn=stack.outputs["ProcessMessageArn"],
+        name=message_id,
+        input=json.dumps({"message_id": message_id, "body": body}),
+    )
+
+
 def test_a_conflict_is_shown_beside_what_was_first(machine: Stack, console: Open) -> None:
     body = {"message_id": "m-1", "patient": "<b>Zoë</b>"}
     entries = [
         unstart(machine, json.dumps(body | {"message_id": name, "practice": "harbour"}), "conflict")
         for name in ("m-1", "m-2")
     ]
-    machine.stepfunctions.start_execution(
-        stateMachineArn=machine.outputs["ProcessMessageArn"],
-        name="m-1",
-        input=json.dumps({"message_id": "m-1", "body": json.dumps(body | {"practice": "main"})}),
-    )
+    start(machine, "m-1", json.dumps(body | {"practice": "main"}))
     client = console(machine)
     shown = client.get("/unstarted/entry", entry=entries[0])
     marked = re.findall(r"<(del|ins)>(.*?)</", shown.text)
@@ -490,6 +495,40 @@ def test_what_was_not_looked_at_is_not_said_to_hold_nothing(machine: Stack, cons
     assert "AccessDenied" in text
     assert "UnstartedQueue has not been read yet" in text
     assert "Nothing waits" not in text
+
+
+@pytest.mark.parametrize(
+    ("service", "operation"),
+    [
+        ("stepfunctions", "DescribeExecution"),
+        ("stepfunctions", "GetExecutionHistory"),
+        ("dynamodb", "GetItem"),
+    ],
+)
+def test_one_denied_read_does_not_end_the_page_of_a_message(
+    machine: Stack, console: Open, service: str, operation: str
+) -> None:
+    start(machine, "m-1")
+    item = {"message_id": "m-1", "fingerprint": "f", "first_seen": timestamp(datetime.now(UTC))}
+    machine.dynamodb.put_item(TableName=TABLE, Item={n: {"S": v} for n, v in item.items()})
+    client = console(machine)
+    forbid(client.context.stack, service, operation)
+    forbid(client.context.stack, "logs")
+    for path, problems in (("", 1), ("/now", 1), ("/log", 2)):
+        shown = client.get(f"/message{path}", id="m-1")
+        assert (shown.status, len(shown.problems)) == (200, problems)
+        assert all("AccessDenied" in one for one in shown.problems)
+        assert "not started" not in shown.text
+        assert ("first seen" in shown.text) is (operation != "GetItem")
+
+
+def test_events_that_may_not_be_read_leave_input_and_output(machine: Stack, console: Open) -> None:
+    start(machine, "m-1")
+    client = console(machine)
+    forbid(client.context.stack, "stepfunctions", "GetExecutionHistory")
+    shown = client.get("/message/raw", id="m-1")
+    assert (shown.status, len(shown.problems)) == (200, 1)
+    assert "a body" in shown.text
 
 
 def test_messages_are_listed_by_status_and_day(ledger: Stack, console: Open) -> None:

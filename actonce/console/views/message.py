@@ -4,9 +4,11 @@ import secrets
 from datetime import UTC, datetime
 from typing import Any
 
+from botocore.exceptions import ClientError
 from starlette.responses import Response
 
 from actonce.console.answers import Asked, page
+from actonce.console.cache import error_text
 from actonce.console.context import Context
 from actonce.console.machine_picture import machine_picture
 from actonce.console.views.dead_letters import DECISIONS, command_of_one
@@ -19,6 +21,7 @@ from actonce.messages.message_summary import (
     outcome_of,
     sentence,
     sentence_of_conflicts,
+    sentences_of_unread,
     unseen,
 )
 from actonce.messages.story import Story, read_story
@@ -54,12 +57,17 @@ def log(context: Context, asked: Asked) -> Response:
 def raw(context: Context, asked: Asked) -> Response:
     """Input, output, error, cause and every event as Step Functions has them."""
     execution = history.find_execution_of(context.stack, asked.message_id)
-    stepfunctions = context.stack.stepfunctions
-    events = read_events(stepfunctions, execution.arn) if execution is not None else []
+    events, unread = [], None
+    if execution is not None:
+        try:
+            events = read_events(context.stack.stepfunctions, execution.arn)
+        except ClientError as error:
+            unread = error_text(error)
     return page(
         context,
         "raw.html.j2",
         execution=execution,
+        unread=unread,
         events=[
             (event["id"], event["timestamp"], event["type"], details(event)) for event in events
         ],
@@ -92,18 +100,27 @@ def _page(context: Context, template: str, asked: Asked, story: Story) -> Respon
         row, execution = story.row or {}, story.execution
         told = acted_on(story)
         values |= {
-            "status": row.get("status") if execution is None else execution.status,
+            "status": row.get("status", _not_begun(story))
+            if execution is None
+            else execution.status,
             "outcome": outcome_of(story),
             # The log counts the deliveries; `str.capitalize` would change the rest of it.
             "sentence": sentence(story) if with_log else f"{told[0].upper()}{told[1:]}.",
             "conflicts": sentence_of_conflicts(story),
+            "unread": sentences_of_unread(story),
             "picture": ""
-            if execution is None
+            if execution is None or "history" in story.unread
             else machine_picture(PICTURE.read_text("utf-8"), story.steps),
             "timeline": story.timeline(),
             "decide": _decision(context, story),
         }
     return page(context, template, **values)
+
+
+def _not_begun(story: Story) -> str:
+    """The status of what has neither an execution nor a row, as far as that could be read."""
+    is_unread = "execution" in story.unread or "row" in story.unread
+    return "not known" if is_unread else "not started"
 
 
 def _decision(context: Context, story: Story) -> dict[str, Any] | None:
@@ -162,20 +179,25 @@ def _every(context: Context, story: Story) -> int | None:
     elif story.row is not None:
         is_open = story.row.get("outcome") is None
     else:
-        is_open = not story.unstarted
+        is_open = not story.unstarted and not story.unread
     return _WHILE_IT_RUNS if is_open else None
 
 
 def _unseen(context: Context, story: Story) -> list[str]:
     """What can be known of a message that no part of the stack has seen."""
     counted = context.count("requests")
-    pause = find_pause(context.stack.sqs, context.stack.requests_queue)
+    pause, errors = None, []
+    try:
+        pause = find_pause(context.stack.sqs, context.stack.requests_queue)
+    except ClientError as error:
+        errors = [f"Whether the stack is paused could not be read: {error_text(error)}"]
     waits = None
     if counted is not None:
         waits = Depth(waiting=counted, in_flight=0, delayed=0, oldest_seconds=None)
-    error = context.counts.get().error
+    if told := context.counts.get().error:
+        errors.append(told)
     return [
         *unseen(story.message_id, waits, pause),
-        *([error] if error else []),
+        *errors,
         how_far_read("UnstartedQueue", context.unstarted.state()),
     ]
