@@ -95,10 +95,6 @@ COMMANDS = {
         "Send requests more than once, interrupt some, and show that each was acted on once.",
         extra="embedded",
     ),
-    "conformance": Listed(
-        "conformance:conformance",
-        "Walk every schedule of every way to deduplicate against every hazard.",
-    ),
     "effect": Listed(
         "effect:app", "Try the contract on your own effect, and tell what it does not keep."
     ),

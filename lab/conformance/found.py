@@ -1,7 +1,7 @@
 """What the suite found when it last walked everything: found.json, a line per cell.
 
-`actonce conformance --write` writes it; the page is made of it, and the real level is held against
-it. Tests walk the ways again and compare.
+`python -m lab.conformance --write` writes it; the page is made of it, and the real level is held
+against it. Tests walk the ways again and compare.
 """
 
 import json
@@ -42,23 +42,23 @@ class Cell:
             ends[verdict.kind] += count
         return cls(trial.worst, dict(ends), trial.schedules)
 
-    def as_json(self) -> dict[str, Any]:
-        """The object that is written, and that `--json` prints."""
-        return {
-            "worst": self.worst.kind.name.lower(),
-            "out_of_order": self.worst.is_out_of_order,
-            "ended": {kind.name.lower(): self.ends[kind] for kind in sorted(self.ends)},
-            "schedules": self.schedules,
-        }
+
+def as_json(trial: Trial) -> dict[str, Any]:
+    """The object that is written of a trial."""
+    cell = Cell.of(trial)
+    return {
+        "way": trial.way,
+        "hazard": trial.scenario,
+        "worst": cell.worst.kind.name.lower(),
+        "out_of_order": cell.worst.is_out_of_order,
+        "ended": {kind.name.lower(): cell.ends[kind] for kind in sorted(cell.ends)},
+        "schedules": cell.schedules,
+    }
 
 
-def write(trials: Iterable[Trial], to: Path = FOUND) -> None:
+def write(trials: Iterable[Trial]) -> None:
     """Keep what came of every published cell, in the order of the trials."""
-    lines = [
-        json.dumps({"way": one.way, "hazard": one.scenario} | Cell.of(one).as_json())
-        for one in trials
-    ]
-    to.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    FOUND.write_text("[\n" + ",\n".join(json.dumps(as_json(one)) for one in trials) + "\n]\n")
 
 
 def read() -> dict[Name, Cell]:

@@ -403,9 +403,3 @@ def test_extras_are_those_of_the_package() -> None:
         brought = {name.lower() for module in modules for name in of_distribution[module]}
         assert brought <= named
         assert brought == named or extra == "pipeline"
-
-
-def test_conformance_is_for_a_clone_only(actonce: Actonce, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actonce.cli.conformance.in_clone", lambda: False)
-    ended = actonce("conformance")
-    assert (ended.status, "needs a clone" in in_one_sentence(ended)) == (2, True)

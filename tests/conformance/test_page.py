@@ -8,8 +8,7 @@ import pytest
 
 from lab.conformance import found, page, stepfunctions, suite
 from lab.conformance.found import Cell
-from lab.conformance.hazards import SCENARIOS, scenario
-from lab.conformance.real import CAUSED, REAL_WAYS
+from lab.conformance.hazards import scenario
 from lab.conformance.stage import Way
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
@@ -54,7 +53,7 @@ def test_each_cell_is_what_the_suite_finds_and_no_worse_than_is_promised(way: Wa
 
     assert suite.surprises(trials) == []
     assert {(one.way, one.scenario): Cell.of(one) for one in trials} == kept, (
-        "run: actonce conformance --write"
+        "run: python -m lab.conformance --write"
     )
 
 
@@ -65,9 +64,7 @@ def test_the_page_is_made_of_what_the_suite_found() -> None:
 
     assert set(cells) == {(way.name, hazard.name) for way, hazard in suite.published()}
     assert columns == {way.name for way in WAYS}
-    assert page.render(cells) == text, "run: actonce conformance --write"
-    assert f"deploys {len(REAL_WAYS)} ways on the embedded AWS" in text
-    assert f"causes {len(CAUSED)} of the {len(SCENARIOS)}\nhazards" in text
+    assert page.render(cells) == text, "run: python -m lab.conformance --write"
 
 
 def test_what_ships_never_acts_twice_and_loses_nothing() -> None:

@@ -2,7 +2,9 @@
 
 What has to be waited for is waited for once: every hazard of a way has a thread and messages of its
 own. A second queue of the tests' own feeds the deployed function one message at a time, so that a
-crash is one message's alone, and many are at work side by side.
+crash is one message's alone, and many are at work side by side. What is refused and what is ordered
+goes through RequestsQueue. A consumer with another clock, or with a network that fails, is the
+function's code in the tests' own process. What has no cause here is only walked.
 """
 
 import json
@@ -35,7 +37,6 @@ from actonce_core.start import End
 from appointments import book_key
 from consumer import consumer_from_environment
 from lab.conformance import found
-from lab.conformance.real import REAL_WAYS
 from lab.conformance.stage import CLOCK_SKEW
 from lab.conformance.verdict import Ends, Verdict, judge, one_form
 from starter import starter_from_environment
@@ -56,6 +57,21 @@ GIVEN_BACK = (
     _CannotFind,
 )
 """How a consumer says that a delivery is not to be acknowledged."""
+
+REAL_WAYS = {
+    "step-functions": ("step-functions",),
+    "ledger": ("ledger-fenced",),
+    "lease": ("lease-fenced", "lease-fenced-fifo"),
+    **{
+        name: (name,)
+        for name in (
+            *("ledger-worker", "ledger-worker-fenced"),
+            *("lease-worker", "lease-worker-fenced"),
+        )
+    },
+}
+"""What is deployed, and its columns of the table: what happens really must be an end that each of
+them has."""
 
 Body = dict[str, Any]
 
@@ -223,6 +239,7 @@ class Scene:
 
 
 def _twice_at_once(scene: Scene) -> None:
+    """The function is called twice side by side with one delivery; the effect takes a second."""
     body = scene.message("a", perform=["before:stood-still-1"])
     record = {
         "messageId": uuid.uuid4().hex,
@@ -247,10 +264,12 @@ def _twice_at_once(scene: Scene) -> None:
 
 
 def _again_later(scene: Scene) -> None:
+    """The function returns a delivery that it has handled, as if SQS had not learnt."""
     scene.send(scene.message("a", delivery=["delivered-again"]))
 
 
 def _resend_5_minutes(scene: Scene) -> None:
+    """Sent twice at once, and once more when it was acted on."""
     body = scene.message("a")
     scene.send(body, times=2)
     scene.wait_until_acted_on(body)
@@ -258,21 +277,27 @@ def _resend_5_minutes(scene: Scene) -> None:
 
 
 def _crash(scene: Scene) -> None:
+    """A process is killed by SIGKILL before its batch, after it, and before its effect."""
     scene.send(scene.message("before-batch", delivery=["before:killed"]))
     scene.send(scene.message("after-batch", delivery=["after:killed"]))
     scene.send(scene.message("before-effect", perform=["before:killed"]))
 
 
 def _crash_after_effect(scene: Scene) -> None:
+    """The process is killed between the effect and what follows it."""
     scene.send(scene.message("a", perform=["after:killed"]))
 
 
 def _effect_unheard(scene: Scene) -> None:
+    """The effect happens and its caller gets an error; or it proves that it did not happen."""
     scene.send(scene.message("unheard", perform=["after:Lambda.Unknown"]))
     scene.send(scene.message("not-performed", perform=["before:NotPerformed"]))
 
 
 def _effect_late(scene: Scene) -> None:
+    """The function is ended at its time-out before its effect, after it, and while another process
+    goes on with it and acts seconds later.
+    """
     late = scene.theatre.times.straggle
     scene.send(scene.message("before", perform=["before:timed-out"]))
     scene.send(scene.message("after", perform=["after:timed-out"]))
@@ -280,10 +305,16 @@ def _effect_late(scene: Scene) -> None:
 
 
 def _margin(scene: Scene) -> None:
+    """The function is ended at its time-out while another process goes on with its effect, and acts
+    within the margin; sent twice, so that another consumer waits for it.
+    """
     scene.send(scene.message("a", perform=[f"late:{scene.theatre.times.straggle}"]), times=2)
 
 
 def _zombie(scene: Scene) -> None:
+    """A process is stopped by SIGSTOP before its effect, before and after its batch, and goes on
+    seconds later, others having taken over; or Lambda ends it before that.
+    """
     second = scene.theatre.handler_here()
     seconds, past_visibility = scene.theatre.times.stand_still, VISIBILITY_SECONDS + 1
     wakes = scene.message("wakes", perform=[f"before:stood-still-{seconds}"])
@@ -297,6 +328,7 @@ def _zombie(scene: Scene) -> None:
 
 
 def _conflict(scene: Scene) -> None:
+    """Sent with two contents, at once and one after the other."""
     scene.request(scene.message("at-once", content="one"))
     scene.request(scene.message("at-once", content="other"))
     first = scene.message("later", content="one")
@@ -306,6 +338,12 @@ def _conflict(scene: Scene) -> None:
 
 
 def _services_fail(scene: Scene) -> None:
+    """Of a delivery each call in turn is refused by a proxy, or done and its answer lost, once or
+    until the SDK gives up.
+
+    What is not real: the services are well, and what Step Functions itself calls answers.
+    """
+
     def fail(how_and_times: tuple[Any, int]) -> None:
         how, times = how_and_times
         with lossy_proxy(str(scene.theatre.stack.aws.endpoint_url)) as proxy:
@@ -323,11 +361,15 @@ def _services_fail(scene: Scene) -> None:
 
 
 def _poison(scene: Scene) -> None:
+    """What is no JSON, and a message that the effect rejects."""
     scene.request(f"{scene.prefix}: no message {{")
     scene.request(scene.message("rejected") | {"practice": 7})
 
 
 def _late_takeover(scene: Scene) -> None:
+    """The function is killed before its effect, and the message is given to a consumer to which the
+    answer of its first call comes two seconds late.
+    """
     body = scene.message("a", perform=["before:killed"])
     scene.send(body)
     scene.wait_until_met(body, "perform")
@@ -338,6 +380,10 @@ def _late_takeover(scene: Scene) -> None:
 
 
 def _provider_gone(scene: Scene) -> None:
+    """The practice's book stays closed for longer than it is retried, which is seconds here.
+
+    What is not real: nothing else goes wrong.
+    """
     stack = scene.theatre.stack
     stack.dynamodb.put_item(
         TableName=stack.appointments_table,
@@ -347,6 +393,7 @@ def _provider_gone(scene: Scene) -> None:
 
 
 def _group_order(scene: Scene) -> None:
+    """Two messages of one group; the effect of the first does not happen at first."""
     scene.request(scene.message("a", perform=["before:NotPerformed"] * 2))
     scene.request(scene.message("b"))
 
@@ -447,9 +494,8 @@ def _waiting(stack: Stack) -> set[str]:
 
 def disagreement(way: str, hazard: str, verdict: Verdict) -> str:
     """Empty if both levels agree; else in which column of the table they do not, in a sentence."""
-    (real_way,) = (one for one in REAL_WAYS if one.name == way)
     published = found.read()
-    for column in real_way.columns:
+    for column in REAL_WAYS[way]:
         cell = published.get((column, hazard))
         if cell is None:
             continue  # not a hazard that this column has

@@ -15,7 +15,6 @@ from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from lab.conformance.real import REAL_WAYS
 from lab.conformance.verdict import Ends, Kind
 from tests.actonce_server import ACTONCE
 from tests.embedded.command_line import run
@@ -211,10 +210,3 @@ def test_a_worker_that_stood_still_past_its_time_acts_again_only_if_nothing_fenc
 
     assert verdict.kind == zombie.ends
     assert not disagreement(zombie.way, "zombie", verdict)
-
-
-def test_no_hazard_that_a_worker_is_listed_with_is_forgotten() -> None:
-    caused = {(zombie.way, "zombie") for zombie in ZOMBIES}
-    caused |= {(f"{strategy}-worker-fenced", "crash") for strategy in ("ledger", "lease")}
-
-    assert caused == {(way.name, hazard) for way in REAL_WAYS for hazard in way.only or ()}

@@ -1,0 +1,79 @@
+"""What each way to deduplicate survives, on every schedule.
+
+    python -m lab.conformance [--way NAME] [--hazard NAME] [--deep] [--story] [--json]
+    python -m lab.conformance --write
+
+Walks every schedule of every way against every hazard, and prints a line for each pair as soon as
+it is known. The code that ships runs in these processes, on services in memory; nothing is
+deployed. Exit status: 0, this project's ways did what their pages say; 1, one did not, or a walk
+was given up; 2, wrong use.
+"""
+
+import json
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from lab.conformance import found, page, suite
+from lab.conformance.hazards import SCENARIOS, scenario
+from lab.conformance.trial import Trial, told
+from lab.conformance.ways.known import WAYS
+
+
+def main(
+    way: Annotated[list[str] | None, typer.Option(help="Only this one. [all]")] = None,
+    hazard: Annotated[list[str] | None, typer.Option(help="Only this one. [all]")] = None,
+    deep: Annotated[bool, typer.Option(help="One thing more goes wrong in each run.")] = False,
+    story: Annotated[bool, typer.Option(help="Tell the shortest of the worst schedules.")] = False,
+    write: Annotated[bool, typer.Option(help="Write what is found, and the page.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line a pair.")] = False,
+) -> None:
+    """Walk, print, and write if asked to."""
+    if write and (way or hazard or deep):
+        raise typer.BadParameter("--write writes the whole page: leave the others out.")
+    trials: list[Trial] = []
+    for trial in suite.run(_cells(way, hazard), deep=deep, processes=os.cpu_count() or 1):
+        trials.append(trial)
+        lines = told(trial.story) if story else []
+        if as_json:
+            more = {"complete": trial.is_complete} | ({"story": lines} if story else {})
+            print(json.dumps(found.as_json(trial) | more), flush=True)
+        else:
+            about = [scenario(trial.scenario).about] if story else []
+            print(_line(trial), *about, *lines, sep="\n", flush=True)
+    if write:
+        found.write(trials)
+        page.PAGE.write_text(page.render(found.read()))
+    surprises = suite.surprises(trials)
+    print(*surprises, sep="\n", end="\n" if surprises else "", file=sys.stderr)
+    raise typer.Exit(int(bool(surprises)))
+
+
+def _cells(ways: list[str] | None, hazards: list[str] | None) -> list[suite.Cell]:
+    """The published pairs of these, or of all; and each pair that is named whole."""
+    for asked, known in ((ways, WAYS), (hazards, SCENARIOS)):
+        names = [one.name for one in known]
+        if unknown := set(asked or ()) - set(names):
+            raise typer.BadParameter(f"No {', '.join(unknown)}: there are {', '.join(names)}.")
+    return [
+        (way, hazard)
+        for way in WAYS
+        for hazard in SCENARIOS
+        if (not ways or way.name in ways)
+        and (not hazards or hazard.name in hazards)
+        and ((ways and hazards) or suite.is_published(way, hazard))
+    ]
+
+
+def _line(trial: Trial) -> str:
+    kinds = found.Cell.of(trial).ends.items()
+    ended = ", ".join(f"{kind.name.lower()} {count:,}" for kind, count in kinds)
+    worst = trial.worst.kind.name.lower()
+    worst += ", out of order" if trial.worst.is_out_of_order else ""
+    return f"{trial.way:22} {trial.scenario:20} {worst:22} {trial.schedules:>8,}: {ended}"
+
+
+if __name__ == "__main__":
+    typer.run(main)
