@@ -22,6 +22,12 @@ MEANINGS = {
 REASONS = tuple(MEANINGS)
 """Why a message waits for a decision; a sentence of each is in `MEANINGS`."""
 
+NO_FUNCTION_FINDS = "No function is named to look it up"
+"""What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
+
+BEFORE_LOOK_UP = " | FindEffect: "
+"""In a cause: between what ended the attempt and what ended the look-up."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter(Entry):

@@ -14,14 +14,12 @@ from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.message_summary import (
-    acted_on,
     message_argument,
-    outcome_of,
-    sentence,
-    sentence_of_conflicts,
+    summarize,
     unseen,
+    waits_for_decision,
 )
-from actonce.messages.story import Story, read_story
+from actonce.messages.story import Seen, Story, read_story
 from actonce.operate.decisions import decisions_on
 from actonce.queues.standing import Depth, find_pause
 from actonce.stack.sources import sources
@@ -68,12 +66,13 @@ def raw(context: Context, asked: Asked) -> Response:
 
 def _story(context: Context, asked: Asked) -> Story:
     """Its story but for the log, with what is known to lie in UnstartedQueue."""
+    began = datetime.now(UTC)
     context.scan_if_changed("unstarted")
     latest = context.unstarted.latest
-    entries = () if latest is None else latest.entries
-    return read_story(
-        context.stack, asked.message_id, context.own, log=False, entries=lambda: entries
-    )
+    seen = Seen()
+    if latest is not None:
+        seen = Seen(latest.entries, latest.held_elsewhere, latest.at, latest.at >= began)
+    return read_story(context.stack, asked.message_id, context.own, log=False, unstarted=seen)
 
 
 def _page(context: Context, template: str, asked: Asked, story: Story) -> Response:
@@ -89,26 +88,26 @@ def _page(context: Context, template: str, asked: Asked, story: Story) -> Respon
         "unseen": None if story.is_known else _unseen(context, story),
     }
     if story.is_known:
-        row, execution = story.row or {}, story.execution
-        told = acted_on(story)
+        decide = _decision(context, story)
+        summary = summarize(story, decide["letter"] if decide else None)
         values |= {
-            "status": row.get("status") if execution is None else execution.status,
-            "outcome": outcome_of(story),
-            # The log counts the deliveries; `str.capitalize` would change the rest of it.
-            "sentence": sentence(story) if with_log else f"{told[0].upper()}{told[1:]}.",
-            "conflicts": sentence_of_conflicts(story),
+            "summary": summary,
+            "status": summary.status,
+            "outcome": summary.outcome,
+            "sentence": summary.sentence,
+            "conflicts": summary.conflicts,
             "picture": ""
-            if execution is None
+            if story.execution is None
             else machine_picture(PICTURE.read_text("utf-8"), story.steps),
             "timeline": story.timeline(),
-            "decide": _decision(context, story),
+            "decide": decide,
         }
     return page(context, template, **values)
 
 
 def _decision(context: Context, story: Story) -> dict[str, Any] | None:
     """What the form that decides on it needs; None: it waits for no decision."""
-    if not _waits_for_a_person(story):
+    if not waits_for_decision(story):
         return None
     letter = _letter(context, story)
     name = story.execution_name if letter is None else letter.execution_name
@@ -145,16 +144,9 @@ def _letter(context: Context, story: Story) -> DeadLetter | None:
     return context.letters.find(is_it)
 
 
-def _waits_for_a_person(story: Story) -> bool:
-    """Whether nothing happens before somebody decides."""
-    if (story.row or {}).get("outcome") == "dead_letter":
-        return True
-    return bool(story.dead_letters) and not story.dead_letters[-1].over
-
-
 def _every(context: Context, story: Story) -> int | None:
     """Seconds until it is looked at again; None: it is over."""
-    if _waits_for_a_person(story):
+    if waits_for_decision(story):
         is_read = context.letters.state().reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
     if story.execution is not None:
