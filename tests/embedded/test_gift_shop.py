@@ -127,9 +127,9 @@ def test_the_shops_orders_become_one_gift_card_each(
     # Its execution has not ended, and its card is there all the same: that is what decides.
     waiting = summary(state, "cannot-look", *own)
     shown = run_json(state, "dead-letters", "show", "cannot-look", *own)["summary"]
-    for told in (waiting, shown):
-        assert (told["state"], told["effects"]) == ("waiting_for_decision", 1)
-        assert told["advised"] == "resolve"
+    for how in (waiting, shown):
+        assert (how["state"], how["effects"]) == ("waiting_for_decision", 1)
+        assert how["advised"] == "resolve"
     assert summary(state, "cannot-look")["advised"] is None
     records = ("collect", "--to", str(tmp_path / "own"), "--day", today, "--json")
     answer = json.loads(run(state, *records, *own).stdout)
