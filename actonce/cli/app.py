@@ -128,7 +128,7 @@ COMMANDS = {
     "resume": Listed("pausing:resume", "Take messages again."),
     "status": Listed(
         "status:status",
-        "Show how the stack is: paused or not, what waits where, which alarms are on.",
+        "Show what waits for whom, the worst first, and how the stack is.",
     ),
     "doctor": Listed(
         "doctor:doctor",

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from actonce.cli.choosing import Kind, Many, asked_how
+from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, of_a_stack
 from actonce.messages.dead_letters import (
-    MEANINGS,
     REASONS,
     DeadLetter,
     letter_of,
@@ -99,20 +99,29 @@ def list_(*, how: Many, at: Chosen) -> None:
 
 @app.command()
 @of_a_stack()
+@of_own_effects(shown=True)
 def show(
     message_id: MessageId,
     *,
+    own: EffectsPlace,
     at: Chosen,
     json: Json = False,
 ) -> None:
-    """Show one dead letter whole, with its message.
+    """Show one dead letter whole, with its message, what is known of its effect, and what to do.
 
-    Example:
+    The effects of a function of your own are looked up where you say.
+
+    Examples:
 
         actonce dead-letters show request-4711
+
+        actonce dead-letters show g-1 --effects-table gift-cards
     """
     from actonce.cli import tables  # noqa: PLC0415
+    from actonce.cli.where import print_summary  # noqa: PLC0415
     from actonce.messages import history  # noqa: PLC0415
+    from actonce.messages.message_summary import summarize  # noqa: PLC0415
+    from actonce.messages.story import Seen, read_story  # noqa: PLC0415
 
     check_id(message_id)
     stack = find_stack(at)
@@ -126,9 +135,11 @@ def show(
     message = letter.message
     if message is None and execution is not None:
         message = execution.input or None  # too large to be posted with the rest
+    story = read_story(stack, letter.message_id, own.effects(stack), log=False, unstarted=Seen())
+    summary = summarize(story, letter)
     whole = letter.as_json() | {"execution_status": status, "message": message}
     if json:
-        console.print_json(whole)
+        console.print_json(whole | {"summary": summary.as_json()})
         return
     fields = {name: value for name, value in whole.items() if name != "message"}
     told = {"error": in_words(letter.error), "cause": history.short_cause(letter.cause, 1000)}
@@ -137,8 +148,7 @@ def show(
         console.out.print("The message was too large to be posted: it is the execution's input.")
     else:
         console.print_json_in_lines(message)
-    if letter.reason in MEANINGS:
-        console.say(f"{letter.reason}: {MEANINGS[letter.reason]}.")
+    print_summary(summary)
     *others, last = decisions_on(stack, letter)
     console.say(f"Decide by actonce dead-letters {', '.join(others)} or {last}.")
 

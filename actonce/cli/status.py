@@ -4,9 +4,11 @@ from datetime import UTC, datetime
 
 from actonce.cli import tables
 from actonce.cli.options import Json, of_a_stack
-from actonce.messages.filters import age
-from actonce.operate.status import Status
+from actonce.messages.filters import age, lasted
+from actonce.messages.message_summary import STATES, StateName
+from actonce.operate.status import Counted, Status
 from actonce.operate.status import status as status_of
+from actonce.queues.standing import Depth
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
@@ -15,7 +17,11 @@ from actonce.terminal import output as console
 
 @of_a_stack()
 def status(*, at: Chosen, json: Json = False) -> None:
-    """Show how the stack is: paused or not, what waits where, which alarms are on.
+    """Show what waits for whom, the worst first, and how the stack is.
+
+    A message that is retrying has failed, and ActOnce tries again by itself; one that is waiting
+    for decision has a dead letter, and a person decides; one that is not started lies in
+    UnstartedQueue. Letters and deliveries are as many as SQS counts, about.
 
     It receives no message, so it hides none from others.
 
@@ -34,64 +40,95 @@ def status(*, at: Chosen, json: Json = False) -> None:
 
 
 def _show(found: Status, now: datetime) -> None:
+    tables.print_fields({"Stack": found.stack, "Waits for": _waits_for(found)})
+    console.out.print()
+    tables.print_rows(("What", "Number", "Oldest", "See"), _what_waits(found))
+    console.out.print()
     feeds = ", ".join(f"{one.function} ({one.state})" for one in found.feeds)
     fields = {
         "Account": found.account,
         "Region": found.region,
-        "Stack": found.stack,
         "Version": found.version,
         "Strategy": found.strategy,
         "Paused": _paused(found),
         "Queue feeds": "workers on hosts" if found.is_for_workers else feeds or "nothing",
-        "Open": _open(found),
         "Alarms": _alarms(found, now),
         "Last audit": _audited(found),
     }
     if found.oldest_failed_seconds is not None:
-        seconds = found.oldest_failed_seconds
-        fields["Failing"] = f"deliveries of up to {seconds} s of age, in half an hour"
+        oldest = lasted(found.oldest_failed_seconds)
+        fields["Failing"] = f"deliveries, within half an hour; the oldest was sent {oldest} before"
     tables.print_fields(fields)
     if found.is_fed_all_the_same:
         console.err.print(
-            "It says that it is paused, and messages are taken all the same: a deployment, or "
-            "somebody, has enabled what its queue feeds. actonce pause pauses it again, actonce "
-            "resume lets it go on."
+            "The stack is paused, and takes messages all the same: a deployment, or somebody, has "
+            "enabled what its queue feeds. Pause it again (actonce pause), or have it go on "
+            "(actonce resume)."
         )
     if found.is_stopped_without_pause:
         console.err.print(
-            "Nothing is taken, and nobody said pause: what its queue feeds was disabled, or is "
-            "gone, past actonce pause, or somebody paused and somebody resumed at the same time. "
-            "actonce resume lets it go on, actonce pause says that it is meant."
+            "The stack takes no messages, and nobody paused it by actonce pause: what its queue "
+            "feeds was disabled or deleted. Have it go on (actonce resume), or say that it is "
+            "meant (actonce pause)."
         )
-    console.out.print()
+
+
+def _waits_for(found: Status) -> str:
+    told = {"person": "a person", "provider": "the provider", None: "nobody"}[found.waits_for]
+    is_sure = found.waits_for == "person" or "executions" not in found.not_seen
+    return told if is_sure else f"{told}, as far as could be seen"
+
+
+def _what_waits(found: Status) -> list[tuple[str, str, str, str]]:
+    """The rows of what waits, the worst first."""
+    letters, lying, requests = (
+        found.queues[name] for name in ("dead_letters", "unstarted", "requests")
+    )
+    number = found.waiting_for_decision
     rows = [
-        (
-            name.replace("_", " "),
-            str(depth.waiting),
-            str(depth.in_flight),
-            str(depth.delayed),
-            "" if depth.oldest_seconds is None else f"{depth.oldest_seconds} s or more",
-            _tells[name] if depth.waiting + depth.in_flight and name in _tells else "",
-        )
-        for name, depth in found.queues.items()
+        (_label("waiting_for_decision"), _about(number), _oldest(letters), "dead-letters list"),
+        (_label("not_started"), _about(found.not_started), _oldest(lying), "unstarted list"),
     ]
-    tables.print_rows(("Queue", "Waiting", "In flight", "Delayed", "Oldest", "See"), rows)
+    told = found.executions
+    if told is not None:
+        rows += [
+            (_label("aborted"), _counted(told.aborted), "", "list --status aborted"),
+            (_label("retrying"), _counted(told.retrying), "", "list --status running"),
+            (_label("at_work"), _counted(told.at_work), "", ""),
+        ]
+    else:
+        why = _not_seen(found, "executions", "actonce list reads the rows")
+        rows.append((f"{_label('retrying')}, {_label('at_work')}", why, "", ""))
+    taken = f", {requests.in_flight:,} in flight" if requests.in_flight else ""
+    delayed = f", {requests.delayed:,} delayed" if requests.delayed else ""
+    rows.append(("requests", f"{requests.waiting:,}{taken}{delayed}", _oldest(requests), ""))
+    return [
+        (what, number, oldest, f"actonce {see}" if see and number != "0" else "")
+        for what, number, oldest, see in rows
+    ]
 
 
-_tells = {"unstarted": "actonce unstarted list", "dead_letters": "actonce dead-letters list"}
+def _label(state: StateName) -> str:
+    return STATES[state].label
+
+
+def _about(number: int) -> str:
+    """SQS counts so; none is none."""
+    return f"about {number:,}" if number else "0"
+
+
+def _counted(told: Counted) -> str:
+    return f"{'more than ' if told.more else ''}{told.count:,}"
+
+
+def _oldest(depth: Depth) -> str:
+    return "" if depth.oldest_seconds is None else f"{lasted(depth.oldest_seconds)} or more"
 
 
 def _paused(found: Status) -> str:
     if found.pause is not None:
         return f"since {found.pause.told}"
     return "no, but nothing is taken" if found.is_stopped_without_pause else "no"
-
-
-def _open(found: Status) -> str:
-    if found.open is None:
-        return _not_seen(found, "open_executions", "rows: actonce list")
-    number = f"{'more than ' if found.open.more else ''}{found.open.count:,}"
-    return f"{number} execution{'' if number == '1' else 's'}"
 
 
 def _alarms(found: Status, now: datetime) -> str:
@@ -106,9 +143,11 @@ def _audited(found: Status) -> str:
         return _not_seen(found, "last_audit", "none at hand: actonce collect, actonce audit")
     one = found.audited
     days = one["from"] if one["from"] == one["to"] else f"{one['from']} to {one['to']}"
-    return f"{days}: {one['sentence']}" if days else str(one["sentence"])
+    when = f"made {lasted(one['age_seconds'])} ago"
+    what = f"{one['severity']}; {when}" if one["severity"] else when
+    return f"{f'of {days}; ' if days else ''}{what}: {one['sentence']}"
 
 
 def _not_seen(found: Status, name: str, otherwise: str) -> str:
     why = found.not_seen.get(name)
-    return otherwise if why is None else f"cannot be seen: {why}"
+    return otherwise if why is None else f"cannot be told: {why}"

@@ -102,7 +102,7 @@ def show(
     with _queue(stack) as queue:
         found = named(queue, message_reader(stack), message_id)
     if not found and queue.held_elsewhere:
-        told = cannot_be_told(f"{message_id!r} lies", queue.held_elsewhere)
+        told = cannot_be_told(f"{message_id!r} is", queue.held_elsewhere)
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
     if not found:
         raise Failed(

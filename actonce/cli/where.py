@@ -9,12 +9,7 @@ from botocore.exceptions import ClientError
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, of_a_stack
-from actonce.messages.message_summary import (
-    sentence,
-    sentence_of_conflicts,
-    sentences_of_unread,
-    unseen,
-)
+from actonce.messages.message_summary import Summary, summarize, unseen
 from actonce.messages.story import Story, read_story
 from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.clients import Stack
@@ -56,8 +51,9 @@ def where(
     story = read_story(stack, message_id, own.effects(stack))
     if not story.is_known:
         raise Failed(" ".join(_unseen(stack, story)))
+    summary = summarize(story)
     if json:
-        console.print_json(story.as_json())
+        console.print_json({"summary": summary.as_json(), **story.as_json()})
         return
     rows = [
         (timestamp(moment.at), moment.where, moment.what, moment.more)
@@ -65,11 +61,19 @@ def where(
     ]
     tables.print_rows(("Time", "Where", "What", "More"), rows)
     console.out.print()
-    console.out.print(sentence(story), markup=False)
-    conflicts = sentence_of_conflicts(story)
-    if conflicts is not None:
-        console.out.print(conflicts, markup=False)
-    for unread in sentences_of_unread(story):
+    print_summary(summary)
+
+
+def print_summary(summary: Summary) -> None:
+    """Print how a message stands, and what to do now."""
+    status = f" ({summary.status})" if summary.status else ""
+    fields = {"State": summary.label + status, "What happened": summary.sentence}
+    if summary.advice is not None:
+        fields["What to do"] = summary.advice
+    if summary.conflicts is not None:
+        fields["Conflict"] = summary.conflicts
+    tables.print_fields(fields)
+    for unread in summary.unread:
         console.out.print(unread, markup=False)
 
 

@@ -142,7 +142,12 @@ def age(since: datetime, now: datetime) -> str:
     >>> age(datetime(2026, 1, 31, 9, tzinfo=UTC), datetime(2026, 1, 31, 9, 12, 40, tzinfo=UTC))
     '12 min'
     """
-    seconds = max(0, int((now - since).total_seconds()))
+    return lasted(int((now - since).total_seconds()))
+
+
+def lasted(seconds: int) -> str:
+    """So many seconds, as a person says it."""
+    seconds = max(0, seconds)
     for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * unit:
             return f"{seconds // unit} {name}"

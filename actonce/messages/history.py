@@ -73,6 +73,12 @@ class Step:
 FIND_EFFECT = "FindEffect"
 """The state that looks the effect up."""
 
+NO_FUNCTION_FINDS = "No function is named to look it up"
+"""What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
+
+BEFORE_LOOK_UP = " | FindEffect: "
+"""In a cause: between what ended the attempt and what ended the look-up."""
+
 
 def find_execution(stack: Stack, name: str, arn: str | None = None) -> Execution | None:
     """The execution of that name; None if Step Functions knows none.

@@ -1,26 +1,196 @@
-"""How a message stands: one sentence that says no more than what was found says.
+"""How a message stands: the one place that words it, for the command line and the console.
 
-Whether it was acted on is told by the effects that were found, or else by the word of whoever
-acted: an effect of a team's own leaves nothing in the Appointments table, and "it was not acted on"
-would have it done again.
+It says no more than what was found says. Whether the effect happened is told by the effects that a
+table shows, or else by the word of whoever acted: an effect of a team's own leaves nothing in the
+Appointments table, and "it did not happen" would have it done again. That something lies nowhere is
+told only of a queue that was read for whoever asks.
 """
 
 import json
 import shlex
-from datetime import timedelta
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from actonce.messages.story import Part, Story
+from actonce.messages.history import (
+    BEFORE_LOOK_UP,
+    FIND_EFFECT,
+    NO_FUNCTION_FINDS,
+    Execution,
+    Step,
+    short_cause,
+)
+from actonce.messages.story import Part, Record, Story
 from actonce.queues.scan import held_by_another
 from actonce.queues.standing import Depth, Pause
+from actonce.terminal.error_names import in_words
 from pipeline.visible import visible
+
+if TYPE_CHECKING:
+    from actonce.messages.dead_letters import DeadLetter
 
 DESCRIPTION_CHARACTERS = 200
 """As much of an effect's description as is told in the sentence; `--json` has it whole."""
 
-_ACTED = frozenset({"performed", "found"})
+REDRIVEN_FOR: Final = timedelta(days=14)
+"""For which Step Functions continues an execution that has ended."""
 
-_PARTS: dict[Part, str] = {
+StateName = Literal[
+    "not_known",
+    "not_seen",
+    "not_started",
+    "running",
+    "at_work",
+    "retrying",
+    "waiting_for_decision",
+    "performed",
+    "found",
+    "resolved",
+    "rejected",
+    "failed",
+    "aborted",
+    "timed_out",
+    "ended",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state of a message: a few words for it, and a sentence that explains them."""
+
+    label: str
+    means: str
+
+
+STATES: Final[Mapping[StateName, State]] = {
+    "not_known": State("not known", "What would tell how it stands could not be read."),
+    "not_seen": State("not seen yet", "No part of the stack that was read has a record of it."),
+    "not_started": State(
+        "not started",
+        "It was refused, or could not be started. UnstartedQueue keeps what was refused until "
+        "somebody sends it back or discards it.",
+    ),
+    "running": State(
+        "running",
+        "Its execution has not ended: an attempt is at work or is due, or it waits for a decision.",
+    ),
+    "at_work": State("at work", "The first attempt is under way."),
+    "retrying": State(
+        "retrying",
+        "An attempt failed. ActOnce looks up what became of it, or tries again, by itself.",
+    ),
+    "waiting_for_decision": State(
+        "waiting for decision",
+        "ActOnce cannot finish it alone. It posted a dead letter, and a person has to decide.",
+    ),
+    "performed": State("performed", "An attempt performed the effect and said so."),
+    "found": State(
+        "found",
+        "An attempt ended without a clear answer; the look-up found that the effect had happened.",
+    ),
+    "resolved": State(
+        "resolved by hand", "A person said that the effect happened, or made it happen."
+    ),
+    "rejected": State("rejected", "A person decided that it shall not happen."),
+    "failed": State("failed", "Its execution failed before anybody had decided."),
+    "aborted": State("aborted", "Somebody stopped its execution before it was finished."),
+    "timed_out": State("timed out", "Its execution was open for longer than it may be."),
+    "ended": State("ended", "It has ended, and what was read does not tell how."),
+}
+"""Every state that a message can be in, in the order in which it may pass through them."""
+
+WAITING: Final = "waiting_for_decision"
+
+_OF_STATUS: Final[Mapping[str, StateName]] = {
+    "RUNNING": "running",
+    "FAILED": "failed",
+    "ABORTED": "aborted",
+    "TIMED_OUT": "timed_out",
+}
+_OF_OUTCOME: Final[Mapping[str, StateName]] = {
+    "performed": "performed",
+    "found": "found",
+    "resolved": "resolved",
+    "rejected": "rejected",
+    "dead_letter": "waiting_for_decision",
+}
+_REJECTED = "RejectedByOperator"
+"""The error with which the state machine ends what a person rejected."""
+
+_PERFORM = "PerformEffect"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How a message stands.
+
+    Attributes:
+        state: one of `STATES`, whose `label` and `means` stand beside it.
+        status: of its execution or row, as AWS or the ledger calls it; None: it has neither.
+        outcome: of what has ended: `performed`, `found`, `resolved`, `rejected`, or of a row
+            `dead_letter`; None: it has not ended, or says nothing.
+        effects: how many the place shows where effects were looked for; None: nowhere.
+        effect_told: whose word it is that the effect happened: `execution`, `row` or `person`;
+            None: nobody's.
+        sentence: what happened, who did what to which.
+        advice: what to do now, and why; None: nothing.
+        advised: the decision that is advised; None: none is waited for, or a person has to find
+            out first.
+        conflicts: what came with the same id and another content; None: nothing did.
+        unread: of each part that could not be read, a sentence that says why. What it would have
+            told is not known, and never told as absent.
+    """
+
+    state: StateName
+    label: str
+    means: str
+    status: str | None
+    outcome: str | None
+    effects: int | None
+    effect_told: str | None
+    sentence: str
+    advice: str | None
+    advised: str | None
+    conflicts: str | None
+    unread: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines; fields may be added."""
+        return asdict(self)
+
+
+def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
+    """How a message stands, by all that was read of it.
+
+    Args:
+        story: the message's.
+        letter: its dead letter, where that was read: a row does not keep why it waits.
+    """
+    state = state_of(story)
+    row = story.row or {}
+    outcome = outcome_of(story)
+    advice = _advice(story, state, letter)
+    told = [_happened(story, state, letter), _effect(story, state), _duplicates(story)]
+    return Summary(
+        state=state,
+        label=STATES[state].label,
+        means=STATES[state].means,
+        status=row.get("status") if story.execution is None else story.execution.status,
+        outcome=outcome,
+        effects=None if _effects_unknown(story) else len(story.effects),
+        effect_told=_who_says_so(story, outcome),
+        sentence=" ".join(filter(None, told)),
+        advice=advice.said,
+        advised=advice.decision,
+        conflicts=_conflicts(story),
+        unread=tuple(
+            f"{_PARTS[part]} could not be read: {why}" for part, why in story.unread.items()
+        ),
+    )
+
+
+_PARTS: Final[Mapping[Part, str]] = {
     "execution": "Its execution",
     "history": "Its execution's history, which tells whether it waits for a decision,",
     "row": "What the Fingerprints table, or the ledger, has of it",
@@ -30,76 +200,277 @@ _PARTS: dict[Part, str] = {
 }
 
 
-def sentence(story: Story) -> str:
-    """Where the message is now, and whether it was acted on."""
-    row = story.row or {}
-    if story.dead_letters and not story.dead_letters[-1].over:
-        return (
-            "It is a dead letter and waits for a decision: "
-            f"actonce dead-letters show {message_argument(story)}"
-        )
-    if row.get("outcome") == "dead_letter":
-        return f"It is a dead letter: actonce dead-letters show {message_argument(story)}"
-    if story.row is None and story.execution is None:
-        lies = "it lies in UnstartedQueue" if story.unstarted else _lies_nowhere(story)
-        is_unread = "execution" in story.unread or "row" in story.unread
-        begun = "Whether it was begun could not be read" if is_unread else "No execution is known"
-        return f"{begun}; {lies}; {acted_on(story)}."
-    outcome = outcome_of(story)
-    status = row["status"] if story.execution is None else story.execution.status
-    waits = ""
-    if status == "RUNNING" and "history" in story.unread:
-        waits = "whether it waits for a decision could not be read; "
-    suppressed = sum(line["end"] == "suppressed" for line in story.deliveries)
-    deliveries = f"{suppressed} of {len(story.deliveries)} deliveries suppressed"
-    if "log" in story.unread:
-        deliveries = "its deliveries could not be read"
-    return (
-        f"Its {'row' if story.execution is None else 'execution'} is {status}"
-        f"{f' ({outcome})' if outcome else ''}; {waits}{acted_on(story)}; {deliveries}."
-    )
+def _effects_unknown(story: Story) -> bool:
+    return story.effects_place is None or "effects" in story.unread
 
 
-def sentences_of_unread(story: Story) -> list[str]:
-    """Each part that could not be read, with why."""
-    return [f"{_PARTS[part]} could not be read: {why}" for part, why in story.unread.items()]
+def state_of(story: Story) -> StateName:
+    """The state that a message is in."""
+    execution, row = story.execution, story.row
+    if execution is not None and execution.status != "RUNNING":
+        outcome = execution.output.get("outcome")
+        return state_of_execution(execution.status, outcome, execution.error)
+    if waits_for_decision(story):
+        return "waiting_for_decision"
+    if execution is not None:
+        failed: StateName = "retrying" if _failures(story) else "at_work"
+        return failed if story.steps else "running"
+    if row is not None:
+        return _state_of_row(row)
+    if "execution" in story.unread or "row" in story.unread:
+        return "not_known"
+    return "not_started" if story.is_known else "not_seen"
 
 
-def sentence_of_conflicts(story: Story) -> str | None:
-    """What came with the same id and another content, and where to see it; None: nothing did."""
-    number = len(story.conflicts)
-    if not number:
-        return None
-    they = "it lies" if number == 1 else "they lie"
-    if any(entry.is_conflict for entry in story.unstarted):
-        where = f": actonce unstarted show {message_argument(story)}"
-    elif "unstarted" in story.unread:
-        where = f"; whether {they} in UnstartedQueue could not be read."
-    elif story.unstarted_held_elsewhere:
-        where = f"; {cannot_be_told(they, story.unstarted_held_elsewhere)}."
-    else:
-        where = "; none waits now."
-    return (
-        f"{number} more {'delivery' if number == 1 else 'deliveries'} brought another content with "
-        f"this id, and {'was' if number == 1 else 'were'} refused{where}"
-    )
+def _state_of_row(row: Record) -> StateName:
+    if row["status"] == "COMPLETE":
+        return _OF_OUTCOME.get(str(row.get("outcome")), "ended")
+    is_first = "attempt_id" in row and int(row.get("consumption_count", 1)) <= 1
+    return "at_work" if is_first else "retrying"
 
 
-def _lies_nowhere(story: Story) -> str:
-    if "unstarted" in story.unread:
-        return "whether it lies in UnstartedQueue could not be read"
-    if story.unstarted_held_elsewhere:
-        return cannot_be_told("it lies", story.unstarted_held_elsewhere)
-    return "it lies nowhere any more"
+def state_of_execution(status: str, outcome: Any = None, error: str | None = None) -> StateName:
+    """The state of a message, as far as DescribeExecution tells it.
+
+    Args:
+        status: the execution's.
+        outcome: of its output, if it has succeeded.
+        error: with which it has failed.
+    """
+    if status == "FAILED" and error == _REJECTED:
+        return "rejected"
+    return _OF_STATUS.get(status) or _OF_OUTCOME.get(str(outcome), "ended")
+
+
+def waits_for_decision(story: Story) -> bool:
+    """Whether nothing happens before a person decides."""
+    if (story.row or {}).get("outcome") == "dead_letter":
+        return True
+    return bool(story.dead_letters) and not story.dead_letters[-1].over
 
 
 def outcome_of(story: Story) -> str | None:
     """`performed`, `found`, `resolved`, `rejected` or `dead_letter`; None while it is open."""
-    if story.execution is not None:
-        outcome = story.execution.output.get("outcome")
-    else:
+    if story.execution is None:
         outcome = (story.row or {}).get("outcome")
+    elif story.execution.error == _REJECTED:
+        outcome = "rejected"
+    else:
+        outcome = story.execution.output.get("outcome")
     return None if outcome is None else str(outcome)
+
+
+# --------------------------------------------------------------------------- what happened
+
+
+def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> str:
+    """What happened to it last, and who did it."""
+    if state == "waiting_for_decision":
+        return _posted(story, letter)
+    if state in ("rejected", "resolved"):
+        how = "rejected it" if state == "rejected" else "resolved it by hand"
+        return f"{_decider(story)} {how}{_note(story)}."
+    if state == "not_started":
+        return _not_started(story)
+    if state == "retrying":
+        return _retrying(story) if story.row is None else _row_retrying(story.row)
+    if story.execution is not None and state in _BROKEN_OFF:
+        return _broken_off(story, story.execution, state)
+    return {
+        "not_seen": f"No part of the stack has seen a message {story.message_id!r}.",
+        "at_work": "Its first attempt is under way.",
+        "performed": "An attempt performed it.",
+        "found": "An attempt ended without a clear answer, and the look-up found its effect.",
+    }.get(state, STATES[state].means)
+
+
+_BROKEN_OFF = ("failed", "aborted", "timed_out")
+
+
+def _row_retrying(row: Record) -> str:
+    number = int(row.get("consumption_count", 1))
+    then = "one is under way" if "attempt_id" in row else "SQS brings the message back for another"
+    return f"{_counted(number, 'attempt')} began so far; {then}."
+
+
+def _not_started(story: Story) -> str:
+    if story.unstarted:
+        newest = story.unstarted[-1]
+        return (
+            f"It was not started ({newest.reason}): {newest.detail.rstrip('.')}. It has been in "
+            f"UnstartedQueue since {moment(newest.since)}."
+        )
+    refused = next((line for line in reversed(story.deliveries) if line["end"] == "refused"), None)
+    if refused is not None:
+        return f"The starter refused it ({refused.get('reason')}). {_lies_nowhere(story, 'It')}"
+    failed = next((line for line in reversed(story.deliveries) if line["end"] == "failed"), None)
+    if failed is not None:
+        error = in_words(str(failed.get("error") or "an error"))
+        return f"The starter failed to start it ({error}); SQS brings it back."
+    return f"No execution of it was started. {_lies_nowhere(story, 'It')}"
+
+
+def _posted(story: Story, letter: "DeadLetter | None") -> str:
+    """Why it waits for a decision."""
+    failure = _failure(story, letter)
+    reason, error = failure.get("reason"), _error_told(failure)
+    rounds = failure.get("rounds")
+    if reason == "rejected":
+        why = f"The function refused it{error}."
+    elif reason == "not_performed":
+        why = f"The function said each time that nothing happened{error}, until ActOnce gave up."
+    elif reason == "rounds_used_up":
+        number = f"{rounds} attempts" if rounds else "The attempts"
+        why = f"{number} ended without a clear answer{error}; each look-up found no effect."
+    elif reason == "outcome_unknown":
+        why = f"An attempt ended without a clear answer{error}, and {_look_up(failure)}."
+    else:
+        why = ""
+    return f"{why} ActOnce posted a dead letter and waits for a decision.".lstrip()
+
+
+def _failure(story: Story, letter: "DeadLetter | None") -> Record:
+    """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known."""
+    if letter is not None:
+        names = ("reason", "error", "cause", "rounds")
+        return {name: getattr(letter, name) for name in names}
+    return dict(story.dead_letters[-1].failure) if story.dead_letters else {}
+
+
+def _error_told(failure: Record) -> str:
+    error = in_words(str(failure.get("error") or ""))
+    cause = short_cause(_attempts(failure))
+    told = ": ".join(filter(None, [error, cause]))
+    return f" ({told})" if told else ""
+
+
+def _attempts(failure: Record) -> str:
+    """Of a cause, what ended the attempt."""
+    attempt, found, other = str(failure.get("cause") or "").rpartition(BEFORE_LOOK_UP)
+    return attempt if found else other
+
+
+def _look_up(failure: Record) -> str:
+    """What became of the look-up, within a sentence."""
+    _, found, said = str(failure.get("cause") or "").rpartition(BEFORE_LOOK_UP)
+    if NO_FUNCTION_FINDS in str(failure.get("cause")):
+        return "no function is named that could look it up (FindFunctionArn)"
+    if "neither true nor false" in said:
+        return "the look-up answered neither yes nor no"
+    error, _, cause = said.partition(": ")
+    told = ": ".join(filter(None, [in_words(error), short_cause(cause)]))
+    return f"the look-up failed ({told})" if found and told else "the look-up gave no answer"
+
+
+def _retrying(story: Story) -> str:
+    failures = _failures(story)
+    state = next((s.state for s in reversed(story.steps) if s.what == "entered"), _PERFORM)
+    here = [step for step in failures if step.state == state]
+    performing = [step for step in failures if step.state == _PERFORM]
+    last = _error_told((performing or failures)[-1].detail)
+    if state == _PERFORM and here and here == performing:
+        times = _times(len(here))
+        return f"The function said {times} that nothing happened{last}. ActOnce tries again."
+    unclear = f"An attempt ended without a clear answer{last}."
+    if state == _PERFORM:
+        return f"{unclear} The look-up found no effect, and ActOnce tries again."
+    if state == FIND_EFFECT and here:
+        failed = f"The look-up failed {_times(len(here))}{_error_told(here[-1].detail)}"
+        return f"{unclear} {failed}, and ActOnce looks again."
+    if state == FIND_EFFECT:
+        return f"{unclear} ActOnce looks the effect up."
+    return (
+        f"{unclear} ActOnce waits until that attempt can do nothing more, then looks the effect up."
+    )
+
+
+def _failures(story: Story) -> list[Step]:
+    """What failed since it was started, or tried again by a decision or a redrive."""
+    begun = [n for n, s in enumerate(story.steps) if s.what in ("started", "redriven", "decision")]
+    since = story.steps[begun[-1] :] if begun else story.steps
+    return [step for step in since if step.what == "error"]
+
+
+def _broken_off(story: Story, execution: Execution, state: StateName) -> str:
+    at = f" at {moment(execution.stopped_at)}" if execution.stopped_at else ""
+    error = _error_told({"error": execution.error, "cause": execution.cause})
+    if state == "aborted":
+        return f"Somebody stopped its execution{at}{error}."
+    stay = story.dead_letters[-1] if story.dead_letters else None
+    if stay is not None and not stay.decision and execution.error == "States.Timeout":
+        return (
+            f"ActOnce posted a dead letter, and nobody decided in time: its execution failed{at}."
+        )
+    verb = "timed out" if state == "timed_out" else "failed"
+    return f"Its execution {verb}{at}{error}."
+
+
+def _decision(story: Story) -> Mapping[str, Any]:
+    return next((s.decision for s in reversed(story.dead_letters) if s.decision), {})
+
+
+def _decider(story: Story) -> str:
+    return str(_decision(story).get("decided_by") or "A person")
+
+
+def _note(story: Story) -> str:
+    decided = _decision(story)
+    at = str(decided.get("decided_at") or "")
+    when = f" at {moment(datetime.fromisoformat(at))}" if at else ""
+    output = {} if story.execution is None else story.execution.output
+    note = decided.get("note") or output.get("note") or (story.row or {}).get("note")
+    return f"{when}: {note!r}" if note else when
+
+
+def _duplicates(story: Story) -> str:
+    if "log" in story.unread:
+        return "Its deliveries could not be read."
+    number = sum(line["end"] == "suppressed" for line in story.deliveries)
+    if not number:
+        return ""
+    return f"{_counted(number, 'duplicate')} of it {'was' if number == 1 else 'were'} suppressed."
+
+
+# --------------------------------------------------------------------------- the effect
+
+
+def _effect(story: Story, state: StateName) -> str:
+    """What is known of the effect, and by whose word."""
+    if story.effects:
+        return f"{shown_effects(story)}."
+    nothing = None
+    if "effects" in story.unread:
+        nothing = (
+            f"whether {story.effects_place or 'a table'} has an effect of it could not be read"
+        )
+    elif story.effects_place is not None:
+        nothing = f"{story.effects_place} has no effect of it"
+    if state in ("performed", "found"):
+        who = "row" if story.execution is None else "execution"
+        but = "" if nothing is None else f", but {nothing}"
+        return f"Its {who} says so{_described(description_of(story))}{but}."
+    if nothing is not None:
+        so_far = " so far" if state in _OPEN and "effects" not in story.unread else ""
+        return f"{_capital(nothing)}{so_far}."
+    return ""
+
+
+_OPEN = ("running", "at_work", "retrying")
+
+
+def shown_effects(story: Story) -> str:
+    """The effects that the place shows where they were looked for; there is one at least.
+
+    Without a full stop.
+    """
+    effects, place = story.effects, _capital(str(story.effects_place))
+    described = [one["description"] for one in effects if one.get("description")]
+    more = _described(described[0] if len(described) == 1 else described or None)
+    if len(effects) > 1:
+        return f"{place} has {len(effects)} effects of it{more}"
+    booked, at = effects[0].get("booked_at"), effects[0].get("at")
+    when = f" (booked {_at(booked)})" if booked else f" (of {_at(at)})" if at else ""
+    return f"{place} has its effect{when}{more}"
 
 
 def description_of(story: Story) -> Any:
@@ -110,47 +481,6 @@ def description_of(story: Story) -> Any:
     return None if text is None else json.loads(text)
 
 
-def acted_on(story: Story) -> str:
-    """Whether it was acted on, and who says so."""
-    if story.effects:
-        return _counted(story)
-    outcome = outcome_of(story)
-    if outcome in _ACTED:
-        who = "row" if story.execution is None else "execution"
-        but = "" if story.own_place is None else f", but {story.own_place} has no effect of it"
-        if "effects" in story.unread:
-            but = f", but {story.own_place or 'the Appointments table'} could not be read"
-        return f"it was acted on, by the word of its {who}{_described(description_of(story))}{but}"
-    if outcome == "resolved":
-        return "it was acted on, by the word of whoever resolved it"
-    who_may_know: set[Part] = {"effects"}
-    if story.execution is None:
-        who_may_know |= {"execution", "row"}
-    if not who_may_know.isdisjoint(story.unread):
-        return "whether it was acted on could not be read"
-    if story.execution is not None and story.execution.status == "RUNNING":
-        return "no effect of it is known so far"
-    return "no effect of it is known"
-
-
-def _counted(story: Story) -> str:
-    times = len(story.effects)
-    if story.own_place is None:
-        return f"it was acted on {'once' if times == 1 else f'{times} times'}"
-    if times == 1 and story.effects[0]["effect_id"] is None:
-        # There is room for one: it cannot tell once from more often.
-        told = f"it was acted on, as {story.own_place} has it"
-    else:
-        told = f"{story.own_place} has {'one effect' if times == 1 else f'{times} effects'} of it"
-    described = [effect["description"] for effect in story.effects if effect["description"]]
-    return told + (_described(described[0] if len(described) == 1 else described or None))
-
-
-def message_argument(story: Story) -> str:
-    """The message as an argument that can be copied into a shell."""
-    return as_argument(story.message_id, story.execution_name)
-
-
 def _described(effect: Any) -> str:
     if effect is None:
         return ""
@@ -158,6 +488,125 @@ def _described(effect: Any) -> str:
     if len(text) > DESCRIPTION_CHARACTERS:
         text = text[: DESCRIPTION_CHARACTERS - 1] + "…"
     return f": {text}"
+
+
+def _who_says_so(story: Story, outcome: str | None) -> str | None:
+    if outcome in ("performed", "found"):
+        return "row" if story.execution is None else "execution"
+    return "person" if outcome == "resolved" else None
+
+
+# --------------------------------------------------------------------------- what to do
+
+
+class _Advice(NamedTuple):
+    """What to do now, and the decision that is advised."""
+
+    said: str | None
+    decision: str | None = None
+
+
+def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Advice:
+    argument = message_argument(story)
+    if state == "waiting_for_decision" and "effects" in story.unread:
+        return _Advice("Find out where its effect would be, which could not be read; then decide.")
+    if state == "waiting_for_decision":
+        return _what_to_decide(story, letter)
+    if (doubt := _doubt(story, state)) is not None:
+        return _Advice(doubt)
+    if story.execution is not None and state in _BROKEN_OFF:
+        stopped = story.execution.stopped_at
+        until = f", until {moment(stopped + REDRIVEN_FOR)}" if stopped else ""
+        how = f"To have it go on from there, by a look-up first{until}"
+        return _Advice(f"{how}: actonce dead-letters retry {argument}", "retry")
+    if story.unstarted:
+        what = "came" if state == "not_started" else "else came with this id"
+        return _Advice(f"See what {what}, and why: actonce unstarted show {argument}")
+    return _Advice(None)
+
+
+def _doubt(story: Story, state: StateName) -> str | None:
+    """What to do where the effects and what was recorded do not agree; None: they do."""
+    number, place = len(story.effects), story.effects_place
+    if number > 1:
+        return (
+            f"It was acted on {number} times: see in the timeline which attempts did, and undo "
+            "what is too much."
+        )
+    if number and state == "rejected":
+        return "It has an effect although it was rejected: undo it, if it shall not be."
+    if not number and not _effects_unknown(story) and state in ("performed", "found"):
+        return f"Find out at the provider why {place} has no effect of it."
+    return None
+
+
+def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
+    failure = _failure(story, letter)
+    reason = failure.get("reason")
+    did_not_happen = reason in ("rejected", "not_performed")
+    if story.effects:
+        again = "retry or perform" if did_not_happen else "perform"
+        return _Advice(
+            f"{shown_effects(story)}: resolve it. To {again} may do it twice.", "resolve"
+        )
+    if did_not_happen:
+        return _Advice("It did not happen. Mend the cause and retry; or reject it.", "retry")
+    if reason == "rounds_used_up":
+        said = "No look-up found it. Mend the cause and retry, which looks it up first."
+        return _Advice(f"{said} {_ONLY_SEEN}", "retry")
+    if reason is None:
+        argument = message_argument(story)
+        return _Advice(f"See why it waits: actonce dead-letters show {argument}")
+    check = "It may have happened: check with the provider. If it did, resolve."
+    if NO_FUNCTION_FINDS in str(failure.get("cause")) and not story.looks_up:
+        return _Advice(f"{check} If it did not, perform: nothing can look it up.")
+    again = "To retry looks it up first, once the look-up works again."
+    return _Advice(f"{check} {again} {_ONLY_SEEN}")
+
+
+_ONLY_SEEN = "Perform only what you have seen has not happened."
+
+
+# --------------------------------------------------------------------------- UnstartedQueue
+
+
+def _conflicts(story: Story) -> str | None:
+    """What came with the same id and another content, and where it is."""
+    lying = sum(entry.is_conflict for entry in story.unstarted)
+    number = max(len(story.conflicts), lying)
+    if not number:
+        return None
+    brought = f"{_counted(number, 'delivery', 'deliveries')} with this id brought another content"
+    refused = f"{brought}, and {'was' if number == 1 else 'were'} refused."
+    if lying:
+        return f"{refused} Compare them: actonce unstarted show {message_argument(story)}"
+    return f"{refused} {_lies_nowhere(story, 'It' if number == 1 else 'They', number)}"
+
+
+def _lies_nowhere(story: Story, they: str, number: int = 1) -> str:
+    """That something was not found in UnstartedQueue, as far as that was read; a sentence."""
+    lie = "is" if number == 1 else "are"
+    if "unstarted" in story.unread:
+        return f"Whether {they.lower()} {lie} in UnstartedQueue could not be read."
+    held = story.unstarted_held_elsewhere
+    if held:
+        return f"{_capital(cannot_be_told(f'{they.lower()} {lie}', held))}."
+    if held == 0:
+        return f"{they} {lie} not in UnstartedQueue now."
+    if story.unstarted_as_of is None:
+        return f"Whether {they.lower()} {lie} in UnstartedQueue was not looked at."
+    at = moment(story.unstarted_as_of)
+    return f"{they} {'was' if number == 1 else 'were'} not in UnstartedQueue at {at}; look again."
+
+
+def cannot_be_told(they_are: str, held_elsewhere: int) -> str:
+    """What to say of UnstartedQueue, within a sentence, where not all of it could be read.
+
+    Args:
+        they_are: what may be there, such as `it is`.
+        held_elsewhere: how many of its messages another reader held.
+    """
+    return f"whether {they_are} in UnstartedQueue cannot be told: {held_by_another(held_elsewhere)}"
 
 
 def unseen(
@@ -176,10 +625,10 @@ def unseen(
     """
     told = [f"No part of the stack has seen a message {message_id!r}."]
     if held_elsewhere:
-        cannot = cannot_be_told("it lies", held_elsewhere)
+        cannot = cannot_be_told("it is", held_elsewhere)
         told = [
             f"No part of the stack that could be read has seen a message {message_id!r}.",
-            f"{cannot[0].upper()}{cannot[1:]}; look again.",
+            f"{_capital(cannot)}; look again.",
         ]
     if requests is None:
         told.append("RequestsQueue could not be looked at: it may wait there.")
@@ -193,14 +642,34 @@ def unseen(
     return told
 
 
-def cannot_be_told(they: str, held_elsewhere: int) -> str:
-    """What to say of UnstartedQueue, within a sentence, where not all of it could be read.
+# --------------------------------------------------------------------------- words
 
-    Args:
-        they: who may lie there, such as `it lies`.
-        held_elsewhere: how many of its messages another reader held.
-    """
-    return f"whether {they} in UnstartedQueue cannot be told: {held_by_another(held_elsewhere)}"
+
+def moment(at: datetime) -> str:
+    """A time, in a sentence: UTC, to the second."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _at(text: str) -> str:
+    return moment(datetime.fromisoformat(text))
+
+
+def _capital(text: str) -> str:
+    """The beginning of a sentence; a file's name stays as it is."""
+    return f"{text[0].upper()}{text[1:]}" if text.startswith(("the ", "whether ")) else text
+
+
+def _counted(number: int, one: str, several: str = "") -> str:
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def message_argument(story: Story) -> str:
+    """The message as an argument that can be copied into a shell."""
+    return as_argument(story.message_id, story.execution_name)
 
 
 def as_argument(message_id: str, execution_name: str) -> str:

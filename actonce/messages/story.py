@@ -5,7 +5,7 @@ with why, and nothing is said to be absent because of it.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -70,6 +70,24 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What was read of UnstartedQueue.
+
+    Attributes:
+        entries: that it had.
+        held_elsewhere: how many of its messages another reader held.
+        at: when (UTC); None: it was never read.
+        is_of_now: it was read for whoever asks now, so that what is not among the entries, and
+            not held, does not lie there.
+    """
+
+    entries: Sequence[Unstarted] = ()
+    held_elsewhere: int = 0
+    at: datetime | None = None
+    is_of_now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
     """What was found. Every record comes from where its part of the stack keeps it.
 
@@ -81,10 +99,13 @@ class Story:
         effects: items of the Appointments table, without the request; of a team's own effects what
             it names of them (`OwnEffect.as_json`), and none where it does not say where they are:
             then the execution or the row tells.
-        unstarted: what lies in UnstartedQueue now, as far as it could be read.
+        unstarted: what lies in UnstartedQueue, as far as it was read.
+        effects_place: what a person calls the place where effects were looked for; None: nowhere,
+            so that `effects` is empty whatever happened.
         unstarted_held_elsewhere: how many messages of UnstartedQueue another reader held, so that
             they could not be read; None: the queue was not read for this story.
-        own_place: where a team's own effects were looked for; None: nowhere.
+        unstarted_as_of: when it was read instead (UTC); None: for this story, or never.
+        looks_up: whether the stack names a function that can look the effect up.
         unread: the parts that could not be read, and why in a sentence. What they would have told
             is empty here, and not known.
     """
@@ -99,9 +120,11 @@ class Story:
     dead_letters: list[Stay]
     effects: list[Record]
     unstarted: list[Unstarted]
-    own_place: str | None = None
+    effects_place: str | None = None
     conflicts: list[Record] = field(default_factory=list)
     unstarted_held_elsewhere: int | None = None
+    unstarted_as_of: datetime | None = None
+    looks_up: bool = True
     unread: Mapping[Part, str] = field(default_factory=dict)
 
     @property
@@ -132,7 +155,7 @@ class Story:
             "execution": execution,
             "dead_letters": [stay.as_json() for stay in self.dead_letters],
             "effects": self.effects,
-            "effects_place": self.own_place,
+            "effects_place": self.effects_place,
             "unstarted": [entry.as_json() for entry in self.unstarted],
             "unstarted_held_elsewhere": self.unstarted_held_elsewhere,
             "unread": dict(self.unread),
@@ -152,9 +175,9 @@ class Story:
         yield (_step_moment(step) for step in self.steps if _is_told(step))
         yield (_effect_moment(effect) for effect in self.effects if "booked_at" in effect)
         yield (
-            _own_effect_moment(effect, self.own_place)
+            _own_effect_moment(effect, self.effects_place)
             for effect in self.effects
-            if self.own_place is not None and effect.get("at")
+            if effect.get("at")
         )
         yield self._row_moments()
 
@@ -178,7 +201,7 @@ def read_story(
     own: OwnEffects | None = None,
     *,
     log: bool = True,
-    entries: Callable[[], Iterable[Unstarted]] | None = None,
+    unstarted: Seen | None = None,
 ) -> Story:
     """Read a message's story, all its parts side by side.
 
@@ -187,7 +210,7 @@ def read_story(
         message_id: the producer's id, or the name of its execution.
         own: where a team's own effects are; None: the Appointments table, if there is one.
         log: whether the starter's log is read, for its deliveries.
-        entries: what lies in UnstartedQueue, where that is known; None: the queue is read.
+        unstarted: what is known of UnstartedQueue already; None: the queue is read.
 
     Raises:
         Failed: some of it could not be read, and what could knows nothing of the message.
@@ -207,9 +230,9 @@ def read_story(
         lines = begun("log", lambda: _deliveries(stack, message_id) if log else [])
         known = begun("row", lambda: _known(stack, message_id))
         effects = begun("effects", lambda: _effects(stack, message_id, own))
-        waiting = begun("unstarted", lambda: _unstarted(stack, message_id, entries))
+        waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
-        lying, held_elsewhere = waiting() or ([], None)
+        lying = waiting() or Seen([])
         story = Story(
             message_id=message_id,
             execution_name=execution_name(message_id),
@@ -220,9 +243,11 @@ def read_story(
             steps=history.steps(events() or []),
             dead_letters=dead_letter_stays(events() or []),
             effects=effects() or [],
-            unstarted=lying,
-            own_place=None if own is None else own.place,
-            unstarted_held_elsewhere=held_elsewhere,
+            unstarted=list(lying.entries),
+            effects_place=_effects_place(stack, own),
+            unstarted_held_elsewhere=lying.held_elsewhere if lying.is_of_now else None,
+            unstarted_as_of=None if lying.is_of_now else lying.at,
+            looks_up=stack.find_function is not None,
         )
         told = replace(_with_lines(story, lines() or []), unread=reading.unread)
     if reading.errors and not told.is_known:
@@ -346,15 +371,20 @@ def _plain(item: Mapping[str, Any]) -> Record:
     return {name: plain(value) for name, value in typed(item).items() if name != "request"}
 
 
-def _unstarted(
-    stack: Stack, message_id: str, known: Callable[[], Iterable[Unstarted]] | None
-) -> tuple[list[Unstarted], int | None]:
-    """The message's entries, and how many could not be read; see `Story`."""
-    if known is not None:
-        return [entry for entry in known() if entry.is_named(message_id)], None
+def _effects_place(stack: Stack, own: OwnEffects | None) -> str | None:
+    if own is not None:
+        return own.place
+    return "the Appointments table" if stack.is_example else None
+
+
+def _unstarted(stack: Stack, message_id: str, seen: Seen | None) -> Seen:
+    """The message's entries; they are of now where nothing was seen before."""
+    if seen is not None:
+        return replace(seen, entries=[one for one in seen.entries if one.is_named(message_id)])
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
-        return named(queue, reader, message_id), queue.held_elsewhere
+        found = named(queue, reader, message_id)
+        return Seen(found, queue.held_elsewhere, is_of_now=True)
 
 
 def _delivery_moment(line: Record) -> Moment:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal, Protocol
 
 from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.history import BEFORE_LOOK_UP, NO_FUNCTION_FINDS
 from actonce.stack.clients import Stack
 
 Decision = Literal["retry", "perform", "resolve", "reject"]
@@ -15,8 +16,6 @@ first wherever the outcome is unknown."""
 AGAIN: tuple[Decision, ...] = ("retry", "perform")
 """Those after which it is tried again."""
 
-NO_FUNCTION_FINDS = "No function is named to look it up"
-"""What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
 IN_VAIN = (
     "Nothing can look it up (no FindFunctionArn was given), so a retry would only bring it back. "
     "Find out by hand whether it happened, then say actonce dead-letters perform if it did not, "
@@ -102,7 +101,7 @@ def is_retried_in_vain(stack: Stack, reason: str, cause: str) -> bool:
         stack: that has the letter.
         reason, cause: of the letter.
     """
-    said = cause.rpartition(" | FindEffect: ")[2]
+    said = cause.rpartition(BEFORE_LOOK_UP)[2]
     was_unnamed = reason == "outcome_unknown" and NO_FUNCTION_FINDS in said
     return was_unnamed and stack.find_function is None
 

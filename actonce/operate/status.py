@@ -5,10 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from actonce.messages.message_summary import REDRIVEN_FOR
 from actonce.operate.pausing import Feed, feeds, workers_feed
 from actonce.queues.standing import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
@@ -16,21 +17,40 @@ from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.records import timestamp
 
+if TYPE_CHECKING:
+    from mypy_boto3_stepfunctions.literals import ExecutionStatusType
+
 T = TypeVar("T")
 
 _FAILS_WITHIN = timedelta(minutes=30)
 """What keeps failing has failed within these, as StarterFailedDeliveriesAlarm has it."""
 
 MOST_COUNTED = 1000
-"""As many open executions are counted: one page of Step Functions' list."""
+"""As many executions that run, or were aborted, are counted: one page of Step Functions' list."""
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
-    """Executions that have not ended; `more` than those that were counted."""
+class Counted:
+    """So many; `more`: and there are more than were counted."""
 
     count: int
-    more: bool
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Executions:
+    """The state machine's executions that are not finished, by the newest `MOST_COUNTED`.
+
+    Attributes:
+        at_work: that have run for no longer than one attempt may take.
+        retrying: that have run for longer and have no letter in DeadLetterQueue, as SQS counts
+            them, about: an attempt failed, and the provider is waited for.
+        aborted: that somebody stopped, not too long ago for Step Functions to continue them.
+    """
+
+    at_work: Counted
+    retrying: Counted
+    aborted: Counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +76,15 @@ class Status:
         embedded_at: where the embedded AWS listens; None: it is not there.
         version: of the release that it was deployed from; None: it does not say it.
         strategy: the parameter Strategy; None: it does not say it.
-        open: None where there are no executions, or they could not be seen.
+        executions: None where there are none, or they could not be seen.
         alarms: that are on; None: they could not be seen.
         audited: of the last audit's summary `from` and `to` (the days that it judged),
-            `generated_at`, `sentence` and `exit_status`; None: there is none at hand, or it could
-            not be seen.
+            `generated_at`, `sentence` and `exit_status`, with its age in seconds and its severity
+            (`audit_summary.SEVERITIES`); None: there is none of this stack at hand, or it could not
+            be seen.
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
             the starter's own metric; None: none failed, or CloudWatch does not say.
-        not_seen: why not, by `open_executions`, `alarms` and `last_audit`.
+        not_seen: why not, by `executions`, `alarms` and `last_audit`.
     """
 
     stack: str
@@ -75,12 +96,31 @@ class Status:
     embedded_at: str | None = None
     version: str | None = None
     strategy: str | None = None
-    open: Open | None = None
+    executions: Executions | None = None
     alarms: tuple[Alarm, ...] | None = None
     audited: Mapping[str, Any] | None = None
     oldest_failed_seconds: int | None = None
     not_seen: Mapping[str, str] = field(default_factory=dict)
     is_for_workers: bool = False
+
+    @property
+    def waiting_for_decision(self) -> int:
+        """Letters in DeadLetterQueue, by SQS's own count, which is about right."""
+        return _all(self.queues["dead_letters"])
+
+    @property
+    def not_started(self) -> int:
+        """Deliveries in UnstartedQueue, likewise."""
+        return _all(self.queues["unstarted"])
+
+    @property
+    def waits_for(self) -> Literal["person", "provider"] | None:
+        """Who has to act before all is finished; None: nobody, as far as was seen."""
+        told = self.executions
+        if self.waiting_for_decision or self.not_started or (told and told.aborted.count):
+            return "person"
+        is_failing = self.oldest_failed_seconds is not None
+        return "provider" if is_failing or (told and told.retrying.count) else None
 
     @property
     def is_stopped_without_pause(self) -> bool:
@@ -109,8 +149,11 @@ class Status:
             "fed_all_the_same": self.is_fed_all_the_same,
             "stopped_without_pause": self.is_stopped_without_pause,
             "feeds": [{"function": one.function, "state": one.state} for one in self.feeds],
+            "waits_for": self.waits_for,
+            "waiting_for_decision": self.waiting_for_decision,
+            "not_started": self.not_started,
+            "executions": asdict(self.executions) if self.executions else None,
             "queues": {name: asdict(depth) for name, depth in self.queues.items()},
-            "open_executions": asdict(self.open) if self.open else None,
             "alarms": None
             if self.alarms is None
             else [{"name": one.name, "since": timestamp(one.since)} for one in self.alarms],
@@ -145,10 +188,13 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         pause = threads.submit(find_pause, stack.sqs, stack.requests_queue)
         fed = threads.submit(feeds, stack)
         failing = threads.submit(_oldest_failed, stack, now)
-        opened = threads.submit(_seen, not_seen, "open_executions", lambda: _open(stack))
+        listed = threads.submit(_seen, not_seen, "executions", lambda: _listed(stack, now))
         alarms = threads.submit(_seen, not_seen, "alarms", lambda: _alarms(stack))
-        audited = threads.submit(_seen, not_seen, "last_audit", lambda: _audited(stack, own_audit))
+        audited = threads.submit(
+            _seen, not_seen, "last_audit", lambda: _audited(stack, own_audit, now)
+        )
     region, account = stack.region_and_account
+    found = {name: depth.result() for name, depth in depths.items()}
     return Status(
         stack=stack.called,
         account=account,
@@ -159,8 +205,8 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         pause=pause.result(),
         is_for_workers=workers_feed(stack),
         feeds=tuple(fed.result()),
-        queues={name: depth.result() for name, depth in depths.items()},
-        open=opened.result(),
+        queues=found,
+        executions=_executions(listed.result(), _all(found["dead_letters"])),
         alarms=alarms.result(),
         audited=audited.result(),
         oldest_failed_seconds=failing.result(),
@@ -177,14 +223,61 @@ def _seen(not_seen: dict[str, str], name: str, look: Callable[[], T | None]) -> 
         return None
 
 
-def _open(stack: Stack) -> Open | None:
-    """Rows of a ledger or a lease are not counted: that would read their whole table."""
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What ListExecutions told: of those that run, how many may be in their first attempt."""
+
+    young: int
+    old: int
+    more: bool
+    aborted: Counted
+
+
+def _listed(stack: Stack, now: datetime) -> _Listed | None:
+    """Rows of a ledger or a lease are not counted: that would read their whole table.
+
+    Raises:
+        Failed: the stack does not say for how long an attempt may take.
+    """
     if stack.ledger_table is not None:
         return None
+    seconds = stack.outputs.get("EffectTimeoutSeconds")
+    if seconds is None:
+        raise Failed("The stack does not say its EffectTimeoutSeconds: deploy it anew.")
+    first_attempt_since = now - timedelta(seconds=int(seconds)) - _STARTED_WITHIN
+    running, more = _page(stack, "RUNNING")
+    young = sum(one["startDate"] >= first_attempt_since for one in running)
+    aborted, more_aborted = _page(stack, "ABORTED")
+    continued = sum(one["stopDate"] >= now - REDRIVEN_FOR for one in aborted)
+    is_cut = more_aborted and continued == len(aborted)
+    return _Listed(young, len(running) - young, more, Counted(continued, is_cut))
+
+
+_STARTED_WITHIN = timedelta(seconds=5)
+"""What PerformEffect's time-out adds to the function's own."""
+
+
+def _page(stack: Stack, status: "ExecutionStatusType") -> tuple[list[Any], bool]:
+    """The newest executions in a status, and whether there are more."""
     answer = stack.stepfunctions.list_executions(
-        stateMachineArn=stack.state_machine, statusFilter="RUNNING", maxResults=MOST_COUNTED
+        stateMachineArn=stack.state_machine, statusFilter=status, maxResults=MOST_COUNTED
     )
-    return Open(len(answer["executions"]), bool(answer.get("nextToken")))
+    return list(answer["executions"]), bool(answer.get("nextToken"))
+
+
+def _executions(listed: _Listed | None, letters: int) -> Executions | None:
+    """Of what has run for long, each letter is of one that waits for a decision and not for more.
+
+    So soon as an attempt has ended a letter may be there, but most are older.
+    """
+    if listed is None:
+        return None
+    beyond = max(0, letters - listed.old)
+    return Executions(
+        at_work=Counted(max(0, listed.young - beyond), listed.more and not listed.old),
+        retrying=Counted(max(0, listed.old - letters), listed.more),
+        aborted=listed.aborted,
+    )
 
 
 def _alarms(stack: Stack) -> tuple[Alarm, ...]:
@@ -205,17 +298,24 @@ def _alarms(stack: Stack) -> tuple[Alarm, ...]:
     return tuple(sorted(found, key=lambda one: one.since))
 
 
-def _audited(stack: Stack, own: Path | None) -> Mapping[str, Any] | None:
-    """The last audit, where its summary is at hand."""
-    bucket = stack.outputs.get("AuditBucketName")
-    if own is not None:
-        told = audit_summary.of_folder(own)
-    elif bucket is not None:
-        told = audit_summary.of_bucket(stack.aws.client("s3"), f"s3://{bucket}/audit/")
-    else:
-        told = None
+def _audited(stack: Stack, own: Path | None, now: datetime) -> Mapping[str, Any] | None:
+    """The last audit of this stack, where its summary is at hand."""
+    found = audit_summary.last_of(stack, own)
+    if found is None:
+        return None
+    place, told = found
     names = ("from", "to", "generated_at", "sentence", "exit_status")
-    return None if told is None else {name: told.get(name) for name in names}
+    made = datetime.fromisoformat(told["generated_at"])
+    return {
+        **{name: told.get(name) for name in names},
+        "severity": audit_summary.SEVERITIES.get(told.get("exit_status")),
+        "age_seconds": max(0, int((now - made).total_seconds())),
+        "place": place,
+    }
+
+
+def _all(depth: Depth) -> int:
+    return depth.waiting + depth.in_flight + depth.delayed
 
 
 def _oldest_failed(stack: Stack, now: datetime) -> int | None:

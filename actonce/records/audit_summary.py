@@ -13,6 +13,7 @@ from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_aws
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.s3_uri import bucket_and_prefix
+from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
 NOT_AUDITED: Final = 2
 """`exit_status` of an audit that has not come to its end: its summary has a sentence, and no days,
 verdicts or alarms."""
+
+SEVERITIES: Final[Mapping[Any, str]] = {
+    0: "clean",
+    1: "alarms",
+    NOT_AUDITED: "not audited",
+    3: "not whole",
+    4: "on trust",
+}
+"""What each `exit_status` of an audit is called; see `pipeline.audit.request.Status`."""
 
 _NAME: Final = "summary.json"
 _NOT_CHOSEN: Final = Chosen()
@@ -78,6 +88,41 @@ def of_bucket(s3: "S3Client", uri: str) -> dict[str, Any] | None:
             return None
         raise
     return _parsed(answer["Body"].read(), uri)
+
+
+def last_of(stack: Stack, own: Path | None) -> tuple[str, dict[str, Any]] | None:
+    """The place of a stack's last audit, and its summary; None: there is none.
+
+    A summary does not say whose it is: it is the stack's where it lies in the stack's own bucket or
+    in the folder that is said to be, and was made after the stack was.
+
+    Args:
+        stack: whose.
+        own: the folder of an audit's results that are of this stack; None: what its daily audit
+            left counts.
+
+    Raises:
+        Failed: there is one that cannot be read, or that was made before the stack.
+        ClientError: AWS says no.
+    """
+    bucket = stack.outputs.get("AuditBucketName")
+    if own is not None:
+        place, summary = f"{own}/", of_folder(own)
+    elif bucket is not None:
+        place = f"s3://{bucket}/audit/"
+        summary = of_bucket(stack.aws.client("s3"), place)
+    else:
+        return None
+    if summary is None:
+        return None
+    created = timestamp(stack.created_at())
+    made = str(summary.get("generated_at"))
+    if made < created:
+        raise Failed(
+            f"The audit in {place} was made at {made}, before this stack was ({created}): it is "
+            "another stack's. Have it run again."
+        )
+    return place, summary
 
 
 def of_demo(stack: Stack) -> Path | None:

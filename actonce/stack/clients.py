@@ -8,6 +8,7 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -349,6 +350,12 @@ class Stack:
     def is_example(self) -> bool:
         """Whether the effect is the example's appointments, and not a team's own function."""
         return "AppointmentsTableName" in self.outputs
+
+    def created_at(self) -> datetime:
+        """When the stack was made (UTC); AWS is asked."""
+        answer = self.aws.client("cloudformation").describe_stacks(StackName=self.name)
+        made: datetime = answer["Stacks"][0]["CreationTime"]
+        return made.astimezone(UTC)
 
     def execution_arn(self, name: str) -> str:
         """ARN of ProcessMessage's execution of that name."""

@@ -5,17 +5,19 @@ import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.stub import Stubber
 
 from actonce.cli import status as command
 from actonce.operate.pausing import Feed
-from actonce.operate.status import MOST_COUNTED, Open, Status, status
+from actonce.operate.status import MOST_COUNTED, Counted, Executions, Status, status
 from actonce.queues.standing import Depth, Pause
 from actonce.records import audit_summary
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.sources import version
+from actonce_core.records import timestamp
 from tests.cli.conftest import Actonce
 from tests.support.stacks import ALARM_TOPIC, NOW, fed, forbid, with_executions, with_outputs
 
@@ -24,7 +26,8 @@ EMPTY = {"waiting": 0, "in_flight": 0, "delayed": 0, "oldest_seconds": None}
 
 @pytest.fixture
 def stack(moto_stack: Stack) -> Stack:
-    return with_executions(fed(moto_stack), "e-1", "e-2")
+    made = with_executions(fed(moto_stack), "e-1", "e-2")
+    return with_outputs(made, EffectTimeoutSeconds="30")
 
 
 def measured(
@@ -90,7 +93,15 @@ def test_it_counts_what_waits_and_hides_it_from_nobody(stack: Stack) -> None:
             "unstarted": EMPTY,
             "dead_letters": {"waiting": 2, "in_flight": 1, "delayed": 0, "oldest_seconds": 110},
         },
-        "open_executions": {"count": 2, "more": False},
+        "waits_for": "person",
+        "waiting_for_decision": 3,
+        "not_started": 0,
+        # Two began long after NOW, and are taken for two that have letters.
+        "executions": {
+            "at_work": {"count": 0, "more": False},
+            "retrying": {"count": 0, "more": False},
+            "aborted": {"count": 0, "more": False},
+        },
         "last_audit": None,
         "not_seen": {},
         "oldest_failed_seconds": None,
@@ -114,27 +125,73 @@ def test_what_may_not_be_seen_is_said_and_the_rest_told(stack: Stack) -> None:
     forbid(stack, "stepfunctions")
     found = status(stack, NOW)
     assert found.queues["dead_letters"] == Depth(1, 0, 0, None)
-    assert (found.open, found.alarms) == (None, None)
+    assert (found.executions, found.alarms) == (None, None)
     assert {name: "AccessDenied" in why for name, why in found.not_seen.items()} == {
-        "open_executions": True,
+        "executions": True,
         "alarms": True,
     }
 
 
-def test_open_executions_are_counted_as_far_as_one_page_has_them(stack: Stack) -> None:
-    one = {
-        "executionArn": "a",
-        "stateMachineArn": stack.state_machine,
-        "name": "n",
-        "status": "RUNNING",
-        "startDate": NOW,
-    }
+def execution(seconds: float, status: str = "RUNNING") -> dict[str, Any]:
+    """An item of ListExecutions that began, or was stopped, so many seconds before now."""
+    at = NOW - timedelta(seconds=seconds)
+    item = {"executionArn": "a", "stateMachineArn": "m", "name": "n", "status": status}
+    return item | ({"startDate": at} if status == "RUNNING" else {"startDate": at, "stopDate": at})
+
+
+@pytest.mark.parametrize(
+    ("ages", "letters", "more", "at_work", "retrying", "waits_for"),
+    [
+        ([1, 34], 0, False, Counted(2), Counted(0), None),
+        ([1, 36, 40], 0, False, Counted(1), Counted(2), "provider"),
+        # What has a letter waits for a person, and not for the provider.
+        ([1, 36, 40], 1, False, Counted(1), Counted(1), "person"),
+        ([1, 2, 36], 2, False, Counted(1), Counted(0), "person"),  # one was refused at once
+        ([1, 36], 9, False, Counted(0), Counted(0), "person"),
+        ([1] + [36] * (MOST_COUNTED - 1), 9, True, Counted(1), Counted(990, more=True), "person"),
+        ([1] * MOST_COUNTED, 0, True, Counted(MOST_COUNTED, more=True), Counted(0, True), None),
+    ],
+)
+def test_what_runs_is_at_work_or_waits_for_the_provider_or_for_a_person(
+    stack: Stack,
+    ages: list[float],
+    letters: int,
+    more: bool,
+    at_work: Counted,
+    retrying: Counted,
+    waits_for: str | None,
+) -> None:
+    for _ in range(letters):
+        stack.sqs.send_message(QueueUrl=stack.dead_letter_queue, MessageBody="{}")
+    page = {"executions": [execution(age) for age in ages]} | ({"nextToken": "x"} if more else {})
     with Stubber(stack.stepfunctions) as answers:
-        page = {"executions": [one] * MOST_COUNTED, "nextToken": "more"}
         answers.add_response("list_executions", page)
-        assert status(stack, NOW).open == Open(MOST_COUNTED, more=True)
+        answers.add_response("list_executions", {"executions": []})
+        found = status(stack, NOW)
+    assert found.executions == Executions(at_work, retrying, aborted=Counted(0))
+    assert (found.waits_for, found.waiting_for_decision) == (waits_for, letters)
+
+
+def test_an_aborted_execution_waits_for_a_person_for_as_long_as_it_can_be_continued(
+    stack: Stack,
+) -> None:
+    ages = [86_400 * days for days in (1, 13.9, 14.1, 40)]
+    aborted = {"executions": [execution(age, "ABORTED") for age in ages]}
+    with Stubber(stack.stepfunctions) as answers:
+        answers.add_response("list_executions", {"executions": []})
+        answers.add_response("list_executions", aborted)
+        found = status(stack, NOW)
+    assert found.executions is not None
+    assert (found.executions.aborted, found.waits_for) == (Counted(2), "person")
+
+
+def test_rows_are_not_counted_and_a_stack_that_does_not_say_its_time_out_is_told(
+    stack: Stack,
+) -> None:
     of_rows = status(with_outputs(stack, LedgerTableName="rows"), NOW)
-    assert (of_rows.open, of_rows.not_seen) == (None, {})
+    assert (of_rows.executions, of_rows.not_seen) == (None, {})
+    del stack.outputs["EffectTimeoutSeconds"]
+    assert "deploy it anew" in status(stack, NOW).not_seen["executions"]
 
 
 SUMMARY = {
@@ -146,18 +203,38 @@ SUMMARY = {
 }
 
 
-def test_the_last_audit_is_the_nights_or_the_one_at_hand(stack: Stack, tmp_path: Path) -> None:
+def test_the_last_audit_is_the_nights_or_the_one_at_hand_if_it_is_of_this_stack(
+    stack: Stack, tmp_path: Path
+) -> None:
+    created = stack.created_at()
+    now = created + timedelta(hours=3)
     s3 = stack.aws.client("s3")
     s3.create_bucket(Bucket="audit-bucket")
     audited = with_outputs(stack, AuditBucketName="audit-bucket")
-    assert status(audited, NOW).audited is None
-    summary = json.dumps(SUMMARY | {"alarms": []})
-    s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=summary)
-    assert status(audited, NOW).audited == SUMMARY
-    (tmp_path / "summary.json").write_text(json.dumps(SUMMARY | {"sentence": "Another."}))
-    assert status(audited, NOW, tmp_path).audited == SUMMARY | {"sentence": "Another."}
+
+    def audits(told: dict[str, Any], own: Path | None = None) -> Status:
+        text = json.dumps(told)
+        if own is not None:
+            (own / "summary.json").write_text(text)
+        else:
+            s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=text)
+        return status(audited, now, own)
+
+    assert status(audited, now).audited is None
+    told = SUMMARY | {"generated_at": timestamp(created + timedelta(hours=1))}
+    expected = told | {"severity": "clean", "age_seconds": 7200}
+    found = audits(told | {"alarms": []}).audited
+    assert found == expected | {"place": "s3://audit-bucket/audit/"}
+    alarmed = told | {"exit_status": 1}
+    own = audits(alarmed, tmp_path).audited or {}
+    assert (own["severity"], own["place"]) == ("alarms", f"{tmp_path}/")
+
+    for where in (None, tmp_path):
+        before = audits(told | {"generated_at": timestamp(created - timedelta(days=1))}, where)
+        assert before.audited is None
+        assert "another stack's" in before.not_seen["last_audit"]
     s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=b"{")
-    assert "is no JSON" in status(audited, NOW).not_seen["last_audit"]
+    assert "is no JSON" in status(audited, now).not_seen["last_audit"]
 
 
 def test_an_audit_of_what_ran_before_is_not_the_last_one(
@@ -189,30 +266,43 @@ def test_a_person_is_told_where_it_is_what_is_wrong_and_where_to_look(
 
     told = [" ".join(line.split()) for line in actonce("status", stack=stack).out.splitlines()]
 
-    assert told[:3] == ["Account 123456789012", "Region us-east-1", "Stack actonce"]
+    assert told[:2] == ["Stack actonce", "Waits for a person"]
+    assert told[4] == "waiting for decision about 1 actonce dead-letters list"
+    assert {"Account 123456789012", "Region us-east-1"} <= {*told}
     assert "Queue feeds starter (Enabled)" in told
-    assert "Open 2 executions" in told
     assert any(line.startswith("Alarms DeadLettersWaitingAlarm (for ") for line in told)
     assert "Last audit none at hand: actonce collect, actonce audit" in told
-    assert told[-1] == "dead letters 1 0 0 actonce dead-letters list"
 
 
 PAUSED = Pause("2026-01-31T09:30:00.000Z", "somebody", "")
 ON, OFF = Feed("uuid", "starter", "Enabled"), Feed("uuid", "starter", "Disabled")
-FOUND = Status("shop", None, (ON,), {"requests": Depth(0, 9, 0, 40)}, alarms=(), audited=SUMMARY)
+NONE = Depth(0, 0, 0, None)
+QUEUES = {"requests": Depth(0, 9, 0, 40), "unstarted": NONE, "dead_letters": NONE}
+AUDITED = SUMMARY | {"severity": "clean", "age_seconds": 7_200, "place": "records/"}
+FOUND = Status("shop", None, (ON,), QUEUES, alarms=(), audited=AUDITED)
+WORK = Executions(Counted(3), Counted(60, more=True), Counted(1))
 
 
 @pytest.mark.parametrize(
     ("found", "told", "warned"),
     [
-        (FOUND, "requests 0 9 0 40 s or more", ""),
-        (FOUND, "Last audit 2026-01-30: All 5 messages", ""),
-        (replace(FOUND, oldest_failed_seconds=3_000), "Failing deliveries of up to 3000 s", ""),
-        (replace(FOUND, not_seen={"open_executions": "no"}), "Open cannot be seen: no", ""),
+        (FOUND, "requests 0, 9 in flight 40 s or more", ""),
+        (FOUND, "Last audit of 2026-01-30; clean; made 2 h ago: All 5 messages", ""),
+        (FOUND, "Waits for nobody", ""),
+        (
+            replace(FOUND, executions=WORK),
+            "retrying more than 60 actonce list --status running",
+            "",
+        ),
+        (replace(FOUND, executions=WORK), "aborted 1 actonce list --status aborted", ""),
+        (replace(FOUND, oldest_failed_seconds=3_000), "Waits for the provider", ""),
+        (replace(FOUND, oldest_failed_seconds=3_000), "the oldest was sent 50 min before", ""),
+        (replace(FOUND, not_seen={"executions": "no"}), "nobody, as far as could be seen", ""),
+        (replace(FOUND, not_seen={"executions": "no"}), "at work cannot be told: no", ""),
         (replace(FOUND, feeds=(), is_for_workers=True), "Queue feeds workers on hosts", ""),
         (replace(FOUND, feeds=(OFF,), pause=PAUSED), "Paused since 2026-01-31T09:30:00", ""),
-        (replace(FOUND, feeds=(OFF,)), "Paused no, but nothing is taken", "nobody said pause"),
-        (replace(FOUND, pause=PAUSED), "Paused since", "messages are taken all the same"),
+        (replace(FOUND, feeds=(OFF,)), "Paused no, but nothing is taken", "nobody paused it"),
+        (replace(FOUND, pause=PAUSED), "Paused since", "takes messages all the same"),
     ],
 )
 def test_what_is_shown_and_where_what_is_said_and_what_is_taken_differ_warned_of(

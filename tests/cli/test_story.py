@@ -1,7 +1,7 @@
-"""What is told of one message: its timeline, its sentence, and of one that nobody has seen.
+"""What is told of one message: its timeline, how it stands, and of one that nobody has seen.
 
 Nothing is said to be undone only because a table of ours is empty, and nothing to lie nowhere that
-another reader holds.
+another reader holds, or that was not looked for just now.
 """
 
 import json
@@ -15,10 +15,9 @@ from actonce.messages import unstarted
 from actonce.messages.history import Execution, Step
 from actonce.messages.message_summary import (
     DESCRIPTION_CHARACTERS,
+    STATES,
     as_argument,
-    sentence,
-    sentence_of_conflicts,
-    sentences_of_unread,
+    summarize,
     unseen,
 )
 from actonce.messages.own_effects import Attributes, EffectsTable
@@ -27,6 +26,7 @@ from actonce.queues.scan import Queued
 from actonce.queues.standing import Depth, Pause
 from actonce.stack.clients import Stack
 from actonce_core.delivery import Delivery
+from actonce_core.histories.dead_letters import Stay
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.unstarted import unstarted_attributes
 from tests.cli.conftest import Actonce
@@ -40,35 +40,46 @@ from tests.support.stacks import (
     with_table,
 )
 
+EFFECT = {"appointment_id": "appointment-1", "booked_at": "2026-01-31T09:31:07.000Z"}
+TABLE_OF_OURS = "the Appointments table"
+
 
 def story(
     *,
     status: str | None = None,
     output: dict[str, Any] | None = None,
+    error: str | None = None,
     row: dict[str, Any] | None = None,
     effects: int = 0,
+    place: str | None = None,
     ends: tuple[str, ...] = ("started",),
     own: list[dict[str, Any]] | None = None,
     steps: tuple[Step, ...] = (),
+    letter: tuple[str, str] | None = None,
+    decided: dict[str, Any] | None = None,
     unread: tuple[Part, ...] = (),
 ) -> Story:
-    execution = (
-        Execution("arn", "m-1", status, NOW, None, None, None, {"message_id": "m-1"}, output or {})
-        if status
-        else None
+    """A story; `letter` is the reason and cause of its dead letter, on which was `decided`."""
+    message = {"message_id": "m-1"}
+    stopped = None if status == "RUNNING" else NOW
+    execution = Execution(
+        "arn", "m-1", status or "", NOW, stopped, error, None, message, output or {}
     )
+    failure = dict(zip(("reason", "cause"), letter or (), strict=False))
+    stays = [Stay(NOW, failure | {"error": "E", "rounds": 3}, decided or {}, over=bool(decided))]
     return Story(
         message_id="m-1",
         execution_name="m-1",
         deliveries=[{"end": end} for end in ends],
         fingerprint=None,
         row=row,
-        execution=execution,
+        execution=execution if status else None,
         steps=list(steps),
-        dead_letters=[],
-        effects=own or [{"appointment_id": f"appointment-{n}"} for n in range(effects)],
+        dead_letters=stays if letter else [],
+        effects=own or [EFFECT] * effects,
         unstarted=[],
-        own_place=None if own is None else "the table cards",
+        effects_place=(TABLE_OF_OURS if effects else place) if own is None else "the table cards",
+        unstarted_held_elsewhere=None if "unstarted" in unread else 0,
         unread=dict.fromkeys(unread, "AccessDenied"),
     )
 
@@ -123,115 +134,243 @@ def test_of_each_step_what_was_recorded_is_told_and_no_more(
     assert [one[: len(told or ())] for one in found] == ([told] if told else [])
 
 
-# --------------------------------------------------------------------------- the sentence
+# --------------------------------------------------------------------------- how it stands
 
 CARD = {"order": "o-7"}
 DONE: dict[str, Any] = {"status": "SUCCEEDED", "output": {"outcome": "performed", "effect": CARD}}
+FOUND: dict[str, Any] = {"status": "SUCCEEDED", "output": {"outcome": "found", "effect": None}}
+RESOLVED: dict[str, Any] = {"status": "SUCCEEDED", "output": {"outcome": "resolved"}}
+REJECTED: dict[str, Any] = {"status": "FAILED", "error": "RejectedByOperator"}
 ROW = {"status": "COMPLETE", "outcome": "performed", "effect": json.dumps(CARD)}
+RUNS: dict[str, Any] = {"status": "RUNNING"}
+
+STARTED = Step(NOW, "", "started")
+IN_PERFORM = Step(NOW, "PerformEffect", "entered")
+FAILED = Step(NOW, "PerformEffect", "error", {"error": "NotPerformed", "cause": "closed"})
+IN_FIND = Step(NOW, "FindEffect", "entered")
+DECIDED = Step(NOW, "DeadLetter", "decision", {"decision": "retry", "note": ""})
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("told", "state", "outcome", "effect_told"),
     [
-        (story(**DONE, effects=1), "is SUCCEEDED (performed); it was acted on once; 0 of 1 "),
-        (story(**DONE, effects=2), "it was acted on 2 times"),
-        (story(**DONE), 'it was acted on, by the word of its execution: {"order": "o-7"}'),
+        (story(**DONE), "performed", "performed", "execution"),
+        (story(**FOUND), "found", "found", "execution"),
+        (story(**RESOLVED), "resolved", "resolved", "person"),
+        (story(**REJECTED), "rejected", "rejected", None),
+        (story(status="FAILED", error="States.Timeout"), "failed", None, None),
+        (story(status="ABORTED"), "aborted", None, None),
+        (story(status="TIMED_OUT"), "timed_out", None, None),
+        (story(status="SUCCEEDED"), "ended", None, None),
+        (story(**RUNS), "running", None, None),  # its history could not be read
+        (story(**RUNS, steps=(STARTED, IN_PERFORM)), "at_work", None, None),
+        (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED)), "retrying", None, None),
+        (story(**RUNS, steps=(STARTED, FAILED, DECIDED, IN_PERFORM)), "at_work", None, None),
+        (story(**RUNS, letter=("rejected", "")), "waiting_for_decision", None, None),
+        (story(row=ROW), "performed", "performed", "row"),
+        (story(row=ROW | {"outcome": "resolved"}), "resolved", "resolved", "person"),
         (
-            story(status="SUCCEEDED", output={"outcome": "found", "effect": None}),
-            "(found); it was acted on, by the word of its execution",
+            story(row=ROW | {"outcome": "dead_letter"}),
+            "waiting_for_decision",
+            "dead_letter",
+            None,
         ),
-        (
-            story(status="SUCCEEDED", output={"outcome": "resolved", "note": "by telephone"}),
-            "by the word of whoever resolved it",
-        ),
-        (
-            story(status="RUNNING", ends=("started", "suppressed")),
-            "no effect of it is known so far; 1 of 2 deliveries suppressed",
-        ),
-        (story(status="FAILED"), "no effect of it is known;"),
-        (
-            story(row=ROW),
-            'Its row is COMPLETE (performed); it was acted on, by the word of its row: {"order"',
-        ),
-        (story(row={"status": "IN_PROGRESS"}), "is IN_PROGRESS; no effect of it is known;"),
-        (story(), "No execution is known; it lies nowhere any more; no effect of it is known"),
-        # A team's own effects are another witness; of some places a second one would not be seen.
-        (story(**DONE, own=[own("c-1")]), "the table cards has one effect of it"),
-        (
-            story(**DONE, own=[own("c-1", card="c"), own("c-2")]),
-            'the table cards has 2 effects of it: {"card": "c"}',
-        ),
-        (
-            story(**DONE, own=[own(None, card="c")]),
-            'it was acted on, as the table cards has it: {"card": "c"}',
-        ),
-        (story(**DONE, own=[]), '{"order": "o-7"}, but the table cards has no effect of it'),
+        (story(row={"status": "IN_PROGRESS", "attempt_id": "a"}), "at_work", None, None),
+        (story(row={"status": "IN_PROGRESS", "consumption_count": 1}), "retrying", None, None),
+        (story(ends=("refused",)), "not_started", None, None),
+        (story(ends=()), "not_seen", None, None),
     ],
 )
-def test_it_says_what_is_known_and_by_whom(told: Story, expected: str) -> None:
-    assert expected in sentence(told)
+def test_it_is_in_one_state_by_all_that_was_read(
+    told: Story, state: str, outcome: str | None, effect_told: str | None
+) -> None:
+    found = summarize(told)
+    assert (found.state, found.outcome, found.effect_told) == (state, outcome, effect_told)
+    assert (found.label, found.means) == (STATES[found.state].label, STATES[found.state].means)
+    assert found.as_json()["state"] == state
+    assert found.sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("told", "effects", "expected"),
+    [
+        (story(**DONE, effects=1), 1, "table has its effect (booked 2026-01-31 09:31:07 UTC)."),
+        (story(**DONE, effects=2), 2, "The Appointments table has 2 effects of it."),
+        (story(**DONE), None, 'Its execution says so: {"order": "o-7"}.'),
+        (story(**RESOLVED), None, "A person resolved it by hand."),
+        (story(**RUNS, place=TABLE_OF_OURS), 0, "Appointments table has no effect of it so far."),
+        (story(row=ROW), None, 'Its row says so: {"order": "o-7"}.'),
+        (story(**DONE, ends=("started", "suppressed")), None, "1 duplicate of it was suppressed."),
+        # A team's own effects are another witness; of some places a second one would not be seen.
+        (story(**DONE, own=[own("c-1")]), 1, "The table cards has its effect."),
+        (story(**DONE, own=[own("c-1", card="c"), own("c-2")]), 2, 'of it: {"card": "c"}.'),
+        (story(**DONE, own=[]), 0, '{"order": "o-7"}, but the table cards has no effect of it.'),
+    ],
+)
+def test_it_says_what_is_known_of_the_effect_and_by_whom(
+    told: Story, effects: int | None, expected: str
+) -> None:
+    found = summarize(told)
+    assert found.effects == effects
+    assert expected in found.sentence
+
+
+UNNAMED = "late | FindEffect: States.QueryEvaluationError: No function is named to look it up"
+
+
+@pytest.mark.parametrize(
+    ("told", "advised", "advice"),
+    [
+        # What the table shows comes first, whatever the letter says.
+        *(
+            (story(**RUNS, letter=(reason, ""), effects=1), "resolve", "has its effect (booked")
+            for reason in ("rejected", "not_performed", "rounds_used_up", "outcome_unknown")
+        ),
+        (story(**RUNS, letter=("rejected", "")), "retry", "It did not happen."),
+        (story(**RUNS, letter=("not_performed", "")), "retry", "It did not happen."),
+        (story(**RUNS, letter=("rounds_used_up", "")), "retry", "looks it up first"),
+        (story(**RUNS, letter=("outcome_unknown", "late")), None, "check with the provider"),
+        (
+            replace(story(**RUNS, letter=("outcome_unknown", UNNAMED)), looks_up=False),
+            None,
+            "If it did not, perform",
+        ),
+        (story(row=ROW | {"outcome": "dead_letter"}), None, "dead-letters show m-1"),
+        (story(status="ABORTED"), "retry", "until 2026-02-14 09:30:00 UTC"),
+        (story(status="FAILED", error="E"), "retry", "actonce dead-letters retry m-1"),
+        # Where witnesses do not agree, a person has to look.
+        (story(**DONE, effects=2), None, "It was acted on 2 times"),
+        (story(**DONE, own=[]), None, "why the table cards has no effect of it"),
+        (story(**REJECTED, effects=1), None, "although it was rejected"),
+        (story(**DONE, effects=1), None, None),
+        (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED)), None, None),
+    ],
+)
+def test_what_to_do_follows_from_what_is_known_of_the_effect(
+    told: Story, advised: str | None, advice: str | None
+) -> None:
+    found = summarize(told)
+    assert found.advised == advised
+    assert (found.advice is None) if advice is None else (advice in str(found.advice))
 
 
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
+        (story(**RUNS, letter=("rejected", "closed")), "The function refused it (E: closed)."),
+        (story(**RUNS, letter=("rounds_used_up", "late")), "3 attempts ended without a clear"),
         (
-            story(unread=("execution",)),
-            "Whether it was begun could not be read; it lies nowhere any more; whether it was ",
+            story(**RUNS, letter=("outcome_unknown", "late | FindEffect: Throttled: slow down")),
+            "clear answer (E: late), and the look-up failed (Throttled: slow down).",
         ),
-        (story(unread=("row",)), "; whether it was acted on could not be read."),
-        (story(status="RUNNING", unread=("row",)), "; no effect of it is known so far; "),
-        (story(unread=("unstarted",)), "; whether it lies in UnstartedQueue could not be read; "),
+        (story(**RUNS, letter=("outcome_unknown", UNNAMED)), "no function is named that could"),
         (
-            story(status="RUNNING", unread=("history",)),
-            "is RUNNING; whether it waits for a decision could not be read; no effect of it is ",
+            story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, FAILED)),
+            "The function said twice that nothing happened (NotPerformed: closed). ActOnce tries",
+        ),
+        (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, IN_FIND)), "looks the effect up."),
+        (
+            story(
+                **REJECTED,
+                letter=("rejected", ""),
+                decided={"decision": "reject", "decided_by": "ann", "note": "closed"},
+            ),
+            "ann rejected it: 'closed'.",
         ),
         (
-            story(status="RUNNING", unread=("effects",)),
-            "is RUNNING; whether it was acted on could not be read; 0 of 1 deliveries suppressed",
+            story(status="FAILED", error="States.Timeout", letter=("rejected", ""), decided=None),
+            "nobody decided in time",
+        ),
+    ],
+)
+def test_it_says_who_did_what(told: Story, expected: str) -> None:
+    assert expected in summarize(told).sentence
+
+
+@pytest.mark.parametrize(
+    ("told", "state", "effects", "expected"),
+    [
+        (story(unread=("execution",)), "not_known", None, "could not be read."),
+        (story(unread=("row",)), "not_known", None, "could not be read."),
+        (story(**RUNS, unread=("row",)), "running", None, "has not ended"),
+        (
+            story(ends=("refused",), unread=("unstarted",)),
+            "not_started",
+            None,
+            "Whether it is in UnstartedQueue could not be read.",
+        ),
+        (story(**RUNS, unread=("history",)), "running", None, "or it waits for a decision."),
+        (
+            story(**RUNS, place=TABLE_OF_OURS, unread=("effects",)),
+            "running",
+            None,
+            "Whether the Appointments table has an effect of it could not be read.",
         ),
         (
             story(**DONE, own=[], unread=("effects",)),
-            '{"order": "o-7"}, but the table cards could not be read',
+            "performed",
+            None,
+            "but whether the table cards has an effect of it could not be read.",
         ),
-        (
-            story(status="SUCCEEDED", effects=1, ends=(), unread=("log",)),
-            "; it was acted on once; its deliveries could not be read.",
-        ),
+        (story(**DONE, ends=(), unread=("log",)), "performed", None, "deliveries could not be"),
     ],
 )
-def test_what_could_not_be_read_is_not_said_to_be_absent(told: Story, expected: str) -> None:
-    assert expected in sentence(told)
-    assert len(sentences_of_unread(told)) == 1
+def test_what_could_not_be_read_is_not_told_as_absent(
+    told: Story, state: str, effects: int | None, expected: str
+) -> None:
+    found = summarize(told)
+    assert (found.state, found.effects) == (state, effects)
+    assert expected in found.sentence
+    assert "has no effect" not in found.sentence + str(found.advice)
+    assert len(found.unread) == 1
+
+
+def test_where_the_effects_could_not_be_read_it_is_not_advised_to_do_it_again() -> None:
+    told = story(**RUNS, letter=("rounds_used_up", ""), place=TABLE_OF_OURS, unread=("effects",))
+    assert summarize(told).advised is None
 
 
 def test_a_long_description_is_cut() -> None:
     long = story(status="SUCCEEDED", output={"outcome": "performed", "effect": {"x": "y" * 9_999}})
-    told = sentence(long)
-    assert "…; 0 of 1" in told
+    told = summarize(long).sentence
+    assert told.endswith("….")
     assert len(told) < DESCRIPTION_CHARACTERS + 200
 
 
-def test_of_conflicts_it_is_said_where_both_contents_are_shown() -> None:
+def conflicting() -> unstarted.Unstarted:
+    """An entry of UnstartedQueue."""
     body = '{"message_id": "m-1", "x": 2}'
     attributes = unstarted_attributes(
         Delivery("first-id", body, {}, {}), Refusal(Reason.CONFLICT, "Another content.")
     )
     entry = Queued("entry-id", body, {"SentTimestamp": "1"}, attributes, "handle")
-    once = replace(story(status="SUCCEEDED"), conflicts=[{"end": "refused"}])
-    assert sentence_of_conflicts(story(status="SUCCEEDED")) is None
-    one = "1 more delivery brought another content with this id, and was refused"
-    assert sentence_of_conflicts(once) == f"{one}; none waits now."
-    lying = replace(once, unstarted=[unstarted.unstarted(entry, MessageReader())])
-    assert sentence_of_conflicts(lying) == f"{one}: actonce unstarted show m-1"
+    return unstarted.unstarted(entry, MessageReader())
+
+
+def test_that_a_conflict_lies_nowhere_is_told_only_of_a_queue_that_was_just_read() -> None:
+    def told(story: Story) -> str:
+        return str(summarize(story).conflicts)
+
+    once = replace(story(**DONE), conflicts=[{"end": "refused"}])
+    assert summarize(story(**DONE)).conflicts is None
+    assert "It is not in UnstartedQueue now." in told(once)
     held = replace(once, unstarted_held_elsewhere=1)
-    assert str(sentence_of_conflicts(held)).startswith(f"{one}; whether it lies in UnstartedQueue")
-    unread = replace(once, unread={"unstarted": "AccessDenied"})
-    assert sentence_of_conflicts(unread) == (
-        f"{one}; whether it lies in UnstartedQueue could not be read."
-    )
-    twice = replace(held, conflicts=[{"end": "refused"}] * 2)
-    assert "were refused; whether they lie in" in str(sentence_of_conflicts(twice))
+    assert "cannot be told" in told(held)
+    earlier = replace(once, unstarted_held_elsewhere=None, unstarted_as_of=NOW)
+    assert "was not in UnstartedQueue at 2026-01-31 09:30:00 UTC; look again" in told(earlier)
+    never = replace(once, unstarted_held_elsewhere=None)
+    assert "was not looked at" in told(never)
+    lying = replace(earlier, unstarted=[conflicting()])
+    assert told(lying).endswith("actonce unstarted show m-1")
+    unlogged = replace(lying, conflicts=[])  # the log has not been read yet
+    assert told(unlogged) == told(lying)
+
+
+def test_what_was_not_started_and_lies_in_the_queue_is_told_with_its_reason() -> None:
+    lying = summarize(replace(story(ends=()), unstarted=[conflicting()]))
+    assert (lying.state, lying.effects) == ("not_started", None)
+    assert "(conflict): Another content." in lying.sentence
+    assert "actonce unstarted show m-1" in str(lying.advice)
 
 
 @pytest.mark.parametrize(
@@ -359,10 +498,10 @@ def test_where_does_not_say_that_what_another_reader_holds_lies_nowhere(
     stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=body)
     put_fingerprint(stack, "request-1")
     stack.sqs.receive_message(QueueUrl=stack.unstarted_queue, VisibilityTimeout=600)
-    cannot = "whether it lies in UnstartedQueue cannot be told: another reader holds 1"
-    seen = actonce("where", "request-1", stack=stack)
-    assert f"No execution is known; {cannot} at this moment" in seen.out
+    cannot = "Whether it is in UnstartedQueue cannot be told: another reader holds 1"
+    seen = actonce("where", "request-1", "--json", stack=stack)
+    assert cannot in json.loads(seen.out)["summary"]["sentence"]
     nowhere = actonce("where", "request-2", stack=stack)
     assert nowhere.status == 1
     assert "No part of the stack that could be read has seen a message 'request-2'." in nowhere.err
-    assert f"{cannot[0].upper()}{cannot[1:]} at this moment; look again." in nowhere.err
+    assert f"{cannot} at this moment; look again." in nowhere.err

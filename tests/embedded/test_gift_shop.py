@@ -115,16 +115,22 @@ def test_the_shops_orders_become_one_gift_card_each(
     assert cards(state) == {"twice": 20, "lost": 30, "again": 35, "cannot-look": 40}
 
     # By the word of its execution alone, and then by another witness.
-    assert "by the word of its execution" in run(state, "where", "twice").stdout
+    assert summary(state, "twice")["effect_told"] == "execution"
+    assert summary(state, "twice")["effects"] is None
     today = datetime.now(UTC).date().isoformat()
     collected = run(state, "collect", "--to", str(tmp_path), "--day", today, "--json")
     missing = json.loads(collected.stdout)["missing"]
     assert any("effect is a function of your own" in sentence for sentence in missing)
     own = ("--effects-table", table, "--effects-key", "order_id")
     told = run(state, "where", "twice", *own, "--effects-description", "card").stdout
-    assert f'it was acted on, as the table {table} has it: {{"card": "card-' in told
-    # Its execution has not ended, and its card is there all the same.
-    assert "waits for a decision" in run(state, "where", "cannot-look", *own).stdout
+    assert f'The table {table} has its effect: {{"card": "card-' in told
+    # Its execution has not ended, and its card is there all the same: that is what decides.
+    waiting = summary(state, "cannot-look", *own)
+    shown = run_json(state, "dead-letters", "show", "cannot-look", *own)["summary"]
+    for how in (waiting, shown):
+        assert (how["state"], how["effects"]) == ("waiting_for_decision", 1)
+        assert how["advised"] == "resolve"
+    assert summary(state, "cannot-look")["advised"] is None
     records = ("collect", "--to", str(tmp_path / "own"), "--day", today, "--json")
     answer = json.loads(run(state, *records, *own).stdout)
     assert answer["missing"] == []
@@ -137,6 +143,12 @@ def test_the_shops_orders_become_one_gift_card_each(
     # Its time-out stays what the shop says; what only waits is short.
     given = parameters(stack)
     assert (given["EffectTimeoutSeconds"], given["StragglerMarginSeconds"]) == ("10", "1")
+
+
+def summary(state: State, name: str, *options: str) -> dict[str, Any]:
+    """How a message stands, as `actonce where` says."""
+    told: dict[str, Any] = run_json(state, "where", name, *options)["summary"]
+    return told
 
 
 def test_doctor_finds_what_somebody_changed_on_the_deployed_stack(
@@ -221,7 +233,7 @@ def test_a_nested_project_is_edited_and_what_was_sent_before_is_still_known(
                 order(state, order_id=name, amount=1)
             assert outcome_of(stack, sent[-1]) == "performed"
             for name in sent:
-                assert "by the word of its execution" in run(state, "where", name).stdout
+                assert summary(state, name)["effect_told"] == "execution"
     finally:
         template.write_text(good)
         lifecycle.up(paths, lambda _: None, parameters={})

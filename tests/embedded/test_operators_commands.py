@@ -84,11 +84,19 @@ def test_what_is_sent_is_acted_on_told_and_recorded(
     assert "Zoë" not in json.dumps(records, ensure_ascii=False)
 
 
+def summary(state: State, message_id: str) -> dict[str, Any]:
+    """How a message stands; empty while nothing has seen it."""
+    answer = run(state, "where", message_id, "--json")
+    told: dict[str, Any] = json.loads(answer.stdout)["summary"] if answer.stdout else {"state": ""}
+    return told
+
+
 def test_a_dead_letter_and_its_decision_are_told_and_recorded(
     state: State, stack: Stack, send: Send, message_id: str, tmp_path: Path
 ) -> None:
     send({"message_id": message_id, "practice": 7})
-    wait_until(lambda: "waits for a decision" in run(state, "where", message_id).stdout)
+    wait_until(lambda: summary(state, message_id)["state"] == "waiting_for_decision")
+    assert summary(state, message_id)["advised"] == "retry"
     (letter,) = run_json(state, "where", message_id)["dead_letters"]
     assert (letter["reason"], letter["awaiting_decision"]) == ("rejected", True)
     streams = ("--stream", "dead_letters", "--stream", "executions")
@@ -100,6 +108,7 @@ def test_a_dead_letter_and_its_decision_are_told_and_recorded(
     wait_for_execution(stack, stack.execution_arn(message_id))
 
     story = run_json(state, "where", message_id)
+    assert story["summary"]["state"] == "resolved"
     (letter,) = story["dead_letters"]
     assert not letter["awaiting_decision"]
     assert (letter["decision"]["decision"], letter["decision"]["note"]) == (

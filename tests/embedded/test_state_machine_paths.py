@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from actonce.embedded import faults
+from actonce.messages.history import NO_FUNCTION_FINDS
 from actonce.operate.deciding import decide
-from actonce.operate.decisions import NO_FUNCTION_FINDS
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths

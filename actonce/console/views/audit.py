@@ -11,16 +11,10 @@ def audit(context: Context, _: Asked) -> Response:
     """Its sentence, its days and its alarms.
 
     Raises:
-        Failed: there are results that cannot be read.
+        Failed: there are results that cannot be read, or are another stack's.
         ClientError: AWS says no.
     """
-    place, summary = None, None
-    bucket = context.stack.outputs.get("AuditBucketName")
-    if context.audit is not None:
-        place, summary = f"{context.audit}/", audit_summary.of_folder(context.audit)
-    elif bucket is not None:
-        place = f"s3://{bucket}/audit/"
-        summary = audit_summary.of_bucket(context.stack.aws.client("s3"), place)
+    place, summary = audit_summary.last_of(context.stack, context.audit) or (None, None)
     return page(
         context,
         "audit.html.j2",

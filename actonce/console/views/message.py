@@ -16,15 +16,12 @@ from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.message_summary import (
-    acted_on,
     message_argument,
-    outcome_of,
-    sentence,
-    sentence_of_conflicts,
-    sentences_of_unread,
+    summarize,
     unseen,
+    waits_for_decision,
 )
-from actonce.messages.story import Story, read_story
+from actonce.messages.story import Seen, Story, read_story
 from actonce.operate.decisions import decisions_on
 from actonce.queues.standing import Depth, find_pause
 from actonce.stack.sources import sources
@@ -76,12 +73,13 @@ def raw(context: Context, asked: Asked) -> Response:
 
 def _story(context: Context, asked: Asked) -> Story:
     """Its story but for the log, with what is known to lie in UnstartedQueue."""
+    began = datetime.now(UTC)
     context.scan_if_changed("unstarted")
     latest = context.unstarted.latest
-    entries = () if latest is None else latest.entries
-    return read_story(
-        context.stack, asked.message_id, context.own, log=False, entries=lambda: entries
-    )
+    seen = Seen()
+    if latest is not None:
+        seen = Seen(latest.entries, latest.held_elsewhere, latest.at, latest.at >= began)
+    return read_story(context.stack, asked.message_id, context.own, log=False, unstarted=seen)
 
 
 def _page(context: Context, template: str, asked: Asked, story: Story) -> Response:
@@ -97,35 +95,27 @@ def _page(context: Context, template: str, asked: Asked, story: Story) -> Respon
         "unseen": None if story.is_known else _unseen(context, story),
     }
     if story.is_known:
-        row, execution = story.row or {}, story.execution
-        told = acted_on(story)
+        decide = _decision(context, story)
+        summary = summarize(story, decide["letter"] if decide else None)
         values |= {
-            "status": row.get("status", _not_begun(story))
-            if execution is None
-            else execution.status,
-            "outcome": outcome_of(story),
-            # The log counts the deliveries; `str.capitalize` would change the rest of it.
-            "sentence": sentence(story) if with_log else f"{told[0].upper()}{told[1:]}.",
-            "conflicts": sentence_of_conflicts(story),
-            "unread": sentences_of_unread(story),
+            "summary": summary,
+            "status": summary.status,
+            "outcome": summary.outcome,
+            "sentence": summary.sentence,
+            "conflicts": summary.conflicts,
+            "unread": summary.unread,
             "picture": ""
-            if execution is None or "history" in story.unread
+            if story.execution is None or "history" in story.unread
             else machine_picture(PICTURE.read_text("utf-8"), story.steps),
             "timeline": story.timeline(),
-            "decide": _decision(context, story),
+            "decide": decide,
         }
     return page(context, template, **values)
 
 
-def _not_begun(story: Story) -> str:
-    """The status of what has neither an execution nor a row, as far as that could be read."""
-    is_unread = "execution" in story.unread or "row" in story.unread
-    return "not known" if is_unread else "not started"
-
-
 def _decision(context: Context, story: Story) -> dict[str, Any] | None:
     """What the form that decides on it needs; None: it waits for no decision."""
-    if not _waits_for_a_person(story):
+    if not waits_for_decision(story):
         return None
     letter = _letter(context, story)
     name = story.execution_name if letter is None else letter.execution_name
@@ -162,16 +152,9 @@ def _letter(context: Context, story: Story) -> DeadLetter | None:
     return context.letters.find(is_it)
 
 
-def _waits_for_a_person(story: Story) -> bool:
-    """Whether nothing happens before somebody decides."""
-    if (story.row or {}).get("outcome") == "dead_letter":
-        return True
-    return bool(story.dead_letters) and not story.dead_letters[-1].over
-
-
 def _every(context: Context, story: Story) -> int | None:
     """Seconds until it is looked at again; None: it is over."""
-    if _waits_for_a_person(story):
+    if waits_for_decision(story):
         is_read = context.letters.state().reading is None
         return _WHILE_IT_WAITS if is_read else _WHILE_IT_RUNS
     if story.execution is not None:
