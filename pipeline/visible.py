@@ -6,6 +6,7 @@ same. Whatever prints shows them as codes, through this module.
 """
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -52,11 +53,15 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 class OutputLost(OSError):
-    """This process's output could not be written: a full disk, a reader that is gone."""
+    """This process's output could not be written: a full disk."""
 
 
 class _Telling:
-    """A stream whose errors are told apart from those of other files."""
+    """A stream whose errors are told apart from those of other files.
+
+    That its reader has gone, as `head -1` does when it has its line, is no error: what is still to
+    be written goes nowhere, and what was begun comes to its end and has its own exit status.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -65,13 +70,19 @@ class _Telling:
         try:
             return self._stream.write(text)
         except OSError as error:
-            raise OutputLost(error.errno, error.strerror) from error
+            self._lost(error)
+            return len(text)
 
     def flush(self) -> None:
         try:
             self._stream.flush()
         except OSError as error:
+            self._lost(error)
+
+    def _lost(self, error: OSError) -> None:
+        if error.errno != errno.EPIPE:
             raise OutputLost(error.errno, error.strerror) from error
+        give_up_output(self._stream)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -111,15 +122,18 @@ def guard_standard_streams() -> None:
         sys.stderr = cast("TextIO", Guarded(sys.stderr))
 
 
-def give_up_output() -> None:
-    """What is still to be written to standard output goes nowhere.
+def give_up_output(stream: TextIO | None = None) -> None:
+    """What is still to be written to a stream goes nowhere.
 
     For after a write that failed: the interpreter would try again at its end, and end with a status
     of its own.
+
+    Args:
+        stream: None: standard output.
     """
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, (stream or sys.stdout).fileno())
         os.close(nowhere)
 
 

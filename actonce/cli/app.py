@@ -9,7 +9,7 @@ import importlib
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -261,11 +261,7 @@ def actonce(
 
 
 def main() -> None:
-    """Entry point. Exit status: 0, 1 (the thing failed), 2 (wrong use), 130 (Ctrl-C), 141.
-
-    141 is what a shell calls the end of `git log` in `git log | head -1`: nobody reads on, and
-    nothing is to be told.
-    """
+    """Entry point. Exit status: 0, 1 (the thing failed), 2 (wrong use) or 130 (Ctrl-C)."""
     guard_standard_streams()
     try:
         try:
@@ -274,13 +270,7 @@ def main() -> None:
             sys.stdout.flush()  # what cannot be written is to be told of, also at the end
     except KeyboardInterrupt:
         sys.exit(130)
-    except SystemExit as end:
-        if _is_reader_gone(end.__context__):  # for which Click ends with 1
-            _end_unread()
-        raise
     except Exception as error:
-        if _is_reader_gone(error):
-            _end_unread()
         told = _told_of(error)
         if told is None:
             raise
@@ -288,15 +278,6 @@ def main() -> None:
 
         output.say_failed(told)
         sys.exit(error.exit_status if isinstance(error, Failed) else 1)
-
-
-def _is_reader_gone(error: BaseException | None) -> bool:
-    return isinstance(error, OutputLost) and error.errno == errno.EPIPE
-
-
-def _end_unread() -> NoReturn:
-    give_up_output()
-    sys.exit(_READER_GONE)
 
 
 def _told_of(error: Exception) -> str | None:
@@ -318,7 +299,6 @@ def _told_of(error: Exception) -> str | None:
 
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-_READER_GONE = 128 + 13  # SIGPIPE
 
 
 if __name__ == "__main__":

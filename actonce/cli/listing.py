@@ -1,5 +1,6 @@
 """`actonce list`: recent messages."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -8,7 +9,8 @@ import typer
 from actonce.cli import tables
 from actonce.cli.options import Json, of_a_stack
 from actonce.messages.filters import read_moment
-from actonce.messages.recent import MOST_ROWS, Page, Recent, page
+from actonce.messages.message_summary import STATES
+from actonce.messages.recent import MOST_ROWS, MOST_STATES, Page, Recent, page
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
@@ -32,8 +34,8 @@ def list_(
         str | None,
         typer.Option(
             metavar="STATUS",
-            help="Only those: running, succeeded, failed, timed_out or aborted; behind a ledger or "
-            "a lease in_progress or complete.",
+            help="Only of this status: running, succeeded, failed, timed_out or aborted; behind a "
+            "ledger or a lease in_progress or complete.",
         ),
     ] = None,
     limit: Annotated[
@@ -44,14 +46,17 @@ def list_(
 ) -> None:
     """List recent messages, the newest first: those that have an execution, or a row.
 
-    The ID is one that every command takes. What waits for a decision is in actonce dead-letters
-    list, what could not be started in actonce unstarted list.
+    Every command takes the ID. STATE is ActOnce's word for how the message stands, STATUS is that
+    of AWS, or of the ledger. actonce dead-letters list shows what waits for a decision, actonce
+    unstarted list what could not be started.
 
     Examples:
 
         actonce list
 
         actonce list --since 1h --status failed
+
+        actonce list --status aborted
 
         actonce list --since 2h --json
     """
@@ -73,28 +78,31 @@ def list_(
 def _show(found: Page, *, is_of_rows: bool) -> None:
     if not found.messages:
         console.out.print("No such message.")
-    elif is_of_rows:
-        rows = [
-            (timestamp(one.since), one.status, one.outcome or "", one.name)
-            for one in found.messages
-        ]
-        tables.print_rows(("Written", "Status", "Outcome", "ID"), rows)
     else:
-        begun = [
-            (one.name, one.status, timestamp(one.since), _took(one), _id_of(one))
-            for one in found.messages
-        ]
-        headers = ("ID", "Status", "Began", "Took")
-        if any(row[-1] for row in begun):
-            tables.print_rows((*headers, "Message id"), begun)
-        else:
-            tables.print_rows(headers, [row[:-1] for row in begun])
+        began = "Written" if is_of_rows else "Began"
+        columns: dict[str, Callable[[Recent], str]] = {
+            "ID": lambda one: one.name,
+            "State": lambda one: STATES[one.state].label if one.state else "",
+            "Status": lambda one: one.status,
+            began: lambda one: timestamp(one.since),
+            "Took": _took,
+            "Message id": _id_of,
+        }
+        rows = [[tell(one) for tell in columns.values()] for one in found.messages]
+        # A column in which nothing stands is left out.
+        kept = [number for number, told in enumerate(zip(*rows, strict=True)) if any(told)]
+        headers = [*columns]
+        tables.print_rows(
+            [headers[number] for number in kept], [[row[number] for number in kept] for row in rows]
+        )
+    if any(one.state is None for one in found.messages):
+        console.err.print(f"States are looked up for up to {MOST_STATES} messages: say --limit.")
     if found.cursor is not None:
         console.err.print("There are more: --limit shows them.")
     if found.read_in_part:
         console.err.print(
-            f"Only some {MOST_ROWS:,} rows were read, which have no order of time: there may be "
-            "newer ones. actonce where tells of any, by its id."
+            f"Only about {MOST_ROWS:,} rows of the table were read, and they are in no order of "
+            "time: newer ones may be missing. actonce where finds any by its id."
         )
 
 

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from actonce.messages.dead_letters import MEANINGS
 from actonce.messages.filters import age
 from actonce.messages.history import short_cause
+from actonce.messages.message_summary import STATES
 from actonce.terminal.error_names import in_words
 from actonce_core.records import timestamp
 from pipeline.visible import json_text, visible
@@ -48,7 +49,7 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
         "number": lambda number: f"{number:,}",
         "time": _time,
     }
-    environment.globals |= {"address": address, "meanings": MEANINGS, **shared}
+    environment.globals |= {"address": address, "meanings": MEANINGS, "states": STATES, **shared}
 
     def render(name: str, values: Mapping[str, Any]) -> str:
         return environment.get_template(name).render(values)

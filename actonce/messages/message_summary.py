@@ -8,7 +8,7 @@ told only of a queue that was read for whoever asks.
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -25,6 +25,7 @@ from actonce.messages.story import Part, Record, Story
 from actonce.queues.scan import held_by_another
 from actonce.queues.standing import Depth, Pause
 from actonce.terminal.error_names import in_words
+from actonce_core.histories.dead_letters import Stay
 from pipeline.visible import visible
 
 if TYPE_CHECKING:
@@ -210,19 +211,25 @@ def state_of(story: Story) -> StateName:
     if execution is not None and execution.status != "RUNNING":
         outcome = execution.output.get("outcome")
         return state_of_execution(execution.status, outcome, execution.error)
-    if waits_for_decision(story):
-        return "waiting_for_decision"
     if execution is not None:
-        failed: StateName = "retrying" if _failures(story) else "at_work"
-        return failed if story.steps else "running"
+        return state_of_running(story.steps, story.dead_letters)
     if row is not None:
-        return _state_of_row(row)
+        return state_of_row(row)
     if "execution" in story.unread or "row" in story.unread:
         return "not_known"
     return "not_started" if story.is_known else "not_seen"
 
 
-def _state_of_row(row: Record) -> StateName:
+def state_of_running(steps: Sequence[Step], stays: Sequence[Stay]) -> StateName:
+    """The state of a message whose execution runs, by its history; none could be read: no steps."""
+    if stays and not stays[-1].over:
+        return "waiting_for_decision"
+    failed: StateName = "retrying" if _failures(steps) else "at_work"
+    return failed if steps else "running"
+
+
+def state_of_row(row: Mapping[str, Any]) -> StateName:
+    """The state of a message by its row of the ledger or the lease."""
     if row["status"] == "COMPLETE":
         return _OF_OUTCOME.get(str(row.get("outcome")), "ended")
     is_first = "attempt_id" in row and int(row.get("consumption_count", 1)) <= 1
@@ -244,9 +251,7 @@ def state_of_execution(status: str, outcome: Any = None, error: str | None = Non
 
 def waits_for_decision(story: Story) -> bool:
     """Whether nothing happens before a person decides."""
-    if (story.row or {}).get("outcome") == "dead_letter":
-        return True
-    return bool(story.dead_letters) and not story.dead_letters[-1].over
+    return state_of(story) == "waiting_for_decision"
 
 
 def outcome_of(story: Story) -> str | None:
@@ -363,7 +368,7 @@ def _look_up(failure: Record) -> str:
 
 
 def _retrying(story: Story) -> str:
-    failures = _failures(story)
+    failures = _failures(story.steps)
     state = next((s.state for s in reversed(story.steps) if s.what == "entered"), _PERFORM)
     here = [step for step in failures if step.state == state]
     performing = [step for step in failures if step.state == _PERFORM]
@@ -384,10 +389,10 @@ def _retrying(story: Story) -> str:
     )
 
 
-def _failures(story: Story) -> list[Step]:
+def _failures(steps: Sequence[Step]) -> list[Step]:
     """What failed since it was started, or tried again by a decision or a redrive."""
-    begun = [n for n, s in enumerate(story.steps) if s.what in ("started", "redriven", "decision")]
-    since = story.steps[begun[-1] :] if begun else story.steps
+    begun = [n for n, s in enumerate(steps) if s.what in ("started", "redriven", "decision")]
+    since = steps[begun[-1] :] if begun else steps
     return [step for step in since if step.what == "error"]
 
 

@@ -11,9 +11,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
+from botocore.exceptions import ClientError
+
 from actonce.messages import history
+from actonce.messages.history import Execution
+from actonce.messages.message_summary import (
+    StateName,
+    state_of_execution,
+    state_of_row,
+    state_of_running,
+)
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
+from actonce_core.histories.dead_letters import dead_letter_stays
+from actonce_core.histories.reading import read_events
 from actonce_core.records import timestamp
 
 EXECUTION_STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
@@ -24,6 +35,9 @@ MOST_ROWS: Final = 20_000
 
 MOST_NAMES: Final = 1000
 """Of one call: Step Functions lists no more at once."""
+
+MOST_STATES: Final = 100
+"""Messages of a page whose states are looked up, by one or two calls for each."""
 
 MOST_LOOKED_AT: Final = 20_000
 """Executions that are listed for a page."""
@@ -48,7 +62,7 @@ class Recent:
         name: what every command takes as its id: the name of its execution, or its row's key.
         message_id: the producer's; None: its execution is gone, and its name only a hash.
         status: the execution's or the row's, as AWS or the ledger calls it.
-        outcome: of a row that is complete; None else.
+        state: one of `message_summary.STATES`; None: the page is too long to look them up.
         since: when the execution began, or the row was last written (UTC).
         ended: when the execution did; None else.
     """
@@ -56,7 +70,7 @@ class Recent:
     name: str
     message_id: str | None
     status: str
-    outcome: str | None
+    state: StateName | None
     since: datetime
     ended: datetime | None
 
@@ -66,7 +80,7 @@ class Recent:
             "id": self.name,
             "message_id": self.message_id,
             "status": self.status,
-            "outcome": self.outcome,
+            "state": self.state,
             "since": timestamp(self.since),
             "ended": timestamp(self.ended) if self.ended else None,
         }
@@ -147,7 +161,7 @@ def page(
 
 def _sorted(stack: Stack, found: list[Recent], cursor: str | None, looked_at: int) -> Page:
     found.sort(key=lambda one: one.since, reverse=True)
-    return Page(_with_ids(stack, found), cursor, looked_at)
+    return Page(_whole(stack, found), cursor, looked_at)
 
 
 def _position(cursor: str | None) -> tuple[int, str]:
@@ -165,7 +179,7 @@ def _recent(listed: Mapping[str, Any]) -> Recent:
         name=listed["name"],
         message_id=None if listed["name"].startswith(_HASHED) else listed["name"],
         status=listed["status"],
-        outcome=None,
+        state=None,
         since=listed["startDate"].astimezone(UTC),
         ended=stopped.astimezone(UTC) if stopped else None,
     )
@@ -179,20 +193,42 @@ def _known_status(stack: Stack, status: str) -> str:
     return wanted
 
 
-def _with_ids(stack: Stack, found: list[Recent]) -> list[Recent]:
-    """Those whose name is a hash with the id that their input has; a call for each of these."""
+def _whole(stack: Stack, found: list[Recent]) -> list[Recent]:
+    """Each with its state, where there are not too many, and with the id that its input has.
+
+    The latter takes a call, too, where its name is a hash of the id.
+    """
     _ = stack.stepfunctions  # made here: clients may be shared by threads, not made by them
+    with_states = len(found) <= MOST_STATES
 
     def whole(one: Recent) -> Recent:
-        if one.message_id is not None:
+        if one.message_id is not None and not with_states:
             return one
-        execution = history.find_execution(stack, one.name)
-        told = execution.input.get("message_id") if execution is not None else None
-        message_id = None if told is None else str(told)
-        return replace(one, message_id=message_id)
+        listed = replace(one, state=state_of_execution(one.status) if with_states else None)
+        try:
+            execution = history.find_execution(stack, one.name)
+        except ClientError:  # it may not be read
+            return listed
+        if execution is None:
+            return listed
+        told = execution.input.get("message_id")
+        message_id = one.message_id or (None if told is None else str(told))
+        state = _state(stack, execution) if with_states else None
+        return replace(one, message_id=message_id, status=execution.status, state=state)
 
-    with ThreadPoolExecutor(8, thread_name_prefix="ids") as threads:
+    with ThreadPoolExecutor(8, thread_name_prefix="recent") as threads:
         return list(threads.map(whole, found))
+
+
+def _state(stack: Stack, execution: Execution) -> StateName:
+    if execution.status != "RUNNING":
+        outcome = execution.output.get("outcome")
+        return state_of_execution(execution.status, outcome, execution.error)
+    try:
+        events = read_events(stack.stepfunctions, execution.arn)
+    except ClientError:
+        return "running"  # it may not be read, or is gone by now
+    return state_of_running(history.steps(events), dead_letter_stays(events))
 
 
 def _page_of_rows(
@@ -212,7 +248,8 @@ def _page_of_rows(
         "FilterExpression": " AND ".join(
             text for text, one in conditions.items() if one or "exists" in text
         ),
-        "ProjectionExpression": "message_id, #status, outcome, updated",
+        "ProjectionExpression": "message_id, #status, outcome, updated, attempt_id, "
+        "consumption_count",
         "ExpressionAttributeNames": {"#status": "status"},
     }
     arguments |= {"ExpressionAttributeValues": values} if values else {}
@@ -238,7 +275,7 @@ def _row(item: dict[str, Any]) -> Recent:
         name=message_id,
         message_id=message_id,
         status=item["status"]["S"],
-        outcome=item.get("outcome", {}).get("S"),
+        state=state_of_row({name: next(iter(value.values())) for name, value in item.items()}),
         since=datetime.fromisoformat(item["updated"]["S"]),
         ended=None,
     )

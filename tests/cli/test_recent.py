@@ -1,11 +1,12 @@
 """The recent messages, on moto and by answers that it does not give, and in `actonce list`."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
-from botocore.stub import Stubber
+from botocore.stub import ANY, Stubber
 
 from actonce.messages import recent
 from actonce.messages.recent import Recent, whole_day
@@ -13,7 +14,8 @@ from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 from actonce_core.execution import execution_name
 from tests.cli.conftest import Actonce
-from tests.support.stacks import NOW, TABLE, with_executions, with_ledger
+from tests.support.histories import history_of, posted, started
+from tests.support.stacks import NOW, TABLE, forbid, with_executions, with_ledger
 
 
 def minutes_ago(minutes: float) -> datetime:
@@ -32,10 +34,17 @@ def execution(name: str, began: float, ended: float | None = None) -> dict[str, 
     return item | ({} if ended is None else {"stopDate": minutes_ago(ended)})
 
 
+@pytest.fixture
+def stateless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No page is short enough for its messages' states to be looked up."""
+    monkeypatch.setattr(recent, "MOST_STATES", -1)
+
+
 def names(page: recent.Page) -> list[str]:
     return [one.name for one in page.messages]
 
 
+@pytest.mark.usefixtures("stateless")
 def test_pages_of_executions_follow_each_other_and_no_more_is_read_than_is_shown(
     moto_stack: Stack,
 ) -> None:
@@ -57,6 +66,7 @@ def test_pages_of_executions_follow_each_other_and_no_more_is_read_than_is_shown
     assert (page.cursor, then.cursor) == ("2:a", None)
 
 
+@pytest.mark.usefixtures("stateless")
 @pytest.mark.parametrize("by_end", [True, False])
 def test_since_is_when_it_began_by_whichever_time_they_are_listed(
     moto_stack: Stack, *, by_end: bool
@@ -75,6 +85,7 @@ def test_since_is_when_it_began_by_whichever_time_they_are_listed(
     assert (names(found), found.cursor) == (["new", "open"], None)
 
 
+@pytest.mark.usefixtures("stateless")
 def test_a_page_of_a_day_passes_over_others_as_far_as_is_told(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +112,7 @@ def test_a_page_of_a_day_passes_over_others_as_far_as_is_told(
     assert (page.messages, page.cursor, page.looked_at) == ([], "0:t1", 2)
 
 
+@pytest.mark.usefixtures("stateless")
 def test_a_status_is_asked_of_aws_in_its_own_words(moto_stack: Stack) -> None:
     with Stubber(moto_stack.stepfunctions) as answers:
         wanted = {"stateMachineArn": moto_stack.state_machine, "maxResults": 1}
@@ -143,8 +155,14 @@ def test_of_a_ledger_the_rows_are_listed_by_when_they_were_written(
     with pytest.raises(WrongUse, match="there are IN_PROGRESS, COMPLETE"):
         recent.page(ledger, status="failed", limit=1)
 
-    lines = actonce("list", stack=ledger).out.splitlines()
-    assert [line.split()[-1] for line in lines] == ["ID", "m-3", "m-2", "m-1"]
+    lines = [line.split("  ") for line in actonce("list", stack=ledger).out.splitlines()]
+    shown = [[cell.strip() for cell in line if cell][:2] for line in lines]
+    assert shown == [
+        ["ID", "State"],
+        ["m-3", "retrying"],
+        ["m-2", "waiting for decision"],
+        ["m-1", "performed"],
+    ]
 
     item = {"status": {"S": "COMPLETE"}, "message_id": {"S": "m-1"}}
     item["updated"] = {"S": "2026-01-31T09:30:00.000Z"}
@@ -155,7 +173,58 @@ def test_of_a_ledger_the_rows_are_listed_by_when_they_were_written(
         answers.add_response("scan", part)  # and not a third time
         ended = actonce("list", stack=ledger)
     assert len(ended.out.splitlines()) == 3
-    assert "Only some 20,000 rows were read" in ended.err
+    assert "Only about 20,000 rows" in ended.err
+
+
+def test_states_tell_by_hand_from_performed_and_who_is_waited_for(
+    moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: dict[str, tuple[str, dict[str, Any]]] = {
+        "m-1": ("SUCCEEDED", {"output": '{"outcome": "performed"}'}),
+        "m-2": ("SUCCEEDED", {"output": '{"outcome": "resolved", "note": "by telephone"}'}),
+        "m-3": ("FAILED", {"error": "RejectedByOperator", "cause": "no"}),
+        "m-4": ("ABORTED", {}),
+        "m-5": ("RUNNING", {}),
+    }
+    waiting = history_of(started("m-5"), posted())
+
+    def answer(answers: Stubber) -> None:
+        listed = [execution(name, 9) | {"status": end[0]} for name, end in ends.items()]
+        answers.add_response("list_executions", {"executions": listed})
+        for name, (status, told) in ends.items():
+            described = execution(name, 9) | {"status": status, **told}
+            answers.add_response("describe_execution", described, {"executionArn": ANY})
+        answers.add_response("get_execution_history", {"events": waiting})
+
+    monkeypatch.setattr(recent, "ThreadPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
+    with Stubber(moto_stack.stepfunctions) as answers:
+        answer(answers)
+        found = recent.page(moto_stack, limit=20)
+    assert [one.state for one in found.messages] == [
+        "performed",
+        "resolved",
+        "rejected",
+        "aborted",
+        "waiting_for_decision",
+    ]
+    with Stubber(moto_stack.stepfunctions) as answers:
+        answer(answers)
+        lines = actonce("list", stack=moto_stack).out.splitlines()
+    assert lines[2].split("  ")[1].strip() == "resolved by hand"
+
+
+def test_of_a_long_page_the_states_are_left_out_and_it_says_so(
+    moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = with_executions(moto_stack, "m-1", "m-2")
+    monkeypatch.setattr(recent, "MOST_STATES", 1)
+    long = actonce("list", stack=stack)
+    assert "State" not in long.out.splitlines()[0].split()
+    assert "States are looked up" in long.err
+    forbid(stack, "stepfunctions", "GetExecutionHistory")
+    short = actonce("list", "--limit", "1", stack=stack)
+    assert "running  " in short.out
+    assert "States are looked up" not in short.err
 
 
 def test_the_list_has_an_id_that_commands_take_and_tells_of_more(
@@ -164,7 +233,7 @@ def test_the_list_has_an_id_that_commands_take_and_tells_of_more(
     long = "ü" * 100
     stack = with_executions(moto_stack, "m-1", long)
     header, *rows = (line.split() for line in actonce("list", stack=stack).out.splitlines())
-    assert header == ["ID", "Status", "Began", "Took", "Message", "id"]
+    assert header == ["ID", "State", "Status", "Began", "Message", "id"]
     assert {row[0]: row[-1] for row in rows}[execution_name(long)] == "ü" * 39 + "…"
     whole = json.loads(actonce("list", "--json", stack=stack).out)
     assert {one["id"]: one["message_id"] for one in whole["messages"]} == {
