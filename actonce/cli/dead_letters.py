@@ -1,6 +1,6 @@
 """`actonce dead-letters`: messages that wait for a decision."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -243,8 +243,9 @@ def _decide(message_id: str | None, decision: Decision, note: str, at: Chosen, h
 
     answer = decide(stack, message_id, decision, note)
     if how.json:
-        told = {"message_id": message_id, "decision": decision}
-        console.print_json(told | {"end": answer.end, "said": answer.said})
+        told: dict[str, Any] = {"message_id": message_id, "decision": decision}
+        told |= {"end": answer.end, "said": answer.said, "left_behind": answer.left_behind}
+        console.print_json(told)
     if not answer.end.happened:
         raise Failed(f"Nothing was decided. {answer.said}")
     if not how.json:

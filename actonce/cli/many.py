@@ -152,7 +152,7 @@ def _print_ends(
     if how.json:
         told = {"action": verb, "dry_run": False, "counts": work.counted, "left": work.left}
         told |= {"ends": [one.as_json() for one in work.ended], "missing": missing}
-        told |= {"file": work.kept_in and str(work.kept_in)}
+        told |= {"file": work.kept_in and str(work.kept_in), "left_behind": work.left_behind}
         console.print_json(told | {"held_elsewhere": listing.held_elsewhere})
     elif how.every and not listing.entries and not listing.held_elsewhere:
         console.out.print(f"There is no {kind.one} as asked for.")
@@ -163,6 +163,8 @@ def _print_ends(
                 stream.print(f"{one.entry.called}: {one.said}")
         for end, number in sorted(work.counted.items()):
             console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
+        if work.left:
+            console.out.print(f"Left as it was: {work.left:,}")
     for note in work.notes:
         console.say(note)
 

@@ -1,10 +1,13 @@
 """The console's addresses, and what is told where something fails."""
 
+import asyncio
 import contextlib
 import traceback
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Final
 from urllib.parse import parse_qs
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -28,6 +31,12 @@ from actonce.terminal.errors import Failed, WrongUse
 _STATIC = Path(__file__).parent / "static"
 _LAST_SECONDS = 10.0
 """For what was begun to come to its end, when the console is ended."""
+
+MOST_AT_ONCE: Final = 32
+"""Views that may ask AWS at the same time; what asks nobody has threads of its own."""
+
+LONGEST_SECONDS: Final = 30.0
+"""For a view that asks AWS; what it has begun goes on, and nobody waits for it."""
 
 View = Callable[[Context, Asked], Response]
 
@@ -56,6 +65,8 @@ _CHANGES: dict[str, View] = {
     "/unstarted/decide": unstarted.VIEW.act,
     "/jobs/{number:int}/stop": jobs.stop,
 }
+_AT_HAND: Final = frozenset({jobs.list_, jobs.job, jobs.now, jobs.stop, messages.find})
+"""Views that ask nobody."""
 
 
 def app(context: Context, token: str, port: int) -> ASGIApp:
@@ -65,8 +76,9 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
     anything slip through, its call of AWS is refused (`read_only`).
     """
     posts = {"/scan": first.scan} | ({} if context.read_only else _CHANGES)
+    asking = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="views")
     routes: list[Route | Mount] = [
-        Route(path, partial(_answer, context, view), methods=[method])
+        Route(path, partial(_answer, context, asking, view), methods=[method])
         for method, views in (("GET", _SHOWS), ("POST", posts))
         for path, view in views.items()
     ]
@@ -77,6 +89,7 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
         context.letters.scan()
         context.unstarted.scan()
         yield
+        asking.shutdown(wait=False, cancel_futures=True)
         context.jobs.stop_all()
         await run_in_threadpool(context.jobs.wait, _LAST_SECONDS)
 
@@ -85,8 +98,15 @@ def app(context: Context, token: str, port: int) -> ASGIApp:
     return Access(starlette, token, port)
 
 
-async def _answer(context: Context, view: View, request: Request) -> Response:
-    """What a view answers; what fails in it is told in one sentence, where the view would stand."""
+async def _answer(context: Context, asking: Executor, view: View, request: Request) -> Response:
+    """What a view answers; what fails in it is told in one sentence, where the view would stand.
+
+    Args:
+        context: what it is called with.
+        asking: runs what asks AWS.
+        view: the view.
+        request: what was asked for.
+    """
     query = request.url.query
     if request.method == "POST":
         query = (await request.body()).decode("utf-8", "replace")
@@ -96,7 +116,7 @@ async def _answer(context: Context, view: View, request: Request) -> Response:
         "hx-request" in request.headers,
     )
     try:
-        return await run_in_threadpool(view, context, asked)
+        return await _viewed(asking, view, context, asked)
     except Refused as refused:
         return _failed(context, request, refused.sentence, refused.status, refused.back)
     except WrongUse as error:
@@ -110,6 +130,25 @@ async def _answer(context: Context, view: View, request: Request) -> Response:
             "in which the console was started."
         )
         return _failed(context, request, sentence, 500)
+
+
+async def _viewed(asking: Executor, view: View, context: Context, asked: Asked) -> Response:
+    """What the view answers.
+
+    Raises:
+        Refused: AWS has not answered in time.
+    """
+    if view in _AT_HAND:
+        return await run_in_threadpool(view, context, asked)
+    answer = asyncio.get_running_loop().run_in_executor(asking, view, context, asked)
+    try:
+        return await asyncio.wait_for(answer, LONGEST_SECONDS)
+    except TimeoutError as error:
+        sentence = (
+            f"AWS has not answered for {LONGEST_SECONDS:.0f} s: look again. What was asked for may "
+            "still be begun."
+        )
+        raise Refused(sentence, 504) from error
 
 
 def _failed(

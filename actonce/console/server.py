@@ -1,5 +1,6 @@
 """Serves the console on this machine's loopback until somebody ends it."""
 
+import os
 import secrets
 import socket
 import threading
@@ -16,6 +17,8 @@ from actonce.terminal.errors import Failed
 
 LOOPBACK: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8717
+_LAST_SECONDS: Final = 2.0
+_INTERRUPTED: Final = 130
 
 
 def listening(port: int | None) -> socket.socket:
@@ -40,7 +43,7 @@ def listening(port: int | None) -> socket.socket:
 def serve(
     make: Callable[[str, int], ASGIApp], port: int | None, ready: Callable[[str], None]
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM.
+    """Serve until Ctrl-C or SIGTERM; after that the process is over within seconds.
 
     Args:
         make: makes the application, of its token and its port.
@@ -62,7 +65,14 @@ def serve(
             timeout_graceful_shutdown=2,
         )
         address = f"http://{LOOPBACK}:{number}/?{TOKEN}={token}"
-        _Server(config, lambda: ready(address)).run(sockets=[listener])
+        try:
+            _Server(config, lambda: ready(address)).run(sockets=[listener])
+        except KeyboardInterrupt:
+            # Python would wait for each thread that AWS does not answer, for minutes.
+            end = threading.Timer(_LAST_SECONDS, os._exit, [_INTERRUPTED])
+            end.daemon = True
+            end.start()
+            raise
 
 
 class _Server(uvicorn.Server):

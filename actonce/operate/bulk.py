@@ -21,6 +21,9 @@ from pipeline.sqs import RateLimiter
 FAILED = "failed"
 """How an entry ended that could not be acted on; nothing was changed."""
 
+UNKNOWN = "unknown"
+"""How an entry ended of which no answer says whether it was acted on."""
+
 LOOK_SECONDS = 0.2
 """How often it is told how far it is."""
 
@@ -68,7 +71,7 @@ class Bulk(ABC, Generic[E]):
         wait_for_others: see `QueueReader`.
         kept_in: the file in which everything stands that was taken away; None: nothing was.
         left_behind: how many messages are done, could not be deleted and come again; no harm is
-            done.
+            done, but they count as waiting still.
     """
 
     gone: ClassVar = "It is gone from the queue: somebody else has seen to it; look again."
@@ -106,7 +109,7 @@ class Bulk(ABC, Generic[E]):
 
     @property
     def left(self) -> int:
-        """How many entries it did not come to."""
+        """How many entries it did not come to: they are as they were."""
         return sum(end is None for end in self._ends.values())
 
     @property
@@ -115,8 +118,8 @@ class Bulk(ABC, Generic[E]):
         told = []
         if self.left_behind:
             told.append(
-                f"{self.left_behind:,} of them could not be deleted and come again; that is "
-                "harmless."
+                f"{self.left_behind:,} of them could not be deleted: they are still in the queue, "
+                "and counted as waiting, until you say the same again. Nothing is done twice."
             )
         if self.kept_in is not None:
             told.append(f"What was discarded stands in {self.kept_in}, whole: keep that file.")

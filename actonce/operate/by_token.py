@@ -18,6 +18,7 @@ from actonce.operate.decisions import (
     Answer,
     Decision,
     End,
+    Unsure,
     is_retried_in_vain,
 )
 from actonce.stack.clients import Stack
@@ -108,7 +109,7 @@ class ByToken:
             return Answer(End.NOT_DECIDED, IN_VAIN)
         if letters and waits.task_token is not None:
             # The very token that was not accepted: it was answered, and the history lags behind.
-            raise Failed(
+            raise Unsure(
                 "Its task was answered a moment ago, by this command perhaps, and its history does "
                 "not say so yet: ask actonce where before anything is done by hand."
             )

@@ -6,9 +6,16 @@ from dataclasses import dataclass
 from botocore.exceptions import ClientError
 
 from actonce.messages.dead_letters import DeadLetter, dead_letter
-from actonce.operate.bulk import FAILED, Bulk, raise_if_forbidden
+from actonce.operate.bulk import FAILED, UNKNOWN, Bulk, raise_if_forbidden
 from actonce.operate.deciding import decider
-from actonce.operate.decisions import ANOTHER_SINCE, Decider, Decision, End
+from actonce.operate.decisions import (
+    ANOTHER_SINCE,
+    Decider,
+    Decision,
+    End,
+    may_be_made,
+    not_known,
+)
 from actonce.queues.scan import Queued
 from actonce.terminal.errors import Failed
 
@@ -57,9 +64,15 @@ class Deciding(Bulk[DeadLetter]):
         """Decide by a message's newest letter; whether its entry goes."""
         try:
             answer = self._through_throttling(lambda: self._by.answer(letter.message_id, [letter]))
-        except (ClientError, Failed) as error:
+        except Exception as error:
+            is_unknown = may_be_made(error)
+            if is_unknown:
+                self._note_end(letter, UNKNOWN, not_known(error), happened=False)
+            if not isinstance(error, ClientError | Failed):
+                raise
             raise_if_forbidden(error)
-            self._note_end(letter, FAILED, str(error), happened=False)
+            if not is_unknown:
+                self._note_end(letter, FAILED, str(error), happened=False)
             return False
         self._note_end(letter, answer.end, answer.said, happened=answer.end.happened)
         return answer.end.goes

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
+from botocore.exceptions import ClientError
+
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.history import BEFORE_LOOK_UP, NO_FUNCTION_FINDS
+from actonce.stack.aws_errors import may_be_done
 from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
 
 Decision = Literal["retry", "perform", "resolve", "reject"]
 """`perform` is a person's word that it did not happen, so nothing is looked up; `retry` looks
@@ -53,12 +57,41 @@ class End(StrEnum):
         return self is not End.NOT_DECIDED
 
 
+class Unsure(Failed):
+    """Whether a decision was made is not known; made again it changes nothing, or is made whole."""
+
+
+def may_be_made(error: Exception) -> bool:
+    """Whether a decision may be made though it ended with this error.
+
+    Behind a lock also where AWS said no: what is sent again is sent after the row was written.
+    """
+    is_second_step = isinstance(error, ClientError) and error.operation_name == "SendMessage"
+    return is_second_step or isinstance(error, Unsure) or may_be_done(error)
+
+
+def not_known(error: Exception) -> str:
+    """What to say of a decision that may be made."""
+    if isinstance(error, Unsure):
+        return str(error)
+    return (
+        f"Whether it was decided is not known ({error}). Say the same again: what was decided "
+        "stays so, and what was begun is brought to its end."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a decision; `said` is one sentence or two for the person who asked."""
+    """What became of a decision.
+
+    Attributes:
+        said: one sentence or two for the person who asked.
+        left_behind: how many letters are of no more use, and could not be deleted.
+    """
 
     end: End
     said: str
+    left_behind: int = 0
 
     @property
     def decided(self) -> bool:
@@ -81,8 +114,8 @@ class Decider(Protocol):
             held_elsewhere: how many letters another reader held.
 
         Raises:
-            Failed: it cannot be done; nothing is known to be changed.
-            ClientError: AWS could not be asked; likewise.
+            Failed: it cannot be done.
+            ClientError: AWS could not be asked; as of other errors, see `may_be_made`.
         """
 
     def answer_older(self, letter: DeadLetter) -> bool:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from actonce.messages.unstarted import Unstarted, unstarted
-from actonce.operate.bulk import FAILED, Bulk, raise_if_forbidden
+from actonce.operate.bulk import FAILED, UNKNOWN, Bulk, raise_if_forbidden
 from actonce.queues.scan import MAX_ATTRIBUTES, Attributes, Queued, sqs_form, text_form
 from actonce.queues.sending import for_fifo
+from actonce.stack.aws_errors import may_be_done
 from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.message import MessageReader
 from pipeline.sqs import MAX_BYTES
@@ -47,29 +48,34 @@ class Redriving(Bulk[Unstarted]):
             entry = unstarted(queued, self.reader)
             group = entry.message_group_id
             if group in self._stuck:
-                why: str | None = "One before it in its message group could not be sent back."
+                end, said = FAILED, "One before it in its message group could not be sent back."
             elif not self._rate_limiter.wait():
                 return
             else:
-                why = self._send(entry)
-            if why is None:
-                self._end(entry.entry, SENT_BACK, "Sent back.", happened=True)
-            else:
-                self._end(entry.entry, FAILED, why, happened=False)
-                if group is not None:
-                    self._stuck.add(group)
-            yield queued, why is None
+                end, said = self._send(entry)
+            self._end(entry.entry, end, said, happened=end == SENT_BACK)
+            if end != SENT_BACK and group is not None:
+                self._stuck.add(group)
+            yield queued, end == SENT_BACK
 
-    def _send(self, entry: Unstarted) -> str | None:
-        """None, or why it cannot be; sent twice, it is a duplicate of itself."""
+    def _send(self, entry: Unstarted) -> tuple[str, str]:
+        """How it ended, and what to say of that; sent twice, it is a duplicate of itself."""
         stack = self.stack
         try:
-            return self._through_throttling(
+            refused = self._through_throttling(
                 lambda: send_back(stack.sqs, stack.requests_queue, entry)
             )
-        except ClientError as error:
+        except Exception as error:
+            ended = FAILED, str(error)
+            if may_be_done(error):
+                said = f"Whether it was sent back is not known ({error}): send it back again."
+                ended = UNKNOWN, said
+                self._end(entry.entry, *ended, happened=False)
+            if not isinstance(error, ClientError):
+                raise
             raise_if_forbidden(error)
-            return str(error)
+            return ended
+        return (SENT_BACK, "Sent back.") if refused is None else (FAILED, refused)
 
 
 def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str | None:

@@ -22,6 +22,7 @@ _FORBIDDEN = frozenset(
         "InvalidClientTokenId",
         "InvalidSignatureException",
         "KmsAccessDeniedException",
+        "RequestExpired",
         "SignatureDoesNotMatch",
         "UnrecognizedClientException",
     }

@@ -7,7 +7,9 @@ from botocore.exceptions import (
     ClientError,
     ConnectionClosedError,
     EndpointConnectionError,
+    HTTPClientError,
 )
+from botocore.exceptions import ConnectionError as NotConnected
 from botocore.parsers import ResponseParserError
 
 _GONE: Final = frozenset(
@@ -19,6 +21,8 @@ _GONE: Final = frozenset(
     }
 )
 """Codes by which a service says that it has no such queue, table, function or state machine."""
+
+_SERVER_ERROR: Final = 500
 
 _EXPIRED: Final = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
 
@@ -36,3 +40,13 @@ def told_of(error: Exception) -> str | None:
     if isinstance(error, EndpointConnectionError | ConnectionClosedError):
         return f"{told}. Nothing answers there; the embedded AWS is brought up by actonce up."
     return told if isinstance(error, BotoCoreError | ResponseParserError) else None
+
+
+def may_be_done(error: Exception) -> bool:
+    """Whether what was asked for may have been done all the same: no answer came that says no.
+
+    Of several attempts the last one's error is told, so also where nobody was reached by that.
+    """
+    if isinstance(error, ClientError):
+        return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _SERVER_ERROR
+    return isinstance(error, HTTPClientError | NotConnected | ResponseParserError)

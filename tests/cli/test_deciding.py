@@ -5,14 +5,19 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import (
+    ClientError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
 from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Listing, Narrowing
 from actonce.operate.deciding import decide
 from actonce.operate.deciding_many import Deciding
-from actonce.operate.decisions import Decision, End
+from actonce.operate.decisions import Decision, End, Unsure, may_be_made
 from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -29,7 +34,10 @@ from tests.support.queues import (
     received,
     row,
 )
-from tests.support.stacks import forbid
+from tests.support.stacks import fail, forbid
+
+EXPIRED = ClientError({"Error": {"Code": "ExpiredTokenException", "Message": "no"}}, "UpdateItem")
+NO_ANSWER = ReadTimeoutError(endpoint_url="https://dynamodb.example")
 
 
 def decide_on(
@@ -192,6 +200,73 @@ def test_who_may_not_decide_is_told_so_and_nothing_is_deleted(ledger: Stack) -> 
     assert len(ids_left(ledger)) == 3
 
 
+@pytest.fixture
+def one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "READERS", 1)
+
+
+def ended_early(stack: Stack, decision: Decision, error: type[Exception]) -> Deciding:
+    work = Deciding(stack, letters(stack), decision, "a note", wait_for_others=0)
+    with pytest.raises(error):
+        work.run()
+    return work
+
+
+@pytest.mark.usefixtures("one_after_the_other")
+def test_what_was_decided_before_credentials_ran_out_is_counted_and_said_to_lie_there_still(
+    ledger: Stack,
+) -> None:
+    for number in range(5):
+        dead(ledger, f"m-{number}", number)
+    fail(ledger, "dynamodb", "UpdateItem", EXPIRED, after=2)
+    fail(ledger, "sqs", "DeleteMessageBatch", EXPIRED)
+    work = ended_early(ledger, "reject", ClientError)
+    assert (work.counted, work.left, work.left_behind) == ({End.DECIDED: 2}, 3, 2)
+    (note,) = work.notes
+    assert "2" in note
+    assert "still in the queue" in note
+
+
+@pytest.mark.usefixtures("one_after_the_other")
+@pytest.mark.parametrize(
+    ("service", "operation", "error"),
+    [
+        ("dynamodb", "UpdateItem", NO_ANSWER),
+        ("dynamodb", "GetItem", NO_ANSWER),
+        # The row is written, and its message is not sent again.
+        ("sqs", "SendMessage", ClientError({"Error": {"Code": "AccessDenied"}}, "SendMessage")),
+    ],
+)
+def test_a_decision_without_an_answer_is_neither_made_nor_left_undone(
+    ledger: Stack, service: str, operation: str, error: Exception
+) -> None:
+    for number in range(3):
+        dead(ledger, f"m-{number}", number)
+    put_row(ledger, "m-1", "IN_PROGRESS", None)  # its row is looked at
+    fail(ledger, service, operation, error, after=operation != "GetItem")
+    work = ended_early(ledger, "retry", type(error))
+    assert work.counted == {End.DECIDED: 1, "unknown": 1}
+    assert work.left == 1
+    assert [one.happened for one in work.ended] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_unknown"),
+    [
+        (NO_ANSWER, True),
+        (EndpointConnectionError(endpoint_url="here"), True),  # of the last of several attempts
+        (NoCredentialsError(), False),
+        (ClientError({"ResponseMetadata": {"HTTPStatusCode": 500}}, "SendTaskSuccess"), True),  # type: ignore[typeddict-item]
+        (ClientError({"ResponseMetadata": {"HTTPStatusCode": 400}}, "SendTaskSuccess"), False),  # type: ignore[typeddict-item]
+        (Failed("It cannot be decided so."), False),
+    ],
+)
+def test_a_decision_is_made_or_not_where_an_answer_says_so(
+    error: Exception, *, is_unknown: bool
+) -> None:
+    assert may_be_made(error) is is_unknown
+
+
 def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,7 +325,7 @@ def test_the_second_step_of_a_decision_is_made_by_the_next_one(ledger: Stack) ->
     """The row was written, and then its message could not be sent again."""
     dead(ledger, "m-1")
     forbid(ledger, "sqs", "SendMessage")
-    with pytest.raises(ClientError, match="AccessDenied"):
+    with pytest.raises(Unsure, match="AccessDenied"):
         decide(ledger, "m-1", "retry")
     assert row(ledger, "m-1")["status"] == "IN_PROGRESS"
     del ledger.aws._clients["sqs"]  # allowed from now on
@@ -309,6 +384,33 @@ def test_what_is_sent_again_keeps_its_producers_attributes_and_its_ids(ledger: S
         "source_message_id": "first-id",
         "source_deduplication_id": "d-1",
     }
+
+
+@pytest.mark.parametrize("is_denied", [True, False])
+def test_a_letter_that_was_decided_and_not_deleted_is_told(
+    ledger: Stack, *, is_denied: bool
+) -> None:
+    def refused(parsed: dict[str, Any], **_: Any) -> None:
+        parsed["Failed"] = [{"Id": one["Id"]} for one in parsed.pop("Successful")]
+
+    dead(ledger, "m-1")
+    if is_denied:
+        forbid(ledger, "sqs", "DeleteMessageBatch")
+    else:
+        ledger.sqs.meta.events.register("after-call.sqs.DeleteMessageBatch", refused)
+    answer = decide(ledger, "m-1", "reject")
+    assert (answer.end, answer.left_behind) == (End.DECIDED, 1)
+    assert "could not be deleted" in answer.said
+    assert ("AccessDenied" in answer.said) is is_denied
+    assert row(ledger, "m-1")["outcome"] == "rejected"
+
+
+def test_a_decision_on_one_without_an_answer_is_not_said_to_be_none(ledger: Stack) -> None:
+    dead(ledger, "m-1")
+    fail(ledger, "dynamodb", "UpdateItem", NO_ANSWER)
+    with pytest.raises(Unsure, match="is not known"):
+        decide(ledger, "m-1", "reject")
+    assert ids_left(ledger) == ["m-1"]
 
 
 @pytest.mark.parametrize("decision", ["retry", "resolve"])

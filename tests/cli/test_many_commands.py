@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import typer
+from botocore.exceptions import ReadTimeoutError
 
 from actonce.cli import dead_letters as dead_letters_command
 from actonce.cli import many
@@ -19,13 +20,15 @@ from actonce.cli.app import app
 from actonce.cli.choosing import Many
 from actonce.messages.filters import Narrowing
 from actonce.operate.bulk import Bulk
+from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 from actonce.terminal.output import SafeConsole
 from actonce_core.message import MessageReader
+from tests.cli.conftest import Actonce
 from tests.support.queues import dead, fill, hand_on, hold, ids_left, row
-from tests.support.stacks import TABLE, forbid, with_executions
+from tests.support.stacks import TABLE, fail, forbid, with_executions
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -242,6 +245,29 @@ def test_ctrl_c_is_130_and_tells_what_was_done(
     status, out, err = run("dead-letters", "retry", "--all", "--yes", "--json")
     assert (status, json.loads(out)["left"]) == (130, 3)
     assert "0 of 3 were seen to, the other 3 wait as before" in err
+
+
+def test_what_ends_it_early_leaves_some_decided_some_unknown_and_some_as_they_were(
+    ledger: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "READERS", 1)
+    for number in range(4):
+        dead(ledger, f"m-{number}", number)
+    fail(ledger, "dynamodb", "UpdateItem", ReadTimeoutError(endpoint_url="here"), after=2)
+    act = ("dead-letters", "reject", "--all", "--yes", "--note", "x")
+    ended = actonce(*act, stack=ledger)
+    assert (ended.status, "Read timeout" in ended.err.splitlines()[-1]) == (1, True)
+    assert ended.out.splitlines()[-3:] == ["Decided: 2", "Unknown: 1", "Left as it was: 1"]
+
+
+def test_one_whose_end_is_not_known_is_not_said_to_be_undone(
+    ledger: Stack, actonce: Actonce
+) -> None:
+    dead(ledger, "m-1")
+    fail(ledger, "dynamodb", "UpdateItem", ReadTimeoutError(endpoint_url="here"))
+    ended = actonce("dead-letters", "reject", "m-1", "--note", "x", "--yes", stack=ledger)
+    assert (ended.status, "not known" in ended.err) == (1, True)
+    assert "Nothing was decided" not in ended.err
 
 
 # ------------------------------------------------------------------ held by another reader

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ReadTimeoutError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +36,7 @@ from tests.support.queues import (
     queued,
     received,
 )
-from tests.support.stacks import forbid, with_outputs
+from tests.support.stacks import fail, forbid, with_outputs
 
 names = st.text("abcdefghijklmnopqrstuvwxyz_-.0123456789", min_size=1, max_size=20).filter(
     lambda name: name not in {"source_message_id", "source_deduplication_id"}  # ours
@@ -178,6 +178,19 @@ def test_who_may_not_is_told_so_once_and_nothing_is_lost(moto_stack: Stack) -> N
     with pytest.raises(ClientError, match="AccessDenied"):
         work.run()
     assert work.left == len(lying(moto_stack).entries) == 3
+
+
+def test_what_was_sent_without_an_answer_may_be_sent_and_stays(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "READERS", 1)
+    fill(moto_stack, 3)
+    work = redriving(moto_stack)
+    fail(moto_stack, "sqs", "SendMessage", ReadTimeoutError(endpoint_url="here"), after=1)
+    with pytest.raises(ReadTimeoutError):
+        work.run()
+    assert (work.counted, work.left) == ({"sent_back": 1, "unknown": 1}, 1)
+    assert len(lying(moto_stack).entries) == 2
 
 
 def test_a_message_group_keeps_its_order_also_where_one_cannot_go(

@@ -5,6 +5,7 @@ Each takes the stack so far (`moto_stack` has its queues), and returns it with o
 
 import dataclasses
 import io
+import itertools
 import json
 import zipfile
 from datetime import UTC, datetime
@@ -116,11 +117,23 @@ def fed(stack: Stack, queue_feeds: str = "function") -> Stack:
     return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=ALARM_TOPIC)
 
 
-def forbid(stack: Stack, service: str, operation: str = "*") -> None:
-    """Every such call of that service is refused from now on."""
+def forbid(stack: Stack, service: str, operation: str = "*", *, after: int = 0) -> None:
+    """Every such call of that service is refused from now on, once so many were made."""
+    fail(
+        stack,
+        service,
+        operation,
+        ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation),
+        after=after,
+    )
 
-    def refuse(model: Any, **_: Any) -> None:
-        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, model.name)
 
-    events = stack.aws.client(service).meta.events
-    events.register(f"before-call.*.{operation}", refuse)
+def fail(stack: Stack, service: str, operation: str, error: Exception, *, after: int = 0) -> None:
+    """Every such call ends with that error from now on, once so many were made."""
+    made = itertools.count()
+
+    def end(**_: Any) -> None:
+        if next(made) >= after:
+            raise error
+
+    stack.aws.client(service).meta.events.register(f"before-call.*.{operation}", end)

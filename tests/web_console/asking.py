@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import html
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,19 @@ class Client:
     def ask(
         self, method: str, path: str, headers: dict[str, str], query: str, body: bytes
     ) -> Answer:
+        return asyncio.run(self._ask(method, path, headers, query, body))
+
+    def get_all(self, paths: Sequence[str]) -> list[Answer]:
+        """Ask for all of them at the same time."""
+
+        async def all_of_them() -> list[Answer]:
+            return await asyncio.gather(*(self._ask("GET", path, {}, "", b"") for path in paths))
+
+        return asyncio.run(all_of_them())
+
+    async def _ask(
+        self, method: str, path: str, headers: dict[str, str], query: str, body: bytes
+    ) -> Answer:
         usual = {"host": HOST, "cookie": f"{COOKIE}={TOKEN}"}
         told = {name: value for name, value in (usual | headers).items() if value}
         path, _, rest = path.partition("?")
@@ -113,10 +127,7 @@ class Client:
         async def send(message: Message) -> None:
             sent.append(message)
 
-        async def whole() -> None:
-            await self.app(scope, receive, send)
-
-        asyncio.run(whole())
+        await self.app(scope, receive, send)
         start = sent[0]
         content = b"".join(message.get("body", b"") for message in sent[1:])
         found = {name.decode(): value.decode() for name, value in start["headers"]}

@@ -20,7 +20,7 @@ from actonce.terminal.errors import Failed
 from tests.embedded.waiting import wait_until
 from tests.support.stacks import TEMPLATE
 
-DEADLINE = 60
+DEADLINE = 30
 
 
 @pytest.fixture
@@ -89,6 +89,42 @@ def test_it_answers_until_it_is_ended(
     assert "Traceback" not in told
     assert "token" not in told.replace("its token lets in", "")
     wait_until(lambda: is_free(int(found[1])))
+
+
+NEVER_ANSWERED = """
+import asyncio, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from actonce.console.server import serve
+
+threads = ThreadPoolExecutor(1)
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        while True:
+            event = (await receive())["type"]
+            await send({"type": f"{event}.complete"})
+    print("asked", flush=True)
+    await asyncio.get_running_loop().run_in_executor(threads, threading.Event().wait)
+
+serve(lambda token, port: app, 0, lambda address: print(address, flush=True))
+"""
+
+
+def test_what_aws_never_answers_does_not_keep_it_from_ending() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", NEVER_ANSWERED], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as console:
+        try:
+            assert console.stdout is not None
+            address = console.stdout.readline().decode()
+            port = int(re.findall(r":(\d+)/", address)[0])
+            with socket.create_connection((LOOPBACK, port), DEADLINE) as asking:
+                asking.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert console.stdout.readline() == b"asked\n"
+                console.send_signal(signal.SIGINT)
+                assert console.wait(DEADLINE) == 130
+        finally:
+            console.kill()
 
 
 def test_it_listens_on_the_loopback_and_tells_of_a_port_that_is_taken() -> None:
