@@ -1,14 +1,18 @@
-"""The way of the records to S3, as far as the embedded AWS goes."""
+"""What only a deployed stack shows, or the embedded AWS of it: packages, files of jobs, records."""
 
+import importlib.util
 import json
+import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
-from actonce.stack.embedded_folder import PROJECT
+from actonce.stack.embedded_folder import PROJECT, Paths
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 NAME = "records-path"
@@ -108,3 +112,66 @@ def test_records_reach_the_bucket_but_for_the_hops_that_the_embedded_aws_leaves_
     wait_until(exported)
     keys = s3.list_objects_v2(Bucket=records["RecordsBucket"], Prefix="effects")
     assert "Contents" not in keys
+
+
+MOST_BYTES = 5_000_000
+"""Unpacked, as sam build leaves it; Lambda takes up to 250 MB."""
+
+
+@pytest.mark.parametrize("function", ["StarterFunction", "AppointmentsFunction"])
+def test_a_functions_package_is_small(
+    state: State,  # noqa: ARG001 - it is built for it
+    embedded_paths: Paths,
+    function: str,
+) -> None:
+    package = embedded_paths.build / function
+
+    sizes = [
+        one.stat().st_size
+        for one in package.rglob("*")
+        if one.is_file() and "__pycache__" not in one.parts
+    ]
+
+    assert len(sizes) > 50  # it is there
+    assert sum(sizes) <= MOST_BYTES
+
+
+_SOURCE = PROJECT / "actonce" / "embedded" / "integrations" / "integrations.py"
+
+
+def test_what_a_job_changes_writes_and_removes_is_changed_in_s3(
+    stack: Stack, tmp_path: Path
+) -> None:
+    spec = importlib.util.spec_from_file_location("integrations", _SOURCE)  # it is in no package
+    assert spec is not None
+    assert spec.loader is not None
+    integrations = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(integrations)
+    s3, bucket = stack.aws.client("s3"), f"mirrored-{uuid.uuid4()}"
+    s3.create_bucket(Bucket=bucket)
+    for key in ("audit/changed", "audit/day=1/gone", "audit/kept", "records/other"):
+        s3.put_object(Bucket=bucket, Key=key, Body=b"1")
+    kept = s3.head_object(Bucket=bucket, Key="audit/kept")["LastModified"]
+
+    mirror = integrations.Mirror(s3, tmp_path)
+    option, place = mirror.translated(["--out", f"s3://{bucket}/audit"])
+    shown = Path(place)
+    assert option == "--out"
+    assert {file.name for file in shown.rglob("*") if file.is_file()} == {"changed", "gone", "kept"}
+    (shown / "changed").write_text("2")
+    (shown / "day=1" / "gone").unlink()
+    (shown / "made").write_text("3")
+    (shown / ".made.crc").write_text("of Hadoop")
+    mirror.put_back()
+
+    contents = {
+        one["Key"]: s3.get_object(Bucket=bucket, Key=one["Key"])["Body"].read()
+        for one in s3.list_objects_v2(Bucket=bucket)["Contents"]
+    }
+    assert contents == {
+        "audit/changed": b"2",
+        "audit/kept": b"1",
+        "audit/made": b"3",
+        "records/other": b"1",
+    }
+    assert s3.head_object(Bucket=bucket, Key="audit/kept")["LastModified"] == kept
