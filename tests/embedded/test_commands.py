@@ -156,7 +156,7 @@ def test_an_id_of_any_characters_is_found_by_itself_by_its_executions_name_and_b
 # --------------------------------------------------------------------------- dead letters
 
 
-def letter(stack: Stack, message_id: str) -> DeadLetter | None:
+def posted(stack: Stack, message_id: str) -> DeadLetter | None:
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
         return letter_of(queue, message_id)
 
@@ -177,7 +177,7 @@ def waits_for_a_decision(stack: Stack) -> Stack:
 def dead_letter(stack: Stack, send: Send, message_id: str) -> str:
     """The id of a message that waits for a decision."""
     send({"message_id": message_id, "practice": 7})
-    wait_until(lambda: letter(stack, message_id))
+    wait_until(lambda: posted(stack, message_id))
     return message_id
 
 
@@ -197,16 +197,16 @@ def test_a_dead_letter_is_listed_shown_retried_rejected_and_then_decided_no_more
     assert "errorMessage" not in for_a_person
 
     # It fails again: another letter, with another token.
-    first = letter(stack, dead_letter)
+    first = posted(stack, dead_letter)
     assert run_json(state, "dead-letters", "retry", dead_letter)["end"] == "decided"
-    second = wait_until(lambda: letter(stack, dead_letter))
+    second = wait_until(lambda: posted(stack, dead_letter))
     assert first is not None
     assert second is not None
     assert second.task_token != first.task_token
 
     reject = ("dead-letters", "reject", dead_letter, "--note", "Praxis schließt [x]")
     assert run_json(state, *reject)["end"] == "decided"
-    assert letter(stack, dead_letter) is None
+    assert posted(stack, dead_letter) is None
     ended = wait_for_execution(stack, stack.execution_arn(dead_letter))
     assert (ended["status"], ended["error"]) == ("FAILED", "RejectedByOperator")
     assert ended["cause"] == "Praxis schließt [x]"

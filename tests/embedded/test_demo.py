@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
 from tests import java
-from tests.embedded.homes import home
 from tests.embedded.running_demo import BAD_LINES, demo, start
 from tests.embedded.waiting import wait_until
 
@@ -100,20 +98,3 @@ def test_bad_lines_are_refused_and_the_audit_finds_what_was_done_behind_the_syst
         last["message_id"]["S"]: "lost",
         "good": "conflict",
     }
-
-
-def test_ctrl_c_leaves_nothing_running_that_the_demo_started(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    paths = home(tmp_path_factory)
-    process = start(paths, "--messages", "2000")
-    try:
-        wait_until(lambda: process.poll() is not None or _executions(paths) >= 5, 120)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-        assert process.returncode == 130
-        assert "Interrupted. The embedded AWS that it had brought up is down" in err
-        assert lifecycle.running(paths) is None
-    finally:
-        process.kill()
-        lifecycle.down(paths)
