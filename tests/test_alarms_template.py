@@ -16,14 +16,6 @@ WHOLE = cloudformation.load(ALARMS_FILE)
 RESOURCES: dict[str, Any] = WHOLE["Resources"]
 
 
-def test_it_is_given_what_it_watches() -> None:
-    nested = cloudformation.load()["Resources"]["Alarms"]["Properties"]
-    assert nested["TemplateURL"] == ALARMS_FILE.name
-    assert nested["Parameters"].keys() == WHOLE["Parameters"].keys()
-    used = set(references([WHOLE["Conditions"], RESOURCES]))
-    assert WHOLE["Parameters"].keys() <= used
-
-
 def test_these_alarms_are_raised_and_no_other() -> None:
     found: Counter[Any] = Counter()
     for alarm in of_type(WHOLE, "AWS::CloudWatch::Alarm").values():

@@ -1,10 +1,11 @@
-"""The code and the names in docs/ are true."""
+"""The code, the names and the pictures in docs/ and examples/ are true."""
 
 import doctest
 import itertools
 import json
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,8 +19,11 @@ from actonce.cli.app import COMMANDS
 from actonce.stack.embedded_folder import PROJECT
 from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
 from actonce_core.message import Reason
+from docs import draw_state_machine as drawing
+from lab.bench.cost import COUNTS, PAGE, PRICES, page
+from lab.bench.costing.counting import units
 from tests import template
-from tests.gift_card_provider import Provider, running
+from tests.support.gift_card_provider import Provider, running
 
 DOCS = PROJECT / "docs"
 PAGES = [
@@ -213,3 +217,118 @@ def test_a_link_to_a_line_leads_to_what_its_title_says() -> None:
 
 def test_how_it_works_is_read_in_one_sitting() -> None:
     assert len(read("how-it-works.md").split()) <= 1500
+
+
+# --------------------------------------------------------------------------- the example for Node
+
+
+GIFT_CARDS = PROJECT / "examples" / "gift_cards" / "gift_cards.mjs"
+ASK = f"""
+import {{ handler }} from {json.dumps(GIFT_CARDS.as_uri())};
+try {{
+  console.log(JSON.stringify(await handler(JSON.parse(process.argv[1]))));
+}} catch (error) {{
+  console.log(JSON.stringify({{ raised: error.name }}));
+}}
+"""
+
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None, reason="the example for Node needs node on the PATH"
+)
+
+ORDER = {"message_id": "m", "body": '{"amount": 20}'}
+FOUND_IN_NODE = {"performed": True, "effect": {"order": 1}}
+
+
+def ask(provider: Provider, operation: str, message: Any = ORDER) -> Any:
+    event = json.dumps({"operation": operation, "message": message})
+    answer = subprocess.run(
+        ["node", "--input-type=module", "-e", ASK, event],
+        env={"PROVIDER_URL": f"http://127.0.0.1:{provider.port}"},
+        executable=shutil.which("node"),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return json.loads(answer.stdout)
+
+
+@needs_node
+def test_it_performs_and_finds(provider: Provider) -> None:
+    assert ask(provider, "find") == {"performed": False}
+    assert ask(provider, "perform") == FOUND_IN_NODE
+    assert ask(provider, "find") == FOUND_IN_NODE
+
+
+@needs_node
+def test_it_says_by_the_name_of_its_error_that_nothing_happened(provider: Provider) -> None:
+    provider.fault = "busy"
+    assert ask(provider, "perform") == {"raised": "NotPerformed"}
+    for body in ({"amount": "20"}, None, 7):
+        told = ask(provider, "perform", {"message_id": "m", "body": json.dumps(body)})
+        assert told == {"raised": "Rejected"}
+    assert provider.orders == []
+
+
+@needs_node
+def test_what_nobody_knows_is_raised(provider: Provider) -> None:
+    for fault in ("answer lost", "error after the order"):
+        provider.fault = fault
+        told = ask(provider, "perform", ORDER | {"message_id": fault})
+        assert told["raised"] not in ("NotPerformed", "Rejected")
+    provider.fault = "cannot look"
+    assert "raised" in ask(provider, "find")
+
+
+# --------------------------------------------------------------------------- the page of costs
+
+
+def test_the_committed_page_is_what_the_counts_and_prices_give() -> None:
+    text = PAGE.read_text()
+    counts, prices = json.loads(COUNTS.read_text()), json.loads(PRICES.read_text())
+
+    assert text == page(text, counts, prices), "run python -m lab.bench.cost --from-counts --write."
+
+    price = {name: one["dollars_per_million"] for name, one in prices["prices"].items()}
+    expected = []
+    for row in sorted(counts["counts"], key=lambda row: row["traffic"], reverse=True):
+        gigabyte_seconds = row["lambda_ms"] / 1000 * row["memory_mb"] / 1024
+        dollars = (
+            row["state_transitions"] * price["state_transition"]
+            + row["write_units"] * price["write_request_unit"]
+            + row["read_units"] * price["read_request_unit"]
+            + row["sqs_requests"] * price["sqs_standard_request"]
+            + row["invocations"] * price["lambda_request"]
+            + gigabyte_seconds * price["lambda_gb_second"]
+        )
+        expected.append(pytest.approx(dollars / row["messages"], abs=0.006))
+    assert [float(total) for total in re.findall(r"\*\*([0-9.]+)\*\* \|$", text, re.M)] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_", "expected"),
+    [
+        ("UpdateItem", {}, (1, 0)),
+        ("TransactWriteItems", {"TransactItems": [{"ConditionCheck": {}}, {"Put": {}}]}, (4, 0)),
+        ("GetItem", {}, (0, 0.5)),
+        ("GetItem", {"ConsistentRead": True}, (0, 1)),
+        ("StartExecution", {}, (0, 0)),
+    ],
+)
+def test_a_request_takes_the_units_that_aws_says(
+    kind: str, request_: dict[str, Any], expected: tuple[int, float]
+) -> None:
+    assert units(kind, request_) == expected
+
+
+# --------------------------------------------------------------------------- the picture
+
+
+def test_the_picture_shows_every_transition_and_no_other() -> None:
+    definition = json.loads(drawing.DEFINITION.read_text())
+    transitions = set(drawing.edges(definition))
+    svg = drawing.PICTURE.read_text().replace("&#45;", "-").replace("&gt;", ">")
+    drawn = set(re.findall(r"<title>([^<]+?)(?::\w+)?->([^<]+?)(?::\w+)?</title>", svg))
+    assert drawn == {("Start", definition["StartAt"])} | transitions
+    assert set(drawing.WORDS) == transitions

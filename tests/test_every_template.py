@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lab.bench.limited import MALLOC
 from tests.template import (
     LOCKS,
     TEMPLATE,
@@ -59,9 +60,9 @@ def test_sam_validate_finds_nothing(file: Path, tmp_path: Path) -> None:
     assert said_by("sam", *arguments, folder=tmp_path) == ""
 
 
-@by_file(*PLAIN)
-def test_cfn_lint_finds_nothing(file: Path, tmp_path: Path) -> None:
-    assert said_by("cfn-lint", "--regions", "us-east-1", "--", file, folder=tmp_path) == ""
+def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
+    files = (*PLAIN, *EXAMPLES)
+    assert said_by("cfn-lint", "--regions", "us-east-1", "--", *files, folder=tmp_path) == ""
 
 
 # --------------------------------------------------------------------------- what is kept
@@ -79,13 +80,32 @@ def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(f
     assert holding == dict.fromkeys(holding, ("Retain", "Retain"))
 
 
-@by_file(*SAMS)
-def test_queues_keep_messages_as_long_as_sqs_can(file: Path) -> None:
-    queues = of_type(load(file), "AWS::SQS::Queue")
+SAID_BY_EVERY: dict[str, dict[str, Any]] = {
+    "AWS::SQS::Queue": {"MessageRetentionPeriod": 14 * 24 * 60 * 60},  # as long as SQS can
+    "AWS::DynamoDB::Table": {
+        "BillingMode": "PAY_PER_REQUEST",
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+    },
+    "AWS::S3::Bucket": {
+        "PublicAccessBlockConfiguration": {
+            "BlockPublicAcls": True,
+            "BlockPublicPolicy": True,
+            "IgnorePublicAcls": True,
+            "RestrictPublicBuckets": True,
+        },
+        "VersioningConfiguration": {"Status": "Enabled"},
+        "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+    },
+    "AWS::Logs::LogGroup": {"RetentionInDays": {"Ref": "LogRetentionDays"}},
+}
 
-    assert set(queues) == {"RequestsQueue", "UnstartedQueue", "DeadLetterQueue"}
-    for queue in queues.values():
-        assert queue["Properties"]["MessageRetentionPeriod"] == 14 * 24 * 60 * 60
+
+@by_file(*SAMS, *PLAIN)
+def test_what_keeps_something_keeps_it_as_long_and_as_safely_as_is_said(file: Path) -> None:
+    template = load(file)
+    for kind, said in SAID_BY_EVERY.items():
+        for name, resource in of_type(template, kind).items():
+            assert resource["Properties"].items() >= said.items(), name
 
 
 @by_file(*SAMS, *PLAIN)
@@ -110,35 +130,10 @@ def test_queues_buckets_and_topics_are_not_reached_without_tls(file: Path) -> No
         assert of_type(template, kind).keys() == denied & template["Resources"].keys()
 
 
-@by_file(*SAMS)
-def test_tables_are_on_demand_and_recoverable(file: Path) -> None:
-    tables = of_type(load(file), "AWS::DynamoDB::Table")
-
-    assert set(tables) == {"FingerprintsTable", "AppointmentsTable"}
-    for table in tables.values():
-        assert table["Properties"]["BillingMode"] == "PAY_PER_REQUEST"
-        recovery = table["Properties"]["PointInTimeRecoverySpecification"]
-        assert recovery == {"PointInTimeRecoveryEnabled": True}
-
-
-@by_file(*PLAIN[1:])
-def test_buckets_are_encrypted_private_and_versioned(file: Path) -> None:
-    (bucket,) = of_type(load(file), "AWS::S3::Bucket").values()
-    properties = bucket["Properties"]
-
-    assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    assert list(properties["PublicAccessBlockConfiguration"].values()) == [True] * 4
-    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
-    assert properties["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
-
-
 @by_file(*SAMS, *PLAIN[1:])
-def test_every_log_is_forgotten_in_time_and_every_writer_has_one(file: Path) -> None:
+def test_every_writer_has_a_log(file: Path) -> None:
     template = load(file)
     groups = of_type(template, "AWS::Logs::LogGroup")
-
-    for group in groups.values():
-        assert group["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
     for name, resource in template["Resources"].items():
         if resource["Type"].endswith(("::Function", "::StateMachine")):
             properties = resource["Properties"]
@@ -224,6 +219,45 @@ def test_stack_deploys_without_a_word_and_shows_every_parameter_in_a_group(file:
 
     assert all(one.get("Description") and "Default" in one for one in parameters.values())
     assert sorted(name for one in groups for name in one["Parameters"]) == sorted(parameters)
+
+
+AUDITED = PROJECT / "examples" / "audited" / "template.yaml"
+
+
+@pytest.mark.parametrize(
+    ("outer", "name", "inner"),
+    [(TEMPLATE, "Alarms", PLAIN[0]), (AUDITED, "Records", PLAIN[1]), (AUDITED, "Audit", PLAIN[2])],
+)
+def test_a_nested_stack_is_given_every_parameter_and_uses_it(
+    outer: Path, name: str, inner: Path
+) -> None:
+    nested, template = load(outer)["Resources"][name]["Properties"], load(inner)
+    used = set(references([template.get("Conditions"), template["Resources"]]))
+
+    assert (outer.parent / nested["TemplateURL"]).resolve() == inner
+    assert nested["Parameters"].keys() == template["Parameters"].keys()
+    assert template["Parameters"].keys() <= used
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "modules", "unset"),
+    [
+        (TEMPLATE, "StarterFunction", ["starter"], set()),
+        (TEMPLATE, "AppointmentsFunction", ["appointments"], set()),
+        # Fewer retries are on the embedded AWS alone.
+        (LOCKS, "ConsumerFunction", ["consumer", "appointments"], {"MAX_RETRIES"}),
+        (PLAIN[2], "DeadLettersFunction", ["dead_letters_of_day"], set()),
+    ],
+)
+def test_a_function_gets_the_variables_that_it_reads(
+    file: Path, function: str, modules: list[str], unset: set[str]
+) -> None:
+    code = "".join((PROJECT / "functions" / f"{one}.py").read_text() for one in modules)
+    read = set(re.findall(r"""environ(?:\.get\(|\[)\s*"(\w+)\"""", code))
+    variables = load(file)["Resources"][function]["Properties"]["Environment"]["Variables"]
+    own = {name for name in variables if not name.startswith("POWERTOOLS_")}
+
+    assert read - unset == own - MALLOC.keys()
 
 
 # --------------------------------------------------------------------------- KmsKeyArn
@@ -330,7 +364,7 @@ def test_whoever_reaches_what_is_encrypted_may_use_the_key_through_its_service_a
 @pytest.mark.parametrize("key", [KEY, ""])
 def test_nested_stacks_get_the_key(key: str) -> None:
     alarms = deployed(TEMPLATE, key)["Resources"]["Alarms"]["Properties"]["Parameters"]
-    audited = deployed(PROJECT / "examples/audited/template.yaml", key)["Resources"]
+    audited = deployed(AUDITED, key)["Resources"]
 
     assert alarms["KmsKeyArn"] == key
     for stack in ("Once", "Records", "Audit"):

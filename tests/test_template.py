@@ -95,18 +95,6 @@ def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_st
     assert effect["UpdateReplacePolicy"] == "Retain"
 
 
-@pytest.mark.parametrize(
-    ("function", "module"),
-    [("StarterFunction", "starter.py"), ("AppointmentsFunction", "appointments.py")],
-)
-def test_function_gets_the_variables_that_it_reads(function: str, module: str) -> None:
-    code = (PROJECT / "functions" / module).read_text()
-    read = set(re.findall(r"""environ(?:\.get\(|\[)\s*"(\w+)\"""", code))
-
-    assert read
-    assert read == set(properties(RESOURCES, function)["Environment"]["Variables"])
-
-
 def test_functions_are_traced_and_malloc_is_told_what_the_memory_was_measured_with() -> None:
     function = WHOLE["Globals"]["Function"]
     assert function["Tracing"] == "Active"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
@@ -39,9 +39,10 @@ from consumer import consumer_from_environment
 from lab.conformance import found
 from lab.conformance.stage import CLOCK_SKEW
 from lab.conformance.verdict import Ends, Verdict, judge, one_form
+from lab.faults.proxy import Answered, Forwarded, Request, proxy_before
 from starter import starter_from_environment
-from tests.embedded.lossy_proxy import Disturbance, lossy_proxy
 from tests.embedded.waiting import wait_until
+from tests.support.deliveries import sqs_record
 
 VISIBILITY_SECONDS = 5
 AT_ONCE = 12
@@ -79,21 +80,50 @@ Sent = tuple[str | None, Any]
 """A message id, None where there is none, and a body."""
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Seconds, by the time-outs of the local deployment.
+STAND_STILL, STRAGGLE = (2, 5), (6.5, 9)
+"""Seconds, behind executions and behind locks, by the time-outs of the local deployment: who stands
+still goes on before Lambda would end the function that acts; a straggler ends after Lambda has
+ended it, and before another one may act."""
+
+LATE_SECONDS = 2.0
+"""Less than the functions' SDK waits for an answer."""
+
+
+@dataclass(slots=True)
+class Disturbance:
+    """What goes wrong between a client and the embedded AWS, for `proxy_before`.
 
     Attributes:
-        stand_still: ends before Lambda would end the function that acts.
-        straggle: ends after Lambda has ended it, and before another one may act.
+        how: `refused`, nothing is done; `lost`, it is done, and the connection closes unanswered;
+            `late`, it is done, and the answer comes `LATE_SECONDS` later.
+        times: requests, one after the other, that it befalls; the SDK's repeats count.
+        first: number of the first of them, from 1; 0 for none.
+        requests: how many there were.
     """
 
-    stand_still: float
-    straggle: float
+    how: Literal["refused", "lost", "late"]
+    times: int
+    first: int = 0
+    requests: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def begin_with(self, number: int) -> None:
+        """Count anew, up to the request that it begins with."""
+        self.first, self.requests = number, 0
 
-_BEHIND_EXECUTIONS = Times(stand_still=2, straggle=5)
-_BEHIND_LOCKS = Times(stand_still=6.5, straggle=9)
+    def meet(self, _: Request) -> Forwarded | Answered:
+        """What the next request meets."""
+        with self._lock:
+            self.requests += 1
+            is_met = self.first and 0 <= self.requests - self.first < self.times
+        if not is_met:
+            return Forwarded()
+        if self.how == "refused":
+            throttled = b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
+            return Answered(400, throttled)
+        if self.how == "lost":
+            return Forwarded(is_lost=True)
+        return Forwarded(late_seconds=LATE_SECONDS)
 
 
 class Theatre:
@@ -103,7 +133,8 @@ class Theatre:
         self.stack = stack
         self.queue_url = queue_url
         self.run = f"real-{uuid.uuid4().hex[:8]}"
-        self.times = _BEHIND_EXECUTIONS if stack.ledger_table is None else _BEHIND_LOCKS
+        behind = 0 if stack.ledger_table is None else 1
+        self.stand_still, self.straggle = STAND_STILL[behind], STRAGGLE[behind]
         self._folder = faults_folder
         self._planned: faults.Plan = {}
         self._lock = threading.Lock()
@@ -241,15 +272,7 @@ class Scene:
 def _twice_at_once(scene: Scene) -> None:
     """The function is called twice side by side with one delivery; the effect takes a second."""
     body = scene.message("a", perform=["before:stood-still-1"])
-    record = {
-        "messageId": uuid.uuid4().hex,
-        "receiptHandle": "given back by the queue below",
-        "body": json.dumps(body),
-        "attributes": {"ApproximateReceiveCount": "1"},
-        "messageAttributes": {},
-        "eventSource": "aws:sqs",
-        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:hazards",
-    }
+    record = sqs_record(body, sqs_message_id=uuid.uuid4().hex)
     scene.sent.append((body["message_id"], body))
     together = threading.Barrier(2, timeout=60)
 
@@ -298,7 +321,7 @@ def _effect_late(scene: Scene) -> None:
     """The function is ended at its time-out before its effect, after it, and while another process
     goes on with it and acts seconds later.
     """
-    late = scene.theatre.times.straggle
+    late = scene.theatre.straggle
     scene.send(scene.message("before", perform=["before:timed-out"]))
     scene.send(scene.message("after", perform=["after:timed-out"]))
     scene.send(scene.message("straggler", perform=[f"late:{late}"]))
@@ -308,7 +331,7 @@ def _margin(scene: Scene) -> None:
     """The function is ended at its time-out while another process goes on with its effect, and acts
     within the margin; sent twice, so that another consumer waits for it.
     """
-    scene.send(scene.message("a", perform=[f"late:{scene.theatre.times.straggle}"]), times=2)
+    scene.send(scene.message("a", perform=[f"late:{scene.theatre.straggle}"]), times=2)
 
 
 def _zombie(scene: Scene) -> None:
@@ -316,7 +339,7 @@ def _zombie(scene: Scene) -> None:
     seconds later, others having taken over; or Lambda ends it before that.
     """
     second = scene.theatre.handler_here()
-    seconds, past_visibility = scene.theatre.times.stand_still, VISIBILITY_SECONDS + 1
+    seconds, past_visibility = scene.theatre.stand_still, VISIBILITY_SECONDS + 1
     wakes = scene.message("wakes", perform=[f"before:stood-still-{seconds}"])
     scene.send(wakes)
     scene.send(scene.message("is-ended", perform=["before:stood-still-20"]))
@@ -345,13 +368,14 @@ def _services_fail(scene: Scene) -> None:
     """
 
     def fail(how_and_times: tuple[Any, int]) -> None:
-        how, times = how_and_times
-        with lossy_proxy(str(scene.theatre.stack.aws.endpoint_url)) as proxy:
-            handle = scene.theatre.handler_here(endpoint_url=proxy.url)
+        disturbed = Disturbance(*how_and_times)
+        with proxy_before(str(scene.theatre.stack.aws.endpoint_url), disturbed.meet) as url:
+            handle = scene.theatre.handler_here(endpoint_url=url)
             for number in count(1):
-                proxy.disturbance = Disturbance(how, number, times)
-                scene.consume_here(scene.message(f"{how}-{times}-{number}"), handle)
-                if proxy.disturbance.requests < number:  # there was no such call
+                disturbed.begin_with(number)
+                name = f"{disturbed.how}-{disturbed.times}-{number}"
+                scene.consume_here(scene.message(name), handle)
+                if disturbed.requests < number:  # there was no such call
                     assert number > 2
                     return
 
@@ -373,9 +397,10 @@ def _late_takeover(scene: Scene) -> None:
     body = scene.message("a", perform=["before:killed"])
     scene.send(body)
     scene.wait_until_met(body, "perform")
-    with lossy_proxy(str(scene.theatre.stack.aws.endpoint_url)) as proxy:
-        handle = scene.theatre.handler_here(endpoint_url=proxy.url)
-        proxy.disturbance = Disturbance("late", 1, 1)
+    late = Disturbance("late", 1)
+    with proxy_before(str(scene.theatre.stack.aws.endpoint_url), late.meet) as url:
+        handle = scene.theatre.handler_here(endpoint_url=url)
+        late.begin_with(1)
         scene.consume_here(body, handle)
 
 

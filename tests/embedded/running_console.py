@@ -1,14 +1,12 @@
 """Runs `actonce console` as a person runs it."""
 
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
-from tests.embedded.running_demo import ACTONCE
+from tests.embedded.command_line import begin
 
 
 @contextmanager
@@ -20,20 +18,7 @@ def console(endpoint_url: str, folder: Path, *arguments: str) -> Iterator[str]:
         folder: where it is started.
         arguments: more of them.
     """
-    process = subprocess.Popen(
-        [*ACTONCE, "console", "--no-browser", *arguments],
-        cwd=folder,
-        env=EMBEDDED_CREDENTIALS
-        | {
-            "AWS_ENDPOINT_URL": endpoint_url,
-            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-            "PATH": os.environ["PATH"],
-            "HOME": "/nonexistent",
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begin(endpoint_url, "console", "--no-browser", *arguments, cwd=folder)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
@@ -29,6 +30,7 @@ pytestmark = [
 
 MESSAGES = ["night-1", "night-2", "night-3"]
 WAITING = "night-waits"
+Told = Callable[[], list[dict[str, str]]]
 JOB_SECONDS = 600.0  # Spark, on a machine that may be busy
 
 
@@ -52,7 +54,7 @@ def day(stack: Stack) -> str:
         stack.sqs.send_message(QueueUrl=stack.requests_queue, MessageBody=json.dumps(message))
     ended = [wait_for_execution(stack, stack.execution_arn(name)) for name in MESSAGES]
     assert [execution["status"] for execution in ended] == ["SUCCEEDED"] * len(MESSAGES)
-    wait_until(lambda: dead_letters_posted(stack))
+    wait_until(lambda: depth(stack, stack.dead_letter_queue))
     return ended[0]["startDate"].astimezone(UTC).date().isoformat()
 
 
@@ -85,7 +87,7 @@ def put_records(
 
 
 @pytest.fixture(scope="module")
-def told(stack: Stack) -> Callable[[], list[dict[str, str]]]:
+def told(stack: Stack) -> Told:
     """What the alarm topic has told so far."""
     queue = stack.sqs.create_queue(QueueName="told")["QueueUrl"]
     arn = stack.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
@@ -105,14 +107,6 @@ def told(stack: Stack) -> Callable[[], list[dict[str, str]]]:
         return heard
 
     return hear
-
-
-def dead_letters_posted(stack: Stack) -> int:
-    """How many there are in their queue."""
-    told = stack.sqs.get_queue_attributes(
-        QueueUrl=stack.dead_letter_queue, AttributeNames=["ApproximateNumberOfMessages"]
-    )
-    return int(told["Attributes"]["ApproximateNumberOfMessages"])
 
 
 def recorded_dead_letters(stack: Stack) -> dict[str, list[dict[str, Any]]]:
@@ -176,7 +170,7 @@ def outcomes_of_firings(stack: Stack, *, at_least: int) -> list[str]:
 
 
 def test_without_its_code_the_night_says_what_to_do_and_records_the_dead_letters(
-    stack: Stack, day: str, told: Callable[[], list[dict[str, str]]]
+    stack: Stack, day: str, told: Told
 ) -> None:
     ended = start(stack, "without-code", {"day": day})
 
@@ -192,10 +186,7 @@ def test_without_its_code_the_night_says_what_to_do_and_records_the_dead_letters
 
 
 def test_a_good_day_is_audited_by_night_and_once(
-    audited: tuple[State, Stack],
-    day: str,
-    put_records: Callable[[], None],
-    told: Callable[[], list[dict[str, str]]],
+    audited: tuple[State, Stack], day: str, put_records: Callable[[], None], told: Told
 ) -> None:
     state, stack = audited
     code = f"s3://{stack.outputs['AuditBucketName']}/code/"
@@ -238,10 +229,7 @@ def test_a_good_day_is_audited_by_night_and_once(
 
 
 def test_an_effect_written_twice_is_an_alarm_and_told(
-    audited: tuple[State, Stack],
-    day: str,
-    put_records: Callable[[], None],
-    told: Callable[[], list[dict[str, str]]],
+    audited: tuple[State, Stack], day: str, put_records: Callable[[], None], told: Told
 ) -> None:
     state, stack = audited
     (item,) = stack.dynamodb.query(

@@ -1,7 +1,6 @@
 """A backfill, run as a person runs it, killed in the middle included."""
 
 import json
-import os
 import signal
 import subprocess
 import uuid
@@ -12,15 +11,16 @@ from typing import Any
 
 import pytest
 
+from actonce.demo.run import depth
 from actonce.embedded.lifecycle import State
 from actonce.messages.delivery_log import delivery_lines
-from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
+from actonce.stack.clients import Stack
 from pipeline.backfill.send import SENDERS
 from pipeline.backfill.work import confirmed_in
 from pipeline.sqs import MAX_BATCH
 from tests import java
-from tests.actonce_server import ACTONCE
-from tests.embedded.command_line import run
+from tests.embedded.command_line import begin, run
+from tests.embedded.hazards import effects_by_practice
 from tests.embedded.waiting import wait_until
 
 pytestmark = java.needed
@@ -47,17 +47,8 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
     dry = run(state, *arguments, "--dry-run", "--json")
     assert (dry.returncode, ends_of(json.loads(dry.stdout))[1:]) == (1, [0, 0, 200, 20, 1, 1])
     assert not (work / "sent").exists()
-    environment = EMBEDDED_CREDENTIALS | {
-        "AWS_ENDPOINT_URL": state.endpoint_url,
-        "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-        "PATH": os.environ["PATH"],
-    }
-    with subprocess.Popen(
-        [str(ACTONCE), *arguments, "--rate", "40"],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as killed:
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with begin(state.endpoint_url, *arguments, "--rate", "40", **options) as killed:
         wait_until(lambda: killed.poll() is not None or confirmed_in(work) >= 60, 240)
         killed.send_signal(signal.SIGKILL)
         assert killed.wait() == -signal.SIGKILL, "it ended before it could be killed"
@@ -72,10 +63,7 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
     summary = json.loads(ended.stdout)
     assert summary["already_sent"] >= 60
     already = summary["already_sent"]
-    assert ends_of(summary) == [
-        *(222, len(messages) - already, already, 0),
-        *(20, 1, 1),
-    ]
+    assert ends_of(summary) == [222, len(messages) - already, already, 0, 20, 1, 1]
     recorded = [
         json.loads(line)
         for path in work.glob("sent/dt=*/*.jsonl")
@@ -84,31 +72,16 @@ def test_a_killed_backfill_goes_on_and_every_message_is_acted_on_once(
     assert Counter(line["message_id"] for line in recorded) == Counter(messages)
 
     def effects() -> Counter[str]:
-        pages = stack.dynamodb.get_paginator("scan").paginate(
-            TableName=stack.appointments_table, ConsistentRead=True
-        )
-        return Counter(
-            item["message_id"]["S"]
-            for page in pages
-            for item in page["Items"]
-            if item["message_id"]["S"] in messages
-        )
+        done = effects_by_practice(stack)["main"]
+        return Counter(message_id for message_id, _ in done if message_id in messages)
 
     wait_until(lambda: len(effects()) == len(messages), 240)
-    wait_until(lambda: _is_empty(stack), 240)
+    wait_until(lambda: depth(stack, stack.requests_queue) == 0, 240)
     assert effects() == Counter(messages)
     # What was sent twice was suppressed, and is not more than was in flight when it was killed.
     confirmed_ids = {line["sqs_message_id"] for line in recorded}
     wait_until(lambda: confirmed_ids <= _delivered(stack, messages))
     assert len(_delivered(stack, messages)) <= len(messages) + SENDERS * MAX_BATCH
-
-
-def _is_empty(stack: Stack) -> bool:
-    attributes = stack.sqs.get_queue_attributes(
-        QueueUrl=stack.requests_queue, AttributeNames=["All"]
-    )["Attributes"]
-    visible = attributes["ApproximateNumberOfMessages"]
-    return visible == attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
 
 
 def _delivered(stack: Stack, messages: list[str]) -> set[str]:

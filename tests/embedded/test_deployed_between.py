@@ -84,32 +84,3 @@ def test_what_is_sent_while_a_stack_is_paused_waits_through_a_deployment(paths: 
 
     assert wait_for_execution(stack, execution)["status"] == "SUCCEEDED"
     assert status(stack, datetime.now(UTC)).pause is None
-
-
-def test_a_key_given_later_encrypts_what_is_kept_and_messages_go_on(paths: Paths) -> None:
-    stack = deploy(paths)
-    key = stack.aws.client("kms").create_key(Description="mine")["KeyMetadata"]["Arn"]
-
-    stack = deploy(paths, KmsKeyArn=key)
-
-    for url in (stack.requests_queue, stack.unstarted_queue, stack.dead_letter_queue):
-        attributes = stack.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        assert attributes["Attributes"].get("KmsMasterKeyId") == key
-        assert attributes["Attributes"].get("SqsManagedSseEnabled") != "true"
-    groups = stack.logs.describe_log_groups()["logGroups"]
-    own = [group for group in groups if group["logGroupName"] == stack.starter_log_group]
-    assert [group.get("kmsKeyId") for group in own] == [key]
-    # Of the bucket's and the topic's key MiniStack keeps nothing; tests/test_key.py looks.
-    assert wait_for_execution(stack, send(stack, "encrypted"))["status"] == "SUCCEEDED"
-
-
-def test_another_strategy_is_another_function_and_is_paused_on_its_own(paths: Paths) -> None:
-    pausing.pause(deploy(paths), by="a test", note="", now=datetime.now(UTC))
-
-    stack = deploy(paths, Strategy="ledger")
-
-    assert status(stack, datetime.now(UTC)).is_fed_all_the_same
-    pausing.pause(stack, by="a test", note="", now=datetime.now(UTC))
-    found = status(stack, datetime.now(UTC))
-    assert [feed.state for feed in found.feeds] == ["Disabled"]
-    assert not found.is_fed_all_the_same

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -97,17 +96,6 @@ def test_up_is_harmless_starts_over_what_is_half_and_leaves_no_process(home: Pat
     assert _processes_of(home) == []
     again = _actonce(home, "down")
     assert (again.returncode, again.stdout.strip()) == (0, "It was not up.")
-
-
-def test_a_taken_port_is_said_before_anything_is_built(home: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        answer = _actonce(home, "up", "--port", str(port))
-    assert (answer.returncode, f"Port {port} is taken" in answer.stderr) == (2, True)
-    assert "sam build" not in answer.stderr
-    assert _processes_of(home) == []
 
 
 @pytest.mark.long

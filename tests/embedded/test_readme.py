@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from actonce.stack.embedded_folder import PROJECT
 from pipeline.spark.java import find_java
 from tests import template
 from tests.embedded.homes import home
+from tests.embedded.waiting import wait_until
 
 BIN = Path(sys.executable).parent
 PYTHON = f"python3.{sys.version_info.minor}"
@@ -123,10 +123,7 @@ def test_it_is_built_deployed_and_sent_to(state: State, tmp_path: Path) -> None:
 
     answer = _run(send, environment, PROJECT)
     assert answer.returncode == 0, answer.stderr
-    deadline = time.monotonic() + 60
-    while "performed" not in (answer := _run(where, environment, PROJECT)).stdout:
-        assert time.monotonic() < deadline, answer.stdout + answer.stderr
-        time.sleep(0.5)
+    wait_until(lambda: "performed" in _run(where, environment, PROJECT).stdout)
 
     # Other tests share this stack and do what they like to it, so the audit may find something.
     collect, audit = (

@@ -16,8 +16,7 @@ from actonce.embedded import lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from lab.conformance.verdict import Ends, Kind
-from tests.actonce_server import ACTONCE
-from tests.embedded.command_line import run
+from tests.embedded.command_line import begin, environment, run
 from tests.embedded.hazards import (
     Sent,
     disagreement,
@@ -54,19 +53,13 @@ both = pytest.mark.parametrize("strategy", ["ledger", "lease"])
 
 def _start(
     strategy: str | None, state: lifecycle.State, log: Path, *options: str, **variables: str
-) -> subprocess.Popen[bytes]:
-    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    environment |= variables | {
-        "AWS_ENDPOINT_URL": state.endpoint_url,
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-    }
+) -> subprocess.Popen[str]:
     asked = () if strategy is None else ("--strategy", strategy)
     with log.open("ab") as lines:
-        return subprocess.Popen(
-            [str(ACTONCE), "worker", *asked, "--threads", "4", *TIMES, *options],
-            env=environment,
+        return begin(
+            state.endpoint_url,
+            *("worker", *asked, "--threads", "4", *TIMES, *options),
+            env=environment(state.endpoint_url, **variables),
             stdout=lines,
             stderr=lines,
         )

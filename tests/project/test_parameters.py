@@ -1,5 +1,6 @@
-"""Parameters are looked at before anything is stopped: their names, and what they may be."""
+"""What `up` looks at before anything is stopped, and what is known where it is killed or fails."""
 
+import json
 import socket
 from pathlib import Path
 
@@ -63,7 +64,9 @@ def test_nothing_is_stopped_or_deployed_for_what_cannot_be(
         lifecycle.up(Paths(tmp_path), lambda _: None, fresh=True)
 
 
-def test_the_port_of_the_last_time_is_taken_again_unless_it_is_taken(tmp_path: Path) -> None:
+def test_the_port_of_the_last_time_is_taken_again_unless_it_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paths = Paths(tmp_path)
     assert serving.port_of_last_time(paths) == 0
     paths.port.write_text("no number")
@@ -74,4 +77,31 @@ def test_the_port_of_the_last_time_is_taken_again_unless_it_is_taken(tmp_path: P
         paths.port.write_text(str(port))
         other.listen()
         assert serving.port_of_last_time(paths) == 0
+        monkeypatch.setattr(lifecycle, "build", None)  # it is not come to
+        with pytest.raises(WrongUse, match=f"Port {port} is taken"):
+            lifecycle.up(paths, lambda _: None, port=port)
     assert serving.port_of_last_time(paths) == port
+
+
+RAN = State(1, 4566, {"MaximumConcurrency": "2"}, "digest of what ran")
+
+
+class Killed(BaseException):
+    """What no code of ours sees: the process is gone."""
+
+
+@pytest.mark.parametrize("error", [Failed("no"), KeyboardInterrupt(), Killed()])
+def test_one_that_did_not_end_well_is_never_taken_for_what_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def deploy(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(lifecycle, "running", lambda _: RAN)
+    monkeypatch.setattr(lifecycle, "build", lambda *_: None)
+    monkeypatch.setattr(lifecycle, "_deploy", deploy)
+    paths = Paths(tmp_path)
+    with pytest.raises(type(error)):
+        lifecycle.up(paths, lambda _: None, parameters={"MaximumConcurrency": "3"})
+    known = json.loads(paths.state.read_text())
+    assert (known["deployed"], known["parameters"]) == (lifecycle.UNDER_WAY, RAN.parameters)

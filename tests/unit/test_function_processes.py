@@ -195,24 +195,3 @@ def test_the_answer_comes_after_the_lines_are_read(
 
     wait_until(lambda: told(tmp_path, "one") == {"unread": 0})
     process.kill()
-
-
-def test_while_there_is_a_plan_its_faults_are_met(enter: Enter, tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text('{"m-1": {"find": ["before:killed"]}}')
-    assert enter("one").wait(30) == -signal.SIGKILL
-    again = enter("again")
-    assert told(tmp_path, "again")["handled"] == "again"  # a fault is met once
-    again.kill()
-
-
-def test_all_end_with_the_host(tmp_path: Path) -> None:
-    runtime = tmp_path / "runtime"
-    with host_in(runtime) as host:
-        early = enter_host(runtime, tmp_path, "early")
-        pid = int(str(told(tmp_path, "early")["pid"]))
-        assert host.stdin is not None
-        host.stdin.close()
-
-        early.wait(30)
-
-        wait_until(lambda: has_ended(pid))

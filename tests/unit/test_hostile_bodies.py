@@ -42,12 +42,6 @@ def test_no_batch_of_a_hostile_shape_takes_three_fifths_of_the_memory_or_half_of
     harmless(starter, batch(SHAPES[name], size)[:9])
 
 
-def test_a_batch_of_all_shapes_at_once_does_neither(starter: LimitedStarter) -> None:
-    bodies = [shape(STARTABLE) for shape in SHAPES.values()]
-    for start in range(0, len(bodies), 9):
-        harmless(starter, bodies[start : start + 9])
-
-
 _MARKS = ["[", "]", "{", "}", "[]", "{}", '""', '"', "\\", ":", ",", " ", "\n", "true", "null"]
 _NUMBERS = ["0", "9" * 17, "9" * 300, "1e5", "1e999", "-0", "0.1", ".", "e", "+", "-"]
 _PARTS = ['"":', '{"":', '"a":0,', "[[[[[]]]]],"]

@@ -1,17 +1,18 @@
-"""What a delivery's message is: its id, its content, the execution's input, or why it is none."""
+"""What a delivery's message is: its id, name, content, the execution's input; or why it is none."""
 
 import contextlib
 import hashlib
 import json
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from actonce_core import strict_json
-from actonce_core.execution import MAX_INPUT_BYTES, execution_input
+from actonce_core.execution import MAX_INPUT_BYTES, execution_input, execution_name, unusable_id
 from actonce_core.message import Message, MessageReader, Reason, Refusal
 from tests.support.deliveries import delivery, message_ids, text_attribute
 
@@ -116,11 +117,6 @@ def test_an_integer_and_its_decimal_text_are_one_id_and_two_contents(number: int
     assert by_number.message_id == by_text.message_id == str(number)
     assert by_number.execution_name == by_text.execution_name
     assert by_number.fingerprint != by_text.fingerprint
-
-
-@pytest.mark.parametrize("message_id", ["01", " m ", " ", "x" * 2048])
-def test_an_id_is_taken_to_the_letter(message_id: str) -> None:
-    assert read({"message_id": message_id}).message_id == message_id
 
 
 @given(message_ids)
@@ -253,3 +249,51 @@ def test_a_refusal_s_detail_is_one_sentence_that_never_quotes_the_body(body: Any
     assert "secret" not in detail
     assert detail.endswith(".")
     assert "\n" not in detail
+
+
+SAFE_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
+HASH_OF_A = "sha256-" + hashlib.sha256(b"a b").hexdigest()
+
+
+@pytest.mark.parametrize("message_id", ["a", "order-1_B", "-", "x" * 80, "sha256-"])
+def test_a_safe_id_is_the_execution_s_name(message_id: str) -> None:
+    assert execution_name(message_id) == message_id
+
+
+@pytest.mark.parametrize("message_id", ["x" * 81, "a b", "a\n", "a/b", "a.b", "é", "٣", HASH_OF_A])
+def test_any_other_id_is_hashed_whole(message_id: str) -> None:
+    digest = hashlib.sha256(message_id.encode()).hexdigest()
+    assert execution_name(message_id) == f"sha256-{digest}"
+
+
+@given(message_ids)
+@example("\x00")
+@example("sha256-" + "0" * 64)
+def test_every_name_is_one_that_step_functions_takes(message_id: str) -> None:
+    assert SAFE_NAME.fullmatch(execution_name(message_id))
+
+
+@given(message_ids)
+@example("é" * 2000)
+@example(HASH_OF_A)
+def test_an_id_never_shares_a_name_with_what_another_became(message_id: str) -> None:
+    derived = execution_name(message_id)
+    if derived != message_id:
+        assert execution_name(derived) != derived
+
+
+@pytest.mark.parametrize(
+    ("message_id", "is_usable"),
+    [
+        ("x" * 2048, True),
+        ("x" * 2049, False),
+        ("é" * 1024, True),
+        ("é" * 1024 + "x", False),
+        ("\ufffe", False),
+        ("\x00", True),
+    ],
+)
+def test_an_id_is_usable_up_to_2048_bytes_that_sqs_carries(
+    message_id: str, is_usable: bool
+) -> None:
+    assert (unusable_id(message_id) is None) is is_usable

@@ -146,17 +146,6 @@ def test_a_later_batch_of_the_same_environment_is_counted_anew(
     assert handled.ends == {"sqs-1": "suppressed", "sqs-2": "refused", "sqs-3": "refused"}
 
 
-def test_without_its_unstarted_queue_only_what_had_to_go_there_comes_back(
-    aws: MotoAws, handle: Handle
-) -> None:
-    aws.sqs.delete_queue(QueueUrl=aws.unstarted_queue)
-    handled = handle(record(0, GOOD), record(1, "{"), record(2, {"message_id": "other"}))
-    assert handled.failed == ["sqs-1"]
-    assert aws.executions() == {"good": 1, "other": 1}
-    assert (handled.per_stack, handled.refused) == ({"Started": 2, "Failed": 1}, {})
-    assert handled.ends == {"sqs-0": "started", "sqs-1": "failed", "sqs-2": "started"}
-
-
 def test_what_could_not_be_started_comes_back_alone_and_soon(
     aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

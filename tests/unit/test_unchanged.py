@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +16,6 @@ from actonce_core.message import Message, MessageReader, Refusal
 from actonce_core.unstarted import LARGEST_MESSAGE, unstarted_attributes
 from tests.support import asl
 from tests.support.deliveries import delivery, json_values, text_attribute
-from tests.support.moto_aws import MotoAws
 
 # "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF": SendMessage, SQS API.
 TAKEN_BY_SQS = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
@@ -59,13 +57,6 @@ def test_the_effect_gets_the_text_that_was_sent_to_the_letter(value: Any, is_asc
     message = read(text)
     if isinstance(message, Message):
         assert what_the_effect_gets(message.execution_input) == text
-
-
-@pytest.mark.parametrize("number", ["9007199254740993", "0.30000000000000004", "-0.0", "1e21"])
-def test_its_numbers_too_whatever_reads_the_input_on_the_way(number: str) -> None:
-    """As an engine does that has doubles for numbers, and writes some of their digits."""
-    given_ = json.loads(read(f"[{number}]").execution_input, parse_int=float, parse_float=float)
-    assert what_the_effect_gets(json.dumps(given_)) == f"[{number}]"
 
 
 # ------------------------------------------------------------------ what is posted to queues
@@ -118,14 +109,6 @@ def test_one_that_sqs_would_find_too_large_goes_without_what_it_is_sent_anew_wit
     letter = posted(text, message_attributes={"more": text_attribute("x" * 800_000)})
     assert letter["source"] is None
     assert letter["message"]["body"] == text
-
-
-def test_it_is_posted_to_a_real_queue(aws: MotoAws) -> None:
-    brought = delivery(r'["\uffff\u0000\ud83d\ude00"]')
-    error = Rejected("\udc00\uffff")
-    letter = dead_letter(brought, read(brought.body), ATTEMPT, "rejected", error, AT)
-    DeadLetterQueue(aws.sqs, aws.dead_letter_queue).post(letter)
-    assert aws.dead_letters() == [letter]
 
 
 @given(st.text(), st.text(st.characters(exclude_categories=["Cs"])))

@@ -99,15 +99,6 @@ def test_refused_again_and_again_a_message_s_attributes_do_not_grow(sent: dict[s
     assert unstarted_attributes(again, REFUSAL) == first
 
 
-@pytest.mark.parametrize("more", [{"reason": "not_json", "tenant": "a"}, {"reason": "flu"}])
-def test_a_producer_s_attributes_of_a_refusal_s_names_are_kept(more: dict[str, str]) -> None:
-    sent = more | {"detail": "none", "receive_count": "1"}
-    attributes = {name: text_attribute(text) for name, text in sent.items()}
-    reserved = {"source_message_id": text_attribute("sqs-1")}
-    kept = own(delivery("{}", message_attributes=attributes | reserved))
-    assert {name: value["stringValue"] for name, value in kept.items()} == sent
-
-
 def test_beside_a_body_of_nearly_a_mebibyte_it_goes_as_it_came(aws: MotoAws) -> None:
     picture = {"dataType": "Binary.png", "binaryValue": "AAEC"}
     sent = {"tenant": text_attribute("a"), "picture": picture}

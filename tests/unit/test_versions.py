@@ -9,14 +9,10 @@ from actonce.stack.sources import sources as stack
 from tests import template
 
 
-@pytest.mark.parametrize("stack_version", ["1.4.0", "1.4.9", "1.4.2rc1", "1.4.0; rm"])
-def test_versions_fit_where_only_the_third_number_differs(stack_version: str) -> None:
-    assert misfit("s", stack_version, "1.4.2") is None
-
-
 @pytest.mark.parametrize(
     ("stack_version", "told"),
     [
+        *((fits, None) for fits in ("1.4.0", "1.4.9", "1.4.2rc1", "1.4.0; rm")),
         ("1.3.9", "older"),
         ("0.4.2", "older"),
         ("1.10.0", "newer"),
@@ -24,11 +20,11 @@ def test_versions_fit_where_only_the_third_number_differs(stack_version: str) ->
         ("main", "'main'"),
     ],
 )
-def test_versions_that_do_not_fit_are_told(stack_version: str | None, told: str) -> None:
+def test_versions_fit_where_only_the_third_number_differs(
+    stack_version: str | None, told: str | None
+) -> None:
     said = misfit("orders", stack_version, "1.4.2")
-    assert said is not None
-    assert "'orders'" in said
-    assert told in said
+    assert said is None if told is None else said is not None and told in said
 
 
 def test_template_is_the_one_place_that_says_the_version() -> None:
@@ -38,14 +34,8 @@ def test_template_is_the_one_place_that_says_the_version() -> None:
     said = template.load()["Mappings"]["ActOnce"]["Release"]["Version"]
     assert version() == said
     assert versions.numbers(said)
-
-
-def test_stack_says_its_version() -> None:
     output = template.load()["Outputs"]["ActOnceVersion"]["Value"]
     assert output == {"Fn::FindInMap": ["ActOnce", "Release", "Version"]}
-
-
-def test_template_without_a_version_is_an_error() -> None:
     with pytest.raises(ValueError, match="has no ActOnce"):
         version_of("Mappings:\n")
 

@@ -114,13 +114,10 @@ def test_a_duplicate_of_a_message_in_progress_goes_back_to_the_queue(aws: MotoAw
     assert aws.unstarted() == aws.dead_letters() == []
 
 
-@pytest.mark.parametrize(("way", "other"), [("ledger", "lease"), ("lease", "ledger")])
-def test_what_another_way_took_is_refused(way: str, other: str, aws: MotoAws) -> None:
-    Case(other, aws).consume()
-    end = Case(way, aws).consume()
-    assert isinstance(end.outcome, Refusal)
-    assert aws.reasons() == ["other_memory"]
-    assert len(aws.appointments()) == 1
+def test_what_another_way_took_is_refused(case: Case) -> None:
+    Case("lease" if case.way == "ledger" else "ledger", case.aws).consume()
+    assert isinstance(case.consume().outcome, Refusal)
+    assert (case.aws.reasons(), case.appointments()) == (["other_memory"], 1)
 
 
 @pytest.mark.parametrize("waited_before", [0, 1])

@@ -1,3 +1,5 @@
+"""records.yaml and audit.yaml: what keeps the records, and what judges them every night."""
+
 import json
 import re
 from typing import Any
@@ -8,25 +10,112 @@ from actonce.stack.clients import OF_THE_AUDIT
 from actonce.stack.embedded_folder import PROJECT
 from tests import template as cloudformation
 from tests.support import asl, audit_machine
-from tests.template import as_list, of_type, statements
+from tests.template import as_list, of_type, properties, statements
 
-AUDIT = PROJECT / "audit.yaml"
-AUDITED = PROJECT / "examples" / "audited" / "template.yaml"
-
-
-@pytest.fixture(scope="module")
-def template() -> dict[str, Any]:
-    return cloudformation.load(AUDIT)
+# --------------------------------------------------------------------------- records.yaml
 
 
-@pytest.fixture(scope="module")
-def resources(template: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = template["Resources"]
+OF_RECORDS = cloudformation.load(PROJECT / "records.yaml")
+STREAMS = {"deliveries": "DeliveriesStream", "executions": "ExecutionsStream"}
+
+
+def destination(stream: str) -> dict[str, Any]:
+    properties = OF_RECORDS["Resources"][STREAMS[stream]]["Properties"]
+    found: dict[str, Any] = properties["ExtendedS3DestinationConfiguration"]
     return found
 
 
+def test_bucket_forgets_records_old_versions_and_half_uploads() -> None:
+    rules = properties(OF_RECORDS["Resources"], "RecordsBucket")["LifecycleConfiguration"]["Rules"]
+    done = {key for rule in rules for key in rule if rule["Status"] == "Enabled"}
+
+    expiry = {"ExpirationInDays", "NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload"}
+    assert expiry <= done
+    # A rule with a prefix would leave the rest for ever.
+    assert not {"Prefix", "TagFilters"} & done
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_stream_lies_where_the_audit_reads_and_failures_lie_elsewhere(stream: str) -> None:
+    s3 = destination(stream)
+
+    assert s3["Prefix"] == f"{stream}/dt=!{{timestamp:yyyy-MM-dd}}/"
+    assert s3["ErrorOutputPrefix"].startswith(f"errors/{stream}/!{{firehose:error-output-type}}/")
+    assert "CustomTimeZone" not in s3  # UTC
+    # Compressed by Firehose itself, an object's name ends in .gz, by which Spark knows it.
+    assert s3["CompressionFormat"] == "GZIP"
+
+
+@pytest.mark.parametrize(
+    ("stream", "processors"),
+    [
+        ("deliveries", ["Decompression", "AppendDelimiterToRecord"]),
+        ("executions", ["AppendDelimiterToRecord"]),
+    ],
+)
+def test_every_record_is_a_line(stream: str, processors: list[str]) -> None:
+    configuration = destination(stream)["ProcessingConfiguration"]
+
+    assert configuration["Enabled"] is True
+    assert [processor["Type"] for processor in configuration["Processors"]] == processors
+
+
+def test_role_of_each_hop_reaches_only_the_next() -> None:
+    reach = {
+        name: {
+            re.sub(r"\W", "", str(resource).replace("Fn::GetAtt", "").replace("Arn", ""))
+            for statement in role["Properties"]["Policies"][0]["PolicyDocument"]["Statement"]
+            for resource in (
+                statement["Resource"]
+                if isinstance(statement["Resource"], list)
+                else [statement["Resource"]]
+            )
+        }
+        for name, role in of_type(OF_RECORDS, "AWS::IAM::Role").items()
+    }
+
+    assert reach == {
+        "DeliveriesFilterRole": {"DeliveriesStream"},
+        "ExecutionsRuleRole": {"ExecutionsStream"},
+        "RecordsStreamsRole": {
+            "RecordsBucket",
+            "RecordsLogGroup",
+            "FnSubRecordsBucketdeliveries",
+            "FnSubRecordsBucketexecutions",
+            "FnSubRecordsBucketerrors",
+        },
+    }
+
+
+def test_records_that_do_not_arrive_raise_an_alarm() -> None:
+    alarms = of_type(OF_RECORDS, "AWS::CloudWatch::Alarm").values()
+
+    assert sorted(alarm["Properties"]["MetricName"] for alarm in alarms) == [
+        "DeliveryErrors",
+        "DeliveryToS3.DataFreshness",
+        "DeliveryToS3.DataFreshness",
+        "FailedInvocations",
+    ]
+
+
+def test_the_bucket_is_told() -> None:
+    outer = cloudformation.load(PROJECT / "examples" / "audited" / "template.yaml")
+    assert outer["Outputs"]["RecordsBucketName"]["Value"] == {
+        "Fn::GetAtt": ["Records", "Outputs.RecordsBucketName"]
+    }
+    assert "RecordsBucketName" in OF_RECORDS["Outputs"]
+
+
+# --------------------------------------------------------------------------- audit.yaml
+
+
+OF_AUDIT = cloudformation.load(PROJECT / "audit.yaml")
+RESOURCES: dict[str, Any] = OF_AUDIT["Resources"]
+AUDITED = PROJECT / "examples" / "audited" / "template.yaml"
+
+
 def allowed(resource: dict[str, Any]) -> dict[str, list[str]]:
-    """What a role or policy may do: action to resources, as they are written."""
+    """What a role or policy may do: action to RESOURCES, as they are written."""
     found: dict[str, list[str]] = {}
     policies = resource["Properties"]
     for statement in statements(policies.get("Policies", policies.get("PolicyDocument"))):
@@ -38,8 +127,8 @@ def allowed(resource: dict[str, Any]) -> dict[str, list[str]]:
     return found
 
 
-def test_results_and_logs_are_forgotten_and_the_code_is_not(resources: dict[str, Any]) -> None:
-    rules = resources["AuditBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+def test_results_and_logs_are_forgotten_and_the_code_is_not() -> None:
+    rules = RESOURCES["AuditBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
 
     expired = {rule.get("Prefix") for rule in rules if "ExpirationInDays" in rule}
     assert expired == {"audit/", "audit-logs/"}
@@ -48,23 +137,17 @@ def test_results_and_logs_are_forgotten_and_the_code_is_not(resources: dict[str,
     ]
 
 
-def test_it_is_nested_beside_the_records_and_given_all_that_it_wants(
-    resources: dict[str, Any],
-) -> None:
+def test_what_the_commands_ask_of_it_and_what_it_is_given_is_told() -> None:
     outer = cloudformation.load(AUDITED)
-    nested = outer["Resources"]["Audit"]["Properties"]
-
-    assert (AUDITED.parent / nested["TemplateURL"]).resolve() == AUDIT
-    assert set(nested["Parameters"]) == set(cloudformation.load(AUDIT)["Parameters"])
-    assert resources["AuditApplication"]["Properties"]["ReleaseLabel"] == "emr-spark-8.0.0"
+    assert RESOURCES["AuditApplication"]["Properties"]["ReleaseLabel"] == "emr-spark-8.0.0"
     assert set(OF_THE_AUDIT) == outer["Outputs"].keys()
     # What it is given of ActOnce, ActOnce says.
     said = set(re.findall(r"Once\.Outputs\.(\w+)", AUDITED.read_text()))
     assert said <= cloudformation.load()["Outputs"].keys()
 
 
-def test_every_substitution_is_filled_in(resources: dict[str, Any]) -> None:
-    properties = resources["AuditStateMachine"]["Properties"]
+def test_every_substitution_is_filled_in() -> None:
+    properties = RESOURCES["AuditStateMachine"]["Properties"]
 
     filled_in = set(properties["DefinitionSubstitutions"])
     assert filled_in == set(asl.SUBSTITUTION.findall(audit_machine.AUDIT.read_text()))
@@ -75,8 +158,8 @@ def test_every_substitution_is_filled_in(resources: dict[str, Any]) -> None:
 # --------------------------------------------------------------------------- least privilege
 
 
-def test_the_job_cannot_change_what_it_judges(resources: dict[str, Any]) -> None:
-    may = allowed(resources["AuditJobRole"])
+def test_the_job_cannot_change_what_it_judges() -> None:
+    may = allowed(RESOURCES["AuditJobRole"])
 
     assert set(may) == {
         "s3:ListBucket",
@@ -109,10 +192,8 @@ NEEDED = {
 }
 
 
-def test_the_state_machine_may_do_what_its_states_do_and_no_more(
-    resources: dict[str, Any],
-) -> None:
-    may = allowed(resources["AuditStateMachineRole"]) | allowed(resources["StartDaysPolicy"])
+def test_the_state_machine_may_do_what_its_states_do_and_no_more() -> None:
+    may = allowed(RESOURCES["AuditStateMachineRole"]) | allowed(RESOURCES["StartDaysPolicy"])
     states = audit_machine.definition()["States"].values()
 
     assert {NEEDED[state["Resource"]] for state in states if "Resource" in state} <= set(may)
@@ -127,8 +208,8 @@ def test_the_state_machine_may_do_what_its_states_do_and_no_more(
     assert {action.split(":")[0] for action in others} == {"logs", "xray"}
 
 
-def test_what_it_lends_and_starts_is_its_own(resources: dict[str, Any]) -> None:
-    role = resources["AuditStateMachineRole"]
+def test_what_it_lends_and_starts_is_its_own() -> None:
+    role = RESOURCES["AuditStateMachineRole"]
     may = allowed(role)
     (lending,) = [s for s in statements(role["Properties"]) if s["Action"] == "iam:PassRole"]
 
@@ -141,14 +222,14 @@ def test_what_it_lends_and_starts_is_its_own(resources: dict[str, Any]) -> None:
     ]
     assert all("/effects/*" in place for place in may["s3:PutObject"])
     this = [json.dumps({"Ref": "AuditStateMachine"})]
-    assert allowed(resources["StartDaysPolicy"]) == {"states:StartExecution": this}
-    assert allowed(resources["AuditScheduleRole"]) == {"states:StartExecution": this}
+    assert allowed(RESOURCES["StartDaysPolicy"]) == {"states:StartExecution": this}
+    assert allowed(RESOURCES["AuditScheduleRole"]) == {"states:StartExecution": this}
 
 
-def test_only_the_service_of_each_role_takes_it(template: dict[str, Any]) -> None:
+def test_only_the_service_of_each_role_takes_it() -> None:
     taken_by = {
         name: statement["Principal"]["Service"].removesuffix(".amazonaws.com")
-        for name, role in of_type(template, "AWS::IAM::Role").items()
+        for name, role in of_type(OF_AUDIT, "AWS::IAM::Role").items()
         for statement in statements(role["Properties"]["AssumeRolePolicyDocument"])
     }
     assert taken_by == {
@@ -159,10 +240,8 @@ def test_only_the_service_of_each_role_takes_it(template: dict[str, Any]) -> Non
     }
 
 
-def test_dead_letters_are_read_of_one_state_machine_and_written_to_one_stream(
-    resources: dict[str, Any],
-) -> None:
-    role = resources["DeadLettersRole"]
+def test_dead_letters_are_read_of_one_state_machine_and_written_to_one_stream() -> None:
+    role = RESOURCES["DeadLettersRole"]
     may = allowed(role)
     (listing,) = [s for s in statements(role["Properties"]) if s["Action"] == "s3:ListBucket"]
 
@@ -180,28 +259,23 @@ def test_dead_letters_are_read_of_one_state_machine_and_written_to_one_stream(
     assert {action.split(":")[0] for action in may} == {"states", "s3", "logs", "xray"}
 
 
-def test_function_is_of_the_package_of_the_others_and_gets_what_it_reads(
-    resources: dict[str, Any],
-) -> None:
-    function = resources["DeadLettersFunction"]
+def test_function_is_of_the_package_of_the_others() -> None:
+    function = RESOURCES["DeadLettersFunction"]
     properties = function["Properties"]
     module, _, handler = properties["Handler"].partition(".")
     code = (PROJECT / properties["Code"] / f"{module}.py").read_text()
-    read = set(re.findall(r"""environ\["(\w+)"\]""", code))
     starter = cloudformation.load()["Resources"]["StarterFunction"]["Properties"]
 
     assert f"def {handler}(event" in code
-    given = set(properties["Environment"]["Variables"])
-    assert given == read | {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_LOG_LEVEL"}
     assert properties["Code"] == starter["CodeUri"]
     # With Metadata of its own sam would build the same package once more.
     assert "Metadata" not in function
 
 
-def test_the_task_waits_longer_than_its_function_can_run(resources: dict[str, Any]) -> None:
+def test_the_task_waits_longer_than_its_function_can_run() -> None:
     task = audit_machine.definition()["States"]["RecordDeadLetters"]
 
-    longest = resources["DeadLettersFunction"]["Properties"]["Timeout"]
+    longest = RESOURCES["DeadLettersFunction"]["Properties"]["Timeout"]
     assert task["TimeoutSeconds"] > longest
     # The worst night: every attempt of it, the export, and the job, before the machine's own end.
     attempts = 1 + task["Retry"][-1]["MaxAttempts"]
@@ -215,10 +289,8 @@ def test_the_task_waits_longer_than_its_function_can_run(resources: dict[str, An
 # --------------------------------------------------------------------------- every night
 
 
-def test_the_schedule_gives_the_time_that_it_was_due_not_the_time_that_it_is(
-    resources: dict[str, Any],
-) -> None:
-    properties = resources["AuditSchedule"]["Properties"]
+def test_the_schedule_gives_the_time_that_it_was_due_not_the_time_that_it_is() -> None:
+    properties = RESOURCES["AuditSchedule"]["Properties"]
 
     # A retry after midnight would otherwise audit another day.
     assert json.loads(properties["Target"]["Input"]) == {
@@ -230,10 +302,8 @@ def test_the_schedule_gives_the_time_that_it_was_due_not_the_time_that_it_is(
     assert 3600 <= hour * 3600 < retries_end < 24 * 3600
 
 
-def test_alarm_is_raised_by_a_night_that_failed_and_by_one_that_nobody_began(
-    template: dict[str, Any],
-) -> None:
-    alarms = [one["Properties"] for one in of_type(template, "AWS::CloudWatch::Alarm").values()]
+def test_alarm_is_raised_by_a_night_that_failed_and_by_one_that_nobody_began() -> None:
+    alarms = [one["Properties"] for one in of_type(OF_AUDIT, "AWS::CloudWatch::Alarm").values()]
 
     of_machine = [{"Name": "StateMachineArn", "Value": {"Ref": "AuditStateMachine"}}]
     assert {

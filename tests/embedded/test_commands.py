@@ -1,0 +1,335 @@
+"""The commands that send, tell, collect, decide and redrive, run as a person runs them."""
+
+import dataclasses
+import gzip
+import json
+import re
+import signal
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actonce.embedded.lifecycle import State
+from actonce.messages.dead_letters import DeadLetter, letter_of, look
+from actonce.messages.filters import Narrowing
+from actonce.messages.unstarted import Unstarted, named
+from actonce.queues.scan import QueueReader
+from actonce.stack.clients import Stack
+from actonce_core.message import MessageReader
+from tests.embedded.command_line import begin, run, run_json
+from tests.embedded.waiting import wait_for_execution, wait_until
+
+Send = Callable[[Any], None]
+
+
+def collected(state: State, root: Path, message_id: str, *options: str) -> dict[str, list[Any]]:
+    """The records of one message, by stream, of a collection of today."""
+    today = datetime.now(UTC).date().isoformat()
+    summary = run_json(state, "collect", "--day", "today", *options, "--to", str(root))
+    assert summary["missing"] == []
+    (day,) = summary["days"]
+    assert day["day"] == today
+    found: dict[str, list[Any]] = {}
+    for stream, number in day["lines"].items():
+        files = root.glob(f"{stream}/dt={today}/*.jsonl.gz")
+        lines = [
+            json.loads(line)
+            for file in files
+            for line in gzip.decompress(file.read_bytes()).splitlines()
+        ]
+        assert len(lines) == number
+        # What was refused may have no id.
+        found[stream] = [line for line in lines if line.get("message_id") == message_id]
+    return found
+
+
+def test_what_is_sent_is_acted_on_told_and_recorded(
+    state: State, stack: Stack, message_id: str, tmp_path: Path
+) -> None:
+    body = {"message_id": message_id, "patient": "Zoë"}
+    requests = tmp_path / "requests.jsonl"
+    requests.write_text(json.dumps(body, ensure_ascii=False))
+    sent = str(tmp_path / "sent")
+    summary = run_json(state, "send", str(requests), "--record", sent)
+    assert (summary["lines"], summary["sent"], summary["failed"]) == (1, 1, 0)
+    wait_for_execution(stack, stack.execution_arn(message_id))
+    again = [json.dumps(body), "", json.dumps(body | {"patient": "another"}), "\x01"]
+    answer = run(state, "send", "-", "--record", sent, input_text="\n".join(again))
+    assert answer.returncode == 1
+    assert "Line 4: SQS does not take the character U+0001" in answer.stderr
+
+    def told() -> Any:
+        story = run_json(state, "where", message_id)
+        return story if len(story["deliveries"]) == 2 and story["unstarted"] else None
+
+    story = wait_until(told)
+    assert story["message_id"] == story["execution_name"] == message_id
+    assert [delivery["end"] for delivery in story["deliveries"]] == ["started", "suppressed"]
+    assert [line["reason"] for line in story["conflicts"]] == ["conflict"]
+    assert story["fingerprint"]["fingerprint"] == story["deliveries"][0]["fingerprint"]
+    assert story["execution"]["outcome"] == "performed"
+    (effect,) = story["effects"]
+    assert (effect["practice"], "request" in effect) == ("main", False)
+    assert [entry["reason"] for entry in story["unstarted"]] == ["conflict"]
+    times = [moment["at"] for moment in story["timeline"]]
+    assert times == sorted(times)
+
+    records = collected(state, tmp_path / "records", message_id, "--sent", sent)
+    assert sorted(line["line"] for line in records["sent"]) == [1, 1, 3]
+    ends = sorted(line["end"] for line in records["deliveries"])
+    assert ends == ["refused", "started", "suppressed"]
+    sqs_ids = {line["sqs_message_id"] for line in records["sent"]}
+    assert {line["sqs_message_id"] for line in records["deliveries"]} == sqs_ids
+    started, ended = records["executions"]
+    assert (started["status"], ended["status"]) == ("RUNNING", "SUCCEEDED")
+    (effect,) = records["effects"]
+    assert started["at"] <= effect["at"] <= ended["at"]
+    assert "Zoë" not in json.dumps(records, ensure_ascii=False)
+
+
+def summary(state: State, message_id: str) -> dict[str, Any]:
+    """How a message stands; empty while nothing has seen it."""
+    answer = run(state, "where", message_id, "--json")
+    told: dict[str, Any] = json.loads(answer.stdout)["summary"] if answer.stdout else {"state": ""}
+    return told
+
+
+def test_a_dead_letter_and_its_decision_are_told_and_recorded(
+    state: State, stack: Stack, send: Send, message_id: str, tmp_path: Path
+) -> None:
+    send({"message_id": message_id, "practice": 7})
+    wait_until(lambda: summary(state, message_id)["state"] == "waiting_for_decision")
+    assert summary(state, message_id)["advised"] == "retry"
+    (letter,) = run_json(state, "where", message_id)["dead_letters"]
+    assert (letter["reason"], letter["awaiting_decision"]) == ("rejected", True)
+    streams = ("--stream", "dead_letters", "--stream", "executions")
+    before = collected(state, tmp_path, message_id, *streams)
+    assert [line["status"] for line in before["executions"]] == ["RUNNING"]
+
+    answer = run(state, "dead-letters", "resolve", message_id, "--note", "by telephone")
+    assert answer.returncode == 0, answer.stderr
+    wait_for_execution(stack, stack.execution_arn(message_id))
+
+    story = run_json(state, "where", message_id)
+    assert story["summary"]["state"] == "resolved"
+    (letter,) = story["dead_letters"]
+    assert not letter["awaiting_decision"]
+    assert (letter["decision"]["decision"], letter["decision"]["note"]) == (
+        "resolve",
+        "by telephone",
+    )
+    assert letter["decision"]["decided_by"].startswith("arn:aws:")
+    assert "decided: resolve" in {moment["what"] for moment in story["timeline"]}
+    after = collected(state, tmp_path, message_id, *streams)
+    posted, decided = after["dead_letters"]
+    assert [posted] == before["dead_letters"]
+    assert (decided["event"], decided["note"]) == ("decided", "by telephone")
+    _, ended = after["executions"]
+    assert (ended["status"], ended["outcome"]) == ("SUCCEEDED", "resolved")
+    assert posted["at"] < decided["at"] <= ended["at"]
+    assert not (tmp_path / "deliveries").exists()
+
+
+def test_an_id_of_any_characters_is_found_by_itself_by_its_executions_name_and_by_the_list(
+    state: State, send: Send
+) -> None:
+    message_id = f'Zoë/"{uuid.uuid4()}" [1] * {"x" * 100}'
+    send({"message_id": message_id})
+
+    def story_with_effect() -> Any:
+        story = run(state, "where", "--json", "--", message_id)
+        found = json.loads(story.stdout) if story.returncode == 0 else {}
+        return found if found.get("effects") and found.get("deliveries") else None
+
+    story = wait_until(story_with_effect)
+    assert story["execution_name"].startswith("sha256-")
+    listed = run_json(state, "list", "--since", "1h", "--limit", "1000")["messages"]
+    (shown,) = [one["id"] for one in listed if one["message_id"] == message_id]
+    for name in (story["execution_name"], shown):
+        assert run_json(state, "where", name)["effects"] == story["effects"]
+
+
+# --------------------------------------------------------------------------- dead letters
+
+
+def posted(stack: Stack, message_id: str) -> DeadLetter | None:
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        return letter_of(queue, message_id)
+
+
+def waits_for_a_decision(stack: Stack) -> Stack:
+    """The stack with a state machine that begins with DeadLetter, so that nothing is invoked."""
+    machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
+    definition = json.loads(machine["definition"]) | {"StartAt": "DeadLetter"}
+    arn = stack.stepfunctions.create_state_machine(
+        name=f"{machine['name']}-waits",
+        definition=json.dumps(definition),
+        roleArn=machine["roleArn"],
+    )["stateMachineArn"]
+    return dataclasses.replace(stack, outputs=stack.outputs | {"ProcessMessageArn": arn})
+
+
+@pytest.fixture
+def dead_letter(stack: Stack, send: Send, message_id: str) -> str:
+    """The id of a message that waits for a decision."""
+    send({"message_id": message_id, "practice": 7})
+    wait_until(lambda: posted(stack, message_id))
+    return message_id
+
+
+def test_a_dead_letter_is_listed_shown_retried_rejected_and_then_decided_no_more(
+    state: State, stack: Stack, dead_letter: str
+) -> None:
+    for _ in range(2):  # it stays in the queue
+        everything = run_json(state, "dead-letters", "list")["dead_letters"]
+        (letter,) = [one for one in everything if one["message_id"] == dead_letter]
+        assert (letter["reason"], letter["error"], letter["rounds"]) == ("rejected", "Rejected", 0)
+        assert "task_token" not in letter
+    shown = run_json(state, "dead-letters", "show", dead_letter)
+    assert shown["execution_status"] == "RUNNING"
+    assert json.loads(shown["message"]["body"]) == {"message_id": dead_letter, "practice": 7}
+    for_a_person = run(state, "dead-letters", "show", dead_letter).stdout
+    assert "practice must be a string" in for_a_person
+    assert "errorMessage" not in for_a_person
+
+    # It fails again: another letter, with another token.
+    first = posted(stack, dead_letter)
+    assert run_json(state, "dead-letters", "retry", dead_letter)["end"] == "decided"
+    second = wait_until(lambda: posted(stack, dead_letter))
+    assert first is not None
+    assert second is not None
+    assert second.task_token != first.task_token
+
+    reject = ("dead-letters", "reject", dead_letter, "--note", "Praxis schließt [x]")
+    assert run_json(state, *reject)["end"] == "decided"
+    assert posted(stack, dead_letter) is None
+    ended = wait_for_execution(stack, stack.execution_arn(dead_letter))
+    assert (ended["status"], ended["error"]) == ("FAILED", "RejectedByOperator")
+    assert ended["cause"] == "Praxis schließt [x]"
+    again = run(state, "dead-letters", "resolve", dead_letter, "--note", "no")
+    assert (again.returncode, "the last decision was reject" in again.stderr) == (1, True)
+    assert run_json(state, *reject)["end"] == "already_decided"
+
+
+def wait_for_decisions(waits: Stack, prefix: str, number: int) -> list[str]:
+    """Start executions that wait for a decision; their names."""
+    names = [f"{prefix}-{n}" for n in range(number)]
+    for name in names:
+        failure = {"reason": "not_performed", "error": "NotPerformed", "cause": "closed"}
+        given = {"message_id": name, "body": "{}", "failure": failure, "rounds": 0}
+        waits.stepfunctions.start_execution(
+            stateMachineArn=waits.state_machine, name=name, input=json.dumps(given)
+        )
+    wait_until(lambda: named_like(waits, prefix) == number)
+    return names
+
+
+def named_like(stack: Stack, prefix: str) -> int:
+    """How many letters there are of messages whose ids begin so."""
+    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
+        letters = look(queue, Narrowing({})).entries
+    return sum(one.message_id.startswith(prefix) for one in letters)
+
+
+@pytest.mark.long
+def test_interrupted_killed_and_said_again_it_decides_on_each_once(
+    state: State, stack: Stack, message_id: str
+) -> None:
+    waits = waits_for_a_decision(stack)
+    wait_for_decisions(waits, message_id, 40)
+    narrowed = ("--all", "--yes", "--match", message_id, "--note", "x", "--rate", "3")
+
+    def decided() -> int:
+        answer = waits.stepfunctions.list_executions(
+            stateMachineArn=waits.state_machine, statusFilter="SUCCEEDED", maxResults=1000
+        )
+        return sum(one["name"].startswith(message_id) for one in answer["executions"])
+
+    with begin(state.endpoint_url, "dead-letters", "resolve", *narrowed) as interrupted:
+        wait_until(lambda: decided() >= 3)
+        interrupted.send_signal(signal.SIGINT)
+        out, err = interrupted.communicate(timeout=60)
+    assert interrupted.returncode == 130
+    (number,) = re.findall(r"^Decided: (\d+)$", out, re.MULTILINE)
+    before = int(number)
+    assert 0 < before < 40
+    assert f"Interrupted: {before} of 40" in err
+    assert named_like(stack, message_id) == 40 - before
+    wait_until(lambda: decided() == before)
+
+    with begin(state.endpoint_url, "dead-letters", "resolve", *narrowed) as killed:
+        wait_until(lambda: decided() >= before + 3)
+        killed.kill()
+
+    # What was decided when it was killed has been deleted, or is found to be decided.
+    again = ("dead-letters", "resolve", *narrowed[:-1], "1000")
+    wait_until(lambda: run(state, *again).returncode == 0, 120)
+    assert named_like(stack, message_id) == 0
+    wait_until(lambda: decided() == 40)
+
+
+# --------------------------------------------------------------------------- unstarted
+
+
+def entries(stack: Stack, name: str) -> list[Unstarted]:
+    with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
+        return named(queue, MessageReader(), name)
+
+
+def test_a_conflict_is_listed_and_shown_comes_back_with_what_it_had_and_is_discarded(
+    state: State, stack: Stack, send: Send, message_id: str, tmp_path: Path
+) -> None:
+    send({"message_id": message_id, "x": 1})
+    wait_for_execution(stack, stack.execution_arn(message_id))
+    sent = stack.sqs.send_message(
+        QueueUrl=stack.requests_queue,
+        MessageBody=json.dumps({"message_id": message_id, "x": 2}),
+        MessageAttributes={
+            "kind": {"DataType": "String", "StringValue": "urgent"},
+            "raw": {"DataType": "Binary", "BinaryValue": b"\x00\xff"},
+        },
+    )["MessageId"]
+    (first,) = wait_until(lambda: entries(stack, message_id))
+    for reason, expected in (("conflict", 1), ("not_json", 0)):  # it stays in the queue
+        told = run_json(state, "unstarted", "list", "--reason", reason)["unstarted"]
+        assert sum(one["source_message_id"] == sent for one in told) == expected
+    (shown,) = run_json(state, "unstarted", "show", first.entry)["unstarted"]
+    assert (shown["reason"], json.loads(shown["body"])["x"]) == ("conflict", 2)
+    assert shown["attributes"]["kind"] == {"dataType": "String", "stringValue": "urgent"}
+    assert json.loads(shown["started"]["body"])["x"] == 1
+
+    answer = run_json(state, "unstarted", "redrive", message_id)
+    assert (answer["counts"], answer["missing"]) == ({"sent_back": 1}, [])
+
+    def came_back() -> list[Unstarted]:
+        return [e for e in entries(stack, message_id) if e.entry != first.entry]
+
+    (second,) = wait_until(came_back)
+    assert second.source_message_id == first.source_message_id == sent
+    assert (second.reason, second.queued.body) == ("conflict", first.queued.body)
+    assert second.attributes == first.attributes
+    assert entries(stack, first.entry) == []
+
+    discard = ("unstarted", "discard", "--all", "--match", message_id, "--note", "a test of ours")
+    file = tmp_path / "discarded.jsonl"
+    assert run(state, *discard, "--to", str(file)).returncode == 2  # nobody can be asked
+    discarded = run(state, *discard, "--to", str(file), "--yes")
+    assert discarded.stdout.endswith("Discarded: 1\n"), discarded.stderr
+    assert json.loads(file.read_text())["body"] == first.queued.body
+    assert entries(stack, message_id) == []
+
+
+def test_what_sqs_moved_is_redriven_and_started(
+    state: State, stack: Stack, message_id: str
+) -> None:
+    body = json.dumps({"message_id": message_id})
+    stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=body)
+    redrive = ("unstarted", "redrive", "--all", "--reason", "received_too_often")
+    answer = run(state, *redrive, "--match", message_id, "--yes")
+    assert answer.stdout.endswith("Sent back: 1\n"), answer.stderr
+    ended = wait_for_execution(stack, stack.execution_arn(message_id))
+    assert (ended["status"], entries(stack, message_id)) == ("SUCCEEDED", [])

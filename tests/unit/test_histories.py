@@ -1,0 +1,213 @@
+"""Executions' histories: read through throttling, told as lines, and kept in a day's file."""
+
+import gzip
+import itertools
+import json
+import zlib
+from datetime import timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actonce_core import transient
+from actonce_core.histories.day_file import added_to, json_line
+from actonce_core.histories.dead_letters import dead_letter_records
+from actonce_core.histories.reading import Listed, executions_between, tell
+from actonce_core.transient import patiently
+from tests.support.histories import (
+    START,
+    STATE_MACHINE,
+    Kind,
+    answered,
+    history_of,
+    listed,
+    posted,
+    started,
+)
+
+# --------------------------------------------------------------------------- reading
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transient, "_LONGEST_PAUSE", 0.0)
+
+
+def item(name: str, start: int, stop: int | None) -> dict[str, Any]:
+    """An execution that began and ended so many seconds after `START`."""
+    ended = None if stop is None else START + timedelta(seconds=stop)
+    return listed(name, START + timedelta(seconds=start), ended)
+
+
+def test_executions_that_ran_at_some_time_of_the_day_are_found() -> None:
+    client = boto3.client("stepfunctions")
+    first = [item("later", 20, None), item("begins", 9, 30), item("within", 3, 5)]
+    second = [item("throughout", -9, None), item("ends", -9, 0), item("earlier", -9, -1)]
+    asked = {"stateMachineArn": STATE_MACHINE, "maxResults": 1000}
+    between = (START, START + timedelta(seconds=10))
+
+    with Stubber(client) as stubber:
+        stubber.add_response("list_executions", {"executions": first, "nextToken": "more"}, asked)
+        stubber.add_client_error("list_executions", "ThrottlingException")
+        more = asked | {"nextToken": "more"}
+        stubber.add_response("list_executions", {"executions": second}, more)
+        pages = list(executions_between(client, STATE_MACHINE, between, retry_for=60))
+
+    assert [[one.name for one in page] for page in pages] == [
+        ["begins", "within"],
+        ["throughout", "ends"],
+    ]
+
+
+def test_an_execution_that_is_forgotten_meanwhile_is_told_of() -> None:
+    client = boto3.client("stepfunctions")
+    gone = Listed("arn:aws:states:x", "gone", START, None)
+    with Stubber(client) as stubber:
+        stubber.add_client_error("get_execution_history", "ExecutionDoesNotExist")
+        (told,) = tell(client, [gone], dead_letter_records, retry_for=60)
+
+    assert (told.records, told.listed) == (None, gone)
+
+
+@pytest.mark.parametrize(
+    ("code", "retry_for", "calls"),
+    [
+        ("ThrottlingException", 60, 6),
+        ("ThrottlingException", -1, 1),  # the time is over
+        ("AccessDeniedException", 60, 1),
+    ],
+)
+def test_throttling_is_waited_out_for_a_while_and_other_errors_are_not(
+    code: str, retry_for: float, calls: int
+) -> None:
+    made: list[str] = []
+
+    def fail() -> str:
+        made.append(code)
+        if len(made) <= 5:
+            raise ClientError({"Error": {"Code": code, "Message": ""}}, "GetExecutionHistory")
+        return "answer"
+
+    if calls > 5:
+        assert patiently(fail, retry_for) == "answer"
+    else:
+        with pytest.raises(ClientError, match=code):
+            patiently(fail, retry_for)
+    assert len(made) == calls
+
+
+# --------------------------------------------------------------------------- dead letters
+
+
+REDRIVEN: Kind = ("ExecutionRedriven", {})
+
+
+def failed(error: str) -> Kind:
+    return "ExecutionFailed", {"error": error}
+
+
+def lines_of(*kinds: Kind) -> list[dict[str, Any]]:
+    return dead_letter_records("m-1", history_of(started(), *kinds))
+
+
+def test_a_dead_letter_is_a_line_and_so_is_its_decision_at_its_own_time() -> None:
+    post = {
+        "stream": "dead_letters",
+        "version": 1,
+        "at": "2026-01-31T23:59:59.000Z",
+        "message_id": "m-1",
+        "execution_name": "m-1",
+        "event": "posted",
+        "reason": "rounds_used_up",
+        "error": "States.Timeout",
+        "decision": None,
+        "note": None,
+        "decided_by": None,
+    }
+    decision = {
+        "event": "decided",
+        "at": "2026-02-01T00:00:01.000Z",
+        "decision": "resolve",
+        "note": "By telephone.",
+        "decided_by": "arn:aws:iam::1:user/ann",
+    }
+    assert lines_of(posted()) == [post]
+    assert lines_of(posted(), *answered("resolve", "By telephone.")) == [post, post | decision]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "events"),
+    [
+        # Nobody answered it, so a redrive posts it again.
+        (
+            [posted(), failed("States.Timeout"), REDRIVEN, *answered("resolve")],
+            ["posted", "posted", "decided"],
+        ),
+        # It was rejected, so a redrive only fails again.
+        (
+            [
+                *(posted(), *answered("reject"), failed("RejectedByOperator")),
+                *(REDRIVEN, failed("RejectedByOperator")),
+            ],
+            ["posted", "decided"],
+        ),
+    ],
+)
+def test_a_redrive_posts_again_what_nobody_answered(kinds: list[Kind], events: list[str]) -> None:
+    assert [line["event"] for line in lines_of(*kinds)] == events
+
+
+@given(st.lists(st.sampled_from(["retry", "perform", "resolve", "reject", "perhaps"]), max_size=6))
+def test_every_decision_follows_its_post_and_what_is_none_is_only_posted_again(
+    decisions: list[str],
+) -> None:
+    kinds = itertools.chain.from_iterable((posted(), *answered(one)) for one in decisions)
+    lines = lines_of(*kinds)
+
+    real = [one for one in decisions if one != "perhaps"]
+    assert [line["decision"] for line in lines if line["event"] == "decided"] == real
+    assert sum(line["event"] == "posted" for line in lines) == len(decisions)
+    assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
+
+
+# --------------------------------------------------------------------------- the day's file
+
+
+RECORDS = st.lists(
+    st.fixed_dictionaries({"at": st.text(max_size=3), "note": st.none() | st.text(max_size=3)}),
+    max_size=4,
+)
+
+
+def read(file: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(file).split(b"\n") if line]
+
+
+@given(RECORDS, RECORDS)
+def test_no_line_is_lost_and_none_stands_twice(
+    first: list[dict[str, Any]], second: list[dict[str, Any]]
+) -> None:
+    one_by_one = added_to(added_to(None, first), second)
+
+    assert sorted(map(json_line, read(one_by_one))) == sorted(set(map(json_line, first + second)))
+    assert added_to(one_by_one, first) == one_by_one
+    assert added_to(None, [*second, *first]) == one_by_one
+    assert one_by_one[4:8] == bytes(4)  # gzip's time: the same lines, the same bytes, at any time
+
+
+def test_a_last_line_without_its_line_feed_is_a_line() -> None:
+    record = {"at": "2026-01-31T09:30:00.000Z", "note": "Praxis schließt\u2028heute"}
+    earlier = gzip.compress(json_line(record).removesuffix(b"\n"))
+
+    assert read(added_to(earlier, [record])) == [record]
+
+
+@pytest.mark.parametrize("spoil", [lambda file: file[:-9], lambda file: b"x" + file])
+def test_a_file_that_is_no_whole_gzip_is_not_replaced_in_silence(spoil: Any) -> None:
+    with pytest.raises((EOFError, OSError, zlib.error)):
+        added_to(spoil(added_to(None, [{"at": "2026-01-31T09:30:00.000Z"}])), [])
