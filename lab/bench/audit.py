@@ -22,14 +22,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 from rich.table import Table
 
 from lab.bench.auditing.engines import ENGINES
 from lab.bench.auditing.rules import COUNTS, TIMES
-from lab.bench.records import generate, truth_of, write_jsonl
+from lab.bench.records import truth_of, write
 from lab.bench.report import figures, machine, tell
 from lab.bench.whole_cpu import adopt_all, cost_of, wait_for_all
 
@@ -37,8 +35,7 @@ TARGETS = {"plain_read": 2.5}
 """At most so many times the other's warm CPU seconds may the audit take."""
 LOSES_COUNTS = frozenset({"naive"})
 """Drops exact duplicates, so its counts are too low; its verdicts are to be right all the same."""
-EVENTS_PER_MESSAGE = 6.44
-_PART = 1_500_000  # messages made at a time, so that memory does not grow with the whole
+EVENTS_PER_MESSAGE = 6.5
 
 Seconds = dict[str, float]
 """`wall` and `cpu`."""
@@ -64,20 +61,6 @@ class Measured:
     wrong_verdicts: int | None = None
     differing: int | None = None
     failed: str | None = None
-
-
-def make_records(root: Path, events: int) -> tuple[int, int]:
-    """Write the streams and the planted verdicts; how many messages and events they are."""
-    messages, made, truths = max(15, round(events / EVENTS_PER_MESSAGE)), 0, []
-    for part, first in enumerate(range(0, messages, _PART)):
-        count = max(15, min(_PART, messages - first))
-        records = generate(count, seed=1 + part, first=first)
-        write_jsonl(records, root, f"part-{part:03}")
-        truths.append(records.truth)
-        made += records.events
-    truth = pa.concat_tables(truths)
-    pq.write_table(truth, truth_of(root))
-    return truth.num_rows, made
 
 
 def run_engine(engine: str, root: Path, out: Path, runs: int) -> Measured:
@@ -124,17 +107,19 @@ def rows_that_differ(one: str, other: str, columns: list[str]) -> int:
     """Rows that two answers do not share, by message id; times are compared to the millisecond.
 
     Args:
-        one, other: patterns of Parquet files.
+        one, other: what DuckDB reads.
         columns: what has to be equal.
     """
     values = [
         f"epoch_ms({name})" if name in TIMES else f"CAST({name} AS VARCHAR)" for name in columns
     ]
-    rows = f"SELECT message_id, {', '.join(values)} FROM read_parquet"  # noqa: S608
-    files = [f"({rows}('{path}', union_by_name = true))" for path in (one, other)]
+    rows = [
+        f"(SELECT message_id, {', '.join(values)} FROM {read})"  # noqa: S608
+        for read in (one, other)
+    ]
     counted = duckdb.execute(
-        f"SELECT (SELECT count(*) FROM ({files[0]} EXCEPT ALL {files[1]})) "  # noqa: S608
-        f"+ (SELECT count(*) FROM ({files[1]} EXCEPT ALL {files[0]}))"
+        f"SELECT (SELECT count(*) FROM ({rows[0]} EXCEPT ALL {rows[1]})) "  # noqa: S608
+        f"+ (SELECT count(*) FROM ({rows[1]} EXCEPT ALL {rows[0]}))"
     ).fetchone()
     return 0 if counted is None else -(-int(counted[0]) // 2)
 
@@ -172,18 +157,21 @@ def main(
     results: dict[str, Measured] = {}
     with tempfile.TemporaryDirectory(prefix="actonce-audit-") as place:
         root = Path(place, "records")
-        messages, made = make_records(root, events)
+        messages = max(15, round(events / EVENTS_PER_MESSAGE))
+        made = write(root, messages)
         for engine in asked:
             sys.stderr.write(f"{engine} …\n")
             measured = run_engine(engine, root, Path(place, f"out-{engine}"), runs)
             results[engine] = measured
-            rows = f"{place}/out-{engine}/**/*.parquet"
             if measured.failed is None and engine != "plain_read":
-                truth = str(truth_of(root))
+                rows, ours = (
+                    f"read_parquet('{place}/out-{name}/**/*.parquet', union_by_name = true)"
+                    for name in (engine, "audit")
+                )
+                truth = f"read_json('{truth_of(root)}')"
                 measured.wrong_verdicts = rows_that_differ(rows, truth, ["verdict"])
                 audited = results.get("audit")
                 if engine != "audit" and audited is not None and audited.failed is None:
-                    ours = f"{place}/out-audit/**/*.parquet"
                     compared = ["effects", *COUNTS, *TIMES]
                     measured.differing = rows_that_differ(rows, ours, compared)
             sys.stderr.write(f"  {json.dumps(asdict(measured))}\n")

@@ -23,12 +23,9 @@ import pyarrow.dataset as ds
 import typer
 from rich.table import Table
 
-from lab.bench.records import FIRST_DAY, generate, write_jsonl
+from lab.bench.records import FIRST_DAY, write
 from lab.bench.report import figures, machine, tell
 from lab.bench.whole_cpu import cost_of
-
-PART = 1_500_000
-"""Messages; their ten million events take some gigabytes while they are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +45,6 @@ class Night:
     read: int
     wall: float
     cpu: float
-
-
-def make(root: Path, messages: int, days: int) -> None:
-    """Write the records of so many messages, in parts that fit into memory: a file each a day."""
-    for part, first in enumerate(range(0, messages, PART)):
-        records = generate(min(PART, messages - first), 1 + part, days, first)
-        write_jsonl(records, root, f"records-{part}")
 
 
 def audited(root: Path, out: Path, day: str, *more: str) -> tuple[float, float, int]:
@@ -86,11 +76,11 @@ def main(
 ) -> None:
     """Make the records, judge, compare and print."""
     counts = sorted(int(count) for count in days.split(","))
-    last = (FIRST_DAY + timedelta(days=counts[-1] - 1)).date().isoformat()
+    last = (FIRST_DAY + timedelta(days=counts[-1] - 1)).isoformat()
     with tempfile.TemporaryDirectory(prefix="actonce-nights-") as temporary:
         place = Path(temporary)
         root, alone, out = place / "records", place / "alone", place / "out"
-        make(root, messages * counts[-1], counts[-1])
+        write(root, messages, counts[-1])
         for stream in root.iterdir():
             shutil.copytree(stream / f"dt={last}", alone / stream.name / f"dt={last}")
         nights, wrong = [], 0
