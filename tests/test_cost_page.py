@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from actonce.terminal.errors import Failed
 from lab.bench.cost import COUNTS, PAGE, PRICES, page
 from lab.bench.costing.counting import units
 
@@ -49,10 +50,14 @@ def test_prices_are_dated_and_name_their_aws_page() -> None:
         ("TransactWriteItems", {"TransactItems": [{"ConditionCheck": {}}, {"Put": {}}]}, (4, 0)),
         ("GetItem", {}, (0, 0.5)),
         ("GetItem", {"ConsistentRead": True}, (0, 1)),
-        ("StartExecution", {}, (0, 0)),
     ],
 )
 def test_a_request_takes_the_units_that_aws_says(
     kind: str, request_: dict[str, Any], expected: tuple[int, float]
 ) -> None:
     assert units(kind, request_) == expected
+
+
+def test_what_takes_units_that_nobody_knows_is_not_counted_as_none() -> None:
+    with pytest.raises(Failed, match="BatchWriteItem"):
+        units("BatchWriteItem", {})
