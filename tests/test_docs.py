@@ -17,6 +17,7 @@ import pytest
 
 from actonce.cli.app import COMMANDS
 from actonce.stack.embedded_folder import PROJECT
+from actonce.terminal.errors import Failed
 from actonce_core.effect import Effect, NotPerformed, OutcomeUnknown, Rejected, answer
 from actonce_core.message import Reason
 from docs import draw_state_machine as drawing
@@ -313,13 +314,17 @@ def test_the_committed_page_is_what_the_counts_and_prices_give() -> None:
         ("TransactWriteItems", {"TransactItems": [{"ConditionCheck": {}}, {"Put": {}}]}, (4, 0)),
         ("GetItem", {}, (0, 0.5)),
         ("GetItem", {"ConsistentRead": True}, (0, 1)),
-        ("StartExecution", {}, (0, 0)),
     ],
 )
 def test_a_request_takes_the_units_that_aws_says(
     kind: str, request_: dict[str, Any], expected: tuple[int, float]
 ) -> None:
     assert units(kind, request_) == expected
+
+
+def test_what_takes_units_that_nobody_knows_is_not_counted_as_none() -> None:
+    with pytest.raises(Failed, match="BatchWriteItem"):
+        units("BatchWriteItem", {})
 
 
 # --------------------------------------------------------------------------- the picture

@@ -105,8 +105,7 @@ def _start_once(paths: Paths, port: int, parameters: dict[str, str]) -> State | 
 
 def _server_environment(paths: Paths, port: int) -> dict[str, str]:
     """The functions inherit it: nothing of the user's, least of all credentials."""
-    # CLOUDTRAIL_…: a benchmark wants to know which API calls were made.
-    names = ("PATH", "HOME", "LANG", "CLOUDTRAIL_RECORDING", "CLOUDTRAIL_MAX_EVENTS")
+    names = ("PATH", "HOME", "LANG")
     keep = {name: os.environ[name] for name in names if name in os.environ}
     return (
         keep

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from actonce.stack.embedded_folder import PROJECT
 from lab.bench.costing.counting import Count, count_all
-from lab.bench.report import figures, machine, tell
+from lab.bench.report import machine, tell
 from lab.pages import with_tables
 
 COUNTS = PROJECT / "lab" / "bench" / "cost_counts.json"
@@ -149,11 +149,11 @@ def main(
         COUNTS.write_text(json.dumps(counts, indent=2) + "\n")
         PAGE.write_text(page(PAGE.read_text(), counts, prices))
     rows = [count | {"dollars": dollars_per_million(count, prices)} for count in counts["counts"]]
-    table = figures("way", "batch", "traffic", "dollars a million")
     for row in rows:
-        cells = (row["way"], str(row["batch_size"]), row["traffic"])
-        table.add_row(*cells, f"{row['dollars']['total']:.2f}")
-    tell(counts | {"counts": rows}, table, as_json=as_json)
+        row["total"] = round(row["dollars"]["total"], 2)
+    told = {"way": "way", "batch_size": "batch", "traffic": "traffic", "total": "dollars a million"}
+    where = {"counted_on": counts["counted_on"]}
+    tell({"inputs": where, "machine": counts["machine"], "rows": rows}, told, as_json=as_json)
 
 
 if __name__ == "__main__":

@@ -13,52 +13,32 @@ import json
 import shutil
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 import typer
-from rich.table import Table
 
-from lab.bench.records import FIRST_DAY, generate, write_jsonl
-from lab.bench.report import figures, machine, tell
+from lab.bench.records import FIRST_DAY, write
+from lab.bench.report import machine, tell
 from lab.bench.whole_cpu import cost_of
 
-PART = 1_500_000
-"""Messages; their ten million events take some gigabytes while they are made."""
+_HEADINGS = {
+    "days": "days",
+    "way": "way",
+    "read": "days read",
+    "wall": "wall s",
+    "cpu": "CPU s",
+    "beside": "beside alone",
+}
+"""Of a measured audit of the last day: the days in its reach, itself among them; `alone`, `kept` or
+`from raw`; the days whose records were read; seconds; CPU beside the best alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Night:
-    """One measured audit of the last day.
-
-    Attributes:
-        days: in its reach, itself among them.
-        way: `alone`, `kept` or `from raw`.
-        read: days whose records were read.
-        wall: seconds.
-        cpu: seconds.
-    """
-
-    days: int
-    way: str
-    read: int
-    wall: float
-    cpu: float
-
-
-def make(root: Path, messages: int, days: int) -> None:
-    """Write the records of so many messages, in parts that fit into memory: a file each a day."""
-    for part, first in enumerate(range(0, messages, PART)):
-        records = generate(min(PART, messages - first), 1 + part, days, first)
-        write_jsonl(records, root, f"records-{part}")
-
-
-def audited(root: Path, out: Path, day: str, *more: str) -> tuple[float, float, int]:
-    """Wall and CPU seconds of one audit, and how many days it read.
+def audited(root: Path, out: Path, day: str, *more: str) -> dict[str, Any]:
+    """Measure one audit, as a row.
 
     Raises:
         SystemExit: it did not come to its end.
@@ -68,10 +48,11 @@ def audited(root: Path, out: Path, day: str, *more: str) -> tuple[float, float, 
     cost = cost_of(command)
     if cost.status == 2:
         raise SystemExit(cost.err)
-    return cost.wall, cost.cpu, int(json.loads(cost.out)["read"]["days_read"])
+    read = json.loads(cost.out)["read"]["days_read"]
+    return {"read": read, "wall": round(cost.wall, 1), "cpu": round(cost.cpu, 1)}
 
 
-def rows(out: Path, day: str) -> pa.Table:
+def rows_of(out: Path, day: str) -> pa.Table:
     """The rows of a day, by message."""
     table = ds.dataset(out / "messages" / f"day={day}", exclude_invalid_files=True).to_table()
     return table.sort_by("message_id")
@@ -86,49 +67,41 @@ def main(
 ) -> None:
     """Make the records, judge, compare and print."""
     counts = sorted(int(count) for count in days.split(","))
-    last = (FIRST_DAY + timedelta(days=counts[-1] - 1)).date().isoformat()
+    last = (FIRST_DAY + timedelta(days=counts[-1] - 1)).isoformat()
     with tempfile.TemporaryDirectory(prefix="actonce-nights-") as temporary:
         place = Path(temporary)
         root, alone, out = place / "records", place / "alone", place / "out"
-        make(root, messages * counts[-1], counts[-1])
+        write(root, messages, counts[-1])
         for stream in root.iterdir():
             shutil.copytree(stream / f"dt={last}", alone / stream.name / f"dt={last}")
-        nights, wrong = [], 0
+        nights: list[dict[str, Any]] = []
+        wrong = 0
         audited(root, out, last)  # all days are kept from here on
         size = sum(file.stat().st_size for file in (out / "cache").rglob("*") if file.is_file())
         for _ in range(runs):
             only = place / "out-alone"
             shutil.rmtree(only, ignore_errors=True)
-            wall, cpu, read = audited(alone, only, last)
-            nights.append(Night(1, "alone", read, wall, cpu))
+            nights.append({"days": 1, "way": "alone"} | audited(alone, only, last))
             for count in counts:
                 reach = ("--reach", str(count - 1))
                 (out / "cache" / f"{last}.manifest").unlink()  # as on the evening before
-                wall, cpu, read = audited(root, out, last, *reach)
-                nights.append(Night(count, "kept", read, wall, cpu))
+                night = audited(root, out, last, *reach)
+                nights.append({"days": count, "way": "kept"} | night)
                 if count <= from_raw:
                     again = place / "out-raw"
-                    wall, cpu, read = audited(root, again, last, *reach, "--from-raw")
-                    nights.append(Night(count, "from raw", read, wall, cpu))
-                    wrong += not rows(out, last).equals(rows(again, last))
+                    night = audited(root, again, last, *reach, "--from-raw")
+                    nights.append({"days": count, "way": "from raw"} | night)
+                    wrong += not rows_of(out, last).equals(rows_of(again, last))
     inputs = {
         "messages_a_day": messages,
         "kept_megabytes_a_day": round(size / 1e6 / counts[-1], 2),
         "nights_that_differ": wrong,
     }
-    report = {"inputs": inputs, "machine": machine("pyspark")}
-    tell(report | {"nights": [asdict(one) for one in nights]}, _table(nights), as_json=json_)
+    best = min(night["cpu"] for night in nights if night["way"] == "alone")
+    rows = [night | {"beside": round(night["cpu"] / best, 2)} for night in nights]
+    report = {"inputs": inputs, "machine": machine("pyspark"), "rows": rows}
+    tell(report, _HEADINGS, as_json=json_)
     raise typer.Exit(int(wrong > 0))
-
-
-def _table(nights: list[Night]) -> Table:
-    table = figures("days", "way", "days read", "wall s", "CPU s", "beside alone")
-    best = min(night.cpu for night in nights if night.way == "alone")
-    for night in nights:
-        beside = f"{night.cpu / best:.2f}"
-        numbers = (f"{night.wall:.1f}", f"{night.cpu:.1f}", beside)
-        table.add_row(str(night.days), night.way, str(night.read), *numbers)
-    return table
 
 
 if __name__ == "__main__":

@@ -40,9 +40,22 @@ def _version(package: str) -> str:
 
 
 def tell(
-    report: Mapping[str, Any], table: Table, *, as_json: bool, notes: Iterable[str] = ()
+    report: Mapping[str, Any],
+    headings: Mapping[str, str],
+    *,
+    as_json: bool,
+    notes: Iterable[str] = (),
 ) -> None:
-    """Print one JSON object; or, for a person, the report's objects, a table and some sentences."""
+    """Print one JSON object; or, for a person, its objects, its `rows` as a table, and sentences.
+
+    Args:
+        report: a name to an object each, and `rows` to a list of objects. A row that has `failed`
+            shows that only; one whose `good` is false is red.
+        headings: of the columns, by the names of a row; the first is of names, the others of
+            figures.
+        as_json: one JSON object.
+        notes: the sentences.
+    """
     if as_json:
         print(json.dumps(report))
         return
@@ -51,14 +64,20 @@ def tell(
         if isinstance(values, dict):
             said = ", ".join(f"{key} {value}" for key, value in values.items())
             console.print(f"{name}: {said}", markup=False, soft_wrap=True)
+    table = Table(*headings.values(), box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in report["rows"]:
+        failed = row.get("failed")
+        cells = [_said(row.get(name)) for name in headings]
+        style = "red" if failed or not row.get("good", True) else None
+        table.add_row(*((cells[0], failed) if failed else cells), style=style)
     console.print(table)
     for note in notes:
         console.print(note, markup=False, soft_wrap=True)
 
 
-def figures(*headings: str) -> Table:
-    """A table whose first column is of names, and the others of figures."""
-    table = Table(*headings, box=None)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    return table
+def _said(value: Any) -> str:
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    return "" if value is None else str(value)

@@ -23,7 +23,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from actonce.cli.demo import Strategy
 from actonce.demo import records
@@ -223,11 +222,9 @@ def main(
     told |= {"trouble": None if trouble.error is None else repr(trouble.error)}
     inputs = {"messages": messages, "seed": seed, "spell_seconds": spell_seconds}
     inputs |= {"took_seconds": round(time.monotonic() - began, 1)}
-    table = Table(show_header=False, box=None)
-    for name, value in told.items():
-        table.add_row(name.replace("_", " "), str(value))
+    rows = [{"what": name.replace("_", " "), "told": told[name]} for name in told]
     ran_on = {"inputs": inputs, "machine": machine("ministack", "boto3")}
-    tell(ran_on | {"result": told} if json_ else ran_on, table, as_json=json_)
+    tell(ran_on | {"rows": rows}, {"what": "what", "told": "told"}, as_json=json_)
     raise typer.Exit(0 if told["good"] else 1)
 
 

@@ -8,7 +8,6 @@ real; only what AWS would do in that time is not done. Exit status 1 if a batch 
 `--limit` times what one record takes.
 """
 
-import asyncio
 import contextlib
 import hashlib
 import itertools
@@ -25,7 +24,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lab.bench.report import figures, machine, tell
+from lab.bench.report import machine, tell
+from lab.faults.proxy import Answered, Request, proxy_before
 
 FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
 
@@ -39,53 +39,29 @@ WARM_UP = 3
 def serve(latency: float, ready: Connection) -> None:
     """Answer PutItem, StartExecution and SendMessage after `latency` seconds, until killed.
 
-    Sends its port, and later, whenever asked, the number of calls that it answered.
+    Sends its URL, and later, whenever asked, the number of calls that it answered.
     """
-    asyncio.run(_serve(latency, ready))
-
-
-async def _serve(latency: float, ready: Connection) -> None:
     calls = itertools.count()
 
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-                headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
-                body = await reader.readexactly(int(headers.get("content-length", "0")))
-                await asyncio.sleep(latency)
-                answer = _answer(headers["x-amz-target"], body)
-                next(calls)
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\n"
-                    b"Content-Length: %d\r\n\r\n%b" % (len(answer), answer)
-                )
-        writer.close()
+    def meet(request: Request) -> Answered:
+        time.sleep(latency)
+        next(calls)
+        return Answered(200, _answer(request))
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
-    ready.send(server.sockets[0].getsockname()[1])
-    loop = asyncio.get_running_loop()
-    while await loop.run_in_executor(None, _asked, ready):
-        ready.send(next(calls))
+    with proxy_before("http://nowhere", meet) as url, contextlib.suppress(EOFError):
+        ready.send(url)
+        while ready.recv():
+            ready.send(next(calls))
 
 
-def _asked(ready: Connection) -> bool:
-    try:
-        return bool(ready.recv())
-    except EOFError:
-        return False
-
-
-def _answer(target: str, body: bytes) -> bytes:
-    operation = target.rpartition(".")[2]
-    answer: dict[str, Any]
-    if operation == "putitem":
-        answer = {}
-    elif operation == "startexecution":
-        answer = {"executionArn": json.loads(body)["name"], "startDate": time.time()}
-    else:
-        text = json.loads(body)["MessageBody"].encode()
-        answer = {"MessageId": "1", "MD5OfMessageBody": hashlib.md5(text).hexdigest()}  # noqa: S324
+def _answer(request: Request) -> bytes:
+    asked, operation = json.loads(request.body), request.target.rpartition(".")[2]
+    answer: dict[str, Any] = {}
+    if operation == "StartExecution":
+        answer = {"executionArn": asked["name"], "startDate": time.time()}
+    elif operation == "SendMessage":
+        digest = hashlib.md5(asked["MessageBody"].encode()).hexdigest()  # noqa: S324
+        answer = {"MessageId": "1", "MD5OfMessageBody": digest}
     return json.dumps(answer).encode()
 
 
@@ -99,7 +75,7 @@ def aws_with(latency: float) -> Iterator[Connection]:
     theirs.close()
     try:
         os.environ |= {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{ours.recv()}",
+            "AWS_ENDPOINT_URL": ours.recv(),
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_ACCESS_KEY_ID": "bench",
             "AWS_SECRET_ACCESS_KEY": "bench",
@@ -194,19 +170,16 @@ def main(
     report = {
         "inputs": {"records": records, "latency_ms": latency, "runs": runs, "limit": limit},
         "machine": machine("boto3", "aws-lambda-powertools"),
-        "result": {
-            "one_record_ms": round(one, 1),
-            "batch_ms": round(batch, 1),
-            "calls": calls,
-            "within_limit": is_within,
-        },
+        "result": {"calls": calls, "within_limit": is_within},
+        "rows": [
+            {"what": what, "median_ms": round(took, 1), "times": round(took / one, 2)}
+            for what, took in (("one record", one), ("a batch, side by side", batch))
+        ],
     }
-    table = figures("way", "median, ms", "times one record")
-    table.add_row("one record", f"{one:.1f}", "1.00")
-    table.add_row("a batch, side by side", f"{batch:.1f}", f"{batch / one:.2f}")
     word = "at most" if is_within else "MORE THAN"
     said = f"A batch takes {word} {limit:g} times what one record takes."
-    tell(report, table, as_json=as_json, notes=[said])
+    headings = {"what": "what", "median_ms": "median, ms", "times": "times one record"}
+    tell(report, headings, as_json=as_json, notes=[said])
     raise typer.Exit(0 if is_within else 1)
 
 

@@ -17,7 +17,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from actonce.cli.demo import Strategy
 from actonce.demo import records, requests
@@ -26,11 +25,10 @@ from actonce.embedded import functions, lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed, WrongUse
-from lab.bench.report import figures, machine, tell
+from lab.bench.report import machine, tell
 from lab.faults.figures import Figures, batches, count_run
 from lab.faults.kinds import MEASURED, PARAMETERS
-from lab.faults.latest import looks_up
-from lab.faults.stack import under
+from lab.faults.stack import under, unpublished
 from lab.faults.transient import Injector, TransientFailure
 
 _WARM_EFFECTS = 16
@@ -38,6 +36,20 @@ _WARM_EFFECTS = 16
 _QUIET_SECONDS = 900
 """Longest wait for anything to move; longer than the longest back-off."""
 _SAY = Console(stderr=True)
+_HEADINGS = {
+    "failure": "failure",
+    "messages": "messages",
+    "decisions": "decisions",
+    "exiled": "exiled",
+    "twice": "twice",
+    "lost": "lost",
+    "of_quota": "of the quota",
+    "transitions": "transitions each",
+    "sqs_requests": "SQS requests each",
+    "after_seconds": "s after its end",
+    "seconds": "s",
+    "did_not_pass": "calls met it",
+}
 
 
 def chosen(names: Sequence[str]) -> list[TransientFailure]:
@@ -66,7 +78,7 @@ def show(stack: Stack, failure: TransientFailure, seed: int) -> Figures:
     traffic = requests.generate(failure.messages, seed)
     injector = Injector()
     with under(stack, injector):
-        functions.warm(stack, _WARM_EFFECTS, finds=looks_up(stack))
+        functions.warm(stack, _WARM_EFFECTS, finds=unpublished(stack.find_function or ""))
         before = batches(stack)
         injector.change(failure)
         sent = send(stack, reader_of(stack), "\n".join(traffic.bodies).encode())
@@ -114,38 +126,9 @@ def main(
         _SAY.print(str(error), style="red", markup=False)
         raise typer.Exit(2) from None
     inputs = {"strategy": strategy.value, "seconds": round(time.monotonic() - began, 1)}
-    report = {"inputs": inputs, "machine": machine("ministack", "boto3"), "runs": rows}
-    tell(report, _table(rows), as_json=json_)
+    report = {"inputs": inputs, "machine": machine("ministack", "boto3"), "rows": rows}
+    tell(report, _HEADINGS, as_json=json_)
     raise typer.Exit(0 if all(row["good"] for row in rows) else 1)
-
-
-_COLUMNS = {
-    "failure": "failure",
-    "messages": "messages",
-    "decisions": "decisions",
-    "exiled": "exiled",
-    "twice": "twice",
-    "lost": "lost",
-    "of_quota": "of the quota",
-    "transitions": "transitions each",
-    "sqs_requests": "SQS requests each",
-    "after_seconds": "s after its end",
-    "seconds": "s",
-    "did_not_pass": "calls met it",
-}
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    table = figures(*_COLUMNS.values())
-    for row in rows:
-        if "failed" in row:
-            table.add_row(row["failure"], row["failed"], style="red")
-            continue
-        values = {name: "" if row[name] is None else str(row[name]) for name in _COLUMNS}
-        if row["after_seconds"] is None:
-            values["after_seconds"] = "never"
-        table.add_row(*values.values(), style=None if row["good"] else "red")
-    return table
 
 
 if __name__ == "__main__":

@@ -30,8 +30,7 @@ class Figures:
         lost: that ended nowhere.
         of_quota: calls that were needed, over what the quota would have let pass meanwhile; a call
             that was made again for the same delivery was not. None if the failure has no quota.
-        transitions: of the state machine, each repeat of a state counted, for one message; None
-            where no execution is started.
+        transitions: of the state machine, each repeat of a state counted, for one message.
         sqs_requests: for one message: a receive and a delete for each batch, and what the function
             itself asked of SQS; without the producer's.
         after_seconds: from the end of the failure until all was done; None if something was left
@@ -47,7 +46,7 @@ class Figures:
     twice: int
     lost: int
     of_quota: float | None
-    transitions: float | None
+    transitions: float
     sqs_requests: float
     after_seconds: float | None
     seconds: float
@@ -91,9 +90,7 @@ def count_run(
         twice=counted.acted_on_twice,
         lost=counted.lost,
         of_quota=None if share is None else round(share, 2),
-        transitions=round(_transitions(stack, own) / each, 2)
-        if stack.ledger_table is None
-        else None,
+        transitions=round(transitions(stack, own) / each, 2),
         sqs_requests=round(sqs_calls / each, 2),
         after_seconds=round(ended - injector.over_at(calls), 1) if is_done else None,
         seconds=round(ended - injector.began, 1),
@@ -145,7 +142,11 @@ def state_transitions(types: Iterable[str]) -> int:
     return 1 + entered + max(0, scheduled - tasks)
 
 
-def _transitions(stack: Stack, own: Records) -> int:
+def transitions(stack: Stack, own: Records) -> int:
+    """Of all executions that were recorded; a ledger or a lease has none."""
+    if stack.ledger_table is not None:
+        return 0
+
     def of_one(name: str) -> int:
         pages = stack.stepfunctions.get_paginator("get_execution_history").paginate(
             executionArn=stack.execution_arn(name)

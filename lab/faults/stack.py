@@ -8,14 +8,14 @@ machine's calls of the effect's function.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from actonce.stack.clients import Stack
 from actonce_core.locking.consumer import MAX_RETRIES
 from appointments import BOOK_KEY
-from lab.faults.latest import calling_latest
 from lab.faults.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
 from lab.faults.transient import DYNAMODB, PROVIDER, SQS, STEP_FUNCTIONS, Fate, Injector
 
@@ -46,15 +46,14 @@ _FAILED = {
 }
 _UNAVAILABLE = (503, "ServiceUnavailable")
 
+_VERSION = re.compile(r"(:function:[^:]+):[0-9]+$")
+
 Meeting = Forwarded | Answered | Unanswered
 
 
 @contextmanager
 def under(stack: Stack, injector: Injector, *, is_patient: bool = True) -> Iterator[None]:
     """Have a stack's functions meet an injector's failure, and take it away again.
-
-    Their processes begin anew at both ends. Executions that begin meanwhile call the effect's
-    function itself, and not its version.
 
     Args:
         stack: on the embedded AWS.
@@ -65,15 +64,43 @@ def under(stack: Stack, injector: Injector, *, is_patient: bool = True) -> Itera
     def met(request: Request) -> Meeting:
         return meet(injector, request, stack.appointments_table)
 
+    _take_whole_batches(stack)
+    with through_proxy(stack, met, is_patient=is_patient):
+        yield
+
+
+def functions_of(stack: Stack) -> list[str]:
+    """What the queue feeds, and the effect's function; behind a lock the first has the effect."""
+    effect = [stack.appointments_function] if stack.ledger_table is None else []
+    return [stack.starter_function, *effect]
+
+
+@contextmanager
+def through_proxy(
+    stack: Stack, met: Callable[[Request], Meeting], *, is_patient: bool = False
+) -> Iterator[None]:
+    """Have a stack's functions reach AWS through a proxy, and take it away again.
+
+    Their processes begin anew at both ends. Executions that begin meanwhile call the effect's
+    function itself, and not its version, which cannot be changed.
+
+    Args:
+        stack: on the embedded AWS.
+        met: what each of their requests meets.
+        is_patient: see `under`.
+    """
+
+    def changed(definition: str) -> str:
+        calling = calling_latest(definition, stack.effect_function, stack.find_function or "")
+        return _patient(calling) if is_patient else calling
+
     with proxy_before(str(stack.aws.endpoint_url), met) as url:
-        _take_whole_batches(stack)
-        functions = {stack.starter_function}
-        if stack.ledger_table is None:  # else the effect is in the consumer
-            functions.add(stack.appointments_function)
         added = dict.fromkeys(_VARIABLES, url) | (_PATIENT if is_patient else {})
-        before = {function: _add_variables(stack, function, added) for function in functions}
+        before = {
+            function: _add_variables(stack, function, added) for function in functions_of(stack)
+        }
         try:
-            with calling_latest(stack), _patient(stack) if is_patient else nullcontext():
+            with _another_definition(stack, changed):
                 yield
         finally:
             for function, variables in before.items():
@@ -91,23 +118,40 @@ def _take_whole_batches(stack: Stack) -> None:
 
 
 @contextmanager
-def _patient(stack: Stack) -> Iterator[None]:
-    """Have the executions that begin meanwhile retry for 19 minutes."""
+def _another_definition(stack: Stack, change: Callable[[str], str]) -> Iterator[None]:
+    """Have the executions that begin meanwhile go by it; behind a lock there are none."""
     if stack.ledger_table is not None:
         yield
         return
     arn = stack.state_machine
     before = stack.stepfunctions.describe_state_machine(stateMachineArn=arn)["definition"]
-    definition = json.loads(before)
-    for name in ("PerformEffect", "FindEffect"):
-        for retrier in definition["States"][name].get("Retry", []):
-            if retrier.get("MaxAttempts") != 0:
-                retrier.update(_PATIENT_RETRY)
-    stack.stepfunctions.update_state_machine(stateMachineArn=arn, definition=json.dumps(definition))
+    stack.stepfunctions.update_state_machine(stateMachineArn=arn, definition=change(before))
     try:
         yield
     finally:
         stack.stepfunctions.update_state_machine(stateMachineArn=arn, definition=before)
+
+
+def calling_latest(definition: str, *versions: str) -> str:
+    """The definition with Lambda's `$LATEST` in the place of versions: what they were made of."""
+    for version in {*versions} - {""}:
+        definition = re.sub(rf"{re.escape(version)}(?![0-9])", unpublished(version), definition)
+    return definition
+
+
+def unpublished(function: str) -> str:
+    """The function that a version is of, by name or ARN; what names no version stays as it is."""
+    return _VERSION.sub(r"\1", function)
+
+
+def _patient(text: str) -> str:
+    """The definition with `Retry` that goes on for 19 minutes."""
+    definition = json.loads(text)
+    for name in ("PerformEffect", "FindEffect"):
+        for retrier in definition["States"][name].get("Retry", []):
+            if retrier.get("MaxAttempts") != 0:
+                retrier.update(_PATIENT_RETRY)
+    return json.dumps(definition)
 
 
 def _add_variables(stack: Stack, function: str, added: Mapping[str, str]) -> dict[str, str]:

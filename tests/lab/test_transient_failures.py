@@ -16,7 +16,7 @@ from appointments import book_key
 from lab.faults.figures import of_run, state_transitions
 from lab.faults.kinds import MEASURED
 from lab.faults.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
-from lab.faults.stack import Meeting, as_answer, meet
+from lab.faults.stack import Meeting, as_answer, calling_latest, meet, unpublished
 from lab.faults.transient import (
     DYNAMODB,
     NO_FAILURE,
@@ -196,6 +196,16 @@ def test_a_call_is_answered_as_its_service_answers(
     assert isinstance(answer, Answered)
     assert (answer.status, _code(answer)) == (status, code)
     assert isinstance(as_answer(service, Fate.UNANSWERED), Unanswered)
+
+
+@pytest.mark.parametrize("named", ["f", "arn:aws:lambda:eu-west-1:1:function:f:live"])
+def test_while_it_fails_executions_call_the_function_itself_and_no_version(named: str) -> None:
+    function = "arn:aws:lambda:eu-west-1:1:function:f"
+    before = f"{{'{function}:1', \"{function}:1\", {function}:12}}"
+
+    after = f"{{'{function}', \"{function}\", {function}:12}}"
+    assert calling_latest(before, f"{function}:1", "") == after
+    assert unpublished(named) == named
 
 
 # ------------------------------------------------------------------ counting

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actonce.cli.audit import put_page
-from lab.bench.records import generate, write_jsonl
+from lab.bench.records import write as write_planted
 from pipeline.audit.job import audit
 from pipeline.audit.request import Request
 from tests.pipeline.judge import Record
@@ -210,7 +210,7 @@ def test_the_page_goes_where_the_results_go(tmp_path: Path) -> None:
 
 def test_a_line_told_twice_is_no_other_verdict(spark: SparkSession, tmp_path: Path) -> None:
     """Firehose delivers at least once, too."""
-    write_jsonl(generate(150, seed=3), tmp_path)
+    write_planted(tmp_path, 150, seed=3)
     judged(spark, tmp_path)
     once = {row["message_id"]: row for row in rows_of(tmp_path / "audit")}
     for stream in ("sent", "deliveries", "executions", "effects", "dead_letters"):

@@ -1,5 +1,7 @@
 """The audit against a judge that shares no code with it, and against planted truth."""
 
+import gzip
+import json
 import os
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -12,7 +14,8 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from lab.bench.records import generate, write_jsonl
+from lab.bench.records import truth_of
+from lab.bench.records import write as write_planted
 from pipeline.audit.job import audit, message_rows
 from pipeline.audit.reading.all_streams import before, narrow, records
 from pipeline.audit.reading.listing import list_records
@@ -126,17 +129,19 @@ def test_agrees_with_a_plain_judge_on_any_history(
     assert rows.keys() == named.keys()
 
 
+def _objects(lines: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in lines.splitlines()]
+
+
 def test_finds_each_planted_case_and_no_other(spark: SparkSession, tmp_path: Path) -> None:
-    planted = generate(PLANTED, seed=7)
-    write_jsonl(planted, tmp_path)
-    summary = audit(spark, Request(str(tmp_path), str(tmp_path / "audit")))
+    root = tmp_path / "records"
+    write_planted(root, PLANTED, seed=7)
+    summary = audit(spark, Request(str(root), str(tmp_path / "audit")))
     table = ds.dataset(tmp_path / "audit" / "messages", partitioning="hive").to_table(
         columns=["message_id", "verdict"]
     )
     found = dict(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
-    truth = dict(
-        zip(*(planted.truth[name].to_pylist() for name in ("message_id", "verdict")), strict=True)
-    )
+    truth = {one["message_id"]: one["verdict"] for one in _objects(truth_of(root).read_bytes())}
     assert {
         key: (found.get(key), truth[key]) for key in truth if found.get(key) != truth[key]
     } == {}
@@ -148,12 +153,11 @@ def test_finds_each_planted_case_and_no_other(spark: SparkSession, tmp_path: Pat
         for name in ("performed_again", "lost", "contradiction", "conflict")
     )
     assert summary["exit_status"] == 1
-    streams = planted.streams
-    assert summary["totals"]["sent"] == streams["sent"].num_rows
-    assert summary["totals"]["deliveries"] == streams["deliveries"].num_rows
-    duplicates = streams["deliveries"].num_rows - len(
-        set(streams["deliveries"]["message_id"].to_pylist())
-    )
+    (came,), (put,) = (root.glob(f"{stream}/*/*.gz") for stream in ("sent", "deliveries"))
+    assert summary["totals"]["sent"] == len(_objects(gzip.decompress(came.read_bytes())))
+    deliveries = _objects(gzip.decompress(put.read_bytes()))
+    assert summary["totals"]["deliveries"] == len(deliveries)
+    duplicates = len(deliveries) - len({one["message_id"] for one in deliveries})
     assert summary["gaps"]["duplicates"] == duplicates
     assert sum(bucket["duplicates"] for bucket in summary["gaps"]["buckets"]) == duplicates
 
