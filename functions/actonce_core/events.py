@@ -7,6 +7,7 @@ batch, and a call that fails changes nothing: the queue and its alarm tell the s
 
 import functools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -31,6 +32,8 @@ CLIENT_CONFIG = Config(
     # With the starter's own calls still less than its time-out.
     retries={"mode": "standard", "total_max_attempts": 2},
 )
+
+_SQS_MESSAGE_ID = re.compile(r"[0-9a-fA-F-]{36}")
 
 _LETTER = ("message_id", "execution_name", "reason", "error", "rounds")
 
@@ -78,13 +81,16 @@ class EventBus:
     def _events(self, delivery: Delivery, end: End) -> list[tuple[str, dict[str, Any]]]:
         head = {"version": VERSION, "stack": self._stack}
         if isinstance(end.outcome, Refusal):
-            message_id = end.outcome.message_id
+            message_id, sqs_id = end.outcome.message_id, delivery.original_sqs_message_id
+            # Both may be a producer's attribute that nobody has looked at, larger than an event.
             if message_id is not None and unusable_id(message_id):
-                message_id = None  # of a body that was not read; it may be larger than an event
+                message_id = None
+            if not _SQS_MESSAGE_ID.fullmatch(sqs_id):
+                sqs_id = delivery.sqs_message_id
             detail = head | {
                 "message_id": message_id,
                 "execution_name": None if message_id is None else execution_name(message_id),
-                "sqs_message_id": delivery.original_sqs_message_id,
+                "sqs_message_id": sqs_id,
                 "reason": str(end.outcome.reason),
             }
             return [(DELIVERY_REFUSED, detail)]

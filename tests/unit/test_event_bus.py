@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.events import EventBus
 from actonce_core.execution import MAX_MESSAGE_ID_BYTES
 from actonce_core.message import Message, Reason, Refusal, conflict
 from actonce_core.start import End, Start
-from tests.support.deliveries import delivery
+from tests.support.deliveries import delivery, text_attribute
 
 LARGEST_ENTRIES = 256 * 1024
 """Bytes that PutEvents takes at once ("Amazon EventBridge quotas", which has raised it since)."""
@@ -81,6 +82,22 @@ def test_of_what_goes_well_nobody_is_told_and_no_client_is_made() -> None:
 
     ends = [End(Start.STARTED, MESSAGE), End(Start.SUPPRESSED, MESSAGE)]
     EventBus(connect, "shop").tell([(delivery("{}"), end) for end in ends])
+
+
+@pytest.mark.parametrize(
+    ("source", "told_as"),
+    [
+        ("0b5b2bd1-5e2c-4f1a-9d57-0d1e6a1f4c11", "0b5b2bd1-5e2c-4f1a-9d57-0d1e6a1f4c11"),
+        ("<!channel> all of you", "sqs-1"),
+    ],
+)
+def test_a_source_is_told_by_the_id_that_sqs_gave_it_and_by_nothing_that_a_producer_says(
+    source: str, told_as: str
+) -> None:
+    bus = Bus()
+    sent = delivery("{", message_attributes={SOURCE_MESSAGE_ID: text_attribute(source)})
+    EventBus(bus.connect, "shop").tell([(sent, End(Refusal(Reason.NOT_JSON, ""), None))])
+    assert json.loads(bus.calls[0][0]["Detail"])["sqs_message_id"] == told_as
 
 
 @pytest.mark.parametrize(
