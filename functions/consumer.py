@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
+from actonce_core import events
 from actonce_core.batch import LARGEST_BATCH, Batch, metrics
 from actonce_core.delivery import EFFECT_BACKOFF_GROWTH
 from actonce_core.invoked_effect import InvokedEffect, client_config
@@ -109,7 +110,10 @@ def _batch() -> Batch:
     consumer = consumer_from_environment()
     sqs = consumer.unstarted.sqs
     url = os.environ.get("REQUESTS_QUEUE_URL")
-    return Batch(consumer.consume, sqs, url, growth=EFFECT_BACKOFF_GROWTH)
+    bus = events.EventBus(
+        lambda: boto3.client("events", config=events.CLIENT_CONFIG), os.environ["STACK_NAME"]
+    )
+    return Batch(consumer.consume, sqs, url, growth=EFFECT_BACKOFF_GROWTH, tell=bus.tell)
 
 
 @metrics.log_metrics

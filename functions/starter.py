@@ -11,6 +11,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from actonce_core import events
 from actonce_core.batch import LARGEST_BATCH, Batch, metrics
 from actonce_core.message import MessageReader
 from actonce_core.start import Starter
@@ -46,7 +47,15 @@ def starter_from_environment() -> Starter:
 def _batch() -> Batch:
     """One per process: its clients and threads serve every invocation."""
     starter = starter_from_environment()
-    return Batch(starter.start_message, starter.unstarted.sqs, os.environ["REQUESTS_QUEUE_URL"])
+    bus = events.EventBus(
+        lambda: boto3.client("events", config=events.CLIENT_CONFIG), os.environ["STACK_NAME"]
+    )
+    return Batch(
+        starter.start_message,
+        starter.unstarted.sqs,
+        os.environ["REQUESTS_QUEUE_URL"],
+        tell=bus.tell,
+    )
 
 
 @metrics.log_metrics

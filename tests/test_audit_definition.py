@@ -56,6 +56,7 @@ GOOD_NIGHT: dict[str, Any] = {
     "RunAudit": {},
     "ReadSummary": summary("All is well.", 0),
     "PublishOutcome": {},
+    "TellOutcome": {},
 }
 JOB_FAILED = RuntimeError("States.TaskFailed")  # so EMR calls every exit status but 0
 
@@ -65,8 +66,16 @@ def night(**answers: Any) -> asl.Run:
 
 
 def told(ended: asl.Run) -> tuple[str, str, int]:
-    """How the subject ends, the sentence, and the exit status; all three stand for themselves."""
+    """How the subject ends, the sentence, and the exit status; all three stand for themselves.
+
+    The event tells the same.
+    """
     published, outcome = ended.arguments["PublishOutcome"], ended.outputs["PublishOutcome"]
+    (entry,) = ended.arguments["TellOutcome"]["Entries"]
+    assert (entry["Source"], entry["DetailType"]) == ("actonce", "Day Audited")
+    same = {name: outcome[name] for name in ("day", "exit_status", "sentence")}
+    assert entry["Detail"] == {"version": 1, "stack": "audit", **same}
+    assert ended.outputs["TellOutcome"] == outcome
     assert len(published["Subject"]) < 100  # SNS
     assert outcome["sentence"] in published["Message"]
     assert published["Message"].endswith("\n\nactonce audit page s3://audit/audit/")
@@ -92,7 +101,8 @@ def test_a_good_night_exports_judges_and_says_so() -> None:
     assert ended.states == [
         *("Day?", "RecordDeadLetters", "FindCode", "Code?", "ListEffects", "Exported?"),
         *("ExportEffects", *("AwaitExport", "DescribeExport", "ExportDone?") * 2),
-        *("ForgetSummary", "RunAudit", "ReadSummary", "PublishOutcome", "Good?", "Done"),
+        *("ForgetSummary", "RunAudit", "ReadSummary"),
+        *("PublishOutcome", "TellOutcome", "Good?", "Done"),
     ]
 
 
@@ -158,7 +168,14 @@ def test_whatever_fails_before_the_outcome_is_published_is_published(task: str) 
     ended = night(**{task: RuntimeError("SomethingNew")})
 
     assert (told(ended)[0], ended.error) == ("not audited", "NotAudited")
-    assert ended.states[-4:] == [task, "PublishOutcome", "Good?", "NotAudited"]
+    assert ended.states[-5:] == [task, "PublishOutcome", "TellOutcome", "Good?", "NotAudited"]
+
+
+@pytest.mark.parametrize(("exit_status", "error"), [(0, ""), (1, "Alarms")])
+def test_a_bus_that_fails_changes_no_outcome(exit_status: int, error: str) -> None:
+    said = summary("A sentence.", exit_status)
+    ended = night(ReadSummary=said, TellOutcome=RuntimeError("EventBridge.FailedEntry"))
+    assert (told(ended)[1:], ended.error) == (("A sentence.", exit_status), error)
 
 
 def test_every_task_but_the_last_word_is_caught_whatever_it_raises() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from actonce_core.events import SOURCE
 from lab.bench.limited import MALLOC
 from tests.template import (
     LOCKS,
@@ -25,6 +26,7 @@ PROJECT = TEMPLATE.parent
 BIN = Path(sys.executable).parent
 SAMS = (TEMPLATE, LOCKS)
 PLAIN = tuple(TEMPLATE.with_name(f"{name}.yaml") for name in ("alarms", "records", "audit"))
+NOTIFICATIONS = PROJECT / "examples" / "notifications" / "template.yaml"
 EXAMPLES = tuple(sorted(PROJECT.glob("examples/gift_shop*/template.yaml")))
 
 HOLDS_WHAT_CANNOT_BE_MADE_AGAIN = {
@@ -61,7 +63,7 @@ def test_sam_validate_finds_nothing(file: Path, tmp_path: Path) -> None:
 
 
 def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
-    files = (*PLAIN, *EXAMPLES)
+    files = (*PLAIN, NOTIFICATIONS, *EXAMPLES)
     assert said_by("cfn-lint", "--regions", "us-east-1", "--", *files, folder=tmp_path) == ""
 
 
@@ -161,7 +163,7 @@ def test_every_alarm_tells_a_topic_and_is_quiet_when_nothing_happens(file: Path)
 # --------------------------------------------------------------------------- least privilege
 
 
-@by_file(*SAMS, *PLAIN)
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS)
 def test_nobody_may_do_everything_but_the_owner_of_a_key(file: Path) -> None:
     allowed = [
         (name, action)
@@ -174,7 +176,7 @@ def test_nobody_may_do_everything_but_the_owner_of_a_key(file: Path) -> None:
     assert allowed == ([("AlarmTopicKey", "kms:*")] if file.stem == "alarms" else [])
 
 
-@by_file(*SAMS, *PLAIN)
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS)
 def test_every_wildcard_says_why(file: Path) -> None:
     for line in file.read_text().splitlines():
         # Of the versions of a function the statement says it once, above.
@@ -198,7 +200,7 @@ def test_every_function_and_state_machine_has_a_role_of_its_own(file: Path) -> N
     assert file not in SAMS or sorted(roles) == sorted(of_type(template, "AWS::IAM::Role"))
 
 
-@by_file(*SAMS, *PLAIN)
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS)
 def test_a_role_is_taken_by_one_service_and_for_this_account(file: Path) -> None:
     for name, role in of_type(load(file), "AWS::IAM::Role").items():
         (trust,) = statements(role["Properties"]["AssumeRolePolicyDocument"])
@@ -206,6 +208,33 @@ def test_a_role_is_taken_by_one_service_and_for_this_account(file: Path) -> None
         # Lambda takes a role for functions of its own account only, and does not say for whom.
         ours = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
         assert trust.get("Condition") == (None if service == "lambda.amazonaws.com" else ours)
+
+
+@pytest.mark.parametrize(
+    ("file", "telling"),
+    [
+        (TEMPLATE, {"StarterRole", "ProcessMessageRole"}),
+        (LOCKS, {"ConsumerRole"}),
+        (TEMPLATE.with_name("audit.yaml"), {"AuditStateMachineRole"}),
+    ],
+    ids=["template", "locks", "audit"],
+)
+def test_who_tells_may_put_events_of_ours_on_the_account_s_own_bus_alone(
+    file: Path, telling: set[str]
+) -> None:
+    bus = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/default"
+    allowed = {
+        name: statement
+        for name, role in of_type(load(file), "AWS::IAM::Role").items()
+        for statement in statements(role)
+        if statement["Action"] == "events:PutEvents"
+    }
+
+    assert allowed.keys() == telling
+    for statement in allowed.values():
+        assert statement["Resource"] == {"Fn::Sub": bus}
+        # The source of each of a call's events: a key of many values.
+        assert statement["Condition"] == {"ForAllValues:StringEquals": {"events:source": SOURCE}}
 
 
 # --------------------------------------------------------------------------- parameters

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonata import Jsonata
 
 from actonce_core.execution import MAX_INPUT_BYTES
-from lab.conformance import machine
+from lab.conformance import machine, stepfunctions
 from lab.conformance.machine import Aborted, Execution, Position, StateFailed
 from tests import template
 from tests.support import asl, audit_machine
@@ -137,10 +137,12 @@ after `!`."""
 class Scripted:
     """Services that are asked for exactly these steps, in this order."""
 
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, steps: list[Step], bus: str = "") -> None:
         self.steps = list(steps)
+        self.bus = bus
         self.calls: list[tuple[str, Any, float]] = []
         self.letters: list[dict[str, Any]] = []
+        self.told: list[dict[str, Any]] = []
         self.waits: list[float] = []
 
     def invoke(self, function: str, payload: Any, timeout: float) -> Any:
@@ -152,6 +154,13 @@ class Scripted:
         assert timeout == 14 * 24 * 60 * 60
         self.letters.append(arguments["MessageBody"])
         return self._next("post")
+
+    def put_events(self, arguments: Any) -> Any:
+        (entry,) = arguments["Entries"]
+        self.told.append(entry)
+        if self.bus:
+            raise StateFailed(self.bus, "why")
+        return {"FailedEntryCount": 0, "Entries": [{"EventId": "e"}]}
 
     def _next(self, asked: str) -> Any:
         assert self.steps, f"{asked} was not expected"
@@ -176,10 +185,14 @@ def run(
     redrives: int = 0,
     position: Position | None = None,
     message: Any = MESSAGE,
+    bus: str = "",
     **substitutions: str,
 ) -> Scripted:
-    """Run an execution that takes these steps and no other; a name as its `end` is its error."""
-    services = Scripted(list(steps))
+    """Run an execution that takes these steps and no other; a name as its `end` is its error.
+
+    `bus`: the error of whatever is put on the event bus; empty: none.
+    """
+    services = Scripted(list(steps), bus)
     text = asl.PROCESS_MESSAGE.read_text()
     definition = machine.load(text, asl.EXAMPLE_SUBSTITUTIONS | substitutions)
     execution = Execution("m-1", "arn:execution:m-1", message, redrives)
@@ -494,6 +507,79 @@ def test_cause_stays_bounded_however_often_a_look_up_fails() -> None:
     taken = run(long, blind, *again * 40, RESOLVE, end=RESOLVED_END)
 
     assert max(len(letter["cause"]) for letter in taken.letters) < 2 * 4096 + 100
+
+
+# --------------------------------------------------------------------------- events
+
+
+def telling(definition: asl.Definition) -> dict[str, Any]:
+    """The states that put events."""
+    states = definition["States"].items()
+    return {name: one for name, one in states if one.get("Resource", "").endswith(":putEvents")}
+
+
+@BOTH
+def test_what_tells_leads_soon_to_one_state_with_what_it_was_given_however_it_ends(
+    load: Callable[[], asl.Definition],
+) -> None:
+    assert telling(load())
+    for state in telling(load()).values():
+        (catcher,), (retrier,) = state["Catch"], state["Retry"]
+        unchanged = {"Output": "{% $states.input %}", "Next": state["Next"]}
+        assert catcher == {"ErrorEquals": ["States.ALL"], **unchanged}
+        assert state.items() >= unchanged.items()
+        assert "Assign" not in state
+        tries = 1 + retrier["MaxAttempts"]
+        waits = retrier["IntervalSeconds"] * retrier["BackoffRate"] ** tries
+        assert tries * state["TimeoutSeconds"] + waits < 60
+
+
+def test_nothing_leads_past_what_tells() -> None:
+    leading = {name for name, one in STATES.items() if "DeadLetter" in asl.ways_out(one)}
+    deciding = {name for name, one in STATES.items() if "Decision" in asl.ways_out(one)}
+    assert (leading, deciding) == ({"TellDeadLetter"}, {"TellDecision"})
+    # There, a walk of the conformance suite has no step.
+    assert telling(asl.definition()).keys() == stepfunctions.TELLING
+
+
+@pytest.mark.parametrize("error", ["EventBridge.FailedEntry", "States.Timeout", "AccessDenied"])
+def test_a_bus_that_fails_changes_nothing(error: str) -> None:
+    retried: list[Step] = [("post", {"decision": "retry", "version": VERSION}), *UNKNOWN * 3]
+    steps = [*UNKNOWN * 3, ("post", {}), *retried[:1], ("find", NOT_FOUND), *retried[1:], RESOLVE]
+    heard = run(*steps, end=RESOLVED_END)
+
+    unheard = run(*steps, end=RESOLVED_END, bus=error)
+
+    assert (unheard.calls, unheard.letters) == (heard.calls, heard.letters)
+    assert len(unheard.told) == 3 * len(heard.told)
+    assert [wait for wait in unheard.waits if wait >= 30] == heard.waits
+
+
+def test_each_dead_letter_and_each_decision_is_told_with_ids_and_reasons_alone() -> None:
+    rejected = ("perform", failed_with("a cause", "Rejected"))
+    post = [
+        ("post", {"decision": one, "note": "a note"})
+        for one in ("RETRY", ["retry"], "retry", "resolve")
+    ]
+    end = {"outcome": "resolved", "note": "a note"}
+    told = run(rejected, *post[:3], rejected, post[3], end=end).told
+
+    needed, made = told[::2], told[1::2]
+    assert {(one["Source"], one["DetailType"]) for one in needed} == {
+        ("actonce", "Decision Needed")
+    }
+    assert {(one["Source"], one["DetailType"]) for one in made} == {("actonce", "Decision Made")}
+    ids = {"message_id": "m-1", "execution_name": "m-1", "execution_arn": "arn:execution:m-1"}
+    same = {"version": 1, "stack": "actonce", **ids, "reason": "rejected"}
+    assert [one["Detail"] for one in needed] == [{**same, "error": "Rejected", "rounds": 0}] * 4
+    assert [one["Detail"] for one in made] == [
+        {**same, "decision": decision} for decision in ("none", "none", "retry", "resolve")
+    ]
+
+
+def test_an_error_is_told_in_characters_that_a_target_can_carry() -> None:
+    steps = [("perform", failed_with("why", "E\ufffe")), *UNTIL["outcome_unknown"][1:], RESOLVE]
+    assert run(*steps, end=RESOLVED_END).told[0]["Detail"]["error"] == "E?"
 
 
 # --------------------------------------------------------------------------- sizes

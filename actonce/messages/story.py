@@ -397,9 +397,12 @@ def _delivery_moment(line: Record) -> Moment:
     )
 
 
+_PASSED = frozenset({"Performed?", "TellDeadLetter", "TellDecision", "Decision"})
+"""States of which an entry tells nothing: what a choice chose, what comes next says."""
+
+
 def _is_told(step: Step) -> bool:
-    # What the choices chose is told by what comes next.
-    return not (step.what == "entered" and step.state in ("Performed?", "Decision"))
+    return not (step.what == "entered" and step.state in _PASSED)
 
 
 _LOOKED_UP = {

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce_core.delivery import START_BACKOFF_GROWTH, Delivery, seconds_until_back
 from actonce_core.message import Refusal
-from actonce_core.records import delivery_record, log_line
+from actonce_core.records import delivery_record, error_name, log_line
 from actonce_core.start import End
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class Batch:
     Invariants: what `handle_delivery` raises becomes a batch item failure, and SQS brings the
     delivery back. The deliveries of one message group (FIFO) are handled one after another in their
     order; after the first failure the rest of the group is returned untried, and no other group
-    waits for it. A batch without a failure makes no call of its own.
+    waits for it. A batch without a failure, and of which nobody wants to hear, makes no call of its
+    own. What is told of it is told last, and changes nothing.
 
     Every record waits for AWS most of its time, so a batch takes about as long as its slowest
     record (`lab/bench/starter.py`).
@@ -51,17 +52,20 @@ class Batch:
             its visibility timeout is over.
         growth: of the waits of what fails again, see `seconds_until_back`.
         chance: a number from 0 to 1.
+        tell: told the ends of a batch but its failures; what it raises is logged.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the first three have names
         self,
         handle_delivery: Callable[[Delivery], End],
         sqs: "SQSClient | None" = None,
         requests_queue_url: str | None = None,
         growth: float = START_BACKOFF_GROWTH,
         chance: Callable[[], float] = random.random,
+        tell: Callable[[Sequence[tuple[Delivery, End]]], None] = lambda _: None,
     ) -> None:
         self._handle_delivery = handle_delivery
+        self._tell = tell
         self._sqs = sqs
         self._requests_queue_url = requests_queue_url
         self._growth = growth
@@ -82,6 +86,10 @@ class Batch:
         if failed:
             self._bring_back_soon(failed)
         _count(ends, datetime.now(UTC))
+        try:
+            self._tell([(one, end) for one, end in ends if not isinstance(end, Exception)])
+        except Exception as error:  # noqa: BLE001 - whatever it was, the batch is as it was
+            logger.error("events not put", extra={"error": error_name(error)})
         return {
             "batchItemFailures": [{"itemIdentifier": failure.sqs_message_id} for failure in failed]
         }

@@ -41,11 +41,11 @@ Invariant: `start_message` returns only when the message's execution exists or t
 handed on to UnstartedQueue. In every other case it raises, and SQS brings the delivery back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -74,10 +74,14 @@ class Start(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a delivery ended: `outcome` is a `Start`, or a `Refusal` that was handed on."""
+    """How a delivery ended: `outcome` is a `Start`, or a `Refusal` that was handed on.
+
+    `letter`: the dead letter that was posted, behind a lock.
+    """
 
     outcome: Start | Refusal
     message: Message | None
+    letter: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ def aws_with(latency: float) -> Iterator[Connection]:
             "MESSAGE_ID_FROM": "body:message_id",
             "CONTENT_FROM": "",
             "NAMES_REMEMBERED_DAYS": "25",
+            "STACK_NAME": "actonce",
             "REQUESTS_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/123456789012/requests",
             "UNSTARTED_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/123456789012/unstarted",
             "POWERTOOLS_METRICS_NAMESPACE": "ActOnce",

@@ -23,6 +23,7 @@ _EXPRESSION = re.compile(r"\{%(.*)%\}", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 _INVOKE = "arn:aws:states:::lambda:invoke"
 _SEND_AND_WAIT = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+_PUT_EVENTS = "arn:aws:states:::events:putEvents"
 
 _ENTERED = "EnteredTime"
 CHANCE = 0.5
@@ -71,6 +72,9 @@ class Services(Protocol):
 
     def send_and_wait(self, arguments: Any, timeout: float) -> Any:
         """Send a message and wait for its task token. Raises StateFailed."""
+
+    def put_events(self, arguments: Any) -> Any:
+        """Put events on a bus; PutEvents' answer. Raises StateFailed."""
 
     def wait(self, seconds: float) -> None:
         """Let the time pass."""
@@ -247,6 +251,8 @@ def _do(state: Definition, states: States, services: Services) -> Any:
         }
     if state["Resource"] == _SEND_AND_WAIT:
         return services.send_and_wait(arguments, timeout)
+    if state["Resource"] == _PUT_EVENTS:
+        return services.put_events(arguments)
     raise NotKnownHere(f"the resource {state['Resource']}")
 
 

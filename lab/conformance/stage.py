@@ -101,6 +101,7 @@ _SUBSTITUTIONS = {
     "MaxRounds": str(MAX_ROUNDS),
     "DecisionTimeoutSeconds": "1209600",
     "DeadLetterQueueUrl": DEAD_LETTERS,
+    "StackName": "actonce",
 }
 
 

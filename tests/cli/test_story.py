@@ -124,6 +124,7 @@ def own(effect_id: str | None = None, **description: Any) -> dict[str, Any]:
             ("execution", "FAILED", "RejectedByOperator"),
         ),
         (("Performed?", "entered", {}), None),  # what follows tells it
+        (("TellDeadLetter", "entered", {}), None),
     ],
 )
 def test_of_each_step_what_was_recorded_is_told_and_no_more(

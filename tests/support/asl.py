@@ -27,6 +27,7 @@ EXAMPLE_SUBSTITUTIONS = {
     "MaxRounds": "3",
     "DecisionTimeoutSeconds": "1209600",
     "DeadLetterQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/dead-letters",
+    "StackName": "actonce",
 }
 
 Definition = dict[str, Any]

@@ -16,6 +16,7 @@ SUBSTITUTIONS = {
     "DeadLettersFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:dead-letters",
     "AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms",
     "KmsKeyArn": "",
+    "StackName": "audit",
 }
 
 

@@ -124,6 +124,7 @@ class MotoAws:
             "MESSAGE_ID_FROM": "body:message_id",
             "CONTENT_FROM": "",
             "NAMES_REMEMBERED_DAYS": "25",
+            "STACK_NAME": "actonce",
             "CLOCK_SKEW_SECONDS": "300",
             "LEASE_SECONDS": "12",
             "FUNCTION_TIMEOUT_SECONDS": "60",

@@ -146,6 +146,25 @@ def test_a_later_batch_of_the_same_environment_is_counted_anew(
     assert handled.ends == {"sqs-1": "suppressed", "sqs-2": "refused", "sqs-3": "refused"}
 
 
+def test_what_is_refused_is_told_by_one_call_and_a_bus_that_is_lost_changes_nothing(
+    aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[Any] = []
+
+    def lose(params: dict[str, Any], **_: Any) -> None:
+        called.append(json.loads(params["body"])["Entries"])
+        raise ConnectionResetError
+
+    register(monkeypatch, "before-call.events.PutEvents", lose)
+    handled = handle(record(0, GOOD), record(1, "{"), record(2, {"secret": 1}))
+    assert (handled.failed, handled.per_stack) == ([], {"Started": 1, "Refused": 2})
+    assert len(aws.unstarted()) == 2
+    ((first, second),) = called
+    assert json.loads(first["Detail"])["stack"] == aws.variables()["STACK_NAME"]
+    assert {first["DetailType"], second["DetailType"]} == {"Delivery Refused"}
+    assert '"error":"ConnectionResetError"' in handled.text
+
+
 def test_what_could_not_be_started_comes_back_alone_and_soon(
     aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,8 +72,7 @@ class Consumer:
             message.message_id, self.lock_timeout, fingerprint=message.fingerprint
         )
         if isinstance(got, Attempt):
-            self._act(delivery, message, got)
-            return End(Start.STARTED, message)
+            return End(Start.STARTED, message, self._act(delivery, message, got))
         if isinstance(got, Completed):
             return End(Start.SUPPRESSED, message)
         if isinstance(got, DifferentContent | OtherMemory):
@@ -82,8 +81,12 @@ class Consumer:
             return End(refusal, message)
         raise StillInProgress(f"message {message.message_id} is held by another attempt")
 
-    def _act(self, delivery: Delivery, message: Message, attempt: Attempt) -> None:
-        """Act once, or post a dead letter; a dead letter completes the message like an effect."""
+    def _act(self, delivery: Delivery, message: Message, attempt: Attempt) -> JsonObject | None:
+        """Act once, or post a dead letter; a dead letter completes the message like an effect.
+
+        Returns:
+            The dead letter; None: none was posted.
+        """
         last: Exception
         try:
             act_once(
@@ -92,7 +95,7 @@ class Consumer:
                 lambda held: self._perform(message, held),
                 lambda: self._find(message),
             )
-            return
+            return None
         except Rejected as error:
             reason, last = "rejected", error
         except _RoundsUsedUp as error:
@@ -105,8 +108,10 @@ class Consumer:
             reason, last = "not_performed" if nothing_happened else "outcome_unknown", error
         # Posted first: a crash in between posts it again, and never loses it.
         now = self.locks.host.clock()
-        self.dead_letters.post(dead_letter(delivery, message, attempt, reason, last, now))
+        letter = dead_letter(delivery, message, attempt, reason, last, now)
+        self.dead_letters.post(letter)
         self.locks.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)
+        return letter
 
     def _perform(self, message: Message, attempt: Attempt) -> JsonObject:
         if attempt.rounds > self.max_rounds:

@@ -135,8 +135,10 @@ def test_a_rejected_message_becomes_a_dead_letter_at_once_and_is_done_until_it_i
     case: Case,
 ) -> None:
     case.failures = [Rejected("there is no practice")]
-    assert case.ends() is Start.STARTED
+    end = case.consume()
+    assert end.outcome is Start.STARTED
     (letter,) = case.aws.dead_letters()
+    assert end.letter == letter
     assert letter["reason"] == "rejected"
     assert letter["message"] == {"message_id": "m", "body": json.dumps(MESSAGE)}
     assert letter["ledger_message_id"] == "m"
