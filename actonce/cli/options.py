@@ -20,13 +20,11 @@ StackName = Annotated[
         "[ACTONCE_STACK_NAME, samconfig.toml's, actonce]",
     ),
 ]
-Where = Annotated[
-    bool | None,
-    typer.Option(
-        "--embedded/--aws",
-        help="The embedded AWS of this folder, or AWS  [the embedded AWS if it is up]",
-    ),
+Embedded = Annotated[
+    bool,
+    typer.Option("--embedded", help="The embedded AWS of this folder  [if it is up]"),
 ]
+OnAws = Annotated[bool, typer.Option("--aws", help="AWS.")]
 Profile = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="AWS, with this profile's credentials."),
@@ -55,7 +53,13 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Each = Annotated[bool, typer.Option("--each", help="Print a line for each, however many.")]
 
-_WHERE = {"stack_name": StackName, "embedded": Where, "profile": Profile, "region": Region}
+_WHERE = {
+    "stack_name": StackName,
+    "embedded": Embedded,
+    "aws": OnAws,
+    "profile": Profile,
+    "region": Region,
+}
 
 
 def gathered(
@@ -102,13 +106,20 @@ def of_a_stack(*, asks: bool = False) -> Callable[[Callable[..., None]], Callabl
     Args:
         asks: it changes something, so it has --yes as well.
     """
-    return gathered("at", _WHERE | ({"yes": Yes} if asks else {}), Chosen)
+    return gathered("at", _WHERE | ({"yes": Yes} if asks else {}), _chosen)
 
 
 def of_aws(*, asks: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The same for a command that needs no stack."""
     options = {name: one for name, one in _WHERE.items() if name != "stack_name"}
-    return gathered("at", options | ({"yes": Yes} if asks else {}), Chosen)
+    return gathered("at", options | ({"yes": Yes} if asks else {}), _chosen)
+
+
+# Any: the other options, as `Chosen` has them.
+def _chosen(*, embedded: bool, aws: bool, **more: Any) -> Chosen:
+    if embedded and aws:
+        raise WrongUse("--embedded and --aws are two places: say one of them.")
+    return Chosen(embedded=True if embedded else False if aws else None, **more)
 
 
 def _option(name: str, annotation: Any) -> inspect.Parameter:

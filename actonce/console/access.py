@@ -86,9 +86,8 @@ class Access:
                 "This is not the address of this console: open the one that it printed.\n", 421
             )
         if scope["method"] not in _SAFE:
-            origin = headers.get("origin")
-            site = headers.get("sec-fetch-site", "same-origin")
-            if origin != f"http://{headers['host']}" or site != "same-origin":
+            origins, sites = headers.getlist("origin"), headers.getlist("sec-fetch-site")
+            if origins != [f"http://{headers['host']}"] or sites not in ([], ["same-origin"]):
                 return PlainTextResponse("Only a page of this console may ask for this.\n", 403)
             length = headers.get("content-length", "")
             is_told = length.isascii() and length.isdigit() and "transfer-encoding" not in headers

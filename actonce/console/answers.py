@@ -15,13 +15,11 @@ class Asked:
 
     Attributes:
         fields: of the address of what is only shown, else of the form; a name may come several
-            times.
-        path: numbers in the address's path.
+            times. What the address's path names is among them.
         by_script: htmx asks, and puts the answer into a page.
     """
 
     fields: Mapping[str, Sequence[str]]
-    path: Mapping[str, int]
     by_script: bool
 
     def one(self, name: str) -> str:

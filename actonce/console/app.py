@@ -15,7 +15,7 @@ from botocore.parsers import ResponseParserError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -57,13 +57,13 @@ _SHOWS: dict[str, View] = {
     "/message/raw": message.raw,
     "/audit": audit.audit,
     "/jobs": jobs.list_,
-    "/jobs/{number:int}": jobs.job,
-    "/jobs/{number:int}/now": jobs.now,
+    "/jobs/{number}": jobs.job,
+    "/jobs/{number}/now": jobs.now,
 }
 _CHANGES: dict[str, View] = {
     "/dead-letters/decide": dead_letters.VIEW.act,
     "/unstarted/decide": unstarted.VIEW.act,
-    "/jobs/{number:int}/stop": jobs.stop,
+    "/jobs/{number}/stop": jobs.stop,
 }
 _AT_HAND: Final = frozenset({jobs.list_, jobs.job, jobs.now, jobs.stop, messages.find})
 """Views that ask nobody."""
@@ -109,12 +109,13 @@ async def _answer(context: Context, asking: Executor, view: View, request: Reque
     """
     query = request.url.query
     if request.method == "POST":
-        query = (await request.body()).decode("utf-8", "replace")
-    asked = Asked(
-        parse_qs(query, keep_blank_values=True),
-        request.path_params,
-        "hx-request" in request.headers,
-    )
+        try:
+            query = (await request.body()).decode("utf-8", "replace")
+        except ClientDisconnect:
+            return Response()  # nobody is there to get it
+    fields = parse_qs(query, keep_blank_values=True)
+    fields |= {name: [text] for name, text in request.path_params.items()}
+    asked = Asked(fields, "hx-request" in request.headers)
     try:
         return await _viewed(asking, view, context, asked)
     except Refused as refused:

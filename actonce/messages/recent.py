@@ -135,8 +135,9 @@ def page(
         return _page_of_rows(stack, wanted, between, offset, limit)
     arguments: dict[str, Any] = {"stateMachineArn": stack.state_machine}
     arguments |= {} if wanted is None else {"statusFilter": wanted}
-    # Of a time the others are passed over, as many with each call as there can be.
-    arguments["maxResults"] = min(limit, MOST_NAMES) if until is None else MOST_NAMES
+    # One more, which tells whether there are more; of a time the others are passed over, as many
+    # with each call as there can be.
+    arguments["maxResults"] = min(limit + 1, MOST_NAMES) if until is None else MOST_NAMES
     messages: list[Recent] = []
     looked_at = 0
     while True:

@@ -96,6 +96,12 @@ def in_one_sentence(ended: Ended) -> str:
     return sentence
 
 
+@pytest.mark.parametrize("order", [("--embedded", "--aws"), ("--aws", "--embedded")])
+def test_two_places_at_once_are_wrong_use(actonce: Actonce, order: tuple[str, str]) -> None:
+    ended = actonce("list", *order)
+    assert (ended.status, "--embedded" in in_one_sentence(ended)) == (2, True)
+
+
 def test_the_table_has_every_command_that_works_on_a_stack() -> None:
     assert {name_of(line) for line in ON_A_STACK} | ELSEWHERE == {
         name for name in ALL if has(name, "--stack-name")

@@ -45,11 +45,22 @@ def names(page: recent.Page) -> list[str]:
 
 
 @pytest.mark.usefixtures("stateless")
+def test_there_are_no_more_where_as_many_are_left_as_are_shown(moto_stack: Stack) -> None:
+    """Of as many as are asked for AWS may give a token behind which there is nothing."""
+    began = [execution(f"m{n}", n) for n in range(4)]
+    with Stubber(moto_stack.stepfunctions) as answers:
+        asked = {"stateMachineArn": moto_stack.state_machine, "maxResults": 5}
+        answers.add_response("list_executions", {"executions": began}, asked)
+        found = recent.page(moto_stack, limit=4)
+    assert (len(found.messages), found.cursor) == (4, None)
+
+
+@pytest.mark.usefixtures("stateless")
 def test_pages_of_executions_follow_each_other_and_no_more_is_read_than_is_shown(
     moto_stack: Stack,
 ) -> None:
     began = [execution(f"m{n}", n, n - 1) for n in range(1, 8)]
-    first = {"stateMachineArn": moto_stack.state_machine, "maxResults": 4}
+    first = {"stateMachineArn": moto_stack.state_machine, "maxResults": 5}
     with Stubber(moto_stack.stepfunctions) as answers:
         # Of the second call as many are shown as were missing; the next page goes on in its middle.
         answers.add_response("list_executions", {"executions": began[:2], "nextToken": "a"}, first)
@@ -90,7 +101,7 @@ def test_a_page_of_a_day_passes_over_others_as_far_as_is_told(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hours = [execution(f"h{n}", 60 * n, 60 * n - 1) for n in range(1, 60)]
-    arguments = {"stateMachineArn": moto_stack.state_machine, "maxResults": 1000}
+    arguments = {"stateMachineArn": moto_stack.state_machine, "maxResults": 2000}
     day = whole_day(NOW.date() - timedelta(days=1))
     shown: list[str] = []
     cursor = None
@@ -115,7 +126,7 @@ def test_a_page_of_a_day_passes_over_others_as_far_as_is_told(
 @pytest.mark.usefixtures("stateless")
 def test_a_status_is_asked_of_aws_in_its_own_words(moto_stack: Stack) -> None:
     with Stubber(moto_stack.stepfunctions) as answers:
-        wanted = {"stateMachineArn": moto_stack.state_machine, "maxResults": 1}
+        wanted = {"stateMachineArn": moto_stack.state_machine, "maxResults": 2}
         wanted["statusFilter"] = "TIMED_OUT"
         answers.add_response("list_executions", {"executions": []}, wanted)
         assert not recent.page(moto_stack, status="timed-out", limit=1).messages

@@ -23,6 +23,8 @@ PORT = 8717
 TOKEN = "a-token-of-this-test"
 HOST = f"127.0.0.1:{PORT}"
 COOKIE = f"actonce-console-{PORT}"
+HANGS_UP = b"hangs up"
+"""A body of which nothing comes, because whoever asks has gone."""
 
 
 @dataclass
@@ -113,10 +115,16 @@ class Client:
             "path": path,
             "root_path": "",
             "query_string": (query or rest).encode(),
-            "headers": [(n.encode(), v.encode("latin-1")) for n, v in told.items()],
+            "headers": [
+                (name.encode(), line.encode("latin-1"))
+                for name, value in told.items()
+                for line in value.split("\n")  # one that comes more than once
+            ],
         }
         sent: list[Message] = []
         asked: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        if body == HANGS_UP:
+            asked = [{"type": "http.disconnect"}]
 
         async def receive() -> Message:
             if asked:

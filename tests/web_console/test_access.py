@@ -10,7 +10,7 @@ from actonce.console.access import HEADERS, LONGEST_BODY
 from actonce.console.read_only import Forbidden
 from actonce.stack.clients import Stack
 from tests.support.queues import dead, row
-from tests.web_console.asking import COOKIE, HOST, PORT, TOKEN
+from tests.web_console.asking import COOKIE, HANGS_UP, HOST, PORT, TOKEN
 from tests.web_console.conftest import Open
 
 STRANGER = {"cookie": ""}
@@ -48,6 +48,8 @@ ANSWERS: list[tuple[int, str, str, dict[str, str]]] = [
     (403, "POST", "/scan", {"origin": f"https://{HOST}"}),
     (403, "POST", "/scan", {"sec-fetch-site": "cross-site"}),
     (403, "POST", "/scan", {"sec-fetch-site": "same-site"}),
+    (403, "POST", "/scan", {"origin": f"http://{HOST}\nhttp://evil.example"}),
+    (403, "POST", "/scan", {"sec-fetch-site": "same-origin\ncross-site"}),
     *((403, method, "/scan", {"origin": ""}) for method in ("PUT", "DELETE", "OPTIONS", "TRACE")),
     # A body without an end is not read; of length and chunks a server goes by the chunks.
     *(
@@ -64,7 +66,7 @@ ANSWERS: list[tuple[int, str, str, dict[str, str]]] = [
     # What is none is told.
     *(
         (404, "GET", path, {})
-        for path in ("/nowhere", "/jobs/0", "/jobs/x", f"/jobs/{'9' * 20}", "/unstarted/entry")
+        for path in ("/nowhere", "/jobs/0", "/jobs/x", f"/jobs/{'9' * 5000}", "/unstarted/entry")
     ),
 ]
 
@@ -82,6 +84,11 @@ def test_who_may_ask_for_what(ledger: Stack, console: Open) -> None:
         told = {name: answer.headers.get(name.lower()) for name in HEADERS}
         assert told == HEADERS, asked
     assert "unsafe" not in HEADERS["Content-Security-Policy"]
+
+
+def test_who_hangs_up_is_no_fault(ledger: Stack, console: Open) -> None:
+    headers = {"origin": f"http://{HOST}", "content-length": "100"}
+    console(ledger, reads=False).ask("POST", "/scan", headers, "", HANGS_UP)
 
 
 def test_the_token_becomes_a_cookie_and_leaves_the_address(ledger: Stack, console: Open) -> None:
@@ -123,6 +130,8 @@ def test_what_reads_only_refuses_calls_that_change_whoever_makes_them(
         stack.sqs.send_message(QueueUrl=url, MessageBody="x")
     with pytest.raises(Forbidden, match="DeleteMessageBatch"):
         stack.sqs.delete_message_batch(QueueUrl=url, Entries=[])
+    with pytest.raises(Forbidden, match="GetActivityTask"):  # it takes a task from its worker
+        stack.stepfunctions.get_activity_task(activityArn="arn:aws:states:::activity:one")
     with pytest.raises(Forbidden, match="PutItem"):
         stack.dynamodb.put_item(TableName="rows", Item={"message_id": {"S": "x"}})
 

@@ -191,6 +191,18 @@ def test_what_reads_only_shows_every_view_and_offers_no_change(
     assert [len(client.get(path).rows) for path in ("/dead-letters", "/unstarted")] == [1, 1]
 
 
+def test_what_reads_only_may_make_every_call_that_shows_an_execution(
+    machine: Stack, console: Open
+) -> None:
+    start(machine, "m-1")
+    client = console(machine, read_only=True)
+    paths = ["/", "/stack", "/messages", "/message?id=m-1", "/message/log?id=m-1"]
+    for path in [*paths, "/message/raw?id=m-1", "/message?id=nobody"]:
+        answer = client.get(path)
+        assert answer.status == 200, path
+        assert "is not called" not in answer.text, path
+
+
 def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
     ledger: Stack, console: Open
 ) -> None:
@@ -253,6 +265,7 @@ def test_a_second_click_finds_the_first_ones_job_when_its_snapshot_is_kept_no_mo
     ("change", "status"),
     [
         ({"action": "resolve", "note": "  "}, 422),
+        ({"note": "x" * 1001}, 422),
         ({"action": ""}, 422),
         ({"key": ""}, 422),
         ({"scope": "ticked"}, 422),

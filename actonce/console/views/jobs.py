@@ -33,7 +33,7 @@ def stop(context: Context, asked: Asked) -> Response:
 
 
 def _found(context: Context, asked: Asked) -> Job:
-    found = context.jobs.get(asked.path["number"])
+    found = context.jobs.get(asked.number("number"))
     if found is None:
         sentence = (
             "There is no such job: this console forgets them when it ends, and old ones before."

@@ -22,6 +22,9 @@ from actonce_core.records import timestamp
 PAGE = 50
 """Entries of a page."""
 
+LONGEST_NOTE = 1000
+"""Characters."""
+
 _GONE = (
     "What you saw is no longer kept, because the queue has been read several times since: look at "
     "the list again, and choose again. Nothing was done or decided."
@@ -166,6 +169,8 @@ class QueueView(Generic[E]):
             return elsewhere(asked, f"/jobs/{begun.number}")
         if self.wants_note(action) and not note:
             raise Refused("Say why, for whoever reads it later: an empty note is none.")
+        if len(note) > LONGEST_NOTE:
+            raise Refused(f"Say why in {LONGEST_NOTE:,} characters at most: {len(note):,} came.")
         scope = self._scope(asked)
         if self.one is not None and not scope.snapshot:
             chosen = [self.one(context, asked.one("entry"))]
