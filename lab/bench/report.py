@@ -78,6 +78,6 @@ def tell(
 
 
 def _said(value: Any) -> str:
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:,}"
     return "" if value is None else str(value)

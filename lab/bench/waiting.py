@@ -20,6 +20,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -76,50 +77,51 @@ def measure(messages: int, runs: int) -> list[Row]:
                 raise RuntimeError("the embedded AWS has gone")
             least = variables | embedded_variables(state.endpoint_url)
             with _console(variables) as get:
-                return [*_commands(variables, least, runs), *_views(get, runs)]
+                waited_for = [*_commands(variables, least), *_views(variables, get)]
+                return [_took(what, act, runs, at_most) for what, act, at_most in waited_for]
         finally:
             _run([_ACTONCE, "down"], variables)
 
 
-def _commands(variables: Variables, least: Variables, runs: int) -> Iterator[Row]:
-    listed = json.loads(_run([_ACTONCE, "list", "--json"], variables))["messages"]
-    beside = {
-        "python -c pass": ([sys.executable, "-c", "pass"], variables),
-        "boto3, one answer": ([sys.executable, "-c", _LEAST], least),
-        "sam --help": ([str(_SCRIPTS / "sam"), "--help"], variables),
-    }
-    for name, (command, its_own) in beside.items():
-        yield _took(name, lambda c=command, v=its_own: _run(c, v), runs)  # type: ignore[misc]
+Waited = tuple[str, Callable[[], object], int | None]
+"""What is waited for, as it is told; how to do it; and milliseconds that it should take at most."""
+
+
+def _commands(variables: Variables, least: Variables) -> Iterator[Waited]:
+    newest = json.loads(_run([_ACTONCE, "list", "--json"], variables))["messages"][0]["id"]
+    for name, command, its_own in (
+        ("python -c pass", [sys.executable, "-c", "pass"], variables),
+        ("boto3, one answer", [sys.executable, "-c", _LEAST], least),
+        ("sam --help", [str(_SCRIPTS / "sam"), "--help"], variables),
+    ):
+        yield name, partial(_run, command, its_own), None
     for arguments, at_most in (
         (["--help"], 200),
         (["status"], 1000),
         (["list"], 1000),
-        (["where", listed[-1]["id"]], 1000),
+        (["where", newest], 1000),
         (["dead-letters", "list"], 1000),
         (["unstarted", "list"], 1000),
     ):
         command = [_ACTONCE, *arguments]
-        name = " ".join(["actonce", *arguments])
-        yield _took(name, lambda c=command: _run(c, variables), runs, at_most)  # type: ignore[misc]
+        yield " ".join(["actonce", *arguments]), partial(_run, command, variables), at_most
 
 
-def _views(get: Get, runs: int) -> Iterator[Row]:
-    listed = json.loads(get("/messages?format=json"))["messages"]
-    waiting = json.loads(get("/dead-letters?format=json"))["dead_letters"]
-    usual = quote(listed[len(listed) // 2]["id"])
-    letter = quote(waiting[0]["execution_name"]) if waiting else usual
+def _views(variables: Variables, get: Get) -> Iterator[Waited]:
+    newest = json.loads(_run([_ACTONCE, "list", "--json"], variables))["messages"][0]
+    letters = json.loads(_run([_ACTONCE, "dead-letters", "list", "--json"], variables))
     for path, at_most in (
         ("/", 300),
         ("/stack", None),
         ("/dead-letters", None),
         ("/messages", None),
-        (f"/messages?status=succeeded&day={listed[0]['since'][:10]}", None),
-        (f"/message?id={usual}", 500),
-        (f"/message?id={letter}", 500),
-        (f"/message/log?id={usual}", None),
+        (f"/messages?status=succeeded&day={newest['since'][:10]}", None),
+        (f"/message?id={quote(newest['id'])}", 500),
+        *((f"/message?id={quote(one['message_id'])}", 500) for one in letters["dead_letters"][:1]),
+        (f"/message/log?id={quote(newest['id'])}", None),
         ("/message?id=nobody-knows-it", 500),
     ):
-        yield _took(path, lambda p=path: get(p), runs, at_most)  # type: ignore[misc]
+        yield path, partial(get, path), at_most
 
 
 def _run(command: Sequence[str], variables: Variables) -> str:
