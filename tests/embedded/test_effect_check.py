@@ -11,6 +11,7 @@ import pytest
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from tests.actonce_server import run_actonce
+from tests.support.tables import make_table
 
 GIFT_CARDS = PROJECT / "examples" / "gift_cards" / "gift_cards.py"
 
@@ -18,12 +19,7 @@ GIFT_CARDS = PROJECT / "examples" / "gift_cards" / "gift_cards.py"
 @pytest.fixture
 def gift_cards(stack: Stack) -> str:
     """A function that knows nothing of ActOnce, with a minute for a call."""
-    stack.dynamodb.create_table(
-        TableName="gift-cards",
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
-        KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
-    )
+    make_table(stack.dynamodb, "gift-cards", "message_id")
     package = io.BytesIO()
     with zipfile.ZipFile(package, "w") as opened:
         opened.write(GIFT_CARDS, GIFT_CARDS.name)
