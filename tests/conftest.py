@@ -16,8 +16,8 @@ settings.register_profile("actonce", deadline=None)
 settings.load_profile("actonce")
 
 OWN_EMBEDDED_AWS = (
-    "audit_night|console_journeys|demo|deployed_between|gift_shop|lifecycle|many_after|"
-    "readme|strategies|transcripts|without_java|worker"
+    "audit_night|console_journeys|demo|deployed_between|gift_shop|lifecycle|"
+    "readme|strategies|transcripts|worker"
 )
 """Files of tests/embedded that bring up an embedded AWS of their own."""
 

@@ -83,12 +83,6 @@ def told(ended: asl.Run) -> tuple[str, str, int]:
     return subject, outcome["sentence"], outcome["exit_status"]
 
 
-def test_every_substitution_is_named() -> None:
-    named = set(asl.SUBSTITUTION.findall(audit_machine.AUDIT.read_text()))
-
-    assert named == audit_machine.SUBSTITUTIONS.keys()
-
-
 # --------------------------------------------------------------------------- the nights
 
 

@@ -138,6 +138,7 @@ def test_a_python_without_venv_is_told_with_what_to_install(
     assert not (here / ".venv").exists()
 
 
+@pytest.mark.long
 def test_an_index_that_does_not_answer_is_told_and_the_next_run_goes_on(clone: Path) -> None:
     nowhere = "http://127.0.0.1:9/simple"
     variables = {"PIP_INDEX_URL": nowhere, "PIP_EXTRA_INDEX_URL": nowhere, "PIP_RETRIES": "0"}

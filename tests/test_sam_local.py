@@ -1,10 +1,7 @@
 """What `actonce sam-local` does before and after the container; tests/container/ has the rest."""
 
-import http.server
 import socket
 import threading
-import urllib.request
-from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -25,36 +22,28 @@ Resources:
 """
 
 
-@pytest.fixture
-def server_port() -> Iterator[int]:
-    """Port of a small HTTP server on loopback that answers with what it is sent."""
-
-    class Echo(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
-
-
-def test_loopback_is_reached_by_the_gateway_until_the_block_ends(server_port: int) -> None:
+def test_loopback_is_reached_by_the_gateway_until_the_block_ends() -> None:
     sent = b"0123456789" * 100_000
-    with reachable_from_containers(server_port, "127.0.0.2") as address:
-        assert address.startswith("127.0.0.2:")
-        with urllib.request.urlopen(f"http://{address}/", data=sent) as answer:
-            assert answer.read() == sent
-    host, _, port = address.partition(":")
+
+    def echo() -> None:
+        near, _ = server.accept()
+        with near:
+            while chunk := near.recv(65_536):
+                near.sendall(chunk)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        echoing = threading.Thread(target=echo)
+        echoing.start()
+        with reachable_from_containers(server.getsockname()[1], "127.0.0.2") as address:
+            host, _, port = address.partition(":")
+            assert host == "127.0.0.2"
+            with socket.create_connection((host, int(port)), timeout=60) as client:
+                threading.Thread(target=client.sendall, args=[sent], daemon=True).start()
+                back = b""
+                while len(back) < len(sent):
+                    back += client.recv(65_536)
+                assert back == sent
+        echoing.join()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)))
 

@@ -605,23 +605,13 @@ def test_largest_message_fits_into_the_call_of_the_effect() -> None:
     assert len(as_bytes(arguments | {"FunctionName": longest_arn})) <= MAX_STATE_BYTES
 
 
-def letter_of(message: Any, cause: str = "") -> dict[str, Any]:
-    execution = {"Input": message, "Id": "arn", "Name": "m-1"}
-    body: dict[str, Any] = asl.evaluate(
-        STATES["DeadLetter"]["Arguments"]["MessageBody"],
-        input={"rounds": 0, "failure": {"reason": "r", "error": "E", "cause": cause}},
-        context={"Execution": execution, "State": {"EnteredTime": "at"}, "Task": {"Token": "t"}},
-    )
-    return body
-
-
 @pytest.mark.parametrize(("letter", "largest"), [("a", 199_950), ("é", 49_950)])
 def test_message_that_would_outgrow_the_dead_letter_is_left_in_the_execution(
     letter: str, largest: int
 ) -> None:
     message = {"message_id": "m-1", "body": letter * largest}
-    assert letter_of(message)["message"] == message
-    too_large = letter_of(message | {"body": letter * (largest + 100)})
+    assert asl.letter_of(message)["message"] == message
+    too_large = asl.letter_of(message | {"body": letter * (largest + 100)})
     assert (too_large["message"], too_large["execution_arn"]) == (None, "arn")
 
 
@@ -633,6 +623,6 @@ def test_message_that_would_outgrow_the_dead_letter_is_left_in_the_execution(
 def test_dead_letter_always_fits_into_a_state(text: str, size: int, message_id: str) -> None:
     message = {"message_id": message_id, "body": text * (size // len(text))}
 
-    posted = letter_of(message, cause='"€"' * (2 * 4096 // 3))
+    posted = asl.letter_of(message, cause='"€"' * (2 * 4096 // 3))
 
     assert len(as_bytes(posted)) <= MAX_STATE_BYTES

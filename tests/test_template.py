@@ -1,14 +1,16 @@
-"""template.yaml; what it has in common with the others, test_every_template.py tests."""
+"""template.yaml, and alarms.yaml nested in it; the rest is in test_every_template.py."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from actonce_core.batch import LARGEST_BATCH
+from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from lab.bench.limited import MALLOC
 from tests import template as cloudformation
-from tests.template import TEMPLATE, as_list, properties, references, statements
+from tests.template import TEMPLATE, as_list, of_type, properties, references, statements
 
 PROJECT = TEMPLATE.parent
 WHOLE = cloudformation.load()
@@ -175,3 +177,103 @@ def test_the_example_is_only_made_where_no_other_effect_is_named() -> None:
     assert [one.get("Condition") for one in example] == ["IsExample"] * 4
     always = {name for name, output in WHOLE["Outputs"].items() if "Condition" not in output}
     assert not always & {"AppointmentsTableName", "AppointmentsFunctionName", "FindFunctionArn"}
+
+
+# --------------------------------------------------------------------------- alarms
+
+
+ALARMS_FILE = TEMPLATE.with_name("alarms.yaml")
+
+
+ALARMS = cloudformation.load(ALARMS_FILE)
+ALARMS_OWN: dict[str, Any] = ALARMS["Resources"]
+
+
+def test_these_alarms_are_raised_and_no_other() -> None:
+    found: Counter[Any] = Counter()
+    for alarm in of_type(ALARMS, "AWS::CloudWatch::Alarm").values():
+        wanted = alarm["Properties"]
+        if "MetricName" in wanted:
+            assert wanted["ComparisonOperator"] == "GreaterThanThreshold"
+            (source,) = set(references(wanted["Dimensions"]))
+            found[wanted["Namespace"], wanted["MetricName"], source] += 1
+        else:
+            found["two metrics"] += 1
+
+    assert found == {
+        # of which one is for a day
+        ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "DeadLetterQueueName"): 2,
+        ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "UnstartedQueueName"): 2,
+        # of which one is for many
+        ("AWS/SQS", "NumberOfMessagesSent", "DeadLetterQueueName"): 2,
+        ("AWS/SQS", "NumberOfMessagesSent", "UnstartedQueueName"): 1,
+        ("AWS/SQS", "ApproximateAgeOfOldestMessage", "RequestsQueueName"): 1,
+        ("AWS/States", "ExecutionsFailed", "ProcessMessageArn"): 1,
+        ("AWS/States", "ExecutionsAborted", "ProcessMessageArn"): 1,
+        ("AWS/States", "ExecutionsTimedOut", "ProcessMessageArn"): 1,
+        ("AWS/Lambda", "Errors", "StarterFunctionName"): 1,
+        ("AWS/Lambda", "Throttles", "StarterFunctionName"): 1,
+        ("AWS/Lambda", "Errors", "EffectFunctionName"): 1,
+        ("AWS/Lambda", "Throttles", "EffectFunctionName"): 1,
+        ("ActOnce", "OldestFailedAge", "ActOnceStackName"): 1,
+        "two metrics": 1,
+    }
+
+
+@pytest.mark.parametrize("queue", ["DeadLetter", "Unstarted"])
+def test_what_waits_for_long_does_not_hide_what_arrives(queue: str) -> None:
+    letters = "DeadLetters" if queue == "DeadLetter" else queue
+    arriving = properties(ALARMS_OWN, f"{letters}ArrivingAlarm")
+    assert f"{queue}QueueName" in set(references(arriving["Dimensions"]))
+    assert (arriving["MetricName"], arriving["Statistic"]) == ("NumberOfMessagesSent", "Sum")
+    assert arriving["Period"] * arriving["EvaluationPeriods"] == 60
+    old = properties(ALARMS_OWN, f"{letters}OldAlarm")
+    assert old["Period"] * old["EvaluationPeriods"] == 86_400
+    assert old["MetricName"] != "ApproximateAgeOfOldestMessage"
+
+
+def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried() -> None:
+    """SQS's own metric of ages leaves out what a standard queue has handed out three times."""
+    alarm = properties(ALARMS_OWN, "StarterFailedDeliveriesAlarm")
+    tries_within_the_threshold = 0
+    waited = 0.0
+    while waited <= alarm["Threshold"]:
+        tries_within_the_threshold += 1
+        waited += seconds_until_back(
+            tries_within_the_threshold, chance=1.0, growth=START_BACKOFF_GROWTH
+        )
+
+    assert set(references(alarm["Dimensions"])) == {"ActOnceStackName"}
+    assert (alarm["MetricName"], alarm["Statistic"]) == ("OldestFailedAge", "Maximum")
+    # In every window there is a try, also of what waits for its turn besides.
+    assert (alarm["EvaluationPeriods"], alarm["Period"]) == (1, 2 * LONGEST_BACKOFF_SECONDS)
+    assert tries_within_the_threshold > 5, "a transient failure tells nobody"
+
+
+def test_requests_that_wait_while_none_is_taken_raise_an_alarm() -> None:
+    alarm = properties(ALARMS_OWN, "NothingReceivedAlarm")
+    of_id = {metric["Id"]: metric for metric in alarm["Metrics"]}
+
+    assert of_id["held"]["Expression"] == "IF(waiting > 0 AND FILL(taken, 0) == 0, 1, 0)"
+    assert [one for one, metric in of_id.items() if metric.get("ReturnData", True)] == ["held"]
+    for name, metric, statistic in (
+        ("waiting", "ApproximateNumberOfMessagesVisible", "Minimum"),
+        ("taken", "NumberOfMessagesReceived", "Sum"),
+    ):
+        found = of_id[name]["MetricStat"]
+        assert (found["Metric"]["MetricName"], found["Stat"]) == (metric, statistic)
+        assert set(references(found["Metric"]["Dimensions"])) == {"RequestsQueueName"}
+
+
+def test_alarms_may_publish_to_the_encrypted_topic() -> None:
+    cloudwatch = {"Service": "cloudwatch.amazonaws.com"}
+    topic = properties(ALARMS_OWN, "AlarmTopicPolicy")["PolicyDocument"]["Statement"]
+    key = properties(ALARMS_OWN, "AlarmTopicKey")["KeyPolicy"]["Statement"]
+
+    assert properties(ALARMS_OWN, "AlarmTopic")["KmsMasterKeyId"] == {
+        "Fn::If": ["HoldsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AlarmTopicKey"}]
+    }
+    assert [s["Action"] for s in topic if s["Principal"] == cloudwatch] == ["sns:Publish"]
+    assert [set(s["Action"]) for s in key if s["Principal"] == cloudwatch] == [
+        {"kms:Decrypt", "kms:GenerateDataKey"}
+    ]

@@ -10,7 +10,7 @@ from actonce.stack.clients import OF_THE_AUDIT
 from actonce.stack.embedded_folder import PROJECT
 from tests import template as cloudformation
 from tests.support import asl, audit_machine
-from tests.template import as_list, of_type, properties, statements
+from tests.template import as_list, of_type, properties, references, statements
 
 # --------------------------------------------------------------------------- records.yaml
 
@@ -61,30 +61,23 @@ def test_every_record_is_a_line(stream: str, processors: list[str]) -> None:
 
 
 def test_role_of_each_hop_reaches_only_the_next() -> None:
+    roles = of_type(OF_RECORDS, "AWS::IAM::Role")
     reach = {
-        name: {
-            re.sub(r"\W", "", str(resource).replace("Fn::GetAtt", "").replace("Arn", ""))
-            for statement in role["Properties"]["Policies"][0]["PolicyDocument"]["Statement"]
-            for resource in (
-                statement["Resource"]
-                if isinstance(statement["Resource"], list)
-                else [statement["Resource"]]
-            )
-        }
-        for name, role in of_type(OF_RECORDS, "AWS::IAM::Role").items()
+        name: set(references([one.get("Resource") for one in statements(role["Properties"])]))
+        for name, role in roles.items()
     }
-
-    assert reach == {
+    assert {name: reached & OF_RECORDS["Resources"].keys() for name, reached in reach.items()} == {
         "DeliveriesFilterRole": {"DeliveriesStream"},
         "ExecutionsRuleRole": {"ExecutionsStream"},
-        "RecordsStreamsRole": {
-            "RecordsBucket",
-            "RecordsLogGroup",
-            "FnSubRecordsBucketdeliveries",
-            "FnSubRecordsBucketexecutions",
-            "FnSubRecordsBucketerrors",
-        },
+        "RecordsStreamsRole": {"RecordsBucket", "RecordsLogGroup"},
     }
+    (writing,) = (
+        one["Resource"]
+        for one in statements(roles["RecordsStreamsRole"])
+        if "s3:PutObject" in as_list(one["Action"])
+    )
+    folders = ("deliveries", "executions", "errors")
+    assert writing == [{"Fn::Sub": f"${{RecordsBucket.Arn}}/{one}/*"} for one in folders]
 
 
 def test_records_that_do_not_arrive_raise_an_alarm() -> None:

@@ -2,11 +2,16 @@
 
 import json
 import os
+import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION
+from actonce.stack.embedded_folder import Paths
 from tests.actonce_server import ACTONCE, run_actonce
 
 
@@ -44,3 +49,59 @@ def begin(endpoint_url: str, *arguments: str, **options: Any) -> subprocess.Pope
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     usual = pipes | {"env": environment(endpoint_url), "stdin": subprocess.DEVNULL, "text": True}
     return subprocess.Popen([str(ACTONCE), *arguments], **usual | options)
+
+
+@contextmanager
+def console(endpoint_url: str, folder: Path, *arguments: str) -> Iterator[str]:
+    """The console of the stack on an embedded AWS: the address that it prints, token included.
+
+    Args:
+        endpoint_url: the embedded AWS's.
+        folder: where it is started.
+        arguments: more of them.
+    """
+    process = begin(endpoint_url, "console", "--no-browser", *arguments, cwd=folder)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            _, told = process.communicate(timeout=60)
+            raise AssertionError(f"the console did not begin: {told}")
+        yield line.rpartition(" ")[2].strip()
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+BAD_LINES = (
+    '{"message_id": "good", "practice": "main"}',
+    '{"practice": "main", "message_id": "good"}',
+    '{"message_id": "good", "practice": "harbour"}',
+    '{"message_id": "cut off',
+    '{"message_id": NaN}',
+    '{"no": "id"}',
+    '{"message_id": true}',
+    json.dumps({"message_id": "vast", "text": "ü" * 140_000}, ensure_ascii=False),
+)
+"""One message, its duplicate and its conflict; two that are no JSON, two without an id, one too
+large."""
+
+
+def start_demo(paths: Paths, *arguments: str) -> subprocess.Popen[str]:
+    """Start it, without the audit unless the arguments ask for it."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    audited = () if "--audit" in arguments else ("--no-audit",)
+    return begin("", "demo", *audited, *arguments, env=kept | {"ACTONCE_DIR": str(paths.home)})
+
+
+def demo(paths: Paths, *arguments: str) -> dict[str, Any]:
+    """Run it, and return what `--json` printed."""
+    out, err = (process := start_demo(paths, *arguments, "--json")).communicate(timeout=400)
+    assert process.returncode == 0, err
+    assert out.count("\n") == 1, "exactly one object on standard output"
+    answer: dict[str, Any] = json.loads(out)
+    return answer

@@ -321,15 +321,3 @@ def test_a_conflict_is_listed_and_shown_comes_back_with_what_it_had_and_is_disca
     assert discarded.stdout.endswith("Discarded: 1\n"), discarded.stderr
     assert json.loads(file.read_text())["body"] == first.queued.body
     assert entries(stack, message_id) == []
-
-
-def test_what_sqs_moved_is_redriven_and_started(
-    state: State, stack: Stack, message_id: str
-) -> None:
-    body = json.dumps({"message_id": message_id})
-    stack.sqs.send_message(QueueUrl=stack.unstarted_queue, MessageBody=body)
-    redrive = ("unstarted", "redrive", "--all", "--reason", "received_too_often")
-    answer = run(state, *redrive, "--match", message_id, "--yes")
-    assert answer.stdout.endswith("Sent back: 1\n"), answer.stderr
-    ended = wait_for_execution(stack, stack.execution_arn(message_id))
-    assert (ended["status"], entries(stack, message_id)) == ("SUCCEEDED", [])

@@ -15,7 +15,7 @@ from actonce.stack.embedded_folder import Paths
 from lab.faults.stack import under
 from lab.faults.transient import Injector, TransientFailure
 from tests.browser import Browser, Page, browser_or_skip
-from tests.embedded.running_console import console
+from tests.embedded.command_line import console
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]

@@ -11,7 +11,7 @@ from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
 from tests import java
-from tests.embedded.running_demo import BAD_LINES, demo, start
+from tests.embedded.command_line import BAD_LINES, demo, start_demo
 from tests.embedded.waiting import wait_until
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.embedded, pytest.mark.long]
 
 def test_many_faults_and_a_kill_of_all_functions_change_nothing(paths: Paths) -> None:
     shutil.rmtree(paths.faults, ignore_errors=True)  # a new plan tells that the run has begun
-    process = start(paths, "--faults", "many", "--messages", "100", "--seed", "7", "--json")
+    process = start_demo(paths, "--faults", "many", "--messages", "100", "--seed", "7", "--json")
 
     def killed() -> int:
         assert process.poll() is None, process.communicate()[1]
@@ -87,7 +87,7 @@ def test_bad_lines_are_refused_and_the_audit_finds_what_was_done_behind_the_syst
         Key={"message_id": last["message_id"], "appointment_id": last["appointment_id"]},
     )
 
-    process = start(paths, "--audit", "--keep", "--messages", "1", "--faults", "none")
+    process = start_demo(paths, "--audit", "--keep", "--messages", "1", "--faults", "none")
     process.communicate(timeout=400)
 
     assert process.returncode == 1

@@ -1,18 +1,28 @@
-"""What only a deployed stack shows, or the embedded AWS of it: packages, files of jobs, records."""
+"""What only a deployed stack shows, or the embedded AWS of it."""
 
 import importlib.util
+import io
 import json
+import os
+import sys
 import uuid
+import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.client import BaseClient
 
+from actonce.console.context import COUNTS_SECONDS, STATUS_SECONDS
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
+from tests.actonce_server import run_actonce
 from tests.embedded.waiting import wait_until
+from tests.support.tables import make_table
+from tests.web_console.asking import console_of
 
 NAME = "records-path"
 
@@ -159,3 +169,74 @@ def test_what_a_job_changes_writes_and_removes_is_changed_in_s3(
         "records/other": b"1",
     }
     assert s3.head_object(Bucket=bucket, Key="audit/kept")["LastModified"] == kept
+
+
+MOST_OF_AN_HOUR = 1_600
+"""docs/console.md: some 1,400 calls an hour."""
+
+
+def test_a_quiet_page_costs_little_and_hides_no_message(
+    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    call: Any = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def counted(client: Any, operation: str, parameters: Any) -> Any:
+        asked.append(operation)
+        return call(client, operation, parameters)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", counted)
+    client = console_of(stack, tmp_path)
+    asked.clear()
+    for _ in range(3):  # tabs
+        client.get("/")
+        client.get("/waiting")
+    counts = Counter(asked)
+    asked.clear()
+    for _ in range(3):
+        client.get("/stack")
+    assert counts == {"GetQueueAttributes": 3}
+    assert len(asked) <= 16
+    hides = {"ReceiveMessage", "Scan", "GetExecutionHistory", "ChangeMessageVisibility"}
+    assert not hides & set(asked)
+    hour = counts.total() * 3600 / COUNTS_SECONDS + len(asked) * 3600 / STATUS_SECONDS
+    assert hour <= MOST_OF_AN_HOUR, (counts, asked)
+
+
+GIFT_CARDS = PROJECT / "examples" / "gift_cards" / "gift_cards.py"
+
+
+@pytest.fixture
+def gift_cards(stack: Stack) -> str:
+    """A function that knows nothing of ActOnce, with a minute for a call."""
+    make_table(stack.dynamodb, "gift-cards", "message_id")
+    package = io.BytesIO()
+    with zipfile.ZipFile(package, "w") as opened:
+        opened.write(GIFT_CARDS, GIFT_CARDS.name)
+    return stack.lambda_.create_function(
+        FunctionName="gift-cards",
+        Runtime=f"python3.{sys.version_info.minor}",  # type: ignore[arg-type]
+        Role="arn:aws:iam::000000000000:role/gift-cards",
+        Handler="gift_cards.handler",
+        Code={"ZipFile": package.getvalue()},
+        Timeout=60,
+        Environment={"Variables": {"GIFT_CARDS_TABLE": "gift-cards"}},
+    )["FunctionArn"]
+
+
+@pytest.mark.long
+def test_the_contract_is_tried_on_a_function_where_it_is_deployed(
+    gift_cards: str, embedded_paths: Paths
+) -> None:
+    checked = run_actonce(
+        (
+            *("effect", "check", "--json", "--yes", gift_cards, "--find", gift_cards),
+            *("--body", '{"amount": 20}', "--rejected", "{}", "--timeout", "60"),
+        ),
+        {"PATH": os.environ["PATH"], "ACTONCE_DIR": str(embedded_paths.home)},
+        seconds=300,
+    )
+    assert checked.returncode == 0, checked.stderr + checked.stdout
+    found = {one["check"]: one["status"] for one in json.loads(checked.stdout)["checks"]}
+    assert found["killed-in"] == found["two-at-once"] == "passed"
+    assert found["killed-after"] == "not tried"

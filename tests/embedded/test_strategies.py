@@ -13,10 +13,9 @@ from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
 from lab.conformance.verdict import Ends
-from tests.embedded.command_line import run_json
+from tests.embedded.command_line import demo, run_json
 from tests.embedded.hazards import CAUSES, Body, cause_all, disagreement, verdict_of
 from tests.embedded.homes import home
-from tests.embedded.running_demo import demo
 from tests.embedded.waiting import wait_until
 
 pytestmark = [pytest.mark.embedded, pytest.mark.long]

@@ -17,8 +17,8 @@ from actonce.queues.scan import counts
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from tests import terminal
-from tests.actonce_server import run_actonce
-from tests.embedded.running_demo import ACTONCE, BAD_LINES, demo
+from tests.actonce_server import ACTONCE, run_actonce
+from tests.embedded.command_line import BAD_LINES, demo
 from tests.embedded.waiting import wait_until
 
 COLUMNS = 80
@@ -81,7 +81,7 @@ def test_it_can_be_read_and_ids_can_be_copied(paths: Paths) -> None:
 def _typed(command: str, environment: dict[str, str], folder: Path) -> str:
     """What stands on the terminal afterwards."""
     ended = terminal.run(
-        [*ACTONCE, *shlex.split(command)], environment, folder, columns=COLUMNS, is_input=True
+        [str(ACTONCE), *shlex.split(command)], environment, folder, columns=COLUMNS, is_input=True
     )
     lines = _ESCAPES.sub("", ended.told).split("\n")
     said = "\n".join(line.rpartition("\r")[2].rstrip() for line in lines).strip("\n")

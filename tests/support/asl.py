@@ -82,6 +82,17 @@ def _string(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def letter_of(message: Any, cause: str = "") -> dict[str, Any]:
+    """The dead letter of a message, as ProcessMessage posts it."""
+    execution = {"Input": message, "Id": "arn", "Name": "m-1"}
+    body: dict[str, Any] = evaluate(
+        definition()["States"]["DeadLetter"]["Arguments"]["MessageBody"],
+        input={"rounds": 0, "failure": {"reason": "r", "error": cause, "cause": cause}},
+        context={"Execution": execution, "State": {"EnteredTime": "at"}, "Task": {"Token": "t"}},
+    )
+    return body
+
+
 def expressions(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Every JSONata expression under a node, with the path that leads to it."""
     if isinstance(node, dict):

@@ -13,6 +13,7 @@ from botocore.config import Config
 from actonce_core.message import MessageReader
 from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
+from tests.support.tables import make_table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -57,24 +58,8 @@ class MotoAws:
         stepfunctions = session.client("stepfunctions", config=_ONE_ATTEMPT)
         sqs = session.client("sqs", config=_ONE_ATTEMPT)
         for table in ("fingerprints", "ledger"):
-            dynamodb.create_table(
-                TableName=table,
-                BillingMode="PAY_PER_REQUEST",
-                AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
-                KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
-            )
-        dynamodb.create_table(
-            TableName="appointments",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[
-                {"AttributeName": "message_id", "AttributeType": "S"},
-                {"AttributeName": "appointment_id", "AttributeType": "S"},
-            ],
-            KeySchema=[
-                {"AttributeName": "message_id", "KeyType": "HASH"},
-                {"AttributeName": "appointment_id", "KeyType": "RANGE"},
-            ],
-        )
+            make_table(dynamodb, table, "message_id")
+        make_table(dynamodb, "appointments", "message_id", "appointment_id")
         machine = stepfunctions.create_state_machine(
             name="process-message", definition=json.dumps(definition), roleArn=_ROLE
         )

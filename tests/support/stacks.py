@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
+from tests.support.tables import make_table
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 TABLE = "rows"
@@ -44,12 +45,7 @@ def with_outputs(stack: Stack, **outputs: str) -> Stack:
 
 def with_table(stack: Stack) -> Stack:
     """Its Fingerprints table, `TABLE`."""
-    stack.dynamodb.create_table(
-        TableName=TABLE,
-        KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    make_table(stack.dynamodb, TABLE, "message_id")
     return with_outputs(stack, FingerprintsTableName=TABLE)
 
 

@@ -18,24 +18,26 @@ def make_table(
         kind: the type of `message_id`.
         index: the hash key of an index, `by-message`.
     """
-    named = dict.fromkeys((*keys, *([index] if index else [])), "S")
-    schema = [
-        {"AttributeName": one, "KeyType": kind_of_key}
-        for one, kind_of_key in zip(keys, ("HASH", "RANGE"), strict=False)
-    ]
+    named = dict.fromkeys((*keys, *([index] if index else [])), "S") | {"message_id": kind}
+
+    def schema(*of: str) -> list[dict[str, str]]:
+        kinds = zip(of, ("HASH", "RANGE"), strict=False)
+        return [{"AttributeName": one, "KeyType": key_type} for one, key_type in kinds]
+
     by_message = {
         "IndexName": "by-message",
-        "KeySchema": [{"AttributeName": index, "KeyType": "HASH"}],
+        "KeySchema": schema(index or ""),
         "Projection": {"ProjectionType": "ALL"},
     }
     dynamodb.create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[
-            {"AttributeName": one, "AttributeType": kind if one == "message_id" else "S"}
-            for one in named
+            {"AttributeName": one, "AttributeType": kind_of_one}
+            for one, kind_of_one in named.items()
+            if one in (*keys, index)
         ],
-        KeySchema=schema,
+        KeySchema=schema(*keys),
         **({"GlobalSecondaryIndexes": [by_message]} if index else {}),
     )
     for item in items or []:

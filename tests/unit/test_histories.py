@@ -11,7 +11,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actonce_core import transient
@@ -188,6 +188,7 @@ def read(file: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in gzip.decompress(file).split(b"\n") if line]
 
 
+@settings(max_examples=25)
 @given(RECORDS, RECORDS)
 def test_no_line_is_lost_and_none_stands_twice(
     first: list[dict[str, Any]], second: list[dict[str, Any]]

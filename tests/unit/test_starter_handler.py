@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import itertools
 import json
 import os
 import sys
@@ -27,8 +28,8 @@ GOOD = {"message_id": "good", "secret": "carried along"}
 class Handled:
     """What a batch came to: the answer, and what Lambda collects from standard output.
 
-    `per_stack`: the counts whose one dimension is the service; `refused`: those by reason;
-    `ends`: each delivery's, by its SQS id; `oldest_failed_age`: in seconds.
+    `counts`: by metric, those of the refused by their reason, too; `ends`: each delivery's, by its
+    SQS id; `oldest_failed_age`: in seconds.
     """
 
     def __init__(self, answer: dict[str, Any], text: str) -> None:
@@ -38,26 +39,16 @@ class Handled:
         deliveries = [line for line in lines if line.get("stream") == "deliveries"]
         self.ends = {line["sqs_message_id"]: line["end"] for line in deliveries}
         assert len(self.ends) == len(deliveries)
-        self.per_stack: Counter[str] = Counter()
-        self.refused: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         for line in lines:
-            for directive in line.get("_aws", {}).get("CloudWatchMetrics", []):
-                assert directive["Namespace"] == "ActOnce"
-                for dimensions in directive["Dimensions"]:
-                    assert line["service"] == os.environ["POWERTOOLS_SERVICE_NAME"]
-                    for metric in directive["Metrics"]:
-                        self._count(metric, line, dimensions)
-        self.oldest_failed_age = self.per_stack.pop("OldestFailedAge", None)
-
-    def _count(self, metric: Any, line: dict[str, Any], dimensions: list[str]) -> None:
-        is_age = metric["Name"] == "OldestFailedAge"
-        assert metric["Unit"] == ("Seconds" if is_age else "Count")
-        value = sum(line[metric["Name"]])
-        if set(dimensions) == {"service"}:
-            self.per_stack[metric["Name"]] += value
-        else:
-            assert set(dimensions) == {"service", "reason"}
-            self.refused[line["reason"]] += value
+            for told in line.get("_aws", {}).get("CloudWatchMetrics", []):
+                service = os.environ["POWERTOOLS_SERVICE_NAME"]
+                assert (told["Namespace"], line["service"]) == ("ActOnce", service)
+                for dimensions, metric in itertools.product(told["Dimensions"], told["Metrics"]):
+                    name, of = metric["Name"], {*dimensions} - {"service"}
+                    assert metric["Unit"] == ("Seconds" if name == "OldestFailedAge" else "Count")
+                    self.counts[" ".join([name, *(line[one] for one in of)])] += sum(line[name])
+        self.oldest_failed_age = self.counts.pop("OldestFailedAge", None)
 
 
 Handle = Callable[..., Handled]
@@ -127,8 +118,8 @@ def test_bad_records_are_refused_the_others_do_not_suffer_and_no_line_has_a_body
     assert handled.failed == []
     assert sum(aws.executions().values()) == 2
     assert len(aws.unstarted()) == 5
-    assert handled.per_stack == {"Started": 2, "Refused": 5}
-    assert handled.refused == {"not_json": 2, "no_message_id": 2, "too_large": 1}
+    refused = {"Refused not_json": 2, "Refused no_message_id": 2, "Refused too_large": 1}
+    assert handled.counts == {"Started": 2, "Refused": 5, **refused}
     assert sorted(handled.ends) == [f"sqs-{n}" for n in range(len(bodies))]
     assert "carried along" not in handled.text
     assert "secret" not in handled.text
@@ -141,8 +132,8 @@ def test_a_later_batch_of_the_same_environment_is_counted_anew(
     aws.stepfunctions.stop_execution(executionArn=aws.execution_arn("good"))
     handled = handle(record(1, GOOD), record(2, GOOD | {"secret": "changed"}), record(3, "{"))
     assert handled.failed == []
-    assert handled.per_stack == {"Suppressed": 1, "Refused": 2}
-    assert handled.refused == {"conflict": 1, "not_json": 1}
+    refused = {"Refused conflict": 1, "Refused not_json": 1}
+    assert handled.counts == {"Suppressed": 1, "Refused": 2, **refused}
     assert handled.ends == {"sqs-1": "suppressed", "sqs-2": "refused", "sqs-3": "refused"}
 
 
@@ -183,7 +174,7 @@ def test_what_could_not_be_started_comes_back_alone_and_soon(
     )
     assert handled.failed == ["sqs-1"]
     assert aws.executions() == {"good": 1}
-    assert handled.per_stack == {"Started": 1, "Failed": 1}
+    assert handled.counts == {"Started": 1, "Failed": 1}
     assert "secret" not in handled.text
     ((entry,),) = [params["Entries"] for params in changed]
     assert entry["VisibilityTimeout"] in range(2, 5)
@@ -251,7 +242,7 @@ def test_a_throttled_start_is_tried_again_in_the_same_invocation(
     aws: MotoAws, handle: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called = throttle_starts(monkeypatch, 1)
-    assert handle(record(0, GOOD)).per_stack == {"Started": 1}
+    assert handle(record(0, GOOD)).counts == {"Started": 1}
     assert called == ["good"] * 2
     assert aws.executions() == {"good": 1}
 

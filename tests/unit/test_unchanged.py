@@ -68,15 +68,7 @@ def test_a_state_machine_s_dead_letter_has_no_character_that_sqs_rejects(
 ) -> None:
     cause = cause.encode("utf-8", "replace").decode()
     execution_input = json.loads(message.execution_input)
-    letter = asl.evaluate(
-        STATES["DeadLetter"]["Arguments"]["MessageBody"],
-        input={"rounds": 1, "failure": {"reason": "rejected", "error": cause, "cause": cause}},
-        context={
-            "Execution": {"Id": "arn", "Name": "n", "Input": execution_input},
-            "State": {"EnteredTime": "2026-01-05T09:00:00.000Z"},
-            "Task": {"Token": "t"},
-        },
-    )
+    letter = asl.letter_of(execution_input, cause)
     # Control characters are escapes in any JSON.
     assert TAKEN_BY_SQS.fullmatch(json.dumps(letter, ensure_ascii=False))
     assert letter["message"] == execution_input
