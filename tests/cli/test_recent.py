@@ -101,7 +101,7 @@ def test_a_page_of_a_day_passes_over_others_as_far_as_is_told(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hours = [execution(f"h{n}", 60 * n, 60 * n - 1) for n in range(1, 60)]
-    arguments = {"stateMachineArn": moto_stack.state_machine, "maxResults": 2000}
+    arguments = {"stateMachineArn": moto_stack.state_machine, "maxResults": 1000}
     day = whole_day(NOW.date() - timedelta(days=1))
     shown: list[str] = []
     cursor = None
