@@ -148,7 +148,7 @@ def test_what_is_refused_is_told_by_one_call_and_a_bus_that_is_lost_changes_noth
 
     register(monkeypatch, "before-call.events.PutEvents", lose)
     handled = handle(record(0, GOOD), record(1, "{"), record(2, {"secret": 1}))
-    assert (handled.failed, handled.per_stack) == ([], {"Started": 1, "Refused": 2})
+    assert (handled.failed, handled.counts["Started"], handled.counts["Refused"]) == ([], 1, 2)
     assert len(aws.unstarted()) == 2
     ((first, second),) = called
     assert json.loads(first["Detail"])["stack"] == aws.variables()["STACK_NAME"]
