@@ -2,17 +2,12 @@
 
 import io
 import json
-from collections.abc import Callable
 from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from lab.conformance.process import TIME_IS_OVER, Ended, Hazard
+from lab.conformance.process import TIME_IS_OVER, Ended, Hazard, Invocation
 from lab.conformance.world import World
-
-Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
-"""Starts a function, or a version of it, as a process of a name, with a payload; tells how it
-ended."""
 
 LONGEST_WAIT = 20.0
 """Seconds that the client waits for an answer; a test holds it against the one that ships."""

@@ -78,6 +78,11 @@ class Ended:
     killed_by: str | None = None
 
 
+Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
+"""Starts a function, or a version of it, as a process of a name, with a payload; tells how it
+ended."""
+
+
 @dataclass(slots=True, eq=False)
 class Process:
     """What dies, stands still and forgets as one: an invocation of a function, or a worker.

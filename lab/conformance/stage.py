@@ -167,7 +167,7 @@ class Way:
     is_fenced: bool = False
     effect: "Callable[[Stage], Effect] | None" = None
     invokes: bool = False
-    installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
+    installed: Callable[["World"], AbstractContextManager[Any]] = lambda _: nullcontext()
     most_receives: int = MOST_RECEIVES_ELSEWHERE
     visibility: int = VISIBILITY
     is_ours: bool = False

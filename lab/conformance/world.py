@@ -394,9 +394,7 @@ class World:
         return options
 
     def _take(self, option: Option) -> None:
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
+        self._count_step()
         task = option.task
         if option.is_deferred:
             awake = [one.index for one in task.process.tasks if self._is_awake(one)]
@@ -415,6 +413,11 @@ class World:
         else:
             task.way = option.hazard
             self._resume(task)
+
+    def _count_step(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
 
     def _resume(self, task: Task) -> None:
         self._last = self._running = task
@@ -443,9 +446,7 @@ class World:
             ]
         if not moments:
             return False
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
+        self._count_step()
         self.now = max(self.now, min(moments))
         for process in self._processes:
             process.deferred = frozenset()

@@ -8,17 +8,18 @@ content, and never forgets.
 import datetime as dt
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 from aws_lambda_powertools.utilities import idempotency
 from aws_lambda_powertools.utilities.idempotency import base
 from aws_lambda_powertools.utilities.idempotency.persistence import base as persistence_base
 from aws_lambda_powertools.utilities.idempotency.persistence import datarecord, dynamodb
 
-from lab.conformance.clocks import replaced, virtual_datetime
+from lab.conformance.clocks import virtual_datetime
 from lab.conformance.queues import Record
 from lab.conformance.stage import Handler, Stage, Way
 from lab.conformance.world import World
@@ -75,8 +76,9 @@ def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[
 @contextmanager
 def _installed(world: World) -> Iterator[None]:
     clock = SimpleNamespace(**{**vars(dt), "datetime": virtual_datetime(world)})
-    modules = (base, persistence_base, datarecord, dynamodb)
-    with replaced({(module, "dt"): clock for module in modules}):
+    with ExitStack() as patches:
+        for module in (base, persistence_base, datarecord, dynamodb):
+            patches.enter_context(patch.object(module, "dt", clock))
         yield
 
 
