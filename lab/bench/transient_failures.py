@@ -81,20 +81,15 @@ def run_all(failures: Sequence[TransientFailure], strategy: Strategy) -> list[di
             parameters = PARAMETERS | strategy.parameters
             _, stack = lifecycle.up(paths, _SAY.print, parameters=parameters)
             for seed, failure in enumerate(failures, start=1):
-                rows.append(_shown(stack, failure, seed))
+                _SAY.print(f"{failure.name}: {failure.says}", style="dim")
+                try:
+                    found = show(stack, failure, seed)
+                    rows.append(asdict(found) | {"good": found.is_good})
+                except Failed as error:
+                    rows.append({"failure": failure.name, "failed": str(error), "good": False})
         finally:
             lifecycle.down(paths)
     return rows
-
-
-def _shown(stack: Stack, failure: TransientFailure, seed: int) -> dict[str, Any]:
-    _SAY.print(f"{failure.name}: {failure.says}", style="dim")
-    try:
-        found = show(stack, failure, seed)
-    except Failed as error:
-        _SAY.print(str(error), style="red", markup=False)
-        return {"failure": failure.name, "good": False, "failed": str(error)}
-    return asdict(found) | {"good": found.is_good}
 
 
 def main(

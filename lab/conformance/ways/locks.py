@@ -156,11 +156,7 @@ def _consume(stage: Stage, by: ProcessingLocks, lock_timeout: float) -> Handler:
         lock_timeout=lock_timeout,
         max_rounds=MAX_ROUNDS,
     )
-
-    def handle(record: Record) -> None:
-        consumer.consume(Delivery.from_record(record))
-
-    return handle
+    return lambda record: consumer.consume(Delivery.from_record(record))
 
 
 _NO_FENCE = (

@@ -9,7 +9,6 @@ import datetime as dt
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -25,11 +24,6 @@ from lab.conformance.stage import Handler, Stage, Way
 from lab.conformance.world import World
 
 _TEN_YEARS = 10 * 365 * 24 * 3600
-
-
-@dataclass(frozen=True, slots=True)
-class _LambdaContext:
-    get_remaining_time_in_millis: Callable[[], int]
 
 
 def _as_documented() -> idempotency.IdempotencyConfig:
@@ -48,7 +42,8 @@ def _at_its_best() -> idempotency.IdempotencyConfig:
 def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[Stage], Handler]:
     def build(stage: Stage) -> Handler:
         config = config_of()
-        context: Any = _LambdaContext(stage.remaining_milliseconds)
+        left = stage.remaining_milliseconds
+        context: Any = SimpleNamespace(get_remaining_time_in_millis=left)
         config.register_lambda_context(context)
 
         def act(record: Record) -> dict[str, Any]:
@@ -65,10 +60,7 @@ def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[
             ),
         )
 
-        def handle(record: Record) -> None:
-            act_idempotently(record=record)
-
-        return handle
+        return lambda record: act_idempotently(record=record)
 
     return build
 
