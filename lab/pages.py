@@ -1,7 +1,13 @@
 """Pages of docs/ whose words are people's, and whose tables are written by a program."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [names, ["---"] * len(names), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def with_tables(page: str, tables: Mapping[str, str]) -> str:

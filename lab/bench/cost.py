@@ -10,7 +10,7 @@ lab/bench/prices.json.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ from rich.console import Console
 from actonce.stack.embedded_folder import PROJECT
 from lab.bench.costing.counting import Count, count_all
 from lab.bench.report import machine, tell
-from lab.pages import with_tables
+from lab.pages import table, with_tables
 
 COUNTS = PROJECT / "lab" / "bench" / "cost_counts.json"
 PRICES = PROJECT / "lab" / "bench" / "prices.json"
@@ -78,7 +78,7 @@ def _dollars(counts: Iterable[Count], prices: Prices) -> str:
         cells = [_cents(one) for one in (*dollars.values(), total - time, time)]
         rows.append([count["way"], str(count["batch_size"]), *cells, f"**{_cents(total)}**"])
     names = ("Step Functions", "DynamoDB", "SQS", "Lambda requests", "so far")
-    return _table(("way", "batch", *names, "Lambda time, here", "total"), rows)
+    return table(("way", "batch", *names, "Lambda time, here", "total"), rows)
 
 
 def _cents(dollars: float) -> str:
@@ -104,7 +104,7 @@ def _taken(counts: Iterable[Count]) -> str:
             ]
         )
     names = ("AWS requests", "transitions", "units written / read", "invocations", "ms, here")
-    return _table(("way", "batch", *names, "SQS requests"), rows)
+    return table(("way", "batch", *names, "SQS requests"), rows)
 
 
 def _prices(prices: Prices) -> str:
@@ -117,12 +117,7 @@ def _prices(prices: Prices) -> str:
         ]
         for name, price in prices["prices"].items()
     ]
-    return _table(("a million of", "dollars", "source", "checked"), rows)
-
-
-def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [names, ["---"] * len(names), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return table(("a million of", "dollars", "source", "checked"), rows)
 
 
 def main(

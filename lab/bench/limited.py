@@ -15,7 +15,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from lab.bench.starter import FUNCTIONS, aws_with
+from lab.bench.starter import FUNCTIONS, aws_with, event_of
+from lab.bench.whole_cpu import status_of
 
 MEMORY_SIZE = 256 * 1024 * 1024
 """`MemorySize` of the functions, in bytes."""
@@ -86,42 +87,19 @@ def _serve(connection: Connection, limit: int) -> None:
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
         from starter import handler  # noqa: PLC0415 - only now: clients take their endpoint there
 
-        handler(_event(["{}"] * 10), None)
-        mapped, resident = _status("VmSize"), _status("VmRSS")
+        handler(event_of(["{}"] * 10), None)
+        mapped, resident = status_of("self", "VmSize"), status_of("self", "VmRSS")
         most = mapped - resident + limit
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        connection.send(peak_mb())
+        connection.send(_peak_mb())
         with contextlib.suppress(EOFError):
             while True:
-                event = _event(connection.recv())
+                event = event_of(connection.recv())
                 begin = time.process_time()
                 answer = handler(event, None)
                 cpu_ms = (time.process_time() - begin) * 1000
-                connection.send(Handled(answer, cpu_ms, peak_mb()))
+                connection.send(Handled(answer, cpu_ms, _peak_mb()))
 
 
-def peak_mb() -> float:
-    """The most memory that this process has had; `ru_maxrss` may be that of its parent."""
-    return _status("VmHWM") / 1024**2
-
-
-def _status(name: str) -> int:
-    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    value = next(line for line in lines if line.startswith(name + ":"))
-    return int(value.split()[1]) * 1024
-
-
-def _event(bodies: list[str]) -> dict[str, Any]:
-    return {
-        "Records": [
-            {
-                "messageId": f"sqs-{number}",
-                "receiptHandle": "bench",
-                "body": body,
-                "attributes": {"ApproximateReceiveCount": "1"},
-                "messageAttributes": {},
-                "eventSource": "aws:sqs",
-            }
-            for number, body in enumerate(bodies)
-        ]
-    }
+def _peak_mb() -> float:
+    return status_of("self", "VmHWM") / 1024**2

@@ -67,7 +67,7 @@ def main(
 ) -> None:
     """Make the records, judge, compare and print."""
     counts = sorted(int(count) for count in days.split(","))
-    last = (FIRST_DAY + timedelta(days=counts[-1] - 1)).isoformat()
+    last = (FIRST_DAY + timedelta(days=counts[-1] - 1)).date().isoformat()
     with tempfile.TemporaryDirectory(prefix="actonce-nights-") as temporary:
         place = Path(temporary)
         root, alone, out = place / "records", place / "alone", place / "out"

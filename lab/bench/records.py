@@ -12,14 +12,14 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
 import typer
 
-FIRST_DAY = date(2026, 1, 5)
+FIRST_DAY = datetime(2026, 1, 5, tzinfo=UTC)
 DAY_MS = 86_400_000
 QUIET_MS = 2 * 3_600_000  # nobody begins at the end of a day, so that silence can be told
 
@@ -119,7 +119,7 @@ def write(root: Path, messages: int, days: int = 1, seed: int = 1) -> int:
         How many events they are.
     """
     random, events, end = Random(seed), 0, days * DAY_MS - 1000
-    lines: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+    lines: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     root.mkdir(parents=True, exist_ok=True)
     with truth_of(root).open("w") as truth:
         for day in range(days):
@@ -129,10 +129,12 @@ def write(root: Path, messages: int, days: int = 1, seed: int = 1) -> int:
                 born = day * DAY_MS + random.randrange(DAY_MS - QUIET_MS)
                 again = () if plan in {"refused", "lost_silent"} else _sent_again(random)
                 for stream, low, high, fields in (*history, *again):
-                    at = min(born + random.randint(low, high), end)
+                    at = timedelta(milliseconds=min(born + random.randint(low, high), end))
+                    time = f"{(FIRST_DAY + at).isoformat(timespec='milliseconds')[:23]}Z"
                     told = {"message_id": message_id, **fields(message_id)}
-                    lines[stream, at // DAY_MS].append(_line(stream, _time(at), told))
-            for key in [key for key in lines if key[1] <= day]:
+                    lines[stream, time[:10]].append(_line(stream, time, told))
+            ended = f"{FIRST_DAY + timedelta(days=day):%Y-%m-%d}"
+            for key in [key for key in lines if key[1] <= ended]:
                 events += _put(root, *key, lines.pop(key))
     return events
 
@@ -153,16 +155,6 @@ def _sent_again(random: Random) -> Iterator[Event]:
         yield _delivered(later + 90, later + 90, "suppressed")
 
 
-def _time(at: int) -> str:
-    seconds, ms = divmod(at % DAY_MS, 1000)
-    time = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
-    return f"{_date(at // DAY_MS)}T{time}Z"
-
-
-def _date(day: int) -> date:
-    return FIRST_DAY + timedelta(days=day)
-
-
 def _line(stream: str, time: str, told: dict[str, Any]) -> str:
     """A line as the part writes it; an effect as a DynamoDB export has it."""
     if stream != "effects":
@@ -171,8 +163,8 @@ def _line(stream: str, time: str, told: dict[str, Any]) -> str:
     return json.dumps({"Item": {"slot": {"N": "1"}, **{n: {"S": t} for n, t in texts.items()}}})
 
 
-def _put(root: Path, stream: str, day: int, lines: list[str]) -> int:
-    folder = root / stream / f"dt={_date(day)}"
+def _put(root: Path, stream: str, day: str, lines: list[str]) -> int:
+    folder = root / stream / f"dt={day}"
     folder.mkdir(parents=True, exist_ok=True)
     packed = gzip.compress(("\n".join(lines) + "\n").encode(), 1, mtime=0)
     (folder / "records.jsonl.gz").write_bytes(packed)

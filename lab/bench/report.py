@@ -4,7 +4,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ def machine(*packages: str) -> dict[str, Any]:
         "load": round(os.getloadavg()[0], 1),
         "platform": platform.platform(),
         "python": platform.python_version(),
-        **{name: _version(name) for name in packages},
+        **{name: version(name) for name in packages},
     }
 
 
@@ -30,13 +30,6 @@ def _cpu_model() -> str:
     lines = known.read_text().splitlines() if known.exists() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(models, platform.processor())
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def tell(

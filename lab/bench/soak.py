@@ -1,20 +1,20 @@
 """Everything at once: many faults, every failure in turn, all functions killed again and again.
 
-    python -m lab.bench.soak [--messages 10000] [--kills 20] [--deadline 7200] [--json]
+    timeout -s INT 7200 python -m lab.bench.soak [--messages 10000] [--kills 20] [--json]
 
 A fifth of the messages is sent again. Runs on an embedded AWS of its own, taken down at the end.
 When all has come to rest, every other dead letter is tried again, and the audit counts from the
 records. Exit status 1 if a message was acted on twice, lost or exiled, if the two counts differ, if
-there were fewer kills or failures than asked for, or if it did not end before the deadline; the
-records are then kept, to be looked into.
+there were fewer kills or failures than asked for, or if it did not come to rest; the records are
+then kept, to be looked into, and so they are if it is interrupted.
 """
 
 import shutil
-import signal
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,7 +32,7 @@ from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed
 from lab.bench.report import machine, tell
-from lab.faults.kinds import MEASURED, PARAMETERS
+from lab.faults.kinds import MEASURED, PARAMETERS, QUIET_SECONDS
 from lab.faults.stack import under
 from lab.faults.transient import NO_FAILURE, Injector, TransientFailure
 from pipeline.spark.java import use_java
@@ -71,23 +71,14 @@ class Trouble:
     @contextmanager
     def made(self) -> Iterator[None]:
         """Make it while the context is open."""
-        threads = [threading.Thread(target=self._watched, args=(self._change_failure,))]
-        threads += [threading.Thread(target=self._watched, args=(self._kill,))]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self.over.set()
-            for thread in threads:
-                thread.join()
-            self.injector.change(NO_FAILURE)
-
-    def _watched(self, work: Any) -> None:
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001 - told at the end
-            self.error = error
+        with ThreadPoolExecutor(2) as threads:
+            work = [threads.submit(self._change_failure), threads.submit(self._kill)]
+            try:
+                yield
+            finally:
+                self.over.set()
+                self.error = next(filter(None, (one.exception() for one in work)), None)
+                self.injector.change(NO_FAILURE)
 
     def _change_failure(self) -> None:
         while not any(self.paths.sent.rglob("*.gz")):  # nothing is sent yet
@@ -125,30 +116,14 @@ class Trouble:
                 _SAY.print(f"{done} done; {self.killed[-1]} processes killed", style="dim")
 
 
-@contextmanager
-def ended_after(seconds: float) -> Iterator[None]:
-    """Raise `Failed` in the main thread if the context is still open by then."""
-
-    def fail(_number: int, _frame: object) -> None:
-        raise Failed(f"It has not ended in {seconds:.0f} s.")
-
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def soak(settings: Settings, trouble: Trouble, deadline: float) -> Result:
+def soak(settings: Settings, trouble: Trouble) -> Result:
     """Run it.
 
     Raises:
-        Failed: it did not come to rest, or not in time.
+        Failed: it did not come to rest.
     """
     try:
-        with trouble.made(), ended_after(deadline):
+        with trouble.made():
             around = partial(under, injector=trouble.injector)
             return run(replace(settings, around=around), trouble.paths, _SAY.print)
     finally:
@@ -188,7 +163,6 @@ def main(
     spell_seconds: Annotated[float, typer.Option(min=1, help="How long a failure lasts.")] = 20,
     seed: Annotated[int, typer.Option()] = 1,
     strategy: Annotated[Strategy, typer.Option()] = Strategy.STEP_FUNCTIONS,
-    deadline: Annotated[float, typer.Option(min=1, help="Seconds; then it has failed.")] = 7200,
     json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Run it and print what it said."""
@@ -206,19 +180,21 @@ def main(
         keep=False,
         parameters=PARAMETERS | _PACED | strategy.parameters,
         audit=audited,
-        quiet_seconds=deadline,
+        quiet_seconds=QUIET_SECONDS,
     )
+    told: dict[str, Any] = {"good": False}
     with tempfile.TemporaryDirectory(prefix="actonce-soak-") as folder:
         trouble = Trouble(
             Injector(), Paths(Path(folder).resolve()), messages, kills, failures, spell_seconds
         )
         try:
-            told = report(soak(settings, trouble, deadline), trouble)
+            told |= report(soak(settings, trouble), trouble)
         except Failed as error:
-            told = {"good": False, "failed": str(error), "times_killed": len(trouble.killed)}
-        if not told["good"] and trouble.paths.records.is_dir():
-            shutil.copytree(trouble.paths.records, _RECORDS, dirs_exist_ok=True)
-            _SAY.print(f"The records are kept in {_RECORDS}", markup=False)
+            told |= {"why": str(error), "times_killed": len(trouble.killed)}
+        finally:
+            if not told["good"] and trouble.paths.records.is_dir():
+                shutil.copytree(trouble.paths.records, _RECORDS, dirs_exist_ok=True)
+                _SAY.print(f"The records are kept in {_RECORDS}", markup=False)
     told |= {"trouble": None if trouble.error is None else repr(trouble.error)}
     inputs = {"messages": messages, "seed": seed, "spell_seconds": spell_seconds}
     inputs |= {"took_seconds": round(time.monotonic() - began, 1)}

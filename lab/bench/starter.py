@@ -17,7 +17,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Annotated, Any
@@ -118,7 +118,7 @@ def measure(records: int, latency: float, runs: int) -> tuple[float, float, int]
         numbers = itertools.count()
 
         def handle(size: int) -> float:
-            event = {"Records": [_record(next(numbers)) for _ in range(size)]}
+            event = event_of(_body(next(numbers)) for _ in range(size))
             begin = time.perf_counter()
             answer = handler(event, None)
             if answer != {"batchItemFailures": []}:
@@ -134,19 +134,25 @@ def measure(records: int, latency: float, runs: int) -> tuple[float, float, int]
     return one, batch, calls
 
 
-def _record(number: int) -> dict[str, Any]:
+def _body(number: int) -> str:
     body = {"message_id": f"bench-{number}", "practice": "main", "patient": number, "age": 62}
+    return json.dumps(body)
+
+
+def event_of(bodies: Iterable[str]) -> dict[str, Any]:
+    """What Lambda hands over of a batch."""
     return {
-        "messageId": f"sqs-{number}",
-        "receiptHandle": "bench",
-        "body": json.dumps(body),
-        "attributes": {
-            "ApproximateReceiveCount": "1",
-            "SentTimestamp": "1767225600000",
-            "ApproximateFirstReceiveTimestamp": "1767225600001",
-        },
-        "messageAttributes": {},
-        "eventSource": "aws:sqs",
+        "Records": [
+            {
+                "messageId": f"sqs-{number}",
+                "receiptHandle": "bench",
+                "body": body,
+                "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1767225600000"},
+                "messageAttributes": {},
+                "eventSource": "aws:sqs",
+            }
+            for number, body in enumerate(bodies)
+        ]
     }
 
 

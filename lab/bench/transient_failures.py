@@ -24,17 +24,15 @@ from actonce.demo.run import Resting, reader_of, send, wait_for_rest
 from actonce.embedded import functions, lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import Failed
 from lab.bench.report import machine, tell
 from lab.faults.figures import Figures, batches, count_run
-from lab.faults.kinds import MEASURED, PARAMETERS
+from lab.faults.kinds import MEASURED, PARAMETERS, QUIET_SECONDS
 from lab.faults.stack import under, unpublished
 from lab.faults.transient import Injector, TransientFailure
 
 _WARM_EFFECTS = 16
 """Processes of the effect's function: what had to wait comes all at once when it is over."""
-_QUIET_SECONDS = 900
-"""Longest wait for anything to move; longer than the longest back-off."""
 _SAY = Console(stderr=True)
 _HEADINGS = {
     "failure": "failure",
@@ -50,18 +48,6 @@ _HEADINGS = {
     "seconds": "s",
     "did_not_pass": "calls met it",
 }
-
-
-def chosen(names: Sequence[str]) -> list[TransientFailure]:
-    """The failures of these names, all if there is none.
-
-    Raises:
-        WrongUse: there is no such failure.
-    """
-    for name in names:
-        if name not in MEASURED:
-            raise WrongUse(f"There is no failure {name!r}; there are {', '.join(MEASURED)}.")
-    return [MEASURED[name] for name in names or MEASURED]
 
 
 def show(stack: Stack, failure: TransientFailure, seed: int) -> Figures:
@@ -82,7 +68,7 @@ def show(stack: Stack, failure: TransientFailure, seed: int) -> Figures:
         before = batches(stack)
         injector.change(failure)
         sent = send(stack, reader_of(stack), "\n".join(traffic.bodies).encode())
-        wait_for_rest(stack, Resting(failure.messages, _QUIET_SECONDS))
+        wait_for_rest(stack, Resting(failure.messages, QUIET_SECONDS))
         return count_run(stack, injector, sent, records.read(stack), before)
 
 
@@ -95,34 +81,31 @@ def run_all(failures: Sequence[TransientFailure], strategy: Strategy) -> list[di
             parameters = PARAMETERS | strategy.parameters
             _, stack = lifecycle.up(paths, _SAY.print, parameters=parameters)
             for seed, failure in enumerate(failures, start=1):
-                rows.append(_shown(stack, failure, seed))
+                _SAY.print(f"{failure.name}: {failure.says}", style="dim")
+                try:
+                    found = show(stack, failure, seed)
+                    rows.append(asdict(found) | {"good": found.is_good})
+                except Failed as error:
+                    rows.append({"failure": failure.name, "failed": str(error), "good": False})
         finally:
             lifecycle.down(paths)
     return rows
 
 
-def _shown(stack: Stack, failure: TransientFailure, seed: int) -> dict[str, Any]:
-    _SAY.print(f"{failure.name}: {failure.says}", style="dim")
-    try:
-        found = show(stack, failure, seed)
-    except Failed as error:
-        _SAY.print(str(error), style="red", markup=False)
-        return {"failure": failure.name, "good": False, "failed": str(error)}
-    return asdict(found) | {"good": found.is_good}
-
-
 def main(
     failure: Annotated[
-        list[str] | None, typer.Option(help="Which; may be given more than once. Default: all.")
+        list[str] | None, typer.Option(help="Which; may be given more than once. [all]")
     ] = None,
     strategy: Annotated[Strategy, typer.Option()] = Strategy.STEP_FUNCTIONS,
     json_: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Run the failures and print what they showed."""
+    if unknown := set(failure or ()) - set(MEASURED):
+        raise typer.BadParameter(f"No {', '.join(unknown)}: there are {', '.join(MEASURED)}.")
     began = time.monotonic()
     try:
-        rows = run_all(chosen(failure or []), strategy)
-    except (Failed, WrongUse) as error:
+        rows = run_all([MEASURED[name] for name in failure or MEASURED], strategy)
+    except Failed as error:
         _SAY.print(str(error), style="red", markup=False)
         raise typer.Exit(2) from None
     inputs = {"strategy": strategy.value, "seconds": round(time.monotonic() - began, 1)}

@@ -1,5 +1,6 @@
-"""What a command costs with all that it starts, a JVM that outlives it included; for Linux."""
+"""What a command or a process costs, a JVM that outlives a command included; for Linux."""
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -7,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
@@ -32,6 +34,18 @@ def cost_of(command: Sequence[str]) -> Cost:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Cost(wall, cpu, ran.returncode, ran.stdout, ran.stderr)
+
+
+def status_of(process: int | str, name: str) -> int:
+    """Bytes of a memory figure of a process, such as `VmHWM`, the most that was resident.
+
+    0: the process is no more. `ru_maxrss` may be that of a process' parent.
+    """
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{process}/status").read_text(errors="replace").splitlines():
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 def adopt_all() -> None:

@@ -1,9 +1,6 @@
-"""Gives a module that reads the clock by itself the world's clock instead."""
+"""The world's clock for a module that reads the clock by itself."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, tzinfo
-from typing import Any
 
 from lab.conformance.world import World
 
@@ -17,16 +14,3 @@ def virtual_datetime(world: World) -> type[datetime]:
             return cls.fromtimestamp(world.wall().timestamp(), tz)
 
     return VirtualDatetime
-
-
-@contextmanager
-def replaced(replacements: dict[tuple[Any, str], Any]) -> Iterator[None]:
-    """Replace names in modules, and put back what was there."""
-    before = {(place, name): getattr(place, name) for place, name in replacements}
-    for (place, name), value in replacements.items():
-        setattr(place, name, value)
-    try:
-        yield
-    finally:
-        for (place, name), value in before.items():
-            setattr(place, name, value)

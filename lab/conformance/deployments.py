@@ -5,6 +5,7 @@ consumers that are at work, and its executions.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from lab.conformance.process import Process
 from lab.conformance.stage import Stage
@@ -14,37 +15,34 @@ Change = Callable[[Stage], None]
 NEW_STATE_MACHINE = "arn:another"
 
 
-def _state_machine_replaced(stage: Stage) -> None:
-    """Renamed, or moved: a new one takes its place, the old one is retained.
+STRATEGIES = ("step-functions", "ledger", "lease")
+
+
+def _changes(stage: Stage) -> dict[str, Change]:
+    """What may be deployed in the place of the stage's strategy, as a story tells it."""
+    others = [other for other in STRATEGIES if other != stage.way.strategy]
+    changes: dict[str, Change] = {
+        f"changes the strategy to {other}": partial(_change_strategy, name=other)
+        for other in others
+    }
+    if stage.way.strategy == STRATEGIES[0]:
+        return {"replaces the state machine": _replace_state_machine} | changes
+    return changes
+
+
+def _replace_state_machine(stage: Stage) -> None:
+    """Rename or move it: a new one takes its place, the old one is retained.
 
     CloudFormation names it, anew each time, so that no ARN is ever made again.
     """
     stage.state_machine = NEW_STATE_MACHINE
 
 
-def _strategy(name: str) -> Change:
-    def change(stage: Stage) -> None:
-        from lab.conformance.ways.known import way  # noqa: PLC0415 - the ways need the stage
+def _change_strategy(stage: Stage, name: str) -> None:
+    from lab.conformance.ways.known import way  # noqa: PLC0415 - the ways need the stage
 
-        found = way(name)
-        stage.deployed = found
-        stage.queue.most_receives = found.most_receives
-
-    return change
-
-
-STRATEGIES = ("step-functions", "ledger", "lease")
-
-
-def _changes(strategy: str) -> list[tuple[str, Change]]:
-    """What may be deployed in a strategy's place: how a story tells it, and what it does."""
-    renamed = [("replaces the state machine", _state_machine_replaced)]
-    others = [
-        (f"changes the strategy to {other}", _strategy(other))
-        for other in STRATEGIES
-        if other != strategy
-    ]
-    return renamed + others if strategy == STRATEGIES[0] else others
+    stage.deployed = way(name)
+    stage.queue.most_receives = stage.deployed.most_receives
 
 
 def deploy_another_memory(stage: Stage, after: int) -> None:
@@ -52,12 +50,8 @@ def deploy_another_memory(stage: Stage, after: int) -> None:
 
     The way has a strategy.
     """
-    told, change = stage.world.pick(_changes(stage.way.strategy))
-
-    def deploy_it() -> None:
-        stage.world.step(told, lambda: change(stage))
-
-    def deploy() -> None:
-        stage.world.spawn(Process("a deployment", disturbed=False), deploy_it)
-
-    stage.world.at(after, "deployment", deploy)
+    world = stage.world
+    told, change = world.pick([*_changes(stage).items()])
+    deploy = partial(world.step, told, partial(change, stage))
+    process = Process("a deployment", disturbed=False)
+    world.at(after, "deployment", partial(world.spawn, process, deploy))

@@ -73,20 +73,20 @@ class Performed:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class CountingEffect:
     """An `Effect`.
 
-    Args:
+    Attributes:
         world: in which it happens.
         performed: where it is counted.
         lateness: for each of the hazards of lateness the milliseconds after which the effect
             happens; one of them is chosen.
     """
 
-    def __init__(self, world: World, performed: Performed, lateness: Lateness) -> None:
-        self._world = world
-        self._performed = performed
-        self._lateness = lateness
+    world: World
+    performed: Performed
+    lateness: Lateness
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
         """See `Effect`."""
@@ -96,25 +96,25 @@ class CountingEffect:
         """See `Effect`."""
 
         def look() -> int:
-            if message_id in self._performed.unseen and not self._performed.is_mended:
+            if message_id in self.performed.unseen and not self.performed.is_mended:
                 raise ConnectionError("nobody can look")
-            if self._world.now < self._performed.blind_until:
+            if self.world.now < self.performed.blind_until:
                 raise ConnectionError("nobody can look by now")
-            return sum(known == message_id for known, _ in self._performed.effects)
+            return sum(known == message_id for known, _ in self.performed.effects)
 
         def fails() -> int:
             raise ConnectionError("the system cannot be reached")
 
-        if message_id in self._performed.slow:
-            self._world.sleep(SLOW_LOOK_UP / 1000)
-        found = self._world.step(
+        if message_id in self.performed.slow:
+            self.world.sleep(SLOW_LOOK_UP / 1000)
+        found = self.world.step(
             f"looks the effect of {message_id} up", look, otherwise={Hazard.THROTTLED: fails}
         )
         return {"effects": found} if found else None
 
     def _goes_wrong(self, body: Any) -> list[str]:
         """What goes wrong with this message every time."""
-        if self._performed.is_mended or not isinstance(body, dict):
+        if self.performed.is_mended or not isinstance(body, dict):
             return []
         return [name for name in (POISON, CLOSED, BROKEN, UNSEEN, UNTOLD) if name in body]
 
@@ -125,30 +125,30 @@ class CountingEffect:
         body = json.dumps(said, sort_keys=True)
         goes_wrong = self._goes_wrong(said)
         if UNTOLD in goes_wrong:
-            self._performed.unseen.add(message_id)
+            self.performed.unseen.add(message_id)
         if isinstance(said, dict) and SLOW in said:
-            self._performed.slow.add(message_id)
+            self.performed.slow.add(message_id)
         if POISON in goes_wrong:
             raise Rejected("poison")
 
         def happen() -> str:
             check()
-            self._performed.effects.append((message_id, body))
-            return f"effect {len(self._performed.effects)}"
+            self.performed.effects.append((message_id, body))
+            return f"effect {len(self.performed.effects)}"
 
         def happen_unheard() -> str:
             happen()
             raise ConnectionError("no answer")
 
         def happen_or_not() -> str:
-            if self._world.now < self._performed.down_until:
+            if self.world.now < self.performed.down_until:
                 raise NotPerformed("the system is down")
             if CLOSED in goes_wrong:
                 raise NotPerformed("the system is closed")
             if BROKEN in goes_wrong or UNTOLD in goes_wrong:
                 raise ConnectionError("the system is broken")
             if UNSEEN in goes_wrong:
-                self._performed.unseen.add(message_id)
+                self.performed.unseen.add(message_id)
                 return happen_unheard()
             return happen()
 
@@ -158,22 +158,22 @@ class CountingEffect:
         answers: list[str] = []
 
         def happen_late(hazard: Hazard = Hazard.EFFECT_LATE) -> str:
-            self._later(self._world.pick(self._lateness[hazard]), message_id, happen, answers)
+            self._later(self.world.pick(self.lateness[hazard]), message_id, happen, answers)
             return ""
 
         def hang() -> str:
-            deadline = self._world.process.deadline
-            left = 0 if deadline is None else deadline - self._world.now
-            late = left + self._world.pick(self._lateness[Hazard.EFFECT_HANGS])
+            deadline = self.world.process.deadline
+            left = 0 if deadline is None else deadline - self.world.now
+            late = left + self.world.pick(self.lateness[Hazard.EFFECT_HANGS])
             self._later(late, message_id, happen, answers)
             return ""
 
         def outlive() -> str:
             happen_late(Hazard.EFFECT_OUTLIVES)
-            self._world.end_process(TIME_IS_OVER)
+            self.world.end_process(TIME_IS_OVER)
 
         what = f"PERFORMS {message_id}"
-        number = self._world.step(
+        number = self.world.step(
             what,
             happen_or_not,
             otherwise={
@@ -186,7 +186,7 @@ class CountingEffect:
             is_effect=True,
         )
         if not number:
-            self._world.wait(lambda: bool(answers))
+            self.world.wait(lambda: bool(answers))
             if not answers[0]:
                 raise NotPerformed("it came too late")
         return {"effect": message_id}
@@ -195,38 +195,31 @@ class CountingEffect:
         self, late: int, message_id: str, happen: Callable[[], str], answers: list[str]
     ) -> None:
         def code() -> None:
-            self._world.sleep(late / 1000)
+            self.world.sleep(late / 1000)
             try:
-                answers.append(self._world.step(f"PERFORMS {message_id}, late", happen))
+                answers.append(self.world.step(f"PERFORMS {message_id}, late", happen))
             except NotPerformed:
                 answers.append("")
 
-        self._world.spawn(
-            Process(f"the system asked by {self._world.new_id()}", disturbed=False), code
+        self.world.spawn(
+            Process(f"the system asked by {self.world.new_id()}", disturbed=False), code
         )
 
 
+@dataclass(frozen=True, slots=True)
 class FencedCountingEffect(CountingEffect):
     """A `FencedEffect`: it is a write to DynamoDB, in one transaction with the fence."""
 
-    def __init__(
-        self,
-        world: World,
-        performed: Performed,
-        lateness: Lateness,
-        dynamodb: DynamoDB,
-    ) -> None:
-        super().__init__(world, performed, lateness)
-        self._dynamodb = dynamodb
+    dynamodb: DynamoDB
 
     def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
         """See `FencedEffect`."""
 
         def check() -> None:
-            effect_id = str(len(self._performed.effects))
+            effect_id = str(len(self.performed.effects))
             item = {"message_id": {"S": request["message_id"]}, "effect_id": {"S": effect_id}}
             try:
-                self._dynamodb.transact_write_items(
+                self.dynamodb.transact_write_items(
                     TransactItems=[fence, {"Put": {"TableName": EFFECTS_TABLE, "Item": item}}]
                 )
             except ClientError as error:

@@ -6,7 +6,7 @@ first, so the first run that goes wrong is about the simplest.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -40,14 +40,15 @@ class Walk(Generic[Verdict]):
 
 
 def walk(
-    new_world: Callable[[Sequence[int], set[Hashable]], World],
+    new_world: Callable[..., World],
     run: Callable[[World], Verdict],
     most_runs: int,
 ) -> Walk[Verdict]:
     """Walk every schedule.
 
     Args:
-        new_world: a world with the script to begin with and the moments walked so far.
+        new_world: a world with the script to begin with, and with the moments walked so far as
+            `seen`.
         run: sets the scenario up in the world, runs it and judges it. It lets `Abandoned` pass.
         most_runs: after which it gives up, and says so.
     """
@@ -63,7 +64,7 @@ def walk(
         if found.schedules >= most_runs:
             found.is_complete = False
             break
-        world = new_world(by_deviations[deviations].popleft(), seen)
+        world = new_world(by_deviations[deviations].popleft(), seen=seen)
         try:
             verdict = run(world)
         except Abandoned:

@@ -6,7 +6,7 @@ and each run has one of them. What cannot be said so is the function `set_up` of
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from lab.conformance.deployments import deploy_another_memory
@@ -134,10 +134,6 @@ _RETRIED = (("retry",), ("perhaps", "retry"), ("", "retry"), (None, "retry"))
 _CLOSED = (("resolve",), ("reject",), ("perhaps",), ("", "reject"), ("retry ",))
 _NOT_LOOKED_UP = ((), ("retry",), ("resolve",), ("reject",), ("retry", "resolve"))
 """What is answered to dead letters; "retry " is no decision either."""
-
-
-def _try_again_behind_locks(stage: Stage) -> None:
-    decide_behind_locks(stage, None)
 
 
 def _close_behind_locks(stage: Stage) -> None:
@@ -333,7 +329,7 @@ SCENARIOS = (
         "again, at once or after 13 days; before that the answer was none, or came too late.",
         Sent(wrong=_ANSWERED_AFTER),
         where={"executions.answers": _RETRIED, "executions.answered_after": (0, 13 * DAY)},
-        set_up=_try_again_behind_locks, ways=_ANSWERED,
+        set_up=partial(decide_behind_locks, outcome=None), ways=_ANSWERED,
     ),
     Scenario(
         "mended-by-deploying", "mended by a deployment, and tried again",

@@ -2,40 +2,36 @@
 
 import io
 import json
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from lab.conformance.process import TIME_IS_OVER, Ended, Hazard
+from lab.conformance.process import TIME_IS_OVER, Ended, Hazard, Invocation
 from lab.conformance.world import World
-
-Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
-"""Starts a function, or a version of it, as a process of a name, with a payload; tells how it
-ended."""
 
 LONGEST_WAIT = 20.0
 """Seconds that the client waits for an answer; a test holds it against the one that ships."""
 
 
+@dataclass(frozen=True, slots=True)
 class Invoking:
     """A client of Lambda, for the process that is running.
 
     Hazards: throttled; the answer lost. The client that ships makes no call twice.
     """
 
-    def __init__(self, world: World, invoke: Invocation) -> None:
-        self._world = world
-        self._invoke = invoke
+    world: World
+    start: Invocation
 
     def invoke(self, *, FunctionName: str, Payload: str) -> dict[str, Any]:  # noqa: N803 - AWS's
         """See Invoke, API reference of AWS Lambda; `RequestResponse`."""
         request = json.loads(Payload)
-        name = f"{FunctionName.partition(':')[0]} {self._world.new_id()}"
+        name = f"{FunctionName.partition(':')[0]} {self.world.new_id()}"
         endings: list[Ended] = []
 
         def start() -> None:
-            self._invoke(FunctionName, name, request, endings.append)
+            self.start(FunctionName, name, request, endings.append)
 
         def throttled() -> None:
             raise ClientError(
@@ -47,15 +43,15 @@ class Invoking:
             start()
             raise ReadTimeoutError(endpoint_url="https://lambda")
 
-        self._world.step(
+        self.world.step(
             f"invokes {name}: {request['operation']}",
             start,
             otherwise={Hazard.THROTTLED: throttled, Hazard.ANSWER_LOST: lost},
         )
-        if not self._world.wait(lambda: bool(endings), LONGEST_WAIT):
+        if not self.world.wait(lambda: bool(endings), LONGEST_WAIT):
             raise ReadTimeoutError(endpoint_url="https://lambda")
         answer = _answer(endings[0])
-        self._world.observe(repr(answer))
+        self.world.observe(repr(answer))
         is_error, payload = answer
         return {
             "Payload": io.BytesIO(json.dumps(payload).encode()),

@@ -1,40 +1,29 @@
 """The tables of docs/conformance.md: what was found."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 from actonce.stack.embedded_folder import PROJECT
 from lab.conformance.found import Cell, Name
 from lab.conformance.hazards import SCENARIOS, Scenario
 from lab.conformance.verdict import Kind, Verdict
 from lab.conformance.ways.known import WAYS
-from lab.pages import with_tables
+from lab.pages import table, with_tables
 
 PAGE = PROJECT / "docs" / "conformance.md"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the page.
+Column = tuple[str, tuple[str, ...]]
+"""A title, and ways by name; a cell is of the first of them that has it. Where another one differs
+from its column, the page says so."""
 
-    Attributes:
-        title: its head.
-        ways: by name; a cell is of the first of them that has it. Where another one differs from
-            its column, the page says so.
-    """
-
-    title: str
-    ways: tuple[str, ...]
-
-
-RIVALS = tuple(Column(way.title, (way.name,)) for way in WAYS if not way.is_ours)
-OURS = (
-    Column("Step Functions", ("step-functions",)),
-    Column("FIFO queue", ("step-functions-fifo",)),
-    Column("ledger", ("ledger-fenced", "ledger", "ledger-invoking", "ledger-idempotent")),
-    Column("worker", ("ledger-worker-fenced", "ledger-worker")),
-    Column("lease", ("lease-fenced", "lease", "lease-invoking", "lease-fenced-fifo")),
-    Column("worker", ("lease-worker-fenced", "lease-worker")),
+RIVALS = tuple((way.title, (way.name,)) for way in WAYS if not way.is_ours)
+OURS: tuple[Column, ...] = (
+    ("Step Functions", ("step-functions",)),
+    ("FIFO queue", ("step-functions-fifo",)),
+    ("ledger", ("ledger-fenced", "ledger", "ledger-invoking", "ledger-idempotent")),
+    ("worker", ("ledger-worker-fenced", "ledger-worker")),
+    ("lease", ("lease-fenced", "lease", "lease-invoking", "lease-fenced-fifo")),
+    ("worker", ("lease-worker-fenced", "lease-worker")),
 )
 
 
@@ -50,20 +39,17 @@ def render(found: Mapping[Name, Cell]) -> str:
 
 def _table(columns: Sequence[Column], found: Mapping[Name, Cell]) -> str:
     """A row per hazard."""
-    lines = [
-        "| | " + " | ".join(column.title for column in columns) + " |",
-        "| --- |" + " --- |" * len(columns),
-    ]
+    rows = []
     for hazard in SCENARIOS:
-        cells = [_of_column(column, hazard, found) for column in columns]
+        cells = [_of_column(ways, hazard, found) for _, ways in columns]
         if any(cells):
-            marks = [_mark(cell.worst, hazard) if cell else "" for cell in cells]
-            lines.append(f"| {hazard.title} | " + " | ".join(marks) + " |")
-    return "\n".join(lines)
+            marks = (_mark(cell.worst, hazard) if cell else "" for cell in cells)
+            rows.append([hazard.title, *marks])
+    return table(["", *(title for title, _ in columns)], rows)
 
 
-def _of_column(column: Column, hazard: Scenario, found: Mapping[Name, Cell]) -> Cell | None:
-    cells = (found.get((way, hazard.name)) for way in column.ways)
+def _of_column(ways: Iterable[str], hazard: Scenario, found: Mapping[Name, Cell]) -> Cell | None:
+    cells = (found.get((way, hazard.name)) for way in ways)
     return next((cell for cell in cells if cell is not None), None)
 
 
@@ -78,11 +64,11 @@ def _variants(found: Mapping[Name, Cell]) -> str:
     """Where a way differs from the column that it belongs to."""
     titles = {way.name: way.title.removeprefix("ActOnce: ") for way in WAYS}
     lines = []
-    for column in OURS:
-        for way in column.ways[1:]:
+    for _, ways in OURS:
+        for way in ways[1:]:
             said = []
             for hazard in SCENARIOS:
-                cell, of_column = found.get((way, hazard.name)), _of_column(column, hazard, found)
+                cell, of_column = found.get((way, hazard.name)), _of_column(ways, hazard, found)
                 if cell and of_column and cell.worst != of_column.worst:
                     said.append(f"{hazard.title}, {_mark(cell.worst, hazard)}")
             lines.append(f"- {titles[way]}: {'; '.join(said) or 'as its column'}.")

@@ -78,6 +78,11 @@ class Ended:
     killed_by: str | None = None
 
 
+Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
+"""Starts a function, or a version of it, as a process of a name, with a payload; tells how it
+ended."""
+
+
 @dataclass(slots=True, eq=False)
 class Process:
     """What dies, stands still and forgets as one: an invocation of a function, or a worker.
@@ -107,25 +112,20 @@ class Process:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """Waits for its turn (`step`), or for a moment and a condition, whichever is first."""
+    """Waits for its turn, or for a moment and a condition, whichever is first.
+
+    `step`: the hazards that are known to the step whose turn it waits for.
+    """
 
     process: Process
     index: int
     run: greenlet
-    step: "Step | None" = None
+    step: Sequence[Hazard] | None = None
     until: int | None = 0
     awaited: Callable[[], bool] | None = None
     moves_time: bool = True
     way: Hazard | None = None
     late: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a task is about to do, and which hazards are known there."""
-
-    goes_wrong: Sequence[Hazard]
-    is_effect: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,9 @@ class Store(Protocol):
         """Everything that it remembers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
-    """A line of a story: when (milliseconds), who, what, and what came of it."""
+    """A line of a story: when (milliseconds), who, what, and what came of it so far."""
 
     at: int
     who: str

@@ -56,11 +56,7 @@ class KeptQueues:
 
     def bodies(self, queue_url: str) -> list[str]:
         """The bodies of a queue's messages."""
-        return [kept.body for kept in self.messages(queue_url)]
-
-    def messages(self, queue_url: str) -> list[Kept]:
-        """A queue's messages."""
-        return self._kept.get(queue_url, [])
+        return [kept.body for kept in self._kept.get(queue_url, [])]
 
     def keep(self, queue_url: str, body: str) -> None:
         """Take what SQS itself moves here."""

@@ -3,8 +3,8 @@
 import contextlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -36,7 +36,7 @@ from lab.conformance.queues import KeptQueues, Record, RequestsQueue
 from lab.conformance.stepfunctions import STATE_MACHINE, StepFunctions, Untrue
 from lab.conformance.world import World
 
-Handler = Callable[[Record], None]
+Handler = Callable[[Record], object]
 """What a way makes of a delivery: returns and it is acknowledged, raises and it comes back."""
 
 _MISTAKES = (TypeError, NameError, AttributeError, KeyError, AssertionError)
@@ -147,7 +147,8 @@ class Way:
         is_fenced: its effect checks the fence.
         effect: makes another effect than the one that only counts.
         invokes: its consumer has a function of a team's own perform the effect.
-        installed: patches clocks and ids of a library that has no place to put them in.
+        installed: patches clocks and ids of a library that has no place to put them in, while its
+            context is open.
         most_receives: `maxReceiveCount` of its queue.
         visibility: its queue's visibility timeout, in milliseconds.
         is_ours: it is one of this project's.
@@ -168,7 +169,7 @@ class Way:
     is_fenced: bool = False
     effect: "Callable[[Stage], Effect] | None" = None
     invokes: bool = False
-    installed: Callable[["World"], AbstractContextManager[None]] = lambda _: nullcontext()
+    installed: Callable[["World"], AbstractContextManager[Any]] = lambda _: nullcontext()
     most_receives: int = MOST_RECEIVES_ELSEWHERE
     visibility: int = VISIBILITY
     is_ours: bool = False
@@ -274,12 +275,6 @@ class Stage:
             self.queue,
             self.executions,
         ]
-
-    @contextmanager
-    def playing(self) -> Iterator[None]:
-        """Inside, the world may run; afterwards this process is as it was before."""
-        with self.way.installed(self.world):
-            yield
 
     @property
     def effects(self) -> list[tuple[str, str]]:
@@ -447,6 +442,7 @@ class Stage:
         offset = self.wall_offsets[self._consumers % len(self.wall_offsets)]
         self._consumers += 1
         way = self.deployed
+        deadline = None if way.ends_at is None else self.world.now + way.ends_at
 
         def consume() -> None:
             try:
@@ -456,14 +452,8 @@ class Stage:
                     self._show_again(record)
                 raise
 
-            def not_acknowledged() -> None:
-                pass
-
-            self.world.step(
-                "acknowledges",
-                acknowledge,
-                otherwise={Hazard.NOT_ACKNOWLEDGED: not_acknowledged},
-            )
+            otherwise = {Hazard.NOT_ACKNOWLEDGED: lambda: None}
+            self.world.step("acknowledges", acknowledge, otherwise=otherwise)
 
         def end(ended: Ended) -> None:
             if isinstance(ended.error, _MISTAKES):
@@ -471,15 +461,7 @@ class Stage:
             if ended.error is not None:
                 self.world.tell(name, "gives the delivery back", type(ended.error).__name__)
 
-        self.world.spawn(
-            Process(
-                name,
-                wall_offset=offset,
-                deadline=self._deadline(way.ends_at),
-            ),
-            consume,
-            end,
-        )
+        self.world.spawn(Process(name, wall_offset=offset, deadline=deadline), consume, end)
 
     def _invoke(
         self, function: str, name: str, payload: Any, on_end: Callable[[Ended], None]
@@ -507,6 +489,3 @@ class Stage:
             if not self.answers_unclearly:
                 raise
             return {"performed": False}
-
-    def _deadline(self, timeout: int | None) -> int | None:
-        return None if timeout is None else self.world.now + timeout

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from lab.conformance import machine
-from lab.conformance.process import TIME_IS_OVER, Ended, Hazard, NotKnownHere, Process
+from lab.conformance.process import TIME_IS_OVER, Ended, Hazard, Invocation, NotKnownHere, Process
 from lab.conformance.queues import KeptQueues
 from lab.conformance.world import EPOCH, World
 
@@ -41,10 +41,6 @@ Decided = Callable[[str, Any], None]
 
 Happened = Callable[[Any], bool]
 """Whether an effect of the execution with this input has happened."""
-
-Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
-"""Starts a function, or a version of it, as a process of a name, with a payload; tells how it
-ended."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """A way against a hazard: every schedule walked, and the worst of them told."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from lab.conformance.explorer import Script, walk
 from lab.conformance.hazards import Scenario
@@ -62,22 +63,12 @@ def run_trial(
     machine = definition or process_message()
     budget = scenario.budget + extra_budget if scenario.hazards else 0
 
-    def new_world(
-        script: Sequence[int], seen: set[Hashable] | None, *, telling: bool = False
-    ) -> World:
-        return World(
-            script,
-            hazards=scenario.hazards,
-            budget=budget,
-            pauses=scenario.pauses,
-            seen=seen,
-            telling=telling,
-        )
+    new_world = partial(World, hazards=scenario.hazards, budget=budget, pauses=scenario.pauses)
 
     def play(world: World) -> Verdict:
         stage = Stage(world, way, machine)
         scenario.begin(stage)
-        with stage.playing():
+        with way.installed(world):
             world.run()
         verdict = judge(ends(stage))
         if not scenario.asks_for_order:
@@ -85,7 +76,7 @@ def run_trial(
         return verdict
 
     def told_again(script: Script) -> tuple[Event, ...]:
-        world = new_world(script, None, telling=True)
+        world = new_world(script, telling=True)
         play(world)
         return tuple(world.story)
 

@@ -15,7 +15,6 @@ observations have the same futures, and only one of them needs to be walked.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, TypeVar
 
@@ -31,7 +30,6 @@ from lab.conformance.process import (
     Killed,
     Option,
     Process,
-    Step,
     Store,
     Task,
 )
@@ -165,25 +163,25 @@ class World:
             shown: an answer, or an exception, as a story tells it.
         """
         task = self._current()
-        task.step = Step(tuple(otherwise or ()), is_effect)
+        task.step = tuple(otherwise or ())
         self._scheduler.switch()
         way = task.way
         process = task.process
         process.after_effect = is_effect
         process.had_effect |= is_effect
-        answered = self._line(process.name, what, way)
+        event = self._line(process.name, what, way) if self._telling else None
         shown = shown or _shown
         try:
             answer = act() if way is None or otherwise is None else otherwise[way]()
         except Exception as error:
             self.observe(repr(error))
-            if answered is not None:
-                answered(shown(error))
+            if event is not None:
+                event.answer = shown(error)
             self._hear_late(task)
             raise
         self.observe(repr(answer))
-        if answered is not None:
-            answered(shown(answer))
+        if event is not None:
+            event.answer = shown(answer)
         self._hear_late(task)
         return answer
 
@@ -371,12 +369,8 @@ class World:
             if process.disturbed and process not in befallen:
                 befallen.add(process)
                 options += self._wrong_with_process(task)
-            if task.step is not None:
-                options += [
-                    Option(task, hazard)
-                    for hazard in task.step.goes_wrong
-                    if hazard in self._hazards
-                ]
+            known = task.step or ()
+            options += [Option(task, hazard) for hazard in known if hazard in self._hazards]
         return options
 
     def _wrong_with_process(self, task: Task) -> list[Option]:
@@ -394,9 +388,7 @@ class World:
         return options
 
     def _take(self, option: Option) -> None:
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
+        self._count_step()
         task = option.task
         if option.is_deferred:
             awake = [one.index for one in task.process.tasks if self._is_awake(one)]
@@ -415,6 +407,11 @@ class World:
         else:
             task.way = option.hazard
             self._resume(task)
+
+    def _count_step(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
 
     def _resume(self, task: Task) -> None:
         self._last = self._running = task
@@ -443,9 +440,7 @@ class World:
             ]
         if not moments:
             return False
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            raise RuntimeError(f"the world does not come to rest after {MOST_STEPS} steps")
+        self._count_step()
         self.now = max(self.now, min(moments))
         for process in self._processes:
             process.deferred = frozenset()
@@ -518,21 +513,11 @@ class World:
             tuple(store.state() for store in self.stores),
         )
 
-    def _line(
-        self, who: str, what: Callable[[], str] | str, hazard: Hazard | None
-    ) -> Callable[[str], None] | None:
-        """Begin a line of the story; what is returned adds the answer to it."""
-        if not self._telling:
-            return None
+    def _line(self, who: str, what: Callable[[], str] | str, hazard: Hazard | None) -> Event:
+        """Begin a line of the story, without its answer."""
         text = what if isinstance(what, str) else what()
-        wrong = f" [{hazard}]" if hazard else ""
-        position = len(self.story)
-        self.story.append(Event(self.now, who, text + wrong))
-
-        def answered(answer: str) -> None:
-            self.story[position] = replace(self.story[position], answer=answer)
-
-        return answered
+        self.story.append(Event(self.now, who, f"{text} [{hazard}]" if hazard else text))
+        return self.story[-1]
 
 
 def _shown(answer: object) -> str:

@@ -54,6 +54,9 @@ MEASURED = {
 # fmt: on
 """What `lab.bench.transient_failures` measures."""
 
+QUIET_SECONDS = 900
+"""Longest wait for anything to move; longer than the longest back-off."""
+
 PARAMETERS = {
     "MaximumConcurrency": "4",
     "EffectTimeoutSeconds": "15",

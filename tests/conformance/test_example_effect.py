@@ -1,16 +1,24 @@
-"""The example's effect, as it ships, behind each way."""
+"""The example's effect, as it ships, behind each way, on the tables in memory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 
+import appointments
 from appointments import AppointmentBook
+from lab.conformance.clocks import virtual_datetime
 from lab.conformance.hazards import scenario
-from lab.conformance.stage import Way
+from lab.conformance.stage import APPOINTMENTS_TABLE, Way
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
-from lab.conformance.ways.booking import booking
 from lab.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
 from lab.conformance.ways.plain import NONE
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
+from lab.conformance.world import World
 
 # Those that ask nothing of the effect: it knows no hazard of its own.
 HAZARDS = (
@@ -21,7 +29,20 @@ HAZARDS = (
 
 
 def _worst(way: Way, hazard: str) -> Kind:
-    return run_trial(booking(way), scenario(hazard)).worst.kind
+    """Of the way with that effect: what can go wrong with it is what can with DynamoDB."""
+
+    @contextmanager
+    def installed(world: World) -> Iterator[None]:
+        clock, ids = virtual_datetime(world), SimpleNamespace(uuid4=world.new_id)
+        with way.installed(world), patch.multiple(appointments, datetime=clock, uuid=ids):
+            yield
+
+    booking = replace(
+        way,
+        effect=lambda stage: AppointmentBook(stage.dynamodb, APPOINTMENTS_TABLE),
+        installed=installed,
+    )
+    return run_trial(booking, scenario(hazard)).worst.kind
 
 
 @pytest.mark.table

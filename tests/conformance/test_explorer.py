@@ -160,13 +160,13 @@ def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> Non
     hazard = scenario(name)
     definition = process_message()
 
-    def new_world(script: Sequence[int], _: object) -> World:
+    def new_world(script: Sequence[int], **_: object) -> World:
         return World(script, hazards=hazard.hazards, budget=hazard.budget, pauses=hazard.pauses)
 
     def play(world: World) -> Any:
         stage = Stage(world, way, definition)
         hazard.begin(stage)
-        with stage.playing():
+        with way.installed(world):
             world.run()
         return judge(ends(stage)).kind
 
@@ -176,6 +176,14 @@ def test_what_is_walked_once_only_changes_no_verdict(way: Way, name: str) -> Non
     once = run_trial(way, hazard)
     assert {verdict.kind for verdict in once.counts} >= set(everything.verdicts)
     assert once.schedules < everything.schedules
+
+
+def test_what_is_no_task_takes_no_step() -> None:
+    world = World()
+    world.at(0, "timer", lambda: world.sleep(1))
+
+    with pytest.raises(RuntimeError, match="no task is running"):
+        world.run()
 
 
 def test_a_walk_that_is_given_up_says_so() -> None:

@@ -60,7 +60,7 @@ def test_each_cell_is_what_the_suite_finds_and_no_worse_than_is_promised(way: Wa
 def test_the_page_is_made_of_what_the_suite_found() -> None:
     cells = found.read()
     text = page.PAGE.read_text()
-    columns = {name for column in (*page.RIVALS, *page.OURS) for name in column.ways}
+    columns = {name for _, ways in (*page.RIVALS, *page.OURS) for name in ways}
 
     assert set(cells) == {(way.name, hazard.name) for way, hazard in suite.published()}
     assert columns == {way.name for way in WAYS}

@@ -13,9 +13,7 @@ from actonce.demo.outcome import Outcome
 from actonce.demo.run import Result
 from actonce.demo.second_count import SecondCount
 from actonce.stack.embedded_folder import PROJECT, Paths
-from actonce.terminal.errors import Failed, WrongUse
-from lab.bench.soak import Trouble, ended_after, report
-from lab.bench.transient_failures import chosen
+from lab.bench.soak import Trouble, report
 from lab.faults.kinds import MEASURED
 from lab.faults.transient import NO_FAILURE, Injector
 
@@ -57,25 +55,6 @@ def test_the_starter_s_exit_status_says_whether_a_batch_kept_the_limit(
     assert report["result"]["calls"] == 2 * (3 * 3 + 2 * (1 + 3))
     for row in report["rows"]:
         assert row["median_ms"] >= 2 * 2, "two calls, each with its latency"
-
-
-def test_all_failures_are_measured_unless_some_are_named() -> None:
-    assert chosen([]) == list(MEASURED.values())
-    assert chosen(["provider-down"]) == [MEASURED["provider-down"]]
-    with pytest.raises(WrongUse, match="no failure 'rain'; there are throttled"):
-        chosen(["rain"])
-
-
-def test_what_does_not_end_in_time_has_failed() -> None:
-    with pytest.raises(Failed, match="not ended in 0 s"):
-        _go_on_for_ever()
-
-
-def _go_on_for_ever() -> None:
-    # Long enough for the loop to be reached; pause() would miss an alarm just before it.
-    with ended_after(0.2):
-        while True:
-            pass
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
 from lab.bench.auditing import rules
+from lab.bench.whole_cpu import status_of
 from pipeline.audit.job import INTERNAL, message_rows
 from pipeline.audit.reading.all_streams import records
 from pipeline.audit.reading.listing import list_records
@@ -202,7 +203,7 @@ def cpu_seconds() -> float:
 
 def peak_mb() -> float:
     """The sum of each living process' peak of resident memory."""
-    return sum(_peak_kb(process) for process in _processes(os.getpid())) / 1024
+    return sum(status_of(process, "VmHWM") for process in _processes(os.getpid())) / 1024**2
 
 
 def _processes(root: int) -> Iterator[int]:
@@ -214,14 +215,6 @@ def _processes(root: int) -> Iterator[int]:
                 children += (thread / "children").read_text().split()
     for child in children:
         yield from _processes(int(child))
-
-
-def _peak_kb(process: int) -> int:
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{process}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1])
-    return 0
 
 
 def main(

@@ -5,10 +5,12 @@ the fence, as the example's does, and with one that cannot.
 """
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 from botocore.exceptions import EndpointConnectionError
 
@@ -20,7 +22,6 @@ from actonce_core.locking.idempotent import ConflictingContent, KnownElsewhere, 
 from actonce_core.locking.locks import Host, Lease, Ledger, ProcessingLocks
 from actonce_core.message import MessageReader
 from actonce_core.unstarted import UnstartedQueue
-from lab.conformance.clocks import replaced
 from lab.conformance.queues import Record
 from lab.conformance.stage import (
     CLOCK_SKEW,
@@ -48,15 +49,10 @@ from lab.conformance.world import World
 _LEDGER_SECONDS = (CONSUMER_TIMEOUT + STRAGGLER_MARGIN) / 1000
 
 
-def _host(world: World) -> Host:
-    return Host(world.wall, world.monotonic, world.sleep, world.new_id)
-
-
-@contextmanager
-def _installed(world: World) -> Iterator[None]:
+def _installed(world: World) -> AbstractContextManager[Any]:
     """Give the locks the world's clocks."""
-    with replaced({(locks, "Host"): lambda: _host(world)}):
-        yield
+    host = partial(Host, world.wall, world.monotonic, world.sleep, world.new_id)
+    return patch.object(locks, "Host", host)
 
 
 def _ledger(stage: Stage) -> Handler:
@@ -160,11 +156,7 @@ def _consume(stage: Stage, by: ProcessingLocks, lock_timeout: float) -> Handler:
         lock_timeout=lock_timeout,
         max_rounds=MAX_ROUNDS,
     )
-
-    def handle(record: Record) -> None:
-        consumer.consume(Delivery.from_record(record))
-
-    return handle
+    return lambda record: consumer.consume(Delivery.from_record(record))
 
 
 _NO_FENCE = (

@@ -13,10 +13,7 @@ def _request(record: Record) -> dict[str, Any]:
 
 
 def _no_deduplication(stage: Stage) -> Handler:
-    def handle(record: Record) -> None:
-        stage.effect.perform(_request(record))
-
-    return handle
+    return lambda record: stage.effect.perform(_request(record))
 
 
 NONE = Way("none", "no deduplication", _no_deduplication)

@@ -8,27 +8,22 @@ content, and never forgets.
 import datetime as dt
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 from aws_lambda_powertools.utilities import idempotency
 from aws_lambda_powertools.utilities.idempotency import base
 from aws_lambda_powertools.utilities.idempotency.persistence import base as persistence_base
 from aws_lambda_powertools.utilities.idempotency.persistence import datarecord, dynamodb
 
-from lab.conformance.clocks import replaced, virtual_datetime
+from lab.conformance.clocks import virtual_datetime
 from lab.conformance.queues import Record
 from lab.conformance.stage import Handler, Stage, Way
 from lab.conformance.world import World
 
 _TEN_YEARS = 10 * 365 * 24 * 3600
-
-
-@dataclass(frozen=True, slots=True)
-class _LambdaContext:
-    get_remaining_time_in_millis: Callable[[], int]
 
 
 def _as_documented() -> idempotency.IdempotencyConfig:
@@ -47,7 +42,8 @@ def _at_its_best() -> idempotency.IdempotencyConfig:
 def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[Stage], Handler]:
     def build(stage: Stage) -> Handler:
         config = config_of()
-        context: Any = _LambdaContext(stage.remaining_milliseconds)
+        left = stage.remaining_milliseconds
+        context: Any = SimpleNamespace(get_remaining_time_in_millis=left)
         config.register_lambda_context(context)
 
         def act(record: Record) -> dict[str, Any]:
@@ -64,10 +60,7 @@ def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[
             ),
         )
 
-        def handle(record: Record) -> None:
-            act_idempotently(record=record)
-
-        return handle
+        return lambda record: act_idempotently(record=record)
 
     return build
 
@@ -75,8 +68,9 @@ def _build(config_of: Callable[[], idempotency.IdempotencyConfig]) -> Callable[[
 @contextmanager
 def _installed(world: World) -> Iterator[None]:
     clock = SimpleNamespace(**{**vars(dt), "datetime": virtual_datetime(world)})
-    modules = (base, persistence_base, datarecord, dynamodb)
-    with replaced({(module, "dt"): clock for module in modules}):
+    with ExitStack() as patches:
+        for module in (base, persistence_base, datarecord, dynamodb):
+            patches.enter_context(patch.object(module, "dt", clock))
         yield
 
 

@@ -6,7 +6,6 @@ from actonce_core.delivery import Delivery
 from actonce_core.message import MessageReader
 from actonce_core.start import Starter
 from actonce_core.unstarted import UnstartedQueue
-from lab.conformance.queues import Record
 from lab.conformance.stage import (
     EFFECT_TIMEOUT,
     MEMORY_TABLE,
@@ -31,11 +30,7 @@ def _starter(stage: Stage) -> Handler:
         names_remembered=timedelta(milliseconds=NAMES_REMEMBERED),
         clock=stage.world.wall,
     )
-
-    def handle(record: Record) -> None:
-        starter.start_message(Delivery.from_record(record))
-
-    return handle
+    return lambda record: starter.start_message(Delivery.from_record(record))
 
 
 STEP_FUNCTIONS = Way(
