@@ -348,7 +348,7 @@ def test_a_rejected_message_fails_with_the_operators_note(note: Any) -> None:
 def test_a_dead_letter_is_posted_again_if_it_could_not_be_and_by_a_redrive_if_nobody_answered() -> (
     None
 ):
-    refused = [("post", "!SQS.AmazonSQSException")] * 10
+    refused = [("post", "!SQS.AmazonSQSException")] * 9  # of ten retries
     position = machine.start(asl.definition(), Execution("m-1", "arn", MESSAGE))
     unanswered = ("post", "!States.Timeout")
     run(("perform", "!Rejected"), *refused, unanswered, end="States.Timeout", position=position)
