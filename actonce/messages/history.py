@@ -73,6 +73,9 @@ class Step:
 FIND_EFFECT = "FindEffect"
 """The state that looks the effect up."""
 
+TELL_DEAD_LETTER, TELL_DECISION = "TellDeadLetter", "TellDecision"
+"""The states that put events. What fails there changes nothing."""
+
 NO_FUNCTION_FINDS = "No function is named to look it up"
 """What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
 

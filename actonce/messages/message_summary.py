@@ -17,6 +17,8 @@ from actonce.messages.history import (
     BEFORE_LOOK_UP,
     FIND_EFFECT,
     NO_FUNCTION_FINDS,
+    TELL_DEAD_LETTER,
+    TELL_DECISION,
     Execution,
     Step,
     short_cause,
@@ -370,6 +372,8 @@ def _look_up(failure: Record) -> str:
 def _retrying(story: Story) -> str:
     failures = _failures(story.steps)
     state = next((s.state for s in reversed(story.steps) if s.what == "entered"), _PERFORM)
+    if state == TELL_DEAD_LETTER:
+        return f"An attempt failed{_error_told(failures[-1].detail)}. ActOnce posts a dead letter."
     here = [step for step in failures if step.state == state]
     performing = [step for step in failures if step.state == _PERFORM]
     last = _error_told((performing or failures)[-1].detail)
@@ -393,7 +397,8 @@ def _failures(steps: Sequence[Step]) -> list[Step]:
     """What failed since it was started, or tried again by a decision or a redrive."""
     begun = [n for n, s in enumerate(steps) if s.what in ("started", "redriven", "decision")]
     since = steps[begun[-1] :] if begun else steps
-    return [step for step in since if step.what == "error"]
+    telling = (TELL_DEAD_LETTER, TELL_DECISION)
+    return [step for step in since if step.what == "error" and step.state not in telling]
 
 
 def _broken_off(story: Story, execution: Execution, state: StateName) -> str:

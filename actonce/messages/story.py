@@ -397,7 +397,7 @@ def _delivery_moment(line: Record) -> Moment:
     )
 
 
-_PASSED = frozenset({"Performed?", "TellDeadLetter", "TellDecision", "Decision"})
+_PASSED = frozenset({"Performed?", history.TELL_DEAD_LETTER, history.TELL_DECISION, "Decision"})
 """States of which an entry tells nothing: what a choice chose, what comes next says."""
 
 

@@ -132,6 +132,8 @@ class ByToken:
         if execution.status == "SUCCEEDED" or is_decided:
             return self._decided_before(stays, f" {end[0].upper()}{end[1:]}.")
         undecided = f"Nobody had decided when {end}"
+        if stays and stays[-1].decision and state == history.TELL_DECISION:
+            undecided = f"It was decided ({stays[-1].decision['decision']}), and {end}"
         if self._decision != "retry":
             return Answer(End.NOT_DECIDED, f"{undecided}; retry has it go on from there.")
         try:

@@ -1,6 +1,6 @@
 """What the functions tell people: events on the account's default event bus (docs/events.md).
 
-ids and reasons, never a body, a cause or a note: who listens may be a chat. The state machine puts
+Ids and reasons, never a body, a cause or a note: who listens may be a chat. The state machine puts
 its own, in the same form. Each is put after what it tells of has been done, by one call for a
 batch, and a call that fails changes nothing: the queue and its alarm tell the same.
 """
@@ -29,7 +29,7 @@ VERSION = 1
 CLIENT_CONFIG = Config(
     connect_timeout=1,
     read_timeout=1,
-    # With the starter's own calls still less than its time-out.
+    # It comes last, in what is left of the function's time: five seconds at most.
     retries={"mode": "standard", "total_max_attempts": 2},
 )
 

@@ -270,6 +270,10 @@ CASES = {
         "retry", CONTINUED, "ended ABORTED in FindEffect", "ABORTED", [entered("FindEffect")],
         letter=None, redrive="yes",
     ),
+    "aborted before what was decided": Case(
+        "retry", CONTINUED, "It was decided (resolve), and its execution ended ABORTED",
+        "ABORTED", [*RESOLVED, entered("TellDecision")], redrive="yes",
+    ),
     "failed after a decision": Case(
         "retry", CONTINUED, "ended FAILED in PerformEffect", "FAILED",
         [*RESOLVED, entered("PerformEffect")], redrive="yes",

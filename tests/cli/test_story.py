@@ -150,6 +150,8 @@ IN_PERFORM = Step(NOW, "PerformEffect", "entered")
 FAILED = Step(NOW, "PerformEffect", "error", {"error": "NotPerformed", "cause": "closed"})
 IN_FIND = Step(NOW, "FindEffect", "entered")
 DECIDED = Step(NOW, "DeadLetter", "decision", {"decision": "retry", "note": ""})
+IN_TELL = Step(NOW, "TellDeadLetter", "entered")
+NOT_TOLD = Step(NOW, "TellDecision", "error", {"error": "EventBridge.FailedEntry"})
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,13 @@ DECIDED = Step(NOW, "DeadLetter", "decision", {"decision": "retry", "note": ""})
         (story(**RUNS, steps=(STARTED, IN_PERFORM)), "at_work", None, None),
         (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED)), "retrying", None, None),
         (story(**RUNS, steps=(STARTED, FAILED, DECIDED, IN_PERFORM)), "at_work", None, None),
+        # An event that could not be put is no attempt that failed.
+        (
+            story(**RUNS, steps=(STARTED, FAILED, DECIDED, NOT_TOLD, IN_PERFORM)),
+            "at_work",
+            None,
+            None,
+        ),
         (story(**RUNS, letter=("rejected", "")), "waiting_for_decision", None, None),
         (story(row=ROW), "performed", "performed", "row"),
         (story(row=ROW | {"outcome": "resolved"}), "resolved", "resolved", "person"),
@@ -270,6 +279,10 @@ def test_what_to_do_follows_from_what_is_known_of_the_effect(
             "The function said twice that nothing happened (NotPerformed: closed). ActOnce tries",
         ),
         (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, IN_FIND)), "looks the effect up."),
+        (
+            story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, IN_TELL)),
+            "ActOnce posts a dead letter.",
+        ),
         (
             story(
                 **REJECTED,
