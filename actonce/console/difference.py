@@ -57,12 +57,14 @@ class Difference(NamedTuple):
 
 def difference(first: str, second: str) -> Difference:
     """Compare two contents, whatever they are."""
-    notes = ["The names of each object are sorted; in which order they were sent is not shown."]
+    notes = ["Names are sorted to compare them; the order they were sent in is not shown."]
     left, right = _laid_out(first), _laid_out(second)
     if left is None or right is None or left == right:
-        notes = ["They are compared as they were sent, line by line."]
+        notes = ["Compared line by line, as they were sent."]
         if any(visible(text, keep="\n") != text for text in (first, second)):
-            notes.append("Backslashes are doubled, to be told from codes of unseen characters.")
+            notes.append(
+                "Each backslash is shown twice, to tell it from the codes of unseen characters."
+            )
             first, second = (text.replace("\\", "\\\\") for text in (first, second))
         left, right = first.split("\n"), second.split("\n")
     if left == right:
@@ -73,7 +75,8 @@ def difference(first: str, second: str) -> Difference:
     rest = max(0, len(lefts) - MAX_LINES), max(0, len(rights) - MAX_LINES)
     if any(rest):
         notes.append(
-            f"{rest[0]:,} more lines of the first and {rest[1]:,} of the second are not compared."
+            f"{rest[0]:,} more lines of the first and {rest[1]:,} more of the second were not "
+            "compared."
         )
     rows = list(_rows(lefts[:MAX_LINES], rights[:MAX_LINES]))
     around = ([Row(left_out=number)] if number else [] for number in (start, end))

@@ -19,6 +19,7 @@ from botocore.stub import Stubber
 
 from actonce.cli import app as cli
 from actonce.cli import dead_letters as dead_letters_command
+from actonce.cli import unstarted as unstarted_command
 from actonce.console import queue_scans
 from actonce.console.cache import Cached
 from actonce.console.views import message
@@ -167,9 +168,9 @@ def test_a_kind_without_a_name_is_not_all_kinds(ledger: Stack, console: Open) ->
     assert [cells[1] for cells in listed.rows] == ["nameless"]
     assert listed.fields["error"] == [""]
     kind = {"reason": "not_performed", "error": ""}
-    confirm = html.unescape(client.get("/dead-letters/decide", **ALL, **kind, action="retry").text)
-    assert "--all --reason not_performed --error '' --before" in confirm
-    assert re.findall(r"<li>(\w+)", confirm) == ["nameless"]
+    confirm = client.get("/dead-letters/decide", **ALL, **kind, action="retry")
+    assert "--all --reason not_performed --error '' --before" in confirm.commands[0]
+    assert [cells[0] for cells in confirm.rows] == ["nameless"]
 
 
 def test_what_reads_only_shows_every_view_and_offers_no_change(
@@ -357,7 +358,7 @@ def test_where_the_letter_was_not_read_it_is_read_or_the_page_says_so_and_decide
         shown = client.get("/message", id="m-1")
         assert 'id="decide"' in shown.text
         assert shown.actions == []
-        assert "dead-letters reject m-1" in shown.text
+        assert "reject --note WHY --stack-name actonce m-1" in shown.text
         answer = client.post("/scan", **shown.fields)
         assert answer.headers["location"] == "/message?id=m-1"
     client.get("/message", id="m-1")
@@ -367,23 +368,93 @@ def test_where_the_letter_was_not_read_it_is_read_or_the_page_says_so_and_decide
     assert "no such practice" in shown.text
 
 
-def test_the_command_that_is_shown_does_the_same(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch, capsys: Any
+def test_before_a_group_is_decided_all_of_it_can_be_seen_however_often_it_is_read(
+    ledger: Stack, console: Open
 ) -> None:
-    for number in range(3):
-        dead(ledger, f"m-{number}", number, error="It's; `odd` $x")
-    kind = {"reason": "not_performed", "error": "It's; `odd` $x"}
-    confirm = console(ledger).get("/dead-letters/decide", **ALL, **kind, action="resolve")
-    (shown,) = re.findall(r'<pre class="command">(.*?)</pre>', confirm.text, re.DOTALL)
-    words = shlex.split(html.unescape(shown))
-    assert words[:3] == ["actonce", "dead-letters", "resolve"]
-    monkeypatch.setattr(dead_letters_command, "find_stack", lambda *_, **__: ledger)
-    monkeypatch.setattr("sys.argv", [*words, "--dry-run", "--json"])
+    for number in range(51):
+        post(ledger, f"m-{number:02}", number)
+    client = console(ledger)
+    first = client.get("/dead-letters/decide", **ALL, action="reject")
+    (more,) = [link for link in first.links if "page=2" in link]
+    for _ in range(queue_scans.KEPT + 1):
+        client.read_queues()
+    shown = [cells[0] for page in (first, client.get(more)) for cells in page.rows]
+    assert shown == [f"m-{number:02}" for number in range(51)]
+    answer = client.post("/dead-letters/decide", **first.fields, note="why")
+    assert (answer.status, client.context.jobs.all()[0].total) == (303, 51)
+
+
+ODD = "It's; `odd` $x"
+
+
+@pytest.mark.parametrize(
+    ("name", "action", "kind", "meant"),
+    [
+        ("dead_letters", "resolve", {"reason": "not_performed", "error": ODD}, ["m-0", "m-1"]),
+        ("dead_letters", "reject", {}, ["m-0", "m-1", "m-2"]),
+        ("unstarted", "discard", {"reason": "not_json"}, ["u-0"]),
+        ("unstarted", "redrive", {}, ["u-0", "u-1"]),
+    ],
+)
+def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
+    ledger: Stack,
+    console: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+    name: str,
+    action: str,
+    kind: dict[str, str],
+    meant: list[str],
+) -> None:
+    for number, error in enumerate((ODD, ODD, "another")):
+        dead(ledger, f"m-{number}", number, error=error)
+    unstart(ledger, '{"message_id": "u-0"}')
+    unstart(ledger, '{"message_id": "u-1"}', "too_large")
+    client = console(ledger)
+    dead(ledger, "later", 9, error=ODD)
+    unstart(ledger, '{"message_id": "later"}')
+    path = f"/{name.replace('_', '-')}/decide"
+    (command,) = client.get(path, **ALL, **kind, action=action).commands
+    for module in (dead_letters_command, unstarted_command):
+        monkeypatch.setattr(module, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr("sys.argv", [*shlex.split(command), "--dry-run", "--json"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code in (0, None)
-    found = json.loads(capsys.readouterr().out)["dead_letters"]
-    assert sorted(one["message_id"] for one in found) == ["m-0", "m-1", "m-2"]
+    found = json.loads(capsys.readouterr().out)
+    assert found["action"] == action
+    assert sorted(one["message_id"] for one in found[name]) == meant
+
+
+def test_the_command_of_one_message_is_of_that_one_whatever_its_id(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rejected(ledger, "--all")
+    rejected(ledger, "m-1")
+    client = console(ledger)
+    entry = next(one.entry for one in client.letters.entries if one.message_id == "--all")
+    asked: dict[str, Any] = {"snapshot": 1, "scope": "ticked", "entry": entry}
+    (command,) = client.get("/dead-letters/decide", **asked, action="reject").commands
+    monkeypatch.setattr(dead_letters_command, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr("sys.argv", shlex.split(command))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code in (0, None)
+    assert [row(ledger, one)["outcome"] for one in ("--all", "m-1")] == ["rejected", "dead_letter"]
+
+
+def test_where_no_command_does_the_same_none_is_shown(ledger: Stack, console: Open) -> None:
+    dead(ledger, "m-1", reason="of another version", error="E")
+    dead(ledger, "m-2", 1, error="E\u202e")
+    client = console(ledger)
+    kinds = [{"reason": "of another version"}, {"error": "E\u202e"}]
+    path = "/dead-letters/decide"
+    shown = [client.get(path, **ALL, **kind, action="reject") for kind in kinds]
+    dead(ledger, "m-3", 2)
+    hold(ledger, ledger.dead_letter_queue, 1)
+    client.read_queues()
+    shown.append(client.get(path, snapshot=2, scope="all", action="reject"))
+    assert [(answer.status, answer.commands) for answer in shown] == 3 * [(200, [])]
 
 
 # ------------------------------------------------------------------ unstarted
@@ -457,7 +528,9 @@ def test_a_conflict_is_shown_beside_what_was_first(machine: Stack, console: Open
     marked = re.findall(r"<(del|ins)>(.*?)</", shown.text)
     assert marked == [("del", "main"), ("ins", "harbour")]
     assert "&lt;b&gt;Zoë&lt;/b&gt;" in shown.text
-    assert "no execution any more" in client.get("/unstarted/entry", entry=entries[1]).text
+    assert (
+        "no longer has the first execution" in client.get("/unstarted/entry", entry=entries[1]).text
+    )
     # And its own page shows all that Step Functions has of it.
     assert "ExecutionStarted" in client.get("/message/raw", id="m-1").text
     assert '"harbour"' not in client.get("/message/raw", id="m-1").text
@@ -550,6 +623,7 @@ def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(ledger: Stack, conso
         location = client.get("/find", q=name).headers["location"]
         assert location.startswith("/message?id=")
         assert "unseen-yet" in client.get(location).text, name
+    assert client.get("/find", q=" m-1 ").headers["location"] == "/message?id=+m-1+"
     assert client.get("/find", q=" ").headers["location"] == "/messages"
     for path in ("/message", "/message/now", "/message/log", "/message/raw"):
         assert client.get(f"{path}?id=").status == client.get(path).status == 404

@@ -32,13 +32,13 @@ def list_(context: Context, asked: Asked) -> Response:
 
 
 def find(_: Context, asked: Asked) -> Response:
-    """A message by its whole id. Whether there is such a message its own page tells."""
-    text = asked.one("q").strip()
-    return elsewhere(asked, address("/message", id=text) if text else "/messages")
+    """A message by its whole id, blanks and all; whether there is one its own page tells."""
+    text = asked.one("q")
+    return elsewhere(asked, address("/message", id=text) if text.strip() else "/messages")
 
 
 def _day(text: str | None) -> Between:
     try:
         return (None, None) if text is None else whole_day(date.fromisoformat(text))
     except ValueError as error:
-        raise Refused(f"{text!r} is no day: say it as 2026-01-31.") from error
+        raise Refused(f"{text!r} is not a day: write it as 2026-01-31.") from error
