@@ -83,12 +83,22 @@ def difference(first: str, second: str) -> Difference:
     return Difference([*next(around), *rows, *next(around)], notes)
 
 
+def parsed_exactly(text: str) -> Any:
+    """What JSON says, if it can be written again without a change but of blanks and order.
+
+    Raises:
+        ValueError: it is no JSON, a name stands twice, or Python would write a number otherwise.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(
+        text, object_pairs_hook=_object, parse_int=_exact(int), parse_float=_exact(float)
+    )
+
+
 def _laid_out(text: str) -> list[str] | None:
     """JSON, one value a line; None: it would not be laid out unchanged."""
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_int=_exact(int), parse_float=_exact(float)
-        )
+        value = parsed_exactly(text)
         lines = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True).split("\n")
         # What comes last has no comma after it: without them a line is the same wherever it stands.
         return [line.removesuffix(",") for line in lines]

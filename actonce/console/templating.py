@@ -8,16 +8,17 @@ it is.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from actonce.console.difference import parsed_exactly
 from actonce.messages.dead_letters import MEANINGS
-from actonce.messages.filters import age
+from actonce.messages.filters import age, lasted
 from actonce.messages.history import short_cause
-from actonce.messages.message_summary import STATES
+from actonce.messages.message_summary import STATES, moment
 from actonce.terminal.error_names import in_words
 from actonce_core.records import timestamp
 from pipeline.visible import json_text, visible
@@ -37,6 +38,10 @@ TERMS: Final[Mapping[str, str]] = {
     "until somebody sends it back or discards it.",
 }
 """The words of this domain, for who has never read of it."""
+
+BODY_LINES: Final = 24
+BODY_CHARACTERS: Final = 1_000
+"""As much of a body stands in a page at once; the rest is unfolded."""
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -58,10 +63,12 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
     environment.filters |= {
         "action": action_name,
         "age": _age,
+        "body": _body,
         "cause": short_cause,
         "error_name": in_words,
         "id": _id,
         "json_lines": _json_lines,
+        "lasted": lasted,
         "lines": _lines,
         "number": lambda number: f"{number:,}",
         "precise": lambda at: _time(at, precise=True),
@@ -122,6 +129,27 @@ def _blanks(number: int) -> Markup:
     return told.format(what, " " * number) if number else Markup("")
 
 
+class Body(NamedTuple):
+    """A message's body, to be read: JSON laid out, anything else as it was sent.
+
+    Attributes:
+        beginning: as much as stands in a page at once.
+        whole: all of it; None: the beginning is.
+    """
+
+    beginning: Markup
+    whole: Markup | None
+
+
+def _body(text: str) -> Body:
+    try:
+        whole = json_text(parsed_exactly(text), indent=2)
+    except (ValueError, RecursionError):
+        whole = text
+    beginning = "\n".join(whole.split("\n")[:BODY_LINES])[:BODY_CHARACTERS]
+    return Body(_lines(beginning), None if beginning == whole else _lines(whole))
+
+
 def term(name: str, shown: str = "") -> Markup:
     """A word of this domain, explained on hover; in other letters where it stands so."""
     return Markup('<abbr title="{}">{}</abbr>').format(TERMS[name], shown or name)
@@ -134,11 +162,6 @@ def _reason(name: str) -> Markup:
     return Markup('<abbr title="{}">{}</abbr>').format(f"{MEANINGS[name].capitalize()}.", name)
 
 
-def told_time(at: datetime) -> str:
-    """A time as every page writes it: UTC, to the second."""
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
 def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
     """A time; the page's script tells the reader's own on hover."""
     if at is None or at == "":
@@ -148,7 +171,7 @@ def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
         read = read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except ValueError:
         return escape(visible(str(at)))
-    told = told_time(read)
+    told = moment(read)
     if precise:
         told = told.replace(" UTC", f".{read.microsecond // 1000:03} UTC")
     return Markup('<time datetime="{}">{}</time>').format(timestamp(read), told)
@@ -156,4 +179,4 @@ def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
 
 def _age(since: datetime) -> Markup:
     told = Markup('<time class="age" datetime="{}" title="{}">{}</time>')
-    return told.format(timestamp(since), told_time(since), age(since, datetime.now(UTC)))
+    return told.format(timestamp(since), moment(since), age(since, datetime.now(UTC)))

@@ -25,8 +25,8 @@ from actonce.console.cache import Cached
 from actonce.console.views import message
 from actonce.messages.filters import Listing
 from actonce.operate.pausing import Feed
-from actonce.operate.status import Status
-from actonce.queues.standing import Pause
+from actonce.operate.status import Counted, Executions, Status
+from actonce.queues.standing import Depth, Pause
 from actonce.records.audit_summary import NOT_AUDITED
 from actonce.stack.clients import Aws, Stack
 from actonce_core.records import timestamp
@@ -198,14 +198,30 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
     render = console(ledger, reads=False).context.render
     pause = Pause("2026-01-31T09:30:00.000Z", "me", "")
     on, off = ((Feed("1", "starter", state),) for state in ("Enabled", "Disabled"))
+    empty, some = Depth(0, 0, 0, None), Depth(3, 0, 0, 60)
+    queues = dict.fromkeys(("requests", "unstarted", "dead_letters"), empty)
+    outage = Executions(Counted(0), Counted(60), Counted(0))
+    aborted = Executions(Counted(0), Counted(0), Counted(1))
     for status, told in (
-        (Status("actonce", None, on, {}), ["running"]),
-        (Status("actonce", None, off, {}), ["stopped"]),
-        (Status("actonce", pause, off, {}), ["paused"]),
-        (Status("actonce", None, on, {}, oldest_failed_seconds=3_000), ["running", "3,000 s"]),
+        (Status("actonce", None, on, queues), ["running", "nobody"]),
+        (Status("actonce", None, off, queues), ["stopped", "nobody"]),
+        (Status("actonce", pause, off, queues), ["paused", "nobody"]),
+        (
+            Status("actonce", None, on, queues, oldest_failed_seconds=3_000),
+            ["running", "the provider", "50 min"],
+        ),
+        (Status("actonce", None, on, queues, executions=outage), ["running", "the provider"]),
+        (Status("actonce", None, on, queues, executions=aborted), ["running", "a person"]),
+        (
+            Status("actonce", None, on, queues | {"dead_letters": some}, executions=outage),
+            ["running", "a person"],
+        ),
     ):
         shown = render("stack.html.j2", {"status": Cached(status, datetime.now(UTC), None)})
-        assert re.findall(r"\brunning|\bstopped|\bpaused|[\d,]{3,} s\b", shown) == told
+        facts = re.sub(r'title="[^"]*"', "", shown)
+        pattern = r">(running|stopped|paused|nobody|a person|the provider)|\b(50 min)|^ *(running)"
+        found = re.findall(pattern, facts, re.MULTILINE)
+        assert ["".join(one) for one in found] == told
 
 
 # ------------------------------------------------------------------ deciding
@@ -713,7 +729,7 @@ def test_the_audit_that_is_at_hand_is_shown(
     outputs = ledger.outputs | {"AuditBucketName": "audits"}
     stack = dataclasses.replace(ledger, outputs=outputs) if is_in_bucket else ledger
     client = console(stack, audit=None if is_in_bucket else tmp_path)
-    assert "No audit's results are at hand" in client.get("/audit").text
+    assert "There is no audit of this stack" in client.get("/audit").text
     made = {"generated_at": timestamp(stack.created_at())}
     told: tuple[tuple[int, Any], ...] = ((200, ENDED | made), (200, BEGUN | made), (502, "{"))
     for status, summary in (*told, (502, ENDED)):  # the last one was made before the stack
