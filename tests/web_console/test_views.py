@@ -29,6 +29,7 @@ from actonce.operate.status import Counted, Executions, Status
 from actonce.queues.standing import Depth, Pause
 from actonce.records.audit_summary import NOT_AUDITED
 from actonce.stack.clients import Aws, Stack
+from actonce_core.execution import execution_name
 from actonce_core.records import timestamp
 from tests.hostile import HOSTILE_SENT, forbidden
 from tests.support.queues import (
@@ -44,7 +45,15 @@ from tests.support.queues import (
 from tests.support.stacks import TABLE, forbid
 from tests.web_console.asking import Client, console_of
 from tests.web_console.conftest import Open
-from tests.web_console.stacks import MARKUP, complete, rejected, retried_by_a_colleague, unstart
+from tests.web_console.stacks import (
+    MARKUP,
+    complete,
+    log_conflict,
+    own_effect,
+    rejected,
+    retried_by_a_colleague,
+    unstart,
+)
 
 ALL = {"scope": "all", "snapshot": 1}
 """Everything that was read first."""
@@ -618,6 +627,128 @@ def test_events_that_may_not_be_read_leave_input_and_output(machine: Stack, cons
     shown = client.get("/message/raw", id="m-1")
     assert (shown.status, len(shown.problems)) == (200, 1)
     assert "a body" in shown.text
+
+
+def test_a_conflict_that_the_log_tells_of_is_looked_for_before_it_is_said_to_be_gone(
+    machine: Stack, console: Open
+) -> None:
+    """The queue is as long as it was when it was read: that says nothing."""
+    start(machine, "m-1")
+    before = unstart(machine, "{")
+    client = console(machine)
+    machine.sqs.purge_queue(QueueUrl=machine.unstarted_queue)
+    entry = unstart(machine, '{"message_id": "m-1"}', "conflict")
+    log_conflict(machine, "m-1")
+    client.get("/message/log", id="m-1")
+    client.finish()
+    shown = client.get("/message/now", id="m-1")
+    assert f"/unstarted/entry?entry={entry}" in shown.links
+    assert client.get("/unstarted/entry", entry=before).status == 404
+
+
+def test_a_conflict_that_is_not_found_is_not_said_to_be_gone(machine: Stack, console: Open) -> None:
+    start(machine, "m-1")
+    log_conflict(machine, "m-1")
+    client = console(machine)
+    client.get("/message/log", id="m-1")
+    client.finish()
+    shown = client.get("/message/now", id="m-1")
+    assert "brought another content" in shown.text
+    assert "look again." in shown.text
+    assert shown.fields == {"queue": ["unstarted"], "message": ["m-1"]}
+
+
+@pytest.mark.parametrize(
+    ("reason", "offered", "twice"),
+    [
+        ("rejected", ["resolve", "retry", "reject"], 1),
+        ("outcome_unknown", ["resolve", "retry", "perform", "reject"], 1),
+    ],
+)
+def test_where_the_effect_is_seen_to_resolve_is_advised_and_first(
+    ledger: Stack, console: Open, tmp_path: Path, reason: str, offered: list[str], twice: int
+) -> None:
+    dead(ledger, "m-1", reason=reason)
+    complete(ledger, "m-1")
+    shown = console(ledger, own=own_effect(tmp_path, "m-1")).get("/message", id="m-1")
+    assert shown.actions == offered
+    assert re.findall(r"<strong>(\w+)</strong> <span class=\"badge advised", shown.text) == [
+        "Resolve"
+    ]
+    assert shown.text.count("this would make it happen twice") == twice
+    assert "2026-01-31 09:31:07 UTC" in shown.text
+    unseen = console(ledger, own=own_effect(tmp_path, "m-2")).get("/message", id="m-1")
+    assert "happen twice." not in unseen.text.partition("If it did happen, it happens twice.")[0]
+
+
+def test_the_body_stands_with_the_message_laid_out_and_cut(machine: Stack, console: Open) -> None:
+    bodies = {
+        "m-1": '{"b": 1.50, "a": "<i>"}',
+        "m-2": '{"b": 1.5, "a": "<i>"}',
+        "m-3": json.dumps([MARKUP] * 500),
+    }
+    for message_id, body in bodies.items():
+        start(machine, message_id, body)
+    client = console(machine)
+    shown = {name: client.get("/message", id=name).text for name in bodies}
+    (as_sent,) = re.findall(r'<pre class="body">(.*?)</pre>', shown["m-1"], re.DOTALL)
+    assert html.unescape(as_sent) == bodies["m-1"], "Python would write 1.5"
+    assert '{\n  "b": 1.5,\n  "a": "<i>"\n}' in html.unescape(shown["m-2"])
+    assert "<img" not in shown["m-3"]
+    (cut,) = re.findall(r'<pre class="body">(.*?)</pre>', shown["m-3"], re.DOTALL)
+    assert len(html.unescape(cut)) < 2_000 < len(shown["m-3"])
+    assert 'id="body-whole"' in shown["m-3"]
+    assert 'id="body-whole"' not in shown["m-2"]
+
+
+def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger, " pay-1")
+    long = "a" * 1_000 + "b" * 1_000
+    dead(ledger, long, 1, execution_name=execution_name(long))
+    complete(ledger, long)
+    client = console(ledger)
+    listed = client.get("/dead-letters")
+    assert '<span class="blank" title="a blank"> </span>pay-1' in listed.text
+    assert [len(cells[1]) for cells in listed.rows if "…" in cells[1]] == [60]
+    assert [cells[1][:2] + cells[1][-2:] for cells in listed.rows if "…" in cells[1]] == ["aabb"]
+    shown = client.get("/message", id=long)
+    seen = re.sub(r"<[^>]*>", "", shown.text)
+    assert seen.count("b" * 1_000) == 1, "where it is unfolded"
+    assert "Did you mean" in client.get("/message", id="m-9 ").text
+    assert "/message?id=m-9" in client.get("/message", id="m-9 ").links
+
+
+def test_the_list_tells_what_waits_for_a_decision_and_lists_it_alone(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger)
+    put_row(ledger, "m-2", "COMPLETE", "resolved")
+    complete(ledger, "m-2")
+    client = console(ledger)
+    states = {cells[0]: cells[1] for cells in client.get("/messages").rows}
+    assert states["m-1"].startswith("waiting for decision rejected, for ")
+    assert states["m-2"] == "resolved by hand"
+    answer = client.get("/messages", status="waiting_for_decision")
+    assert answer.headers["location"] == "/dead-letters"
+
+
+def test_what_ended_before_it_was_decided_waits_with_the_command_that_continues_it(
+    machine: Stack, console: Open
+) -> None:
+    start(machine, "m-1")
+    start(machine, "m-2")
+    machine.stepfunctions.stop_execution(executionArn=machine.execution_arn("m-1"))
+    client = console(machine)
+    stopped = client.get("/stopped")
+    assert [cells[:2] for cells in stopped.rows] == [["m-1", "aborted"]]
+    assert stopped.commands == ["actonce dead-letters retry --stack-name actonce m-1"]
+    forbid(client.context.stack, "stepfunctions", "ListExecutions")
+    assert console(machine).get("/stopped").rows
+    client = console(machine, reads=False)
+    forbid(client.context.stack, "stepfunctions", "ListExecutions")
+    assert "AccessDenied" in client.get("/stopped").problems[0]
 
 
 def test_messages_are_listed_by_status_and_day(ledger: Stack, console: Open) -> None:

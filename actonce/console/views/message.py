@@ -29,6 +29,7 @@ from actonce.queues.standing import Depth, find_pause
 from actonce.stack.sources import sources
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events
+from pipeline.visible import json_text
 
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while a person has to decide."""
@@ -105,7 +106,7 @@ def _page(context: Context, template: str, asked: Asked, story: Story) -> Respon
         summary = summarize(story, letter)
         values |= {
             "summary": summary,
-            "body": None if story.execution is None else story.execution.input.get("body"),
+            "body": _body(story),
             "decide": _decision(context, story, summary, letter),
             "picture": ""
             if story.execution is None or "history" in story.unread
@@ -113,6 +114,12 @@ def _page(context: Context, template: str, asked: Asked, story: Story) -> Respon
             "timeline": story.timeline(),
         }
     return page(context, template, **values)
+
+
+def _body(story: Story) -> str | None:
+    """What the message asks for; None: no execution has it."""
+    body = None if story.execution is None else story.execution.input.get("body")
+    return body if body is None or isinstance(body, str) else json_text(body)
 
 
 def _decision(
