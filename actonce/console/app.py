@@ -44,6 +44,7 @@ _SHOWS: dict[str, View] = {
     "/": first.first,
     "/waiting": first.waiting,
     "/stack": first.stack,
+    "/stopped": first.stopped,
     "/dead-letters": dead_letters.VIEW.list_,
     "/dead-letters/decide": dead_letters.VIEW.confirm,
     "/unstarted": unstarted.VIEW.list_,

@@ -15,7 +15,9 @@ from actonce.console.templating import renderer
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.dead_letters import look as look_at_letters
 from actonce.messages.filters import Listing, Narrowing
+from actonce.messages.message_summary import REDRIVEN_FOR
 from actonce.messages.own_effects import OwnEffects
+from actonce.messages.recent import Ended, Recent, page
 from actonce.messages.unstarted import Unstarted
 from actonce.messages.unstarted import look as look_at_unstarted
 from actonce.operate.status import status
@@ -27,7 +29,7 @@ COUNTS_SECONDS: Final = 15.0
 """For which the queues' counts are kept. Three calls of GetQueueAttributes."""
 
 STATUS_SECONDS: Final = 60.0
-"""For which the stack's status is kept. About a dozen calls."""
+"""For which the stack's status is kept, and what has stopped. About a dozen calls, and three."""
 
 QueueName = Literal["dead_letters", "unstarted"]
 """A queue that is read, by its name among the counts."""
@@ -70,6 +72,8 @@ class Context:
         letters: scans of DeadLetterQueue.
         unstarted: scans of UnstartedQueue.
         counts: messages of each queue, in flight or not.
+        stopped: messages whose executions ended before anybody had decided, so that a retry can
+            continue them; the newest of them.
         render: draws a template of that name, with values.
     """
 
@@ -97,6 +101,8 @@ class Context:
         self.counts = Cache(self._count, COUNTS_SECONDS)
         self.status = Cache(lambda: status(stack, datetime.now(UTC), audit), STATUS_SECONDS)
         self.log = DeliveryLines(stack)
+        self.ended = Ended()
+        self.stopped = Cache(self._stopped, STATUS_SECONDS)
         self.jobs = Jobs(self._after_a_job)
         self.render = renderer(
             {
@@ -150,6 +156,20 @@ class Context:
             return look_at_unstarted(
                 queue, message_reader(self.stack), _EVERYTHING, tell, whole=True
             )
+
+    def _stopped(self) -> list[Recent]:
+        if self.has_rows:
+            return []
+        since = datetime.now(UTC) - REDRIVEN_FOR
+        found = [
+            one
+            for status in ("ABORTED", "FAILED", "TIMED_OUT")
+            for one in page(
+                self.stack, status=status, between=(since, None), limit=50, known=self.ended
+            ).messages
+            if one.state in ("aborted", "failed", "timed_out")
+        ]
+        return sorted(found, key=lambda one: one.since)
 
     def _count(self) -> dict[str, int]:
         queues = {

@@ -57,12 +57,14 @@ class Difference(NamedTuple):
 
 def difference(first: str, second: str) -> Difference:
     """Compare two contents, whatever they are."""
-    notes = ["The names of each object are sorted; in which order they were sent is not shown."]
+    notes = ["Names are sorted to compare them; the order they were sent in is not shown."]
     left, right = _laid_out(first), _laid_out(second)
     if left is None or right is None or left == right:
-        notes = ["They are compared as they were sent, line by line."]
+        notes = ["Compared line by line, as they were sent."]
         if any(visible(text, keep="\n") != text for text in (first, second)):
-            notes.append("Backslashes are doubled, to be told from codes of unseen characters.")
+            notes.append(
+                "Each backslash is shown twice, to tell it from the codes of unseen characters."
+            )
             first, second = (text.replace("\\", "\\\\") for text in (first, second))
         left, right = first.split("\n"), second.split("\n")
     if left == right:
@@ -73,19 +75,30 @@ def difference(first: str, second: str) -> Difference:
     rest = max(0, len(lefts) - MAX_LINES), max(0, len(rights) - MAX_LINES)
     if any(rest):
         notes.append(
-            f"{rest[0]:,} more lines of the first and {rest[1]:,} of the second are not compared."
+            f"{rest[0]:,} more lines of the first and {rest[1]:,} more of the second were not "
+            "compared."
         )
     rows = list(_rows(lefts[:MAX_LINES], rights[:MAX_LINES]))
     around = ([Row(left_out=number)] if number else [] for number in (start, end))
     return Difference([*next(around), *rows, *next(around)], notes)
 
 
+def parsed_exactly(text: str) -> Any:
+    """What JSON says, if it can be written again without a change but of blanks and order.
+
+    Raises:
+        ValueError: it is no JSON, a name stands twice, or Python would write a number otherwise.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(
+        text, object_pairs_hook=_object, parse_int=_exact(int), parse_float=_exact(float)
+    )
+
+
 def _laid_out(text: str) -> list[str] | None:
     """JSON, one value a line; None: it would not be laid out unchanged."""
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_int=_exact(int), parse_float=_exact(float)
-        )
+        value = parsed_exactly(text)
         lines = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True).split("\n")
         # What comes last has no comma after it: without them a line is the same wherever it stands.
         return [line.removesuffix(",") for line in lines]

@@ -58,7 +58,7 @@ class Job:
     Attributes:
         number: names it.
         title: what was asked for, in words.
-        command: the command line that does the same.
+        command: the command lines that do the same; None: there are none.
         total: of how many.
         began: when it was asked for (UTC).
     """
@@ -66,7 +66,7 @@ class Job:
     number: int
     key: str
     title: str
-    command: str
+    command: str | None
     total: int
     task: Bulk[Any]
     began: datetime
@@ -115,7 +115,7 @@ class Jobs:
         with self._lock:
             return next((job for job in self._jobs.values() if job.key == key), None)
 
-    def begin(self, key: str, title: str, command: str, total: int, task: Bulk[Any]) -> Job:
+    def begin(self, key: str, title: str, command: str | None, total: int, task: Bulk[Any]) -> Job:
         """Begin a job, or find the one that was begun with this key."""
         with self._lock:
             for known in self._jobs.values():

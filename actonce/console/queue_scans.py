@@ -7,8 +7,9 @@ was found is the sign that something has changed.
 
 import secrets
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Generic, TypeVar
@@ -23,6 +24,10 @@ KEPT: Final = 8
 
 MOST_ENTRIES: Final = 40_000
 """Of all snapshots that are kept together; two are kept however long they are."""
+
+PIN_SECONDS: Final = 3600.0
+"""For which a snapshot is kept that somebody was asked to decide on, however often the queue is
+read meanwhile; as many as `KEPT`, and with no more entries together than `MOST_ENTRIES`."""
 
 A_MOMENT: Final = 0.2
 """Seconds for which a page waits for a scan that it has begun."""
@@ -79,13 +84,20 @@ class QueueScans(Generic[E]):
 
     Args:
         read: reads the queue whole; it tells what it is given, now and then, how many it has read.
+        clock: seconds, as of `time.monotonic`.
     """
 
-    def __init__(self, read: Callable[[Callable[[int], None]], Listing[E]]) -> None:
+    def __init__(
+        self,
+        read: Callable[[Callable[[int], None]], Listing[E]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._read = read
+        self._clock = clock
         self._next = first_number()
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Snapshot[E]] = OrderedDict()
+        self._pinned: OrderedDict[int, tuple[Snapshot[E], float]] = OrderedDict()
         self._thread: threading.Thread | None = None
         self._again = False
         self._so_far = 0
@@ -106,7 +118,16 @@ class QueueScans(Generic[E]):
     def snapshot(self, number: int) -> Snapshot[E] | None:
         """The snapshot of that number; None: it is kept no more."""
         with self._lock:
-            return self._kept.get(number)
+            self._unpin()
+            pinned, _ = self._pinned.get(number, (None, 0.0))
+            return self._kept.get(number) or pinned
+
+    def pin(self, snapshot: Snapshot[E]) -> None:
+        """Keep a snapshot for `PIN_SECONDS`: somebody is asked to decide on what it has."""
+        with self._lock:
+            self._pinned.pop(snapshot.number, None)
+            self._pinned[snapshot.number] = snapshot, self._clock()
+            self._unpin()
 
     def find(self, wanted: Callable[[E], bool]) -> E | None:
         """The entry that is wanted, as it was read last, of all snapshots that are kept."""
@@ -180,11 +201,16 @@ class QueueScans(Generic[E]):
             found.entries, found.held_elsewhere, found.beside, number=self._next, at=at
         )
         self._next += 1
-        while len(self._kept) > KEPT or (
-            len(self._kept) > 2
-            and sum(len(one.entries) for one in self._kept.values()) > MOST_ENTRIES
-        ):
+        while _are_too_many(list(self._kept.values()), 2):
             self._kept.popitem(last=False)
+
+    def _unpin(self) -> None:
+        """Let go what was pinned too long ago, or before too many others."""
+        oldest = self._clock() - PIN_SECONDS
+        while any(at < oldest for _, at in self._pinned.values()) or _are_too_many(
+            [one for one, _ in self._pinned.values()], 1
+        ):
+            self._pinned.popitem(last=False)
 
     def _newest(self) -> Snapshot[E] | None:
         return next(reversed(self._kept.values()), None)
@@ -192,3 +218,8 @@ class QueueScans(Generic[E]):
     def _tell(self, number: int) -> None:
         with self._lock:
             self._so_far = number
+
+
+def _are_too_many(snapshots: Sequence[Snapshot[E]], at_least: int) -> bool:
+    entries = sum(len(one.entries) for one in snapshots)
+    return len(snapshots) > KEPT or (len(snapshots) > at_least and entries > MOST_ENTRIES)

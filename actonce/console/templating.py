@@ -8,19 +8,40 @@ it is.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from actonce.console.difference import parsed_exactly
 from actonce.messages.dead_letters import MEANINGS
-from actonce.messages.filters import age
+from actonce.messages.filters import age, lasted
 from actonce.messages.history import short_cause
-from actonce.messages.message_summary import STATES
+from actonce.messages.message_summary import STATES, moment
 from actonce.terminal.error_names import in_words
 from actonce_core.records import timestamp
 from pipeline.visible import json_text, visible
+
+TERMS: Final[Mapping[str, str]] = {
+    "attempt": "One invocation of your function with the message.",
+    "conflict": "A message came with an id that was first seen with another content. It is never "
+    "acted on by itself.",
+    "dead letter": "ActOnce could not finish this message alone and waits until somebody decides.",
+    "decision": "Retry, perform, resolve or reject: what a person answers to a dead letter.",
+    "delivery": "One copy of a message, as SQS handed it to the starter.",
+    "duplicate": "Another delivery of a message that has its execution; it is suppressed.",
+    "effect": "What your function does for a message, once.",
+    "look-up": "Asking your function what became of a message whose attempt ended unclear.",
+    "round": "An attempt that ended unclear, and a look-up that found no effect.",
+    "unstarted": "A delivery that was refused, or could not be started. It stays in UnstartedQueue "
+    "until somebody sends it back or discards it.",
+}
+"""The words of this domain, for who has never read of it."""
+
+BODY_LINES: Final = 24
+BODY_CHARACTERS: Final = 1_000
+"""As much of a body stands in a page at once; the rest is unfolded."""
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -42,14 +63,20 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
     environment.filters |= {
         "action": action_name,
         "age": _age,
+        "body": _body,
         "cause": short_cause,
         "error_name": in_words,
+        "id": _id,
         "json_lines": _json_lines,
+        "lasted": lasted,
         "lines": _lines,
         "number": lambda number: f"{number:,}",
+        "precise": lambda at: _time(at, precise=True),
+        "reason": _reason,
         "time": _time,
     }
-    environment.globals |= {"address": address, "meanings": MEANINGS, "states": STATES, **shared}
+    environment.globals |= {"address": address, "meanings": MEANINGS, "states": STATES}
+    environment.globals |= {"term": term, **shared}
 
     def render(name: str, values: Mapping[str, Any]) -> str:
         return environment.get_template(name).render(values)
@@ -84,17 +111,72 @@ def _json_lines(value: Any) -> Markup:
     return _lines(json_text(value, indent=2))
 
 
-def _time(at: datetime | str | None, shown: str = "") -> Markup:
-    """A time; the page's script says it in the reader's zone, and without it stays UTC."""
+def _id(text: str, length: int = 60) -> Markup:
+    """An id: a long one is cut in its middle, blanks around it are seen and can be copied."""
+    shown = visible(text)
+    if len(shown) > length:
+        end = length // 3
+        shown = f"{shown[: length - end - 1]}…{shown[-end:]}"
+    inner = shown.strip(" ")
+    before = len(shown) - len(shown.lstrip(" "))
+    after = len(shown) - before - len(inner)
+    return Markup("{}{}{}").format(_blanks(before), inner, _blanks(after))
+
+
+def _blanks(number: int) -> Markup:
+    told = Markup('<span class="blank" title="{}">{}</span>')
+    what = "a blank" if number == 1 else f"{number} blanks"
+    return told.format(what, " " * number) if number else Markup("")
+
+
+class Body(NamedTuple):
+    """A message's body, to be read: JSON laid out, anything else as it was sent.
+
+    Attributes:
+        beginning: as much as stands in a page at once.
+        whole: all of it; None: the beginning is.
+    """
+
+    beginning: Markup
+    whole: Markup | None
+
+
+def _body(text: str) -> Body:
+    try:
+        whole = json_text(parsed_exactly(text), indent=2)
+    except (ValueError, RecursionError):
+        whole = text
+    beginning = "\n".join(whole.split("\n")[:BODY_LINES])[:BODY_CHARACTERS]
+    return Body(_lines(beginning), None if beginning == whole else _lines(whole))
+
+
+def term(name: str, shown: str = "") -> Markup:
+    """A word of this domain, explained on hover; in other letters where it stands so."""
+    return Markup('<abbr title="{}">{}</abbr>').format(TERMS[name], shown or name)
+
+
+def _reason(name: str) -> Markup:
+    """Why a message waits for a decision, explained on hover."""
+    if name not in MEANINGS:
+        return escape(visible(name))
+    return Markup('<abbr title="{}">{}</abbr>').format(f"{MEANINGS[name].capitalize()}.", name)
+
+
+def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
+    """A time; the page's script tells the reader's own on hover."""
     if at is None or at == "":
         return Markup("")
-    text = timestamp(at) if isinstance(at, datetime) else visible(at)
-    told = shown or text.replace("T", " ").removesuffix("Z") + " UTC"
-    kind = " class=age" if shown else ""  # the script leaves an age as it is
-    return Markup(f'<time{kind} datetime="{{}}" title="{{}} (UTC)">{{}}</time>').format(  # noqa: S704 - one of two words
-        text, text, told
-    )
+    try:
+        read = datetime.fromisoformat(at) if isinstance(at, str) else at
+        read = read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    except ValueError:
+        return escape(visible(str(at)))
+    told = moment(read)
+    if precise:
+        told = told.replace(" UTC", f".{read.microsecond // 1000:03} UTC")
+    return Markup('<time datetime="{}">{}</time>').format(timestamp(read), told)
 
 
 def _age(since: datetime) -> Markup:
-    return _time(since, age(since, datetime.now(UTC)))
+    told = Markup('<time class="age" datetime="{}" title="{}">{}</time>')
+    return told.format(timestamp(since), moment(since), age(since, datetime.now(UTC)))

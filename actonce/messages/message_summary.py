@@ -682,12 +682,16 @@ def message_argument(story: Story) -> str:
     return as_argument(story.message_id, story.execution_name)
 
 
+_LONGEST_ARGUMENT: Final = 80
+"""Characters; an execution's name has no more."""
+
+
 def as_argument(message_id: str, execution_name: str) -> str:
     """A message as an argument that can be copied into a shell.
 
-    Its id, or where that cannot be seen the name of its execution.
+    Its id; where that cannot be seen, or is long, the name of its execution.
     """
-    if visible(message_id) != message_id:
+    if visible(message_id) != message_id or len(message_id) > _LONGEST_ARGUMENT:
         return execution_name
     return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"
 

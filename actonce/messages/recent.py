@@ -5,6 +5,7 @@ are shown. Rows have no order of time: their table is read from its beginning, a
 `MOST_ROWS`.
 """
 
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -38,6 +39,9 @@ MOST_NAMES: Final = 1000
 
 MOST_STATES: Final = 100
 """Messages of a page whose states are looked up, by one or two calls for each."""
+
+MOST_KEPT: Final = 5_000
+"""Messages that have ended, whose states are kept."""
 
 MOST_LOOKED_AT: Final = 20_000
 """Executions that are listed for a page."""
@@ -103,13 +107,38 @@ class Page:
     read_in_part: bool = False
 
 
-def page(
+class Ended:
+    """What became of messages that have ended, which changes no more: it is looked up once.
+
+    One that is redriven has not ended, and ends at another time.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, datetime], Recent] = {}
+        self._lock = threading.Lock()
+
+    def get(self, one: Recent) -> Recent | None:
+        """The same message with its state; None: it was not looked up, or is kept no more."""
+        return None if one.ended is None else self._kept.get((one.name, one.ended))
+
+    def keep(self, one: Recent) -> None:
+        """Keep what was looked up, of one that has ended."""
+        if one.ended is None:
+            return
+        with self._lock:
+            self._kept[one.name, one.ended] = one
+            while len(self._kept) > MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+
+
+def page(  # noqa: PLR0913 - which of all, and what is known of them
     stack: Stack,
     *,
     status: str | None = None,
     between: Between = (None, None),
     cursor: str | None = None,
     limit: int,
+    known: Ended | None = None,
 ) -> Page:
     """A page of recent messages.
 
@@ -123,6 +152,7 @@ def page(
             other moment (UTC).
         cursor: of the page before; None: the first page.
         limit: messages of a page, at most.
+        known: what was looked up for pages before.
 
     Raises:
         WrongUse: there is no such status, or the cursor is none.
@@ -138,6 +168,7 @@ def page(
     # One more, which tells whether there are more; of a time the others are passed over, as many
     # with each call as there can be.
     arguments["maxResults"] = min(limit + 1, MOST_NAMES) if until is None else MOST_NAMES
+    known = known or Ended()
     messages: list[Recent] = []
     looked_at = 0
     while True:
@@ -149,20 +180,22 @@ def page(
         for number, one in enumerate(listed[offset:], offset):
             # By whichever of the two they are listed, the others began before, too.
             if since is not None and (one.ended or one.since) < since:
-                return _sorted(stack, messages, None, looked_at)
+                return _sorted(stack, known, messages, None, looked_at)
             if (since and one.since < since) or (until and one.since >= until):
                 continue
             if len(messages) == limit:
-                return _sorted(stack, messages, f"{number}:{token}", looked_at)
+                return _sorted(stack, known, messages, f"{number}:{token}", looked_at)
             messages.append(one)
         token, offset = answer.get("nextToken", ""), 0
         if not token or len(messages) == limit or looked_at >= MOST_LOOKED_AT:
-            return _sorted(stack, messages, f"0:{token}" if token else None, looked_at)
+            return _sorted(stack, known, messages, f"0:{token}" if token else None, looked_at)
 
 
-def _sorted(stack: Stack, found: list[Recent], cursor: str | None, looked_at: int) -> Page:
+def _sorted(
+    stack: Stack, known: Ended, found: list[Recent], cursor: str | None, looked_at: int
+) -> Page:
     found.sort(key=lambda one: one.since, reverse=True)
-    return Page(_whole(stack, found), cursor, looked_at)
+    return Page(_whole(stack, known, found), cursor, looked_at)
 
 
 def _position(cursor: str | None) -> tuple[int, str]:
@@ -194,7 +227,7 @@ def _known_status(stack: Stack, status: str) -> str:
     return wanted
 
 
-def _whole(stack: Stack, found: list[Recent]) -> list[Recent]:
+def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
     """Each with its state, where there are not too many, and with the id that its input has.
 
     The latter takes a call, too, where its name is a hash of the id.
@@ -205,6 +238,8 @@ def _whole(stack: Stack, found: list[Recent]) -> list[Recent]:
     def whole(one: Recent) -> Recent:
         if one.message_id is not None and not with_states:
             return one
+        if (before := known.get(one)) is not None:
+            return before
         listed = replace(one, state=state_of_execution(one.status) if with_states else None)
         try:
             execution = history.find_execution(stack, one.name)
@@ -215,7 +250,10 @@ def _whole(stack: Stack, found: list[Recent]) -> list[Recent]:
         told = execution.input.get("message_id")
         message_id = one.message_id or (None if told is None else str(told))
         state = _state(stack, execution) if with_states else None
-        return replace(one, message_id=message_id, status=execution.status, state=state)
+        looked_up = replace(one, message_id=message_id, status=execution.status, state=state)
+        if with_states and execution.status == one.status:
+            known.keep(looked_up)
+        return looked_up
 
     with ThreadPoolExecutor(8, thread_name_prefix="recent") as threads:
         return list(threads.map(whole, found))

@@ -224,6 +224,25 @@ def test_states_tell_by_hand_from_performed_and_who_is_waited_for(
     assert lines[2].split("  ")[1].strip() == "resolved by hand"
 
 
+def test_what_has_ended_is_looked_up_once(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = recent.Ended()
+    ended = execution("m-1", 9, 8)
+    described = ended | {"output": '{"outcome": "resolved"}'}
+    again = execution("m-1", 9, 7)  # redriven, it ended anew
+    monkeypatch.setattr(recent, "MOST_KEPT", 1)
+    with Stubber(moto_stack.stepfunctions) as answers:
+        for listed, looked_up in ((ended, described), (ended, None), (again, described)):
+            answers.add_response("list_executions", {"executions": [listed]})
+            if looked_up:
+                answers.add_response("describe_execution", looked_up, {"executionArn": ANY})
+            page = recent.page(moto_stack, limit=20, known=known)
+            assert [one.state for one in page.messages] == ["resolved"]
+        answers.assert_no_pending_responses()
+    assert known.get(page.messages[0])
+
+
 def test_of_a_long_page_the_states_are_left_out_and_it_says_so(
     moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
 ) -> None:

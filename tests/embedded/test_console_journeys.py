@@ -78,7 +78,7 @@ def test_find_out_why_a_message_has_no_effect_and_decide(page: Page, site: Stack
     page.click("#decide #note")
     page.type("no such practice")
     page.press("Enter")
-    page.wait_for("document.querySelector('#job')?.innerText.includes('all seen to')")
+    page.wait_for("document.querySelector('#job')?.innerText.includes('finished')")
     execution = wait_for_execution(site, site.execution_arn(message_id))
     assert (execution["status"], execution["cause"]) == ("FAILED", "no such practice")
     find(page, message_id)

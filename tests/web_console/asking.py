@@ -60,6 +60,12 @@ class Answer:
         return re.findall(r'name="action" value="(\w+)"', self.text)
 
     @property
+    def commands(self) -> list[str]:
+        """Command lines that do the same."""
+        shown = re.findall(r'<pre class="command">(.*?)</pre>', self.text, re.DOTALL)
+        return [line for text in shown for line in html.unescape(text).strip().split("\n")]
+
+    @property
     def sure(self) -> int:
         """How often something is said to be empty for sure."""
         return self.text.count("quiet-good")

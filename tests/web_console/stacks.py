@@ -1,7 +1,10 @@
 """What a stack of the console's tests has in its queues and rows."""
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
 
+from actonce.messages.own_effects import Attributes, EffectsFile, OwnEffects
 from actonce.operate.deciding import decide
 from actonce.stack.clients import Stack
 from actonce_core.records import timestamp
@@ -35,6 +38,28 @@ def complete(stack: Stack, message_id: str) -> None:
             ":one": {"N": "1"},
         },
     )
+
+
+def log_conflict(stack: Stack, message_id: str) -> None:
+    """The starter's log tells that another content came with an id and was refused."""
+    now = datetime.now(UTC)
+    line = {"stream": "deliveries", "at": timestamp(now), "end": "refused", "reason": "conflict"}
+    line |= {"message_id": message_id, "execution_name": message_id}
+    log = stack.starter_log_group
+    stack.logs.create_log_stream(logGroupName=log, logStreamName="one")
+    stack.logs.put_log_events(
+        logGroupName=log,
+        logStreamName="one",
+        logEvents=[{"timestamp": int(now.timestamp() * 1000), "message": json.dumps(line)}],
+    )
+
+
+def own_effect(folder: Path, message_id: str) -> OwnEffects:
+    """A file of a team's own effects that has one of the message."""
+    file = folder / "effects.jsonl"
+    effect = {"message_id": message_id, "effect_id": "e-1", "at": "2026-01-31T09:31:07Z"}
+    file.write_text(json.dumps(effect))
+    return EffectsFile(file, Attributes(time="at"))
 
 
 def rejected(stack: Stack, message_id: str = "m-1") -> None:

@@ -132,7 +132,7 @@ def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> 
     page.press("Enter")  # without a reason the browser itself says that one is wanted
     page.type("a typing error")
     page.press("Enter")
-    page.wait_for("document.querySelector('#job')?.innerText.includes('all seen to')")
+    page.wait_for("document.querySelector('#job')?.innerText.includes('finished')")
     client.finish()
     assert {row(ledger, f"m-{one:02}")["outcome"] for one in range(3)} == {"rejected"}
     page.press("g", "m")
@@ -185,7 +185,7 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     page.type("no such")
     page.evaluate("document.querySelector('#now').isOfBefore = true")
     page.evaluate(LATER)
-    page.wait_for(f"{AS_OF} == 'as of 3 minutes ago; not looked at again while you fill this in'")
+    page.wait_for(f"{AS_OF} == 'as of 3 minutes ago: this page stands still while you fill it in'")
     assert page.evaluate("document.querySelector('#now').isOfBefore")
     # And who ends it sees it as it is, with what was typed: it is the same letter.
     page.press("Escape")

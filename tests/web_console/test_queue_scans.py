@@ -7,7 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actonce.console import queue_scans as module
-from actonce.console.queue_scans import KEPT, SMALL, QueueScans, ScanState, first_number
+from actonce.console.queue_scans import (
+    KEPT,
+    PIN_SECONDS,
+    SMALL,
+    QueueScans,
+    ScanState,
+    first_number,
+)
 from actonce.messages.filters import Listing
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -77,6 +84,25 @@ def test_what_somebody_looks_at_is_kept_and_of_long_queues_fewer(
             scan(scans)
         kept = [number for number in range(1, KEPT + 5) if scans.snapshot(number)]
         assert kept == list(expected)
+
+
+def test_what_a_decision_is_asked_about_is_kept_for_an_hour_within_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    scans: QueueScans[str] = QueueScans(lambda _: Listing(["a"] * 6, 0), clock=lambda: now)
+    for _ in range(3 * KEPT):
+        scan(scans)
+        assert scans.latest is not None
+        scans.pin(scans.latest)
+    for _ in range(KEPT):
+        scan(scans)
+    pinned = [n for n in range(1, 3 * KEPT + 1) if scans.snapshot(n)]
+    assert pinned == list(range(2 * KEPT + 1, 3 * KEPT + 1))
+    monkeypatch.setattr(module, "MOST_ENTRIES", 14)
+    assert [n for n in pinned if scans.snapshot(n)] == pinned[-2:]
+    now = PIN_SECONDS + 1
+    assert scans.snapshot(pinned[-1]) is None
 
 
 FAILED = Failed("No leave to read.")

@@ -19,15 +19,17 @@ from botocore.stub import Stubber
 
 from actonce.cli import app as cli
 from actonce.cli import dead_letters as dead_letters_command
+from actonce.cli import unstarted as unstarted_command
 from actonce.console import queue_scans
 from actonce.console.cache import Cached
 from actonce.console.views import message
 from actonce.messages.filters import Listing
 from actonce.operate.pausing import Feed
-from actonce.operate.status import Status
-from actonce.queues.standing import Pause
+from actonce.operate.status import Counted, Executions, Status
+from actonce.queues.standing import Depth, Pause
 from actonce.records.audit_summary import NOT_AUDITED
 from actonce.stack.clients import Aws, Stack
+from actonce_core.execution import execution_name
 from actonce_core.records import timestamp
 from tests.hostile import HOSTILE_SENT, forbidden
 from tests.support.queues import (
@@ -43,7 +45,15 @@ from tests.support.queues import (
 from tests.support.stacks import TABLE, forbid
 from tests.web_console.asking import Client, console_of
 from tests.web_console.conftest import Open
-from tests.web_console.stacks import MARKUP, complete, rejected, retried_by_a_colleague, unstart
+from tests.web_console.stacks import (
+    MARKUP,
+    complete,
+    log_conflict,
+    own_effect,
+    rejected,
+    retried_by_a_colleague,
+    unstart,
+)
 
 ALL = {"scope": "all", "snapshot": 1}
 """Everything that was read first."""
@@ -167,9 +177,9 @@ def test_a_kind_without_a_name_is_not_all_kinds(ledger: Stack, console: Open) ->
     assert [cells[1] for cells in listed.rows] == ["nameless"]
     assert listed.fields["error"] == [""]
     kind = {"reason": "not_performed", "error": ""}
-    confirm = html.unescape(client.get("/dead-letters/decide", **ALL, **kind, action="retry").text)
-    assert "--all --reason not_performed --error '' --before" in confirm
-    assert re.findall(r"<li>(\w+)", confirm) == ["nameless"]
+    confirm = client.get("/dead-letters/decide", **ALL, **kind, action="retry")
+    assert "--all --reason not_performed --error '' --before" in confirm.commands[0]
+    assert [cells[0] for cells in confirm.rows] == ["nameless"]
 
 
 def test_what_reads_only_shows_every_view_and_offers_no_change(
@@ -209,14 +219,30 @@ def test_a_stack_that_takes_nothing_or_fails_is_not_said_to_run_well(
     render = console(ledger, reads=False).context.render
     pause = Pause("2026-01-31T09:30:00.000Z", "me", "")
     on, off = ((Feed("1", "starter", state),) for state in ("Enabled", "Disabled"))
+    empty, some = Depth(0, 0, 0, None), Depth(3, 0, 0, 60)
+    queues = dict.fromkeys(("requests", "unstarted", "dead_letters"), empty)
+    outage = Executions(Counted(0), Counted(60), Counted(0))
+    aborted = Executions(Counted(0), Counted(0), Counted(1))
     for status, told in (
-        (Status("actonce", None, on, {}), ["running"]),
-        (Status("actonce", None, off, {}), ["stopped"]),
-        (Status("actonce", pause, off, {}), ["paused"]),
-        (Status("actonce", None, on, {}, oldest_failed_seconds=3_000), ["running", "3,000 s"]),
+        (Status("actonce", None, on, queues), ["running", "nobody"]),
+        (Status("actonce", None, off, queues), ["stopped", "nobody"]),
+        (Status("actonce", pause, off, queues), ["paused", "nobody"]),
+        (
+            Status("actonce", None, on, queues, oldest_failed_seconds=3_000),
+            ["running", "the provider", "50 min"],
+        ),
+        (Status("actonce", None, on, queues, executions=outage), ["running", "the provider"]),
+        (Status("actonce", None, on, queues, executions=aborted), ["running", "a person"]),
+        (
+            Status("actonce", None, on, queues | {"dead_letters": some}, executions=outage),
+            ["running", "a person"],
+        ),
     ):
         shown = render("stack.html.j2", {"status": Cached(status, datetime.now(UTC), None)})
-        assert re.findall(r"\brunning|\bstopped|\bpaused|[\d,]{3,} s\b", shown) == told
+        facts = re.sub(r'title="[^"]*"', "", shown)
+        pattern = r">(running|stopped|paused|nobody|a person|the provider)|\b(50 min)|^ *(running)"
+        found = re.findall(pattern, facts, re.MULTILINE)
+        assert ["".join(one) for one in found] == told
 
 
 # ------------------------------------------------------------------ deciding
@@ -370,7 +396,7 @@ def test_where_the_letter_was_not_read_it_is_read_or_the_page_says_so_and_decide
         shown = client.get("/message", id="m-1")
         assert 'id="decide"' in shown.text
         assert shown.actions == []
-        assert "dead-letters reject m-1" in shown.text
+        assert "reject --note WHY --stack-name actonce m-1" in shown.text
         answer = client.post("/scan", **shown.fields)
         assert answer.headers["location"] == "/message?id=m-1"
     client.get("/message", id="m-1")
@@ -380,23 +406,93 @@ def test_where_the_letter_was_not_read_it_is_read_or_the_page_says_so_and_decide
     assert "no such practice" in shown.text
 
 
-def test_the_command_that_is_shown_does_the_same(
-    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch, capsys: Any
+def test_before_a_group_is_decided_all_of_it_can_be_seen_however_often_it_is_read(
+    ledger: Stack, console: Open
 ) -> None:
-    for number in range(3):
-        dead(ledger, f"m-{number}", number, error="It's; `odd` $x")
-    kind = {"reason": "not_performed", "error": "It's; `odd` $x"}
-    confirm = console(ledger).get("/dead-letters/decide", **ALL, **kind, action="resolve")
-    (shown,) = re.findall(r'<pre class="command">(.*?)</pre>', confirm.text, re.DOTALL)
-    words = shlex.split(html.unescape(shown))
-    assert words[:3] == ["actonce", "dead-letters", "resolve"]
-    monkeypatch.setattr(dead_letters_command, "find_stack", lambda *_, **__: ledger)
-    monkeypatch.setattr("sys.argv", [*words, "--dry-run", "--json"])
+    for number in range(51):
+        post(ledger, f"m-{number:02}", number)
+    client = console(ledger)
+    first = client.get("/dead-letters/decide", **ALL, action="reject")
+    (more,) = [link for link in first.links if "page=2" in link]
+    for _ in range(queue_scans.KEPT + 1):
+        client.read_queues()
+    shown = [cells[0] for page in (first, client.get(more)) for cells in page.rows]
+    assert shown == [f"m-{number:02}" for number in range(51)]
+    answer = client.post("/dead-letters/decide", **first.fields, note="why")
+    assert (answer.status, client.context.jobs.all()[0].total) == (303, 51)
+
+
+ODD = "It's; `odd` $x"
+
+
+@pytest.mark.parametrize(
+    ("name", "action", "kind", "meant"),
+    [
+        ("dead_letters", "resolve", {"reason": "not_performed", "error": ODD}, ["m-0", "m-1"]),
+        ("dead_letters", "reject", {}, ["m-0", "m-1", "m-2"]),
+        ("unstarted", "discard", {"reason": "not_json"}, ["u-0"]),
+        ("unstarted", "redrive", {}, ["u-0", "u-1"]),
+    ],
+)
+def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
+    ledger: Stack,
+    console: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
+    name: str,
+    action: str,
+    kind: dict[str, str],
+    meant: list[str],
+) -> None:
+    for number, error in enumerate((ODD, ODD, "another")):
+        dead(ledger, f"m-{number}", number, error=error)
+    unstart(ledger, '{"message_id": "u-0"}')
+    unstart(ledger, '{"message_id": "u-1"}', "too_large")
+    client = console(ledger)
+    dead(ledger, "later", 9, error=ODD)
+    unstart(ledger, '{"message_id": "later"}')
+    path = f"/{name.replace('_', '-')}/decide"
+    (command,) = client.get(path, **ALL, **kind, action=action).commands
+    for module in (dead_letters_command, unstarted_command):
+        monkeypatch.setattr(module, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr("sys.argv", [*shlex.split(command), "--dry-run", "--json"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code in (0, None)
-    found = json.loads(capsys.readouterr().out)["dead_letters"]
-    assert sorted(one["message_id"] for one in found) == ["m-0", "m-1", "m-2"]
+    found = json.loads(capsys.readouterr().out)
+    assert found["action"] == action
+    assert sorted(one["message_id"] for one in found[name]) == meant
+
+
+def test_the_command_of_one_message_is_of_that_one_whatever_its_id(
+    ledger: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rejected(ledger, "--all")
+    rejected(ledger, "m-1")
+    client = console(ledger)
+    entry = next(one.entry for one in client.letters.entries if one.message_id == "--all")
+    asked: dict[str, Any] = {"snapshot": 1, "scope": "ticked", "entry": entry}
+    (command,) = client.get("/dead-letters/decide", **asked, action="reject").commands
+    monkeypatch.setattr(dead_letters_command, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr("sys.argv", shlex.split(command))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code in (0, None)
+    assert [row(ledger, one)["outcome"] for one in ("--all", "m-1")] == ["rejected", "dead_letter"]
+
+
+def test_where_no_command_does_the_same_none_is_shown(ledger: Stack, console: Open) -> None:
+    dead(ledger, "m-1", reason="of another version", error="E")
+    dead(ledger, "m-2", 1, error="E\u202e")
+    client = console(ledger)
+    kinds = [{"reason": "of another version"}, {"error": "E\u202e"}]
+    path = "/dead-letters/decide"
+    shown = [client.get(path, **ALL, **kind, action="reject") for kind in kinds]
+    dead(ledger, "m-3", 2)
+    hold(ledger, ledger.dead_letter_queue, 1)
+    client.read_queues()
+    shown.append(client.get(path, snapshot=2, scope="all", action="reject"))
+    assert [(answer.status, answer.commands) for answer in shown] == 3 * [(200, [])]
 
 
 # ------------------------------------------------------------------ unstarted
@@ -470,7 +566,9 @@ def test_a_conflict_is_shown_beside_what_was_first(machine: Stack, console: Open
     marked = re.findall(r"<(del|ins)>(.*?)</", shown.text)
     assert marked == [("del", "main"), ("ins", "harbour")]
     assert "&lt;b&gt;Zoë&lt;/b&gt;" in shown.text
-    assert "no execution any more" in client.get("/unstarted/entry", entry=entries[1]).text
+    assert (
+        "no longer has the first execution" in client.get("/unstarted/entry", entry=entries[1]).text
+    )
     # And its own page shows all that Step Functions has of it.
     assert "ExecutionStarted" in client.get("/message/raw", id="m-1").text
     assert '"harbour"' not in client.get("/message/raw", id="m-1").text
@@ -544,6 +642,128 @@ def test_events_that_may_not_be_read_leave_input_and_output(machine: Stack, cons
     assert "a body" in shown.text
 
 
+def test_a_conflict_that_the_log_tells_of_is_looked_for_before_it_is_said_to_be_gone(
+    machine: Stack, console: Open
+) -> None:
+    """The queue is as long as it was when it was read: that says nothing."""
+    start(machine, "m-1")
+    before = unstart(machine, "{")
+    client = console(machine)
+    machine.sqs.purge_queue(QueueUrl=machine.unstarted_queue)
+    entry = unstart(machine, '{"message_id": "m-1"}', "conflict")
+    log_conflict(machine, "m-1")
+    client.get("/message/log", id="m-1")
+    client.finish()
+    shown = client.get("/message/now", id="m-1")
+    assert f"/unstarted/entry?entry={entry}" in shown.links
+    assert client.get("/unstarted/entry", entry=before).status == 404
+
+
+def test_a_conflict_that_is_not_found_is_not_said_to_be_gone(machine: Stack, console: Open) -> None:
+    start(machine, "m-1")
+    log_conflict(machine, "m-1")
+    client = console(machine)
+    client.get("/message/log", id="m-1")
+    client.finish()
+    shown = client.get("/message/now", id="m-1")
+    assert "brought another content" in shown.text
+    assert "look again." in shown.text
+    assert shown.fields == {"queue": ["unstarted"], "message": ["m-1"]}
+
+
+@pytest.mark.parametrize(
+    ("reason", "offered", "twice"),
+    [
+        ("rejected", ["resolve", "retry", "reject"], 1),
+        ("outcome_unknown", ["resolve", "retry", "perform", "reject"], 1),
+    ],
+)
+def test_where_the_effect_is_seen_to_resolve_is_advised_and_first(
+    ledger: Stack, console: Open, tmp_path: Path, reason: str, offered: list[str], twice: int
+) -> None:
+    dead(ledger, "m-1", reason=reason)
+    complete(ledger, "m-1")
+    shown = console(ledger, own=own_effect(tmp_path, "m-1")).get("/message", id="m-1")
+    assert shown.actions == offered
+    assert re.findall(r"<strong>(\w+)</strong> <span class=\"badge advised", shown.text) == [
+        "Resolve"
+    ]
+    assert shown.text.count("this would make it happen twice") == twice
+    assert "2026-01-31 09:31:07 UTC" in shown.text
+    unseen = console(ledger, own=own_effect(tmp_path, "m-2")).get("/message", id="m-1")
+    assert "happen twice." not in unseen.text.partition("If it did happen, it happens twice.")[0]
+
+
+def test_the_body_stands_with_the_message_laid_out_and_cut(machine: Stack, console: Open) -> None:
+    bodies = {
+        "m-1": '{"b": 1.50, "a": "<i>"}',
+        "m-2": '{"b": 1.5, "a": "<i>"}',
+        "m-3": json.dumps([MARKUP] * 500),
+    }
+    for message_id, body in bodies.items():
+        start(machine, message_id, body)
+    client = console(machine)
+    shown = {name: client.get("/message", id=name).text for name in bodies}
+    (as_sent,) = re.findall(r'<pre class="body">(.*?)</pre>', shown["m-1"], re.DOTALL)
+    assert html.unescape(as_sent) == bodies["m-1"], "Python would write 1.5"
+    assert '{\n  "b": 1.5,\n  "a": "<i>"\n}' in html.unescape(shown["m-2"])
+    assert "<img" not in shown["m-3"]
+    (cut,) = re.findall(r'<pre class="body">(.*?)</pre>', shown["m-3"], re.DOTALL)
+    assert len(html.unescape(cut)) < 2_000 < len(shown["m-3"])
+    assert 'id="body-whole"' in shown["m-3"]
+    assert 'id="body-whole"' not in shown["m-2"]
+
+
+def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger, " pay-1")
+    long = "a" * 1_000 + "b" * 1_000
+    dead(ledger, long, 1, execution_name=execution_name(long))
+    complete(ledger, long)
+    client = console(ledger)
+    listed = client.get("/dead-letters")
+    assert '<span class="blank" title="a blank"> </span>pay-1' in listed.text
+    assert [len(cells[1]) for cells in listed.rows if "…" in cells[1]] == [60]
+    assert [cells[1][:2] + cells[1][-2:] for cells in listed.rows if "…" in cells[1]] == ["aabb"]
+    shown = client.get("/message", id=long)
+    seen = re.sub(r"<[^>]*>", "", shown.text)
+    assert seen.count("b" * 1_000) == 1, "where it is unfolded"
+    assert "Did you mean" in client.get("/message", id="m-9 ").text
+    assert "/message?id=m-9" in client.get("/message", id="m-9 ").links
+
+
+def test_the_list_tells_what_waits_for_a_decision_and_lists_it_alone(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger)
+    put_row(ledger, "m-2", "COMPLETE", "resolved")
+    complete(ledger, "m-2")
+    client = console(ledger)
+    states = {cells[0]: cells[1] for cells in client.get("/messages").rows}
+    assert states["m-1"].startswith("waiting for decision rejected, for ")
+    assert states["m-2"] == "resolved by hand"
+    answer = client.get("/messages", status="waiting_for_decision")
+    assert answer.headers["location"] == "/dead-letters"
+
+
+def test_what_ended_before_it_was_decided_waits_with_the_command_that_continues_it(
+    machine: Stack, console: Open
+) -> None:
+    start(machine, "m-1")
+    start(machine, "m-2")
+    machine.stepfunctions.stop_execution(executionArn=machine.execution_arn("m-1"))
+    client = console(machine)
+    stopped = client.get("/stopped")
+    assert [cells[:2] for cells in stopped.rows] == [["m-1", "aborted"]]
+    assert stopped.commands == ["actonce dead-letters retry --stack-name actonce m-1"]
+    forbid(client.context.stack, "stepfunctions", "ListExecutions")
+    assert console(machine).get("/stopped").rows
+    client = console(machine, reads=False)
+    forbid(client.context.stack, "stepfunctions", "ListExecutions")
+    assert "AccessDenied" in client.get("/stopped").problems[0]
+
+
 def test_messages_are_listed_by_status_and_day(ledger: Stack, console: Open) -> None:
     for number in range(51):
         put_row(ledger, f"m-{number:02}", "COMPLETE", "performed")
@@ -563,6 +783,7 @@ def test_an_id_is_found_whatever_is_in_it_and_none_is_empty(ledger: Stack, conso
         location = client.get("/find", q=name).headers["location"]
         assert location.startswith("/message?id=")
         assert "unseen-yet" in client.get(location).text, name
+    assert client.get("/find", q=" m-1 ").headers["location"] == "/message?id=+m-1+"
     assert client.get("/find", q=" ").headers["location"] == "/messages"
     for path in ("/message", "/message/now", "/message/log", "/message/raw"):
         assert client.get(f"{path}?id=").status == client.get(path).status == 404
@@ -652,7 +873,7 @@ def test_the_audit_that_is_at_hand_is_shown(
     outputs = ledger.outputs | {"AuditBucketName": "audits"}
     stack = dataclasses.replace(ledger, outputs=outputs) if is_in_bucket else ledger
     client = console(stack, audit=None if is_in_bucket else tmp_path)
-    assert "No audit's results are at hand" in client.get("/audit").text
+    assert "There is no audit of this stack" in client.get("/audit").text
     made = {"generated_at": timestamp(stack.created_at())}
     told: tuple[tuple[int, Any], ...] = ((200, ENDED | made), (200, BEGUN | made), (502, "{"))
     for status, summary in (*told, (502, ENDED)):  # the last one was made before the stack

@@ -1,19 +1,13 @@
 "use strict";
-// Times in the reader's zone, keys, looking again while the page is seen, and telling when nobody
+// The reader's own time on hover, keys, looking again while the page is seen, and telling when nobody
 // answers any more. Everything else works without it.
 
-const inZone = new Intl.DateTimeFormat(undefined, {
-  year: "numeric", month: "2-digit", day: "2-digit",
-  hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3,
-});
+const inZone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 
 function tellTimes(root) {
-  for (const time of root.querySelectorAll("time:not(.age):not([data-told])")) {
+  for (const time of root.querySelectorAll("time:not(.age):not([title])")) {
     const at = new Date(time.dateTime);
-    if (!Number.isNaN(at.getTime())) {
-      time.textContent = inZone.format(at);
-      time.dataset.told = "";
-    }
+    if (!Number.isNaN(at.getTime())) time.title = `${inZone.format(at)}, your time`;
   }
 }
 
@@ -33,7 +27,7 @@ function tellAge(element) {
   if (!told) return;
   const minutes = Math.floor((Date.now() - since.get(element)) / 60000);
   const age = minutes < 1 ? "less than a minute" : `${minutes} minute${minutes === 1 ? "" : "s"}`;
-  const text = `as of ${age} ago; not looked at again while you fill this in`;
+  const text = `as of ${age} ago: this page stands still while you fill it in`;
   told.className = "badge waiting";
   if (told.textContent !== text) told.textContent = text;
 }
@@ -118,7 +112,7 @@ function tell(sentence) {
 }
 
 function tellOffline() {
-  tell("The console does not answer: it may have been ended. What this page shows is of before, "
+  tell("The console does not answer: it may have been ended. This page shows how it was before, "
     + "and what you typed is still here.");
 }
 
@@ -201,7 +195,7 @@ document.addEventListener("keydown", (event) => {
     KEYS[event.key]();
   } else if (button) {
     event.preventDefault();
-    // A key opens what tells what would be done, or looks again; none decides.
+    // A key opens the page that asks, or looks again; none decides.
     if (button.matches("#choose button, .actions button, .quiet")) button.click();
     else button.focus();
   }

@@ -19,6 +19,7 @@ def audit(context: Context, _: Asked) -> Response:
         context,
         "audit.html.j2",
         summary=summary,
+        severity=summary and audit_summary.SEVERITIES.get(summary.get("exit_status")),
         has_ended=summary is not None and audit_summary.has_ended(summary),
         results=place,
     )

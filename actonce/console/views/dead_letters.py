@@ -2,27 +2,25 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Final, cast
 
 from actonce.console.answers import Refused
 from actonce.console.context import Context
-from actonce.console.views.queue_view import QueueView, Scope
-from actonce.messages.dead_letters import DeadLetter
+from actonce.console.views.queue_view import QueueView, Scope, group_options
+from actonce.messages.dead_letters import REASONS, DeadLetter
 from actonce.messages.filters import Listing
 from actonce.messages.message_summary import as_argument
 from actonce.operate.deciding_many import Deciding
 from actonce.operate.decisions import IN_VAIN, Decision, is_retried_in_vain
-from actonce_core.records import timestamp
 
 DECISIONS: Mapping[str, str] = {
-    "retry": "Have the effect tried again; where the outcome is unknown it is looked up first.",
-    "perform": "Say that it did not happen, and have it performed without a look-up: only if you "
-    "have seen so yourself, since the letter was posted. What did happen happens twice.",
-    "resolve": "Declare it done: the effect happened, or was made to happen by hand.",
-    "reject": "Declare that it shall not be done; its execution fails.",
+    "retry": "Try again. Where the outcome is unknown, ActOnce looks the effect up first.",
+    "perform": "Perform it without a look-up, because you have seen for yourself, since the letter "
+    "was posted, that it did not happen. If it did happen, it happens twice.",
+    "resolve": "Close it as done: the effect happened, or somebody made it happen by hand.",
+    "reject": "Close it as not to be done; its execution fails.",
 }
-"""What each decision means, as the command line's help says it."""
+"""What each decision means."""
 
 
 def command_of_one(
@@ -30,9 +28,10 @@ def command_of_one(
 ) -> str:
     """The command line that decides on one message."""
     told = f" --note {shlex.quote(note)}" if note or decision != "retry" else ""
+    # The id comes last: after one that begins with a dash nothing is an option any more.
     return (
-        f"actonce dead-letters {decision} {as_argument(message_id, execution_name)}{told}"
-        f"{context.place.options}"
+        f"actonce dead-letters {decision}{told}{context.place.options} "
+        f"{as_argument(message_id, execution_name)}"
     )
 
 
@@ -45,13 +44,11 @@ def _command(
             command_of_one(context, one.message_id, one.execution_name, decision, note)
             for one in chosen
         )
-    told = "".join(f" --{name} {shlex.quote(value)}" for name, value in scope.kind.items())
-    # SQS tells milliseconds, and what waited before is meant, not what was sent that very moment.
-    before = max(letter.since for letter in chosen) + timedelta(milliseconds=1)
-    told += f" --before {timestamp(before)}"
-    if note:
-        told += f" --note {shlex.quote(note)}"
-    return f"actonce dead-letters {decision} --all{told}{context.place.options}"
+    told = f" --note {shlex.quote(note)}" if note else ""
+    return (
+        f"actonce dead-letters {decision} {group_options(scope, chosen)}{told}"
+        f"{context.place.options}"
+    )
 
 
 def _one(context: Context, entry: str) -> DeadLetter:
@@ -59,8 +56,9 @@ def _one(context: Context, entry: str) -> DeadLetter:
     letter = context.letters.find(lambda letter: letter.entry == entry)
     if letter is None:
         sentence = (
-            "Nothing was decided: the letter that this page showed is not among what is known any "
-            "more. It was decided on, or the message has another letter since: open the page again."
+            "Nothing was decided: this console no longer knows the dead letter that the page "
+            "showed. Somebody decided on it, or the message has another one since. Open the page "
+            "again."
         )
         raise Refused(sentence, 410, VIEW.path)
     return letter
@@ -84,6 +82,7 @@ VIEW: Final = QueueView(
     scans=lambda context: context.letters,
     noun=("dead letter", "dead letters"),
     kinds=("reason", "error"),
+    reasons=REASONS,
     actions=DECISIONS,
     command=_command,
     task=_task,

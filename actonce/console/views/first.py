@@ -8,6 +8,7 @@ from actonce.console.answers import Asked, elsewhere, page
 from actonce.console.context import QUEUES, Context, QueueName
 from actonce.console.queue_scans import A_MOMENT
 from actonce.console.templating import address
+from actonce.console.views.dead_letters import command_of_one
 from actonce.messages.filters import grouped
 
 
@@ -24,6 +25,16 @@ def waiting(context: Context, _: Asked) -> Response:
 def stack(context: Context, _: Asked) -> Response:
     """The part of it that tells how the stack is."""
     return page(context, "stack.html.j2", status=context.status.get())
+
+
+def stopped(context: Context, _: Asked) -> Response:
+    """The part of it that tells which executions ended before anybody had decided."""
+    found = context.stopped.get()
+    commands = [
+        command_of_one(context, one.message_id or one.name, one.name, "retry", "")
+        for one in found.value or []
+    ]
+    return page(context, "stopped.html.j2", found=found, command="\n".join(commands))
 
 
 def scan(context: Context, asked: Asked) -> Response:

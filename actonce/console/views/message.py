@@ -16,6 +16,8 @@ from actonce.console.views.queue_view import how_far_read
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last
 from actonce.messages.message_summary import (
+    WAITING,
+    Summary,
     message_argument,
     summarize,
     unseen,
@@ -27,6 +29,7 @@ from actonce.queues.standing import Depth, find_pause
 from actonce.stack.sources import sources
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events
+from pipeline.visible import json_text
 
 _WHILE_IT_RUNS, _WHILE_IT_WAITS = 2, 15
 """Seconds between two looks: while it goes on by itself, and while a person has to decide."""
@@ -48,6 +51,10 @@ def log(context: Context, asked: Asked) -> Response:
     """The same, and what the starter's log has of it now."""
     story = _story(context, asked)
     context.log.read(story)
+    told = context.log.kept(story)
+    if told and told.conflicts and not any(one.is_conflict for one in story.unstarted):
+        # The log tells of something that was not found in UnstartedQueue.
+        story = _story(context, asked, is_missed=True)
     return _page(context, "message_now.html.j2", asked, story)
 
 
@@ -71,10 +78,10 @@ def raw(context: Context, asked: Asked) -> Response:
     )
 
 
-def _story(context: Context, asked: Asked) -> Story:
+def _story(context: Context, asked: Asked, *, is_missed: bool = False) -> Story:
     """Its story but for the log, with what is known to lie in UnstartedQueue."""
     began = datetime.now(UTC)
-    context.scan_if_changed("unstarted")
+    context.scan_if_changed("unstarted", is_missed=is_missed)
     latest = context.unstarted.latest
     seen = Seen()
     if latest is not None:
@@ -95,42 +102,55 @@ def _page(context: Context, template: str, asked: Asked, story: Story) -> Respon
         "unseen": None if story.is_known else _unseen(context, story),
     }
     if story.is_known:
-        decide = _decision(context, story)
-        summary = summarize(story, decide["letter"] if decide else None)
+        letter = _letter(context, story) if waits_for_decision(story) else None
+        summary = summarize(story, letter)
         values |= {
             "summary": summary,
-            "status": summary.status,
-            "outcome": summary.outcome,
-            "sentence": summary.sentence,
-            "conflicts": summary.conflicts,
-            "unread": summary.unread,
+            "body": _body(story),
+            "decide": _decision(context, story, summary, letter),
             "picture": ""
             if story.execution is None or "history" in story.unread
             else machine_picture(PICTURE.read_text("utf-8"), story.steps),
             "timeline": story.timeline(),
-            "decide": decide,
         }
     return page(context, template, **values)
 
 
-def _decision(context: Context, story: Story) -> dict[str, Any] | None:
+def _body(story: Story) -> str | None:
+    """What the message asks for; None: no execution has it."""
+    body = None if story.execution is None else story.execution.input.get("body")
+    return body if body is None or isinstance(body, str) else json_text(body)
+
+
+def _decision(
+    context: Context, story: Story, summary: Summary, letter: DeadLetter | None
+) -> dict[str, Any] | None:
     """What the form that decides on it needs; None: it waits for no decision."""
-    if not waits_for_decision(story):
+    if summary.state != WAITING:
         return None
-    letter = _letter(context, story)
     name = story.execution_name if letter is None else letter.execution_name
     choice = [*DECISIONS] if letter is None else decisions_on(context.stack, letter)
+    choice.sort(key=lambda one: one != summary.advised)
     return {
         "key": secrets.token_urlsafe(16),
         "letter": letter,
         "as_read": how_far_read("DeadLetterQueue", context.letters.state()),
         "at": datetime.now(UTC),
         "decisions": {one: DECISIONS[one] for one in choice},
-        "commands": [
+        "does_it_twice": _do_it_twice(summary, letter),
+        "command": "\n".join(
             command_of_one(context, story.message_id, name, one, "" if one == "retry" else "WHY")
             for one in choice
-        ],
+        ),
     }
+
+
+def _do_it_twice(summary: Summary, letter: DeadLetter | None) -> list[str]:
+    """The decisions that would perform an effect again that is seen to be there."""
+    if not summary.effects:
+        return []
+    looks_first = letter is not None and not letter.nothing_happened
+    return ["perform"] if looks_first else ["retry", "perform"]
 
 
 def _letter(context: Context, story: Story) -> DeadLetter | None:

@@ -8,6 +8,8 @@ from starlette.responses import Response
 from actonce.console.answers import Asked, Refused, elsewhere, page
 from actonce.console.context import Context
 from actonce.console.templating import address
+from actonce.console.views.dead_letters import VIEW
+from actonce.messages.message_summary import WAITING
 from actonce.messages.recent import EXECUTION_STATUSES, ROW_STATUSES, Between, whole_day
 from actonce.messages.recent import page as page_of
 
@@ -15,15 +17,31 @@ _PAGE: Final = 50
 
 
 def list_(context: Context, asked: Asked) -> Response:
-    """A page of them; what is asked for is in the address."""
+    """A page of them; what is asked for is in the address.
+
+    Those that wait for a decision are the dead letters: Step Functions cannot list them.
+    """
     status = asked.one("status") or None
+    if status == WAITING:
+        return elsewhere(asked, VIEW.path)
     day = asked.one("day") or None
     cursor = asked.one("cursor") or None
-    found = page_of(context.stack, status=status, between=_day(day), cursor=cursor, limit=_PAGE)
+    found = page_of(
+        context.stack,
+        status=status,
+        between=_day(day),
+        cursor=cursor,
+        limit=_PAGE,
+        known=context.ended,
+    )
+    context.scan_if_changed("dead_letters")
+    letters = context.letters.latest
     return page(
         context,
         "messages.html.j2",
         found=found,
+        letters={} if letters is None else {one.execution_name: one for one in letters.entries},
+        waiting=WAITING,
         status=status,
         day=day,
         cursor=cursor,
@@ -32,13 +50,13 @@ def list_(context: Context, asked: Asked) -> Response:
 
 
 def find(_: Context, asked: Asked) -> Response:
-    """A message by its whole id. Whether there is such a message its own page tells."""
-    text = asked.one("q").strip()
-    return elsewhere(asked, address("/message", id=text) if text else "/messages")
+    """A message by its whole id, blanks and all; whether there is one its own page tells."""
+    text = asked.one("q")
+    return elsewhere(asked, address("/message", id=text) if text.strip() else "/messages")
 
 
 def _day(text: str | None) -> Between:
     try:
         return (None, None) if text is None else whole_day(date.fromisoformat(text))
     except ValueError as error:
-        raise Refused(f"{text!r} is no day: say it as 2026-01-31.") from error
+        raise Refused(f"{text!r} is not a day: write it as 2026-01-31.") from error

@@ -5,8 +5,10 @@ came later is another one's.
 """
 
 import secrets
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
 from starlette.responses import Response
@@ -15,9 +17,11 @@ from actonce.console.answers import Asked, Refused, elsewhere, page
 from actonce.console.context import Context, QueueName
 from actonce.console.queue_scans import QueueScans, ScanState, Snapshot
 from actonce.console.templating import action_name, address
-from actonce.messages.filters import E, Listing
+from actonce.messages.filters import E, Entry, Listing
+from actonce.messages.message_summary import moment
 from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
+from pipeline.visible import visible
 
 PAGE = 50
 """Entries of a page."""
@@ -26,8 +30,8 @@ LONGEST_NOTE = 1000
 """Characters."""
 
 _GONE = (
-    "What you saw is no longer kept, because the queue has been read several times since: look at "
-    "the list again, and choose again. Nothing was done or decided."
+    "This console no longer has the list that you chose from: it keeps what a page asks about for "
+    "an hour. Nothing was done. Open the list again, and choose again."
 )
 
 T = TypeVar("T")
@@ -86,8 +90,10 @@ class QueueView(Generic[E]):
         scans: the queue's.
         noun: what lies in it: one of them, and several.
         kinds: names of what an entry's kind has.
+        reasons: that a command line can name.
         actions: what can be done with entries, and what it means; all but the first want a note.
-        command: the command line that does the same with what is chosen, given action and note.
+        command: the command lines that do the same with what is chosen, given action and note; see
+            `group_options`.
         task: what does it.
         check: refuses what would be in vain.
         one: finds the entry that the page of one message has shown; None: no such page decides.
@@ -97,6 +103,7 @@ class QueueView(Generic[E]):
     scans: Callable[[Context], QueueScans[E]]
     noun: tuple[str, str]
     kinds: Sequence[str]
+    reasons: Sequence[str]
     actions: Mapping[str, str]
     command: Callable[[Context, Scope, Sequence[E], str, str], str]
     task: Callable[[Context, Listing[E], str, str], Bulk[E]]
@@ -142,7 +149,9 @@ class QueueView(Generic[E]):
         action, scope = self._action(asked), self._scope(asked)
         snapshot, chosen = self._chosen(context, scope)
         self.check(context, chosen, action)
+        self.scans(context).pin(snapshot)
         wants_note = self.wants_note(action)
+        note = "WHY" if wants_note else ""
         return page(
             context,
             "confirm.html.j2",
@@ -156,31 +165,36 @@ class QueueView(Generic[E]):
             kind=scope.kind,
             fields=scope.query(),
             key=secrets.token_urlsafe(16),
-            command=self.command(context, scope, chosen, action, "WHY" if wants_note else ""),
+            page=page_of(chosen, asked.number("page")),
+            page_link=lambda to: address(
+                f"{self.path}/decide", action=action, page=to, **scope.query()
+            ),
+            command=self._command(context, scope, snapshot, chosen, action, note),
         )
 
     def act(self, context: Context, asked: Asked) -> Response:
         """Do it with what was seen. A second click finds the first one's job."""
         key, action, note = asked.one("key"), self._action(asked), asked.one("note").strip()
         if not key:
-            raise Refused("This form has no key: open the page again.")
+            raise Refused("This form has no key. Open the page again.")
         # First: what it was begun with may be known no more, and something was done all the same.
         if begun := context.jobs.begun_with(key):
             return elsewhere(asked, f"/jobs/{begun.number}")
         if self.wants_note(action) and not note:
-            raise Refused("Say why, for whoever reads it later: an empty note is none.")
+            raise Refused("Say why: whoever reads the history later needs a note.")
         if len(note) > LONGEST_NOTE:
             raise Refused(f"Say why in {LONGEST_NOTE:,} characters at most: {len(note):,} came.")
         scope = self._scope(asked)
+        snapshot = None
         if self.one is not None and not scope.snapshot:
             chosen = [self.one(context, asked.one("entry"))]
         else:
-            _, chosen = self._chosen(context, scope)
+            snapshot, chosen = self._chosen(context, scope)
         self.check(context, chosen, action)
         job = context.jobs.begin(
             key,
             f"{action_name(action)} {self._counted(chosen)}",
-            self.command(context, scope, chosen, action, note),
+            self._command(context, scope, snapshot, chosen, action, note),
             len(chosen),
             self.task(context, Listing(chosen, held_elsewhere=0), action, note),
         )
@@ -189,6 +203,24 @@ class QueueView(Generic[E]):
     def wants_note(self, action: str) -> bool:
         """Whether it has to be said why."""
         return action != next(iter(self.actions))
+
+    def _command(  # noqa: PLR0913 - what was chosen, and of what
+        self,
+        context: Context,
+        scope: Scope,
+        snapshot: Snapshot[E] | None,
+        chosen: Sequence[E],
+        action: str,
+        note: str,
+    ) -> str | None:
+        """The command lines that do the same; None: there are none."""
+        if scope.all:
+            held = snapshot is None or snapshot.held_elsewhere
+            reason = scope.kind.get("reason")
+            is_unnamed = reason is not None and reason not in self.reasons
+            if held or is_unnamed or any(visible(told) != told for told in scope.kind.values()):
+                return None
+        return self.command(context, scope, chosen, action, note)
 
     def _counted(self, chosen: Sequence[E]) -> str:
         return f"{len(chosen):,} {self.noun[len(chosen) != 1]}"
@@ -216,8 +248,16 @@ class QueueView(Generic[E]):
         of_kind = scope.of_kind(snapshot.entries)
         chosen = [one for one in of_kind if scope.all or one.entry in scope.entries]
         if not chosen:
-            raise Refused("Nothing is ticked: tick some, or take all of the kind.", 422, self.path)
+            raise Refused("Nothing is ticked. Tick some, or choose all.", 422, self.path)
         return snapshot, chosen
+
+
+def group_options(scope: Scope, chosen: Sequence[Entry]) -> str:
+    """What has a command line act on what was shown of a kind, and on nothing that came later."""
+    told = "".join(f" --{name} {shlex.quote(value)}" for name, value in scope.kind.items())
+    # SQS tells milliseconds, and what waited before is meant, not what was sent that very moment.
+    before = max(one.since for one in chosen) + timedelta(milliseconds=1)
+    return f"--all{told} --before {timestamp(before)}"
 
 
 def how_far_read(queue: str, state: ScanState[Any]) -> str:
@@ -229,13 +269,13 @@ def how_far_read(queue: str, state: ScanState[Any]) -> str:
     """
     latest = state.latest
     if latest is None:
-        told = f"{queue} has not been read yet, so nothing is known of what lies there."
+        told = f"{queue} has not been read yet."
     else:
-        told = f"{queue} is known as it was read at {timestamp(latest.at)}."
+        told = f"{queue} was read at {moment(latest.at)}."
         if latest.held_elsewhere:
-            told += f" Another reader held {latest.held_elsewhere:,} more, which are not known."
+            told += f" Another reader held {latest.held_elsewhere:,} more of its messages."
     if state.reading is not None:
-        told += " It is being read just now."
+        told += " It is being read now."
     if state.error is not None:
-        told += f" When it was read last, that failed: {state.error}"
+        told += f" The last attempt to read it failed: {state.error}"
     return told

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from actonce.console.answers import Asked, Refused, page
 from actonce.console.context import Context
 from actonce.console.difference import difference
-from actonce.console.views.queue_view import QueueView, Scope, how_far_read
+from actonce.console.views.queue_view import QueueView, Scope, group_options, how_far_read
 from actonce.messages import history
 from actonce.messages.filters import Listing
-from actonce.messages.unstarted import Unstarted
+from actonce.messages.unstarted import REASONS, Unstarted
 from actonce.operate.discarding import Discarding
 from actonce.operate.redriving import Redriving
 from actonce.stack.message_ids import message_reader
@@ -31,8 +31,8 @@ def entry(context: Context, asked: Asked) -> Response:
     state = context.unstarted.state()
     if found is None:
         sentence = (
-            "This is not in UnstartedQueue, as far as it has been read: it was sent back, "
-            f"discarded, or came later. {how_far_read('UnstartedQueue', state)}"
+            "This delivery was not found in UnstartedQueue: somebody sent it back or discarded it, "
+            f"or it came later. {how_far_read('UnstartedQueue', state)}"
         )
         raise Refused(sentence, 404, VIEW.path)
     values: dict[str, Any] = {"first": None, "first_error": None, "difference": None}
@@ -59,14 +59,14 @@ def _entry(context: Context, name: str) -> Unstarted | None:
 def _first(context: Context, stored_id: str, body: str) -> dict[str, Any]:
     """What was started under the id, and how another content differs from it."""
     if context.has_rows:
-        sentence = "A ledger and a lease keep no content: what came first is not known any more."
+        sentence = "A ledger and a lease keep no content, so what came first cannot be compared."
         return {"first_error": sentence}
     try:
         execution = history.find_execution(context.stack, execution_name(stored_id))
     except ClientError as error:
-        return {"first_error": f"What came first cannot be looked at: {error}"}
+        return {"first_error": f"What came first could not be read: {error}"}
     if execution is None:
-        sentence = "What came first has no execution any more, so it cannot be compared."
+        sentence = "Step Functions no longer has the first execution, so it cannot be compared."
         return {"first_error": sentence}
     content = str(execution.input.get("body", ""))
     return {"first": execution, "difference": difference(content, body)}
@@ -76,7 +76,7 @@ def _command(
     context: Context, scope: Scope, chosen: Sequence[Unstarted], action: str, note: str
 ) -> str:
     if scope.all:
-        told = "--all" + "".join(f" --{name} {shlex.quote(v)}" for name, v in scope.kind.items())
+        told = group_options(scope, chosen)
     else:
         told = " ".join(shlex.quote(one.entry) for one in chosen)
     if action == "discard":
@@ -100,11 +100,12 @@ VIEW: Final = QueueView(
     scans=lambda context: context.unstarted,
     noun=("delivery", "deliveries"),
     kinds=("reason",),
+    reasons=REASONS,
     actions={
-        "redrive": "Send it back to RequestsQueue as its producer sent it. What still cannot be "
-        "started comes here again; what has an execution already is suppressed.",
-        "discard": "Take it away for good. It is written to a file first, whole, where this "
-        "console was started.",
+        "redrive": "Send it back to RequestsQueue as its producer sent it. If it still cannot be "
+        "started it comes back here; if it has an execution, it is suppressed as a duplicate.",
+        "discard": "Delete it for good. First it is written, whole, to a file in the folder where "
+        "this console was started.",
     },
     command=_command,
     task=_task,
