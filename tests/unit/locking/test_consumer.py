@@ -142,8 +142,12 @@ def test_a_rejected_message_becomes_a_dead_letter_at_once_and_is_done_until_it_i
     assert letter["reason"] == "rejected"
     assert letter["message"] == {"message_id": "m", "body": json.dumps(MESSAGE)}
     assert letter["ledger_message_id"] == "m"
-    unset = {"message_attributes": {}, "message_group_id": None, "deduplication_id": None}
-    assert letter["source"] == {"sqs_message_id": "sqs-1", **unset}
+    assert letter["source"] == {
+        "sqs_message_id": "sqs-1",
+        "message_attributes": {},
+        "message_group_id": None,
+        "deduplication_id": None,
+    }
     assert case.ends(OVER) is Start.SUPPRESSED
     assert (case.appointments(), case.outcome()) == (0, Outcome.DEAD_LETTER)
     assert case.retry(letter)
