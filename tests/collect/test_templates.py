@@ -182,6 +182,7 @@ NEEDED = {
     "arn:aws:states:::emr-serverless:startJobRun.sync": "emr-serverless:StartJobRun",
     "arn:aws:states:::lambda:invoke": "lambda:InvokeFunction",
     "arn:aws:states:::sns:publish": "sns:Publish",
+    "arn:aws:states:::events:putEvents": "events:PutEvents",
 }
 
 
