@@ -31,6 +31,10 @@ def test_loopback_is_reached_by_the_gateway_until_the_block_ends() -> None:
             while chunk := near.recv(65_536):
                 near.sendall(chunk)
 
+    def send(client: socket.socket) -> None:
+        client.sendall(sent)
+        client.shutdown(socket.SHUT_WR)
+
     with socket.create_server(("127.0.0.1", 0)) as server:
         echoing = threading.Thread(target=echo)
         echoing.start()
@@ -38,11 +42,8 @@ def test_loopback_is_reached_by_the_gateway_until_the_block_ends() -> None:
             host, _, port = address.partition(":")
             assert host == "127.0.0.2"
             with socket.create_connection((host, int(port)), timeout=60) as client:
-                threading.Thread(target=client.sendall, args=[sent], daemon=True).start()
-                back = b""
-                while len(back) < len(sent):
-                    back += client.recv(65_536)
-                assert back == sent
+                threading.Thread(target=send, args=[client], daemon=True).start()
+                assert b"".join(iter(lambda: client.recv(65_536), b"")) == sent
         echoing.join()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)))
