@@ -256,14 +256,16 @@ def ask(provider: Provider, operation: str, message: Any = ORDER) -> Any:
 
 
 @needs_node
-def test_it_performs_and_finds(provider: Provider) -> None:
+def test_the_example_for_node_performs_and_finds(provider: Provider) -> None:
     assert ask(provider, "find") == {"performed": False}
     assert ask(provider, "perform") == FOUND_IN_NODE
     assert ask(provider, "find") == FOUND_IN_NODE
 
 
 @needs_node
-def test_it_says_by_the_name_of_its_error_that_nothing_happened(provider: Provider) -> None:
+def test_the_example_for_node_says_by_the_name_of_its_error_that_nothing_happened(
+    provider: Provider,
+) -> None:
     provider.fault = "busy"
     assert ask(provider, "perform") == {"raised": "NotPerformed"}
     for body in ({"amount": "20"}, None, 7):
@@ -273,7 +275,7 @@ def test_it_says_by_the_name_of_its_error_that_nothing_happened(provider: Provid
 
 
 @needs_node
-def test_what_nobody_knows_is_raised(provider: Provider) -> None:
+def test_the_example_for_node_raises_what_nobody_knows(provider: Provider) -> None:
     for fault in ("answer lost", "error after the order"):
         provider.fault = fault
         told = ask(provider, "perform", ORDER | {"message_id": fault})
