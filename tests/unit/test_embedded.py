@@ -4,11 +4,13 @@ import itertools
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonata.jsonata import Jsonata
 from jsonata.timebox import Timebox
 from ministack.services import lambda_svc, stepfunctions
+from ministack.services.cloudformation import provisioners
 
 from actonce.embedded import server
 from actonce.embedded.injected import fault_injection
@@ -54,6 +56,20 @@ def test_one_that_is_only_looked_at_is_looked_at_as_before(monkeypatch: pytest.M
     assert "/States/A/Output" in str(told)
     definition["States"]["A"]["Output"] = "{% 1 + 1 %}"  # type: ignore[index]
     assert stepfunctions._validate_definition_jsonata(json.dumps(definition)) is None
+
+
+def test_numbers_of_an_event_source_mapping_may_be_parameters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Any] = []
+    taken: Any = lambda *given: made.append(given[-2])  # noqa: E731
+    handlers = {"create": taken, "update": taken}
+    kind = "AWS::Lambda::EventSourceMapping"
+    monkeypatch.setitem(provisioners._RESOURCE_HANDLERS, kind, handlers)
+    server.take_numbers()
+    for handle in handlers.values():
+        handle("Mapping", {"BatchSize": "10", "ScalingConfig": {"MaximumConcurrency": "3"}}, "s")
+    assert made == [{"BatchSize": 10, "ScalingConfig": {"MaximumConcurrency": 3}}] * 2
 
 
 def test_a_throttled_call_in_an_execution_is_called_what_aws_calls_it(
