@@ -36,12 +36,7 @@ def require(extra: str, wanted_by: str) -> None:
     """
     missing = [name for name in MODULES[extra] if find_spec(name) is None]
     if missing:
-        raise WrongUse(told(extra, wanted_by, missing[0]))
-
-
-def told(extra: str, wanted_by: str, missing: str) -> str:
-    """The sentence for who has not installed an extra."""
-    return f"{wanted_by} needs {missing}, which is not installed: {install(extra)}"
+        raise WrongUse(f"{wanted_by} needs {missing[0]}, which is not installed: {install(extra)}")
 
 
 def install(extra: str) -> str:

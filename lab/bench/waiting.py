@@ -55,14 +55,8 @@ def _took(what: str, act: Callable[[], object], runs: int, at_most: int | None =
         act()
         each.append(round(1000 * (time.perf_counter() - began)))
     counts = max(each) if what.startswith("/") else min(each)
-    is_good = at_most is None or counts <= at_most
-    return {
-        "what": what,
-        "best": min(each),
-        "worst": max(each),
-        "at_most": at_most,
-        "good": is_good,
-    }
+    row = {"what": what, "best": min(each), "worst": max(each), "at_most": at_most}
+    return row | {"good": at_most is None or counts <= at_most}
 
 
 def measure(messages: int, runs: int) -> list[Row]:

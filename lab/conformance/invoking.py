@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from lab.conformance.process import TIME_IS_OVER, Ended, Hazard, Invocation
+from lab.conformance.process import Ended, Hazard, Invocation
 from lab.conformance.world import World
 
 LONGEST_WAIT = 20.0
@@ -50,22 +50,12 @@ class Invoking:
         )
         if not self.world.wait(lambda: bool(endings), LONGEST_WAIT):
             raise ReadTimeoutError(endpoint_url="https://lambda")
-        answer = _answer(endings[0])
-        self.world.observe(repr(answer))
-        is_error, payload = answer
+        # Source: "Function errors", Developer Guide.
+        failure = endings[0].failure("Runtime.ExitError")
+        told = dict(zip(("errorType", "errorMessage"), failure, strict=True)) if failure else None
+        payload = endings[0].value if told is None else told
+        self.world.observe(repr((failure is not None, payload)))
         return {
             "Payload": io.BytesIO(json.dumps(payload).encode()),
-            **({"FunctionError": "Unhandled"} if is_error else {}),
+            **({"FunctionError": "Unhandled"} if failure else {}),
         }
-
-
-def _answer(ended: Ended) -> tuple[bool, Any]:
-    """Whether it is an error, and the payload. Source: "Function errors", Developer Guide."""
-    if ended.killed_by is not None:
-        is_late = ended.killed_by == TIME_IS_OVER
-        kind = "Sandbox.Timedout" if is_late else "Runtime.ExitError"
-        return True, {"errorType": kind, "errorMessage": ended.killed_by}
-    if ended.error is not None:
-        kind = type(ended.error).__name__
-        return True, {"errorType": kind, "errorMessage": str(ended.error)}
-    return False, ended.value

@@ -77,6 +77,16 @@ class Ended:
     error: Exception | None = None
     killed_by: str | None = None
 
+    def failure(self, crash: str) -> tuple[str, str] | None:
+        """The name of its error, and the cause; None: it returned.
+
+        `crash`: the name where it died before its time was over.
+        """
+        if self.killed_by is not None:
+            is_late = self.killed_by == TIME_IS_OVER
+            return "Sandbox.Timedout" if is_late else crash, self.killed_by
+        return None if self.error is None else (type(self.error).__name__, str(self.error))
+
 
 Invocation = Callable[[str, str, Any, Callable[[Ended], None]], None]
 """Starts a function, or a version of it, as a process of a name, with a payload; tells how it

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from lab.conformance import machine
-from lab.conformance.process import TIME_IS_OVER, Ended, Hazard, Invocation, NotKnownHere, Process
+from lab.conformance.process import Ended, Hazard, Invocation, NotKnownHere, Process
 from lab.conformance.queues import KeptQueues
 from lab.conformance.world import EPOCH, World
 
@@ -265,12 +265,8 @@ class _Reached:
         ended = endings[0]
         self._world.observe(repr(ended))
         self._may_be_aborted(f"has heard of {name}")
-        if ended.killed_by is not None:
-            is_late = ended.killed_by == TIME_IS_OVER
-            error = "Sandbox.Timedout" if is_late else "Lambda.Unknown"
-            raise machine.StateFailed(error, ended.killed_by)
-        if ended.error is not None:
-            raise machine.StateFailed(type(ended.error).__name__, str(ended.error))
+        if failure := ended.failure("Lambda.Unknown"):
+            raise machine.StateFailed(*failure)
         if not self._world.may_go_wrong(Hazard.UNCLEAR):
             return ended.value
         return self._world.step(

@@ -374,18 +374,16 @@ class World:
         return options
 
     def _wrong_with_process(self, task: Task) -> list[Option]:
-        options: list[Option] = []
-        if Hazard.CRASH in self._hazards:
-            options.append(Option(task, Hazard.CRASH))
-        if Hazard.CRASH_AFTER_EFFECT in self._hazards and task.process.after_effect:
-            options.append(Option(task, Hazard.CRASH_AFTER_EFFECT))
-        if Hazard.CRASH_BEFORE_EFFECT in self._hazards and not task.process.had_effect:
-            options.append(Option(task, Hazard.CRASH_BEFORE_EFFECT))
-        if Hazard.PAUSE in self._hazards:
-            options += [Option(task, Hazard.PAUSE, pause) for pause in self._pauses]
-        if Hazard.ANSWER_LATE in self._hazards:
-            options += [Option(task, Hazard.ANSWER_LATE, pause) for pause in self._pauses]
-        return options
+        crashes = {
+            Hazard.CRASH: True,
+            Hazard.CRASH_AFTER_EFFECT: task.process.after_effect,
+            Hazard.CRASH_BEFORE_EFFECT: not task.process.had_effect,
+        }
+        pauses = [one for one in (Hazard.PAUSE, Hazard.ANSWER_LATE) if one in self._hazards]
+        return [
+            *(Option(task, one) for one in self._hazards if crashes.get(one)),
+            *(Option(task, one, pause) for one in pauses for pause in self._pauses),
+        ]
 
     def _take(self, option: Option) -> None:
         self._count_step()

@@ -58,9 +58,7 @@ def test_a_full_bucket_lets_a_burst_pass_and_then_what_it_is_refilled_with() -> 
     assert bucket.take(0.17)
     passed = sum(bucket.take(0.17 + n / 100) for n in range(1000))
     assert passed in {59, 60}
-
-
-def test_a_throttled_call_takes_nothing_and_a_bucket_does_not_grow_beyond_its_size() -> None:
+    # What is throttled takes nothing, and the bucket does not grow beyond its size.
     bucket = TokenBucket(Quota(2, 1), 0.0)
     assert [bucket.take(3600.0) for _ in range(3)] == [True, True, False]
     assert [bucket.take(3600.0 + n / 10) for n in range(1, 11)] == [False] * 9 + [True]

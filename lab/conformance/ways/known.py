@@ -3,12 +3,7 @@
 from dataclasses import replace
 
 from lab.conformance.stage import Way
-from lab.conformance.ways.locks import (
-    DECORATED,
-    INVOKING_WAYS,
-    LEASE_WAYS,
-    LEDGER_WAYS,
-)
+from lab.conformance.ways.locks import DECORATED, INVOKING_WAYS, LEASE_WAYS, LEDGER_WAYS
 from lab.conformance.ways.plain import FIFO_ALONE, NONE
 from lab.conformance.ways.powertools import POWERTOOLS, POWERTOOLS_BEST
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
