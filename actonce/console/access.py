@@ -9,7 +9,8 @@ a loopback port. So:
   read, and that comes with no other site's forms; the address is then left. A link that a colleague
   sent may be followed: what is only looked at changes nothing (`SameSite=Lax`).
 * **Origin** of whatever is not GET or HEAD must be this server's own, and `Sec-Fetch-Site`, where a
-  browser tells it, same-origin.
+  browser tells it, same-origin. What is only shown may also be gone to, from anywhere, but not
+  loaded into a page of another server of this machine, with which the cookie would come.
 
 Nothing is answered with CORS headers. What a page may load, and that nobody may frame it, is in
 `HEADERS`.
@@ -17,7 +18,6 @@ Nothing is answered with CORS headers. What a page may load, and that nobody may
 
 import hmac
 from collections.abc import Sequence
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -44,6 +44,7 @@ HEADERS: Final = {
 }
 """Of every answer."""
 
+_USUAL_PORT: Final = 80
 _SAFE: Final = frozenset({"GET", "HEAD"})
 
 
@@ -85,10 +86,14 @@ class Access:
             return PlainTextResponse(
                 "This is not the address of this console: open the one that it printed.\n", 421
             )
+        is_own = headers.getlist("sec-fetch-site") in ([], ["same-origin"])
+        if scope["method"] in _SAFE:
+            is_own = is_own or headers.get("sec-fetch-mode") == "navigate"
+        else:
+            is_own = is_own and headers.getlist("origin") == [f"http://{headers['host']}"]
+        if not is_own:
+            return PlainTextResponse("Only a page of this console may ask for this.\n", 403)
         if scope["method"] not in _SAFE:
-            origins, sites = headers.getlist("origin"), headers.getlist("sec-fetch-site")
-            if origins != [f"http://{headers['host']}"] or sites not in ([], ["same-origin"]):
-                return PlainTextResponse("Only a page of this console may ask for this.\n", 403)
             length = headers.get("content-length", "")
             is_told = length.isascii() and length.isdigit() and "transfer-encoding" not in headers
             if not is_told or int(length) > LONGEST_BODY:
@@ -115,14 +120,9 @@ class Access:
         return answer
 
     def _is_known(self, cookies: Sequence[str]) -> bool:
-        for text in cookies:
-            try:
-                morsel = SimpleCookie(text).get(self._cookie)
-            except CookieError:
-                continue
-            if morsel is not None and self._is_token(morsel.value):
-                return True
-        return False
+        """By any of them: other servers of this machine set what they like, this name, too."""
+        pairs = [pair.strip().partition("=") for text in cookies for pair in text.split(";")]
+        return any(name == self._cookie and self._is_token(value) for name, _, value in pairs)
 
     def _is_token(self, told: str) -> bool:
         # As bytes: of texts only ASCII may be compared so.
@@ -131,4 +131,5 @@ class Access:
 
 def own_hosts(port: int) -> list[str]:
     """What a browser sends as Host to a server on this machine's loopback."""
-    return [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
+    names = ("127.0.0.1", "localhost")
+    return [f"{name}:{port}" for name in names] + [*(names if port == _USUAL_PORT else ())]

@@ -12,6 +12,7 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
+from actonce.console import connections
 from actonce.console.access import TOKEN
 from actonce.terminal.errors import Failed
 
@@ -56,14 +57,7 @@ def serve(
     token = secrets.token_urlsafe(32)
     with listening(port) as listener:
         number: int = listener.getsockname()[1]
-        config = uvicorn.Config(
-            make(token, number),
-            log_level="critical",  # an access log would keep the token, and ids of messages
-            access_log=False,
-            server_header=False,
-            ws="none",
-            timeout_graceful_shutdown=2,
-        )
+        config = config_of(make(token, number))
         address = f"http://{LOOPBACK}:{number}/?{TOKEN}={token}"
         try:
             _Server(config, lambda: ready(address)).run(sockets=[listener])
@@ -73,6 +67,20 @@ def serve(
             end.daemon = True
             end.start()
             raise
+
+
+def config_of(app: ASGIApp) -> uvicorn.Config:
+    """How an application is served."""
+    return uvicorn.Config(
+        app,
+        http=connections.Connection,
+        backlog=connections.MOST,
+        log_level="critical",  # an access log would keep the token, and ids of messages
+        access_log=False,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=2,
+    )
 
 
 class _Server(uvicorn.Server):

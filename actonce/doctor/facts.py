@@ -72,7 +72,7 @@ class Function:
     arn: str
     timeout: int
     reserved: int | Unseen | None = None
-    variables: Mapping[str, str] | None = None
+    variables: Mapping[str, str] | Unseen | None = None
     durable: int | None = None
 
     @property
@@ -124,11 +124,13 @@ class Feed:
         function: ARN of what it feeds.
         state: AWS's word, such as `Enabled`.
         reports_failures: whether it takes the failed deliveries of a batch back one by one.
+        filters: whether it has filter criteria: what they do not match is deleted from the queue.
     """
 
     function: str
     state: str
     reports_failures: bool
+    filters: bool = False
 
     @property
     def name(self) -> str:

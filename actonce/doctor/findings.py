@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -135,7 +135,7 @@ def consumer_time_out(facts: Facts) -> Found:
     consumer = there(facts.starter)
     if consumer is None:
         return
-    told = int((consumer.variables or {}).get("FUNCTION_TIMEOUT_SECONDS", "0"))
+    told = int((seen(consumer.variables) or {}).get("FUNCTION_TIMEOUT_SECONDS", "0"))
     if told and consumer.timeout > told:
         yield _twice(
             f"{consumer.name} may run {consumer.timeout} s, and others take its messages over as "
@@ -212,7 +212,8 @@ def queue(facts: Facts) -> Found:
             "dropped when the queue's retention is over. Set QueueType to what the queue is."
         )
     key, given = requests.key, facts.parameters.get("KmsKeyArn", "")
-    if key and key != "alias/aws/sqs" and key not in (given, given.rpartition("/")[2]):
+    is_alias = "alias/" in key
+    if key and not is_alias and key not in (given, given.rpartition("/")[2]):
         yield _stops(
             f"{requests.name} is encrypted with {key}, which the stack's roles may not use: "
             "nothing can be taken. Give the key as KmsKeyArn."
@@ -224,6 +225,8 @@ def queue(facts: Facts) -> Found:
             f"times the time-out of what it feeds ({starter.timeout} s): messages come again while "
             f"they are at work. Set it to {_BATCHES_IN_SIX * starter.timeout} s or more."
         )
+    if is_alias and key not in ("alias/aws/sqs", given):
+        raise NotSeen(f"{requests.name} is encrypted with {key}: see that it is KmsKeyArn's key")
 
 
 def redrive(facts: Facts) -> Found:
@@ -280,6 +283,11 @@ def feeding(facts: Facts) -> Found:
                 "by one, so those of a batch are acknowledged with the others. Deploy the stack "
                 "again, or set ReportBatchItemFailures."
             )
+        if one.filters:
+            yield _lost(
+                f"The event source mapping of {one.name} has filter criteria: what they do not "
+                "match is deleted from the requests queue, and nobody is told. Remove them."
+            )
     if facts.parameters.get("QueueFeeds", "function") == "worker":
         return
     if not any(one.takes for one in ours) and seen(facts.pause) is None:
@@ -298,6 +306,7 @@ def pausing(facts: Facts) -> Found:
     retention = _KEPT_LONGEST if requests is None else requests.retention
     try:
         began = datetime.fromisoformat(pause.since)
+        began = began if began.tzinfo else began.replace(tzinfo=UTC)
     except ValueError:
         began = facts.now
     days = (facts.now - began).total_seconds() / _DAY
@@ -346,6 +355,27 @@ def deciding(facts: Facts) -> Found:
         )
 
 
+def handing_on(facts: Facts) -> Found:
+    """What cannot be started waits for a person where it can be seen."""
+    unstarted = there(facts.unstarted)
+    if unstarted is None:
+        yield _lost(
+            "UnstartedQueue is not there: what cannot be started comes again until the requests "
+            "queue drops it. Deploy the stack again."
+        )
+        return
+    if unstarted.retention < _KEPT_LONGEST:
+        yield _lost(
+            f"UnstartedQueue drops what waits in it after {unstarted.retention / _DAY:.3g} days, "
+            "and not after 14. Deploy the stack again: somebody changed the queue."
+        )
+    if unstarted.dead_letter_target:
+        yield _lost(
+            "UnstartedQueue has a redrive policy, and looking at a delivery counts as receiving "
+            "it, so it moves away and nobody sees it here. Remove the policy."
+        )
+
+
 def remembering(facts: Facts) -> Found:
     """Names are remembered for as long as the stack counts on it."""
     days = facts.number("NamesRememberedDays")
@@ -379,6 +409,8 @@ def permissions(facts: Facts) -> Found:
             "letters. Deploy the stack again, or see what denies it: a boundary, or a policy of "
             "your organization."
         )
+    for used in (facts.starter, facts.requests, facts.unstarted, facts.dead_letters):
+        there(used)  # of what could not be read no permission was looked at
 
 
 def versions(facts: Facts) -> Found:
@@ -397,6 +429,7 @@ CHECKS: dict[str, Callable[[Facts], Found]] = {
     "redrive": redrive,
     "pause": pausing,
     "dead-letters": deciding,
+    "unstarted": handing_on,
     "functions": functions,
     "concurrency": concurrency,
     "permissions": permissions,

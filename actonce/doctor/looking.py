@@ -1,7 +1,7 @@
 """Reads the facts of a deployed stack. It changes nothing, and calls no function of anybody's."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -92,7 +92,10 @@ def _function(stack: Stack, name: str) -> Function:
             "ReservedConcurrentExecutions"
         )
     )
-    variables = found.get("Environment", {}).get("Variables", {})
+    environment = found.get("Environment", {})
+    variables: Mapping[str, str] | Unseen = environment.get("Variables", {})
+    if error := environment.get("Error"):  # the key that they are encrypted with may not be used
+        variables = Unseen(f"the variables of {name} were answered {error.get('ErrorCode')}")
     durable = found.get("DurableConfig", {}).get("ExecutionTimeout")
     arn = name if name.startswith("arn:") else found["FunctionArn"]
     return Function(arn, found["Timeout"], reserved, variables, durable)
@@ -125,7 +128,10 @@ def _mappings(stack: Stack, queue_arn: str) -> Iterator[Feed]:
     for page in pages.paginate(EventSourceArn=queue_arn):
         for one in page["EventSourceMappings"]:
             reports = "ReportBatchItemFailures" in one.get("FunctionResponseTypes", [])
-            yield Feed(one["FunctionArn"], one["State"], reports)
+            # They may be there, and not to be read.
+            filters = bool(one.get("FilterCriteria", {}).get("Filters"))
+            filters = filters or "FilterCriteriaError" in one
+            yield Feed(one["FunctionArn"], one["State"], reports, filters)
 
 
 def _alarms(stack: Stack) -> Alarms:

@@ -10,6 +10,7 @@ may be personal.
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -262,7 +263,7 @@ class EffectsFile(OwnEffects):
         try:
             with gzip.open(self._file) if is_gzip else self._file.open("rb") as source:
                 yield from source
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise Failed(f"{self.place} cannot be read: {error}.") from error
 
 

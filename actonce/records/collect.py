@@ -11,6 +11,7 @@ file of its day.
 
 import contextlib
 import gzip
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -144,12 +145,13 @@ class _Run:
 
     def collect(self) -> None:
         for day in self.result.lines:
-            if _midnight(day) + timedelta(days=1) > self.now:
-                self.result.notes.append(f"{day} is not over (UTC); collect it again when it is.")
-        if "sent" in self.wanted.streams:
-            self._sent()
+            if _midnight(day) + timedelta(days=1) + _LOGGED_WITHIN > self.now:
+                self.result.notes.append(
+                    f"{day} (UTC) is not over, or not for an hour: collect it again when it is."
+                )
         # By name, for a message on its way: its deliveries are read before its executions.
         for read, *streams in (
+            (self._sent, "sent"),
             (self._deliveries, "deliveries"),
             (self._executions, "executions", "dead_letters"),
             (self._rows, "rows"),
@@ -191,10 +193,18 @@ class _Run:
 
     @contextlib.contextmanager
     def _files(self, stream: str, days: Sequence[date]) -> Iterator[DayFiles]:
-        with DayFiles(self.wanted.root, stream, days).replaced() as files:
+        # Of a day that is over Step Functions tells less and less, and nothing that is new.
+        forgets = stream in ("executions", "dead_letters")
+        with DayFiles(self.wanted.root, stream, days, keep_longer=forgets).replaced() as files:
             yield files
         for day, lines in files.lines.items():
-            self.result.lines[day][stream] = lines
+            if day not in files.longer:
+                self.result.lines[day][stream] = lines
+                continue
+            self.result.missing.append(
+                f"{stream} of {day}: Step Functions tells {lines}, and the file that is there has "
+                "more, so that stays; to have it written anew, remove it."
+            )
 
     def _note_end(self, record: Record) -> None:
         source, message_id = self.wanted.effects, record.get("message_id")
@@ -220,7 +230,7 @@ class _Run:
         sent = self.wanted.sent
         return sent is not None and sent.resolve() == self.wanted.root.resolve()
 
-    def _sent(self) -> None:
+    def _sent(self, _: Sequence[str]) -> None:
         root, source = self.wanted.root, self.wanted.sent
         if source is None or self._sent_is_in_place():
             for day in self.result.lines:
@@ -231,8 +241,14 @@ class _Run:
             days = [day for day in self.result.lines if day_folder(source, "sent", day).is_dir()]
             with self._files("sent", days) as written:
                 for day in days:
-                    for file in sorted(day_folder(source, "sent", day).glob("*.jsonl.gz")):
-                        written.copy(day, _lines(file))
+                    for file in sorted(day_folder(source, "sent", day).iterdir()):
+                        if file.name.endswith(".jsonl.gz"):
+                            written.copy(day, _lines(file))
+                        elif not file.name.startswith("."):
+                            self.result.missing.append(
+                                f"sent: {file} is not named as actonce send --record names its "
+                                "files, and was not read."
+                            )
         for day, counts in self.result.lines.items():
             if counts["sent"] is None:
                 self.result.notes.append(
@@ -400,8 +416,11 @@ def _row(item: Mapping[str, Any]) -> Record:
 
 
 def _lines(file: Path) -> Iterator[bytes]:
-    with gzip.open(file, "rb") as source:
-        yield from source
+    try:
+        with gzip.open(file, "rb") as source:
+            yield from source
+    except (OSError, EOFError, zlib.error) as error:
+        raise Failed(f"{file} cannot be read: {error}") from error
 
 
 def _midnight(day: date) -> datetime:
@@ -412,6 +431,6 @@ def _day(at: Any) -> date | None:
     """The UTC day of a record's time; None if that cannot be read."""
     try:
         moment = datetime.fromisoformat(at)
-    except (TypeError, ValueError):
+        return moment.astimezone(UTC).date() if moment.tzinfo else None
+    except (TypeError, ValueError, OverflowError):
         return None
-    return moment.astimezone(UTC).date() if moment.tzinfo else None

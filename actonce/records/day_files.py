@@ -7,6 +7,7 @@ the stream was looked at and had none that day; no file says that it was not loo
 import contextlib
 import gzip
 import os
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
@@ -45,10 +46,20 @@ class DayFiles:
     Args:
         root: of all streams.
         days: a record of any other day is left out.
+        keep_longer: whether a day's file that has more lines stays: what is read now was partly
+            forgotten since.
+
+    Attributes:
+        lines: how many of each day were written.
+        longer: the days whose file stayed.
     """
 
-    def __init__(self, root: Path, stream: str, days: Collection[date]) -> None:
+    def __init__(
+        self, root: Path, stream: str, days: Collection[date], *, keep_longer: bool = False
+    ) -> None:
         self.lines = dict.fromkeys(sorted(days), 0)
+        self.longer: set[date] = set()
+        self._keep_longer = keep_longer
         self._root = root
         self._stream = stream
         self._name = f"{_TEMPORARY}{uuid4().hex}"
@@ -70,7 +81,7 @@ class DayFiles:
 
     @contextlib.contextmanager
     def replaced(self) -> Iterator["DayFiles"]:
-        """Write inside; at the end every day's file is replaced, also by an empty one.
+        """Write inside; at the end the files of the days are replaced, also by empty ones.
 
         Raises:
             OSError: a file cannot be written.
@@ -83,8 +94,11 @@ class DayFiles:
                 raw.flush()
                 os.fsync(raw.fileno())
             for day in self.lines:
-                folder = day_folder(self._root, self._stream, day)
-                self._temporary(day).replace(folder / FILE_NAME)
+                file = day_folder(self._root, self._stream, day) / FILE_NAME
+                if self._keep_longer and _lines_of(file) > self.lines[day]:
+                    self.longer.add(day)
+                else:
+                    self._temporary(day).replace(file)
         finally:
             for day, (packed, raw) in self._open.items():
                 with raw:
@@ -102,3 +116,12 @@ class DayFiles:
             # No time and no name in the header: the same records make the same bytes.
             self._open[day] = gzip.GzipFile("", "wb", fileobj=raw, mtime=0), raw
         return self._open[day][0]
+
+
+def _lines_of(file: Path) -> int:
+    """How many lines it has; none where it is not there, or not whole."""
+    try:
+        with gzip.open(file, "rb") as lines:
+            return sum(1 for _ in lines)
+    except (OSError, EOFError, zlib.error):
+        return 0

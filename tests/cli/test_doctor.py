@@ -17,6 +17,7 @@ DAY = 24 * 60 * 60
 EFFECT = Function(f"{LAMBDA}:cards:3", 15)
 STARTER = Function(f"{LAMBDA}:starter", 30)
 REQUESTS = Queue(f"{SQS}:requests", 210, 14 * DAY, f"{SQS}:unstarted", 1000)
+UNSTARTED = Queue(f"{SQS}:unstarted", 30, 14 * DAY)
 LETTERS = Queue(f"{SQS}:letters", 30, 14 * DAY)
 OURS = Feed(STARTER.arn, "Enabled", reports_failures=True)
 PARAMETERS = {
@@ -41,7 +42,7 @@ SOUND = Facts(
     find=EFFECT,
     starter=STARTER,
     requests=REQUESTS,
-    unstarted=Queue(f"{SQS}:unstarted", 30, 14 * DAY),
+    unstarted=UNSTARTED,
     dead_letters=LETTERS,
     feeds=(OURS,),
     decides=(),
@@ -85,6 +86,7 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     (LEDGER | {"starter": replace(CONSUMER, timeout=60)}, "consumer-time-out", Hazard.TWICE),
     ({"feeds": (OURS, OTHER)}, "feeding", Hazard.TWICE),
     ({"feeds": (replace(OURS, reports_failures=False),)}, "feeding", Hazard.LOST),
+    ({"feeds": (replace(OURS, filters=True),)}, "feeding", Hazard.LOST),
     ({"feeds": (OFF,)}, "feeding", Hazard.STOPS),
     ({"feeds": ()}, "feeding", Hazard.STOPS),
     ({"requests": Gone(), "feeds": (OURS,)}, "queue", Hazard.STOPS),
@@ -104,6 +106,9 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     ({"dead_letters": Gone()}, "dead-letters", Hazard.LOST),
     ({"dead_letters": replace(LETTERS, retention=4 * DAY)}, "dead-letters", Hazard.LOST),
     ({"dead_letters": replace(LETTERS, dead_letter_target="x")}, "dead-letters", Hazard.LOST),
+    ({"unstarted": Gone()}, "unstarted", Hazard.LOST),
+    ({"unstarted": replace(UNSTARTED, dead_letter_target="x")}, "unstarted", Hazard.LOST),
+    ({"unstarted": replace(UNSTARTED, retention=4 * DAY)}, "unstarted", Hazard.LOST),
     ({"effect": Gone()}, "functions", Hazard.STOPS),
     ({"find": Gone()}, "functions", Hazard.STOPS),
     ({"starter": Gone(), "feeds": ()}, "functions", Hazard.STOPS),
@@ -158,10 +163,10 @@ UNSEEN = Unseen("GetIt was answered AccessDenied: no")
 BLIND: dict[str, set[str]] = {
     "effect": {"effect-time-out", "effect-version", "functions", "concurrency"},
     "find": {"functions"},
-    "starter": {"queue", "feeding", "functions", "concurrency"},
-    "requests": {"queue", "redrive"},
-    "unstarted": {"redrive"},
-    "dead_letters": {"dead-letters"},
+    "starter": {"queue", "feeding", "functions", "concurrency", "permissions"},
+    "requests": {"queue", "redrive", "permissions"},
+    "unstarted": {"redrive", "unstarted", "permissions"},
+    "dead_letters": {"dead-letters", "permissions"},
     "feeds": {"feeding"},
     "decides": {"dead-letters"},
     "pause": {"pause"},
@@ -176,6 +181,27 @@ def test_what_could_not_be_read_is_named_and_never_taken_for_good(fact: str) -> 
     assert {one.check for one in examined.not_checked} == BLIND[fact]
     assert {one.why for one in examined.not_checked} == {UNSEEN.why}
     assert (examined.findings, examined.exit_status) == ((), 3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "check"),
+    [
+        # Which key an alias names is not looked up.
+        (queue(key="alias/own"), "queue"),
+        # Who may not use the function's key is told no variables.
+        (LEDGER | {"starter": replace(STARTER, variables=UNSEEN)}, "consumer-time-out"),
+    ],
+)
+def test_what_may_be_right_or_wrong_is_neither(changed: dict[str, Any], check: str) -> None:
+    examined = examine(sound_but(**changed))
+    assert [one.check for one in examined.not_checked] == [check]
+    assert (examined.findings, examined.exit_status) == ((), 3)
+
+
+@pytest.mark.parametrize("since", ["2026-03-14T11:00:00", "2026-03-14", "a while"])
+def test_a_pause_of_which_no_zone_is_told_is_a_pause(since: str) -> None:
+    examined = examine(sound_but(pause=Pause(since, "kim", ""), feeds=(OFF,)))
+    assert [one.check for one in examined.findings] == ["pause"]
 
 
 def test_what_was_found_before_a_check_broke_off_is_told() -> None:

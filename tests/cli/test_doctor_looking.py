@@ -6,7 +6,7 @@ from typing import Any
 
 import boto3
 
-from actonce.doctor.facts import Function, Gone
+from actonce.doctor.facts import Function, Gone, Unseen
 from actonce.doctor.findings import CHECKS, Hazard, examine
 from actonce.doctor.looking import look
 from actonce.stack.clients import Aws, Stack
@@ -83,6 +83,7 @@ def test_a_version_is_read_as_it_is_named() -> None:
     def answer(**_: Any) -> Any:
         told: dict[str, Any] = {"FunctionName": "cards", "FunctionArn": f"{arn}:3", "Timeout": 15}
         told["DurableConfig"] = {"ExecutionTimeout": 3600}
+        told["Environment"] = {"Error": {"ErrorCode": "AccessDenied", "Message": "of its key"}}
         return SimpleNamespace(status_code=200), told
 
     function.meta.events.register_first("before-call.lambda.GetFunctionConfiguration", answer)
@@ -90,3 +91,32 @@ def test_a_version_is_read_as_it_is_named() -> None:
     effect = look(stack, datetime.now(UTC)).effect
     assert isinstance(effect, Function)
     assert (effect.arn, effect.timeout, effect.durable) == (arn, 15, 3600)
+    assert isinstance(effect.variables, Unseen)
+
+
+def test_a_mapping_is_read_with_what_it_drops() -> None:
+    stack = answering("AccessDenied")
+    client: Any = stack.aws.client
+    mapping: dict[str, Any] = {"FunctionArn": "arn", "State": "Enabled"}
+    kept = {"Filters": [{"Pattern": "{}"}]}
+    more: list[dict[str, Any]] = [
+        {"FilterCriteria": kept},
+        {"FilterCriteriaError": {"ErrorCode": "AccessDenied"}},
+        {"FilterCriteria": {}},
+        {},
+    ]
+    told = [mapping | one for one in more]
+
+    def give(answer: dict[str, Any]) -> Any:
+        return lambda **_: (SimpleNamespace(status_code=200), answer)
+
+    queue = {"QueueArn": "arn", "VisibilityTimeout": "30", "MessageRetentionPeriod": "60"}
+    for service, operation, answer in (
+        ("sqs", "GetQueueAttributes", {"Attributes": queue}),
+        ("lambda", "ListEventSourceMappings", {"EventSourceMappings": told}),
+    ):
+        events = client(service).meta.events
+        events.register_first(f"before-call.{service}.{operation}", give(answer))
+    feeds = look(stack, datetime.now(UTC)).feeds
+    assert not isinstance(feeds, Unseen)
+    assert [one.filters for one in feeds] == [True, True, False, False]

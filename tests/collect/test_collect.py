@@ -12,10 +12,12 @@ import pytest
 from actonce.cli.collect import _days
 from actonce.cli.collect import collect as command
 from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects
+from actonce.records import collect as module
 from actonce.records.collect import Collected, Wanted, collect
 from actonce.records.day_files import day_folder
 from actonce.stack.clients import Aws, Stack
 from actonce.terminal.errors import WrongUse
+from actonce_core.histories.reading import Listed, Told
 from tests.support.tables import make_table
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -129,6 +131,30 @@ def test_a_day_that_is_forgotten_keeps_the_file_it_has(
     collected = run(stack, tmp_path, "executions", "dead_letters", days=[long_ago])
     assert collected.lines == {long_ago: {"executions": None, "dead_letters": None}}
     assert len(collected.missing) == 1
+
+
+def executions_told(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Step Functions has executions of these messages left, by their records."""
+    told = [{"stream": "executions", "at": TIME, "message_id": name} for name in names]
+    monkeypatch.setattr(module, "executions_between", lambda *_, **__: [])
+    listed = Listed("arn", "m", NOW, NOW)
+    monkeypatch.setattr(module, "tell", lambda *_: [Told(listed, [one]) for one in told])
+
+
+def test_executions_that_were_forgotten_since_stay_in_the_file_of_their_day(
+    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some accounts keep executions for 30 days, and some forget them while they are read."""
+    executions_told(monkeypatch, "m-1", "m-2")
+    run(stack, tmp_path, "executions")
+    executions_told(monkeypatch, "m-2")
+    collected = run(stack, tmp_path, "executions")
+    assert ids(tmp_path, "executions") == ["m-1", "m-2"]
+    assert collected.lines == {TODAY: {"executions": None}}
+    (sentence,) = collected.missing
+    assert sentence.startswith(f"executions of {TODAY}: ")
+    executions_told(monkeypatch, "m-1", "m-2", "m-3")
+    assert run(stack, tmp_path, "executions").lines == {TODAY: {"executions": 3}}
 
 
 # --------------------------------------------------------------------------- rows
@@ -258,6 +284,34 @@ def test_sent_records_of_several_runs_become_one_file(stack: Stack, tmp_path: Pa
     assert not day_folder(to, "sent", YESTERDAY).exists()
 
 
+def test_sent_records_that_cannot_be_read_are_told_and_the_other_streams_are_collected(
+    stack: Stack, log: Log, tmp_path: Path
+) -> None:
+    log(delivery("m-1"))
+    sent, to = tmp_path / "sent", tmp_path / "to"
+    file = recorded(sent, "run-1", "m-1", "m-2")
+    whole = file.read_bytes()
+    for broken in (b"no gzip", whole[:-9], whole[:15] + b"\xff" * 20 + whole[35:]):
+        file.write_bytes(broken)
+        for into in (to, sent):  # copied, and counted where they are
+            collected = run(stack, into, "sent", "deliveries", sent=sent)
+            assert collected.lines == {TODAY: {"sent": None, "deliveries": 1}}
+            (sentence,) = collected.missing
+            assert sentence.startswith("sent: ")
+            assert "run-1" in sentence
+
+
+def test_what_lies_among_sent_records_and_is_none_is_not_passed_over(
+    stack: Stack, tmp_path: Path
+) -> None:
+    sent, to = tmp_path / "sent", tmp_path / "to"
+    recorded(sent, "run-1", "m-1").with_name("run-2.jsonl").write_text("{}")
+    collected = run(stack, to, "sent", sent=sent)
+    assert collected.lines == {TODAY: {"sent": 1}}
+    (sentence,) = collected.missing
+    assert "run-2.jsonl" in sentence
+
+
 def test_sent_records_that_are_in_place_are_counted_and_left(stack: Stack, tmp_path: Path) -> None:
     file = recorded(tmp_path, "run-1", "m-1", "m-2")
     for sent in (tmp_path, None):
@@ -281,12 +335,12 @@ def test_records_that_came_another_way_are_never_counted_twice(
 
 def test_a_day_that_is_not_over_is_noted(stack: Stack, tmp_path: Path) -> None:
     wanted = Wanted([TODAY], tmp_path, streams=frozenset({"deliveries"}))
-    before, at_midnight = (
-        collect(stack, wanted, now=MIDNIGHT + timedelta(days=1, seconds=seconds))
+    before, after = (
+        collect(stack, wanted, now=MIDNIGHT + timedelta(days=1, hours=1, seconds=seconds))
         for seconds in (-1, 0)
     )
     assert [note[:10] for note in before.notes] == [TODAY.isoformat()]
-    assert at_midnight.notes == []
+    assert after.notes == [], "what was delivered before midnight is in the log by now"
 
 
 def test_a_stream_that_cannot_be_got_leaves_the_others_alone(

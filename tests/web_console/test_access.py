@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from actonce.console import templating
-from actonce.console.access import HEADERS, LONGEST_BODY
+from actonce.console.access import HEADERS, LONGEST_BODY, own_hosts
 from actonce.console.read_only import Forbidden
 from actonce.stack.clients import Stack
 from tests.support.queues import dead, row
@@ -18,6 +18,9 @@ STRANGER = {"cookie": ""}
 ANSWERS: list[tuple[int, str, str, dict[str, str]]] = [
     # Without the token nothing is shown.
     (200, "GET", "/", {"cookie": f"a=b; {COOKIE}={TOKEN}"}),
+    # Cookies know no ports: what other servers of this machine set is in the way of nothing.
+    (200, "GET", "/", {"cookie": f'prefs={{"a": [1, 2]}}; {COOKIE}={TOKEN}; b="x;y'}),
+    (200, "GET", "/", {"cookie": f"{COOKIE}=another's; {COOKIE}={TOKEN}; {COOKIE}=older"}),
     (401, "GET", "/", STRANGER),
     (401, "GET", "/", {"cookie": f"{COOKIE}="}),
     (401, "GET", "/", {"cookie": f"{COOKIE}=wrong"}),
@@ -39,6 +42,12 @@ ANSWERS: list[tuple[int, str, str, dict[str, str]]] = [
     (421, "GET", f"/?token={TOKEN}", {"host": f"evil.example:{PORT}"}),
     (421, "GET", f"/?token={TOKEN}", {"host": f"localhost.:{PORT}"}),
     (421, "GET", f"/?token={TOKEN}", {"host": f"0.0.0.0:{PORT}"}),
+    # A link may be followed, from wherever; what a page of another server loads is not shown to it.
+    (200, "GET", "/", {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}),
+    (200, "GET", "/", {"sec-fetch-site": "none", "sec-fetch-mode": "navigate"}),
+    (200, "GET", "/jobs", {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"}),
+    (403, "GET", "/jobs", {"sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors"}),
+    (403, "GET", f"/?token={TOKEN}", {"sec-fetch-site": "same-site", "sec-fetch-mode": "cors"}),
     # Another site's form changes nothing.
     (403, "POST", "/scan", {"origin": ""}),
     (403, "POST", "/scan", {"origin": "null"}),
@@ -84,6 +93,11 @@ def test_who_may_ask_for_what(ledger: Stack, console: Open) -> None:
         told = {name: answer.headers.get(name.lower()) for name in HEADERS}
         assert told == HEADERS, asked
     assert "unsafe" not in HEADERS["Content-Security-Policy"]
+
+
+def test_browsers_leave_the_usual_port_out() -> None:
+    assert "127.0.0.1" in own_hosts(80)
+    assert "127.0.0.1" not in own_hosts(8080)
 
 
 def test_who_hangs_up_is_no_fault(ledger: Stack, console: Open) -> None:

@@ -1,0 +1,128 @@
+"""Who opens connections to the console, and asks for nothing, keeps nobody else out."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from actonce.console import connections, server
+from tests.embedded.waiting import wait_until
+
+DEADLINE = 30
+LARGE = "x" * 20_000_000
+
+
+class Served:
+    """A server in a thread of this process; it answers / at once, and /late once it may."""
+
+    def __init__(self) -> None:
+        self.asked_late, self.go_on = threading.Event(), threading.Event()
+        app = Starlette(
+            routes=[
+                Route("/", lambda _: PlainTextResponse("here")),
+                Route("/large", lambda _: PlainTextResponse(LARGE)),
+                Route("/late", self.late),
+            ]
+        )
+        self.listener = socket.create_server((server.LOOPBACK, 0))
+        self.server = uvicorn.Server(server.config_of(app))
+
+    async def late(self, _: Request) -> Response:
+        self.asked_late.set()
+        await asyncio.get_running_loop().run_in_executor(None, self.go_on.wait, DEADLINE)
+        return PlainTextResponse("late")
+
+    def connect(self, sent: str = "") -> socket.socket:
+        connected = socket.create_connection(self.listener.getsockname()[:2], DEADLINE)
+        connected.sendall(sent.encode())
+        return connected
+
+    @property
+    def open(self) -> int:
+        return len(self.server.server_state.connections)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    served = Served()
+    thread = threading.Thread(target=served.server.run, args=([served.listener],))
+    thread.start()
+    wait_until(lambda: served.server.started)
+    yield served
+    served.go_on.set()
+    served.server.should_exit = True
+    thread.join(DEADLINE)
+    assert not thread.is_alive()
+
+
+def get(path: str) -> str:
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def is_closed(connected: socket.socket) -> bool:
+    """Whether it comes to its end, after whatever was answered."""
+    try:
+        while connected.recv(10_000):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
+def test_connections_on_which_nobody_asks_make_room_for_who_asks(served: Served) -> None:
+    with contextlib.ExitStack() as every:
+        asked = every.enter_context(served.connect(get("/late")))
+        assert served.asked_late.wait(DEADLINE)
+        idle = [every.enter_context(served.connect()) for _ in range(connections.MOST + 10)]
+        new = every.enter_context(served.connect(get("/")))
+        assert new.recv(15) == b"HTTP/1.1 200 OK"
+        assert is_closed(idle[0]), "the oldest went first"
+        assert served.open <= connections.MOST
+        served.go_on.set()
+        assert asked.recv(15) == b"HTTP/1.1 200 OK", "what is under way is not among them"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "",
+        "GET / HT",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+        get("/") + "GET /",
+    ],
+)
+def test_who_does_not_come_to_the_end_of_asking_is_not_waited_for(
+    served: Served, monkeypatch: pytest.MonkeyPatch, sent: str
+) -> None:
+    monkeypatch.setattr(connections, "SLOWEST_SECONDS", 0.2)
+    with served.connect(sent) as connected:
+        assert is_closed(connected)
+
+
+def test_who_does_not_read_the_answer_is_not_waited_for(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "SLOWEST_SECONDS", 0.2)
+    with served.connect(get("/large")) as connected:
+        assert connected.recv(15) == b"HTTP/1.1 200 OK"
+        wait_until(lambda: served.open == 0)
+
+
+def test_an_answer_may_take_longer_than_asking(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "SLOWEST_SECONDS", 0.2)
+    with served.connect(get("/late")) as asked:
+        assert served.asked_late.wait(DEADLINE)
+        with served.connect() as idle:
+            assert is_closed(idle)
+        served.go_on.set()
+        assert asked.recv(15) == b"HTTP/1.1 200 OK"
