@@ -96,12 +96,14 @@ class Counted:
         rows: how many, lines that could not be read among them.
         quarantined: how many such lines.
         seen_at: the latest time (ms) of a delivery, an execution or a row; None: there is none.
+        newest_at: the latest of all.
         unknown_ids: records under a name that may stand for an id: `all_streams.with_known_ids`.
     """
 
     rows: int = 0
     quarantined: int = 0
     seen_at: int | None = None
+    newest_at: int | None = None
     unknown_ids: int = 0
 
 
@@ -397,6 +399,7 @@ def _counted(rows: DataFrame) -> dict[date, Counted]:
         "rows": "count(1)",
         "quarantined": f"count_if(code = {int(Code.QUARANTINED)})",
         "seen_at": f"max(CASE WHEN {_SHOWS_LIFE} THEN at END)",
+        "newest_at": "max(at)",
         "unknown_ids": f"count_if({_UNKNOWN_ID})",
     }
     by_day = rows.groupBy(columns({"day": DAY})[0]).agg(*columns(numbers))

@@ -152,7 +152,7 @@ def message_rows(
     request: Request,
     listing: Listing,
     unread: Mapping[str, frozenset[date]] | None = None,
-    newest: int | None = None,
+    seen: tuple[int, int] = (0, 0),
 ) -> DataFrame:
     """The whole judgement as one plan with one shuffle: records in, a row per message id out.
 
@@ -161,7 +161,7 @@ def message_rows(
         request: what is asked for.
         listing: what they are of.
         unread: the days of each stream on which something could not be read.
-        newest: when the newest record was written (ms), if the files do not tell.
+        seen: the times (ms) of the newest record that shows life, and of the newest of all.
     """
     since, until = _span(request, listing)
     span = None
@@ -175,7 +175,7 @@ def message_rows(
     )
     grace_ms = int(request.grace.total_seconds() * 1000)
     numbers = per_message(narrow(rows, request.since, request.until), span)
-    return judged(numbers, coverage, _as_of(request, listing, newest), grace_ms)
+    return judged(numbers, coverage, *_silence(request, listing, seen), grace_ms)
 
 
 @dataclass(slots=True)
@@ -186,7 +186,7 @@ class _Audit:
         span: the days that are judged.
         bad: what could not be read.
         known_ids: records are to be put under the ids that they stand for.
-        newest: when the newest record was written that shows life (ms).
+        seen: see `message_rows`.
     """
 
     spark: SparkSession
@@ -196,7 +196,7 @@ class _Audit:
     cache: Cache
     bad: Quarantine = NOTHING_UNREAD
     known_ids: bool = False
-    newest: int | None = None
+    seen: tuple[int, int] = (0, 0)
 
     def summary(self) -> dict[str, Any]:
         """Judge, then the results and their summary."""
@@ -210,8 +210,11 @@ class _Audit:
         self.bad = quarantine(
             self.spark, self.listing, bad, since, f"{self.request.out}/quarantine"
         )
-        seen = [one.counted.seen_at for one in days.values()]
-        self.newest = max((at for at in seen if at is not None), default=None)
+        seen_at, newest_at = (
+            max((getattr(one.counted, name) or 0 for one in days.values()), default=0)
+            for name in ("seen_at", "newest_at")
+        )
+        self.seen = seen_at, newest_at
         self.known_ids = self._is_an_id_unresolved()
         return self._results(*self._judge())
 
@@ -258,7 +261,7 @@ class _Audit:
     def _judge(self) -> tuple[DataFrame, dict[str, Any]]:
         """Judge, write the messages, and tell what was seen on the way."""
         judgement = message_rows(
-            self._rows_to_judge(), self.request, self.listing, self.bad.days, self.newest
+            self._rows_to_judge(), self.request, self.listing, self.bad.days, self.seen
         )
         since, until = self.span
         whole = self.request.since is None
@@ -394,15 +397,20 @@ def _span(request: Request, listing: Listing) -> tuple[date, date]:
     return since, until
 
 
-def _as_of(request: Request, listing: Listing, newest: int | None) -> int:
-    """The moment (ms) that silence is measured against.
+def _silence(request: Request, listing: Listing, seen: tuple[int, int]) -> tuple[int, int]:
+    """The moments (ms) until which silence is silence, and may be: see `judged`.
 
-    A restored file may be older than its records, so the newest record is a lower bound.
+    A file vouches that nothing more was there when it was written, but not if that is before its
+    own records: then nothing may have come until the last day ended. A record vouches for itself.
     """
     if request.as_of is not None:
-        return int(request.as_of.timestamp() * 1000)
+        moment = int(request.as_of.timestamp() * 1000)
+        return moment, moment
+    seen_at, newest_at = seen
     last = _midnight(max(listing.days()) + timedelta(days=1))
-    return min(last, max(newest or 0, int(listing.modified.timestamp() * 1000)))
+    written = int(listing.modified.timestamp() * 1000)
+    known_until = min(last, max(written, seen_at))
+    return known_until, known_until if written >= newest_at else last
 
 
 def _days_where(condition: Column) -> Column:

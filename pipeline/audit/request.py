@@ -33,7 +33,8 @@ class Request:
         since: first day to judge; None: all days that there are.
         until: last day to judge; None with `since`.
         as_of: later records are left out, and silence is measured against this moment; None: all
-            records, and when the newest file was written, but not after the last day that there is.
+            records, and when the newest file was written, but not after the last day that there is,
+            and not before its own records: see `job.message_rows`.
         grace: how long a message without an end is in flight, not lost.
         reach: how many days before `since` records are read from; None: all.
         effects_by: who tells the effects.

@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -178,6 +180,31 @@ def test_what_a_missing_stream_would_tell_is_not_guessed(
     }
     assert summary["days"][0]["streams"][missing] is None
     assert any(f"{missing} is missing" in sentence for sentence in summary["cannot_judge"])
+
+
+@pytest.mark.parametrize(
+    ("files_of", "verdict", "sure"),
+    [
+        ("1970-01-01T00:00:00Z", "in_flight", False),
+        (at(200), "in_flight", False),
+        (at(600), "in_flight", True),
+        (at(1_600), "lost", True),
+    ],
+    ids=["before all records", "before some", "after them", "after the grace period"],
+)
+def test_a_file_vouches_for_no_silence_before_its_own_records(
+    spark: SparkSession, tmp_path: Path, files_of: str, verdict: str, sure: bool
+) -> None:
+    root = write(tmp_path, [*performed("well"), sent("m", at(500))])
+    moment = (
+        files_of if isinstance(files_of, float) else datetime.fromisoformat(files_of).timestamp()
+    )
+    for file in root.rglob("*.jsonl"):
+        os.utime(file, (moment, moment))
+    summary = judged(spark, root)
+    (row,) = (row for row in rows_of(root / "audit") if row["message_id"] == "m")
+    assert (row["verdict"], row["judged"]) == (verdict, sure)
+    assert summary["exit_status"] == {"lost": 1}.get(verdict, 0 if sure else 3)
 
 
 def test_an_envelope_is_known_by_its_content_not_by_the_order_of_its_names(

@@ -18,9 +18,10 @@ somebody has to know; the row's `effects` tells that the other was.
 
 A message is `lost` if it has no effect, its dead letter does not wait, nobody rejected or resolved
 it, and either its execution is closed, or it was sent or started, has no execution and no refusal,
-and the newest record of all is more than the grace period younger than its last one. A running
-execution is in flight, however old. That a delivery was suppressed proves an execution, so one that
-is not seen began before the records did.
+and the newest file was written more than the grace period after its last record. Files that are
+older than their own records vouch for no silence: it is not judged then, unless another record came
+so much later. A running execution is in flight, however old. That a delivery was suppressed proves
+an execution, so one that is not seen began before the records did.
 
 A `contradiction` has one effect, and: it was rejected; or it was resolved before the effect; or
 its executions say twice that they performed it; or nothing ever asked for it.
@@ -238,13 +239,17 @@ def _codes(first: int, last: int | None = None) -> str:
     return f"code = {int(first)}" if last is None else f"code BETWEEN {int(first)} AND {int(last)}"
 
 
-def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms: int) -> DataFrame:
+def judged(
+    messages: DataFrame, coverage: Coverage, known_until: int, latest: int, grace_ms: int
+) -> DataFrame:
     """The verdicts.
 
     Args:
         messages: what `per_message` gives.
         coverage: which stream was missing when.
-        newest: the moment (ms) that silence is measured against; None: cannot be told.
+        known_until: the moment (ms) until which silence is silence.
+        latest: the moment (ms) until which it may be; later than `known_until` if nothing tells. A
+            message that is lost by this one only is not judged.
         grace_ms: how long a message without an end is in flight.
 
     Returns:
@@ -266,7 +271,7 @@ def judged(messages: DataFrame, coverage: Coverage, newest: int | None, grace_ms
         f"to_date({_time('last_at')}) AS last_day",
     )
     # In steps, because a method that is too long is not compiled.
-    *steps, (verdict, certain) = _verdict(coverage, newest, grace_ms)
+    *steps, (verdict, certain) = _verdict(coverage, known_until, latest, grace_ms)
     for step in steps:
         counted = counted.selectExpr("*", *step)
     return counted.selectExpr(
@@ -314,7 +319,9 @@ def _unsent(coverage: Coverage, grace_ms: int) -> str:
     )
 
 
-def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tuple[str, ...]]:
+def _verdict(
+    coverage: Coverage, known_until: int, latest: int, grace_ms: int
+) -> list[tuple[str, ...]]:
     """The verdict, and whether it is certain, as SQL; before them the columns that they name."""
     running = int(Code.RUNNING)
     said_done = _surely(f"execution IN ({int(Code.CLOSED_PERFORMED)}, {int(Code.CLOSED_FOUND)})")
@@ -331,16 +338,15 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tupl
         )
     )
     accepted = "started + suppressed > 0"
-    silent = "false" if newest is None else f"({newest} - last_at > {grace_ms})"
+    silent, may_be_silent = (
+        f"({moment} - last_at > {grace_ms})" for moment in (known_until, latest)
+    )
     # SQS gives a message up whose deliveries fail; it lies in UnstartedQueue then.
     only_refused = (
         f"(refused > 0 OR (failed > 0 AND {silent})) AND NOT {accepted} "
         "AND execution IS NULL AND effects = 0"
     )
-    last = "last_day"
-    if newest is not None:
-        until = f"least(last_at + {grace_ms}, {newest - 1})"
-        last = f"to_date({_time(f'greatest(last_at, {until})')})"
+    until = f"least(last_at + {grace_ms}, {latest - 1})"
     resolved_before = _surely(
         f"effect_at > CASE WHEN dead_letter = {int(Code.DECIDED_RESOLVE)} "
         f"THEN {_since('dead_letter')} WHEN execution = {int(Code.CLOSED_RESOLVED)} "
@@ -356,7 +362,7 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tupl
         f"{rejected} AS was_rejected",
         f"{resolved} AS was_resolved",
         f"{only_refused} AS only_refused",
-        f"{last} AS seen_until",
+        f"to_date({_time(f'greatest(last_at, {until})')}) AS seen_until",
         f"{resolved_before} AS resolved_before",
         f"{performed_twice} AS performed_twice",
         f"{coverage.has('effects')} AS has_effects",
@@ -368,16 +374,16 @@ def _verdict(coverage: Coverage, newest: int | None, grace_ms: int) -> list[tupl
     # Nobody's message: no producer's, and none that SQS delivered.
     by_hand = "(said_failed AND deliveries + failed + sent = 0)"
     # A row in progress whose message SQS cannot hold any more; until then it may wait there.
-    abandoned = "false"
-    if coverage.rows and newest is not None:
-        abandoned = (
-            f"(execution = {int(Code.ROW_IN_PROGRESS)} AND {newest} - last_at > {_QUEUE_HOLDS_MS})"
-        )
-    silence = f"((execution IS NULL AND {silent} AND {asked_for}) OR {_surely(abandoned)})"
-    if not coverage.rows:
-        silence = f"(execution IS NULL AND {silent} AND {asked_for})"
+    abandoned = (
+        f"(execution = {int(Code.ROW_IN_PROGRESS)} AND {latest} - last_at > {_QUEUE_HOLDS_MS})"
+    )
+    silence = f"(execution IS NULL AND {may_be_silent} AND {asked_for})"
+    if coverage.rows:
+        silence = f"({silence} OR {_surely(abandoned)})"
     # A row tells how its message stands now: whether it had one at an earlier moment, nothing does.
-    silence_tells = "false" if coverage.rows_of_later else coverage.saw("deliveries", "seen_until")
+    silence_tells = "false"
+    if not coverage.rows_of_later:
+        silence_tells = f"({silent} AND {coverage.saw('deliveries', 'seen_until')})"
     saw_effects = coverage.saw("effects", "seen_until")
     if coverage.by_executions:
         saw_effects = f"({saw_effects} OR (NOT has_effects AND NOT {closed}))"

@@ -36,7 +36,7 @@ class Line(NamedTuple):
     """A line, counted from 1; with a `problem` it is none, and `text` says what is wrong."""
 
     number: int
-    text: str | None
+    text: str
     problem: str | None
 
 

@@ -33,17 +33,9 @@ _TEXT_NAMES: Final = (
 # after a string's end no letter follows, so this is never inside a record.
 # What else two objects may be joined by is no JSON, or more than one value, and so corrupt.
 _SEAM: Final = literal(r'(?<=\})\s*(?=\{\s*"[A-Za-z][A-Za-z_-]*"\s*:)')
-_APART: Final = literal(r"\}\s+\{")
 _LOGS: Final = literal('"logEvents"')  # no plain record has it: its quotes are escaped in a string
-_FLAT: Final = "locate('}}', {text}) = length({text})"
-"""The first brace that closes ends the line: what most lines are. All that a pattern has to find in
-others is not there."""
-_SINGLE: Final = (
-    f"(NOT contains(text, {_LOGS}) AND ({_FLAT.format(text='text')} "
-    f"OR (NOT contains(text, '}}{{') AND NOT rlike(text, {_APART}))))"
-)
 _TIME: Final = literal(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)\z")
-_NOT_TEXT: Final = literal(rf'"({_TEXT_NAMES})"\s*:\s*[-\d\[tf]')
+_NOT_TEXT: Final = literal(rf'"(?=\s*+:\s*+[-\d\[tf])(?<="(?:{_TEXT_NAMES})")')
 # Java's `$` also matches before a line feed at the end.
 _HASHED_ID: Final = literal(r"^sha256-[0-9a-f]{64}\z")
 # Half a surrogate pair has no UTF-8: Spark makes it a question mark, and of two ids one. In an
@@ -67,7 +59,7 @@ _STORED_BYTES: Final = 2048
 _NUMBERS: Final = 2  # f1 and f2
 _SHOWN: Final = 500  # characters of what a record says
 
-_BATCH: Final = "struct<messageType:string,logEvents:array<struct<message:string>>>"
+_BATCH: Final = "messageType:string,logEvents:array<struct<message:string>>"
 _TEXTS: Final = (
     "message_id", "sqs_message_id", "end", "reason", "fingerprint", "status", "outcome", "error",
     "appointment_id", "event", "decision", "note", "decided_by",
@@ -105,22 +97,14 @@ def text_records(lines: DataFrame, streams: Iterable[str] = STREAMS) -> DataFram
     # Exploded, because no filter goes below that: it would parse the line again, and again. Outer:
     # otherwise Spark asks, below, whether there are any, and makes them for that.
     plain = (
-        lines.selectExpr("file", "line", "text", "problem", f"{STREAM} AS stream")
-        .selectExpr("file", "line", "stream", _PIECES)
-        .selectExpr("file", "line", "stream", "inline_outer(pieces)")
-        .where(f"found AND NOT ({_BOOK})")
-        .selectExpr(
-            *("file", "line", "text", "stream"),
-            "coalesce(problem, CASE WHEN size(told) = 1 THEN get(told, 0).problem "
-            "ELSE 'corrupt_line' END) AS problem",
-            *(f"get(told, 0).`{name}` AS `{name}`" for name in ("at", *_TEXTS)),
+        lines.selectExpr(
+            *("file", "line", "text", f"{STREAM} AS stream", f"{_PROBLEM_OF_LINE} AS problem"),
+            f"{_parsed('text')} AS objects",
         )
+        .selectExpr("file", "line", "stream", f"inline_outer({_PIECES})")
+        .where("text IS NOT NULL AND NOT (problem IS NULL AND book)")
     )
     return _records(plain, _of_any_stream(streams))
-
-
-_BOOK: Final = "coalesce(problem IS NULL AND size(told) = 1 AND get(told, 0).book, false)"
-"""The table also holds the practices' books, which are no effects."""
 
 
 def _stored(message_id: str) -> str:
@@ -136,93 +120,109 @@ def _milliseconds(text: str) -> str:
     return f"unix_millis(try_to_timestamp(CASE WHEN rlike({text}, {_TIME}) THEN {text} END))"
 
 
-_IS_ITEM: Final = "stream = 'effects' AND r.stream IS NULL"
-_IS_EVENT: Final = "stream = 'executions' AND r.`detail-type` IS NOT NULL"
-_AN_ITEM: Final = "coalesce(r.Item, r.NewImage)"
-_TOLD_ID: Final = "get_json_object(r.detail.input, '$.message_id')"
+_IS_ITEM: Final = "stream = 'effects' AND one.r.stream IS NULL"
+_IS_EVENT: Final = "stream = 'executions' AND one.r.`detail-type` IS NOT NULL"
+_AN_ITEM: Final = "coalesce(one.r.Item, one.r.NewImage)"
+_TOLD_ID: Final = "get_json_object(one.r.detail.input, '$.message_id')"
 _OF_EVENTS: Final = {
-    "at": "CASE WHEN r.detail.status = 'RUNNING' "
-    "THEN coalesce(r.detail.redriveDate, r.detail.startDate) ELSE r.detail.stopDate END",
+    "at": "CASE WHEN one.r.detail.status = 'RUNNING' "
+    "THEN coalesce(one.r.detail.redriveDate, one.r.detail.startDate) "
+    "ELSE one.r.detail.stopDate END",
     # Without its input an event still tells the id: the execution is named by it, or by its hash.
     "message_id": f"coalesce({_stored(_TOLD_ID)}, "
-    "CASE WHEN r.detail.input IS NULL THEN r.detail.name END)",
-    "status": "r.detail.status",
-    "outcome": "get_json_object(r.detail.output, '$.outcome')",
-    "error": "r.detail.error",
+    "CASE WHEN one.r.detail.input IS NULL THEN one.r.detail.name END)",
+    "status": "one.r.detail.status",
+    "outcome": "get_json_object(one.r.detail.output, '$.outcome')",
+    "error": "one.r.detail.error",
     "problem": "CAST(NULL AS string)",
 }
 _OF_ITEMS: Final = {
     "at": _milliseconds(f"{_AN_ITEM}.booked_at.S"),
     "message_id": f"{_AN_ITEM}.message_id.S",
     "appointment_id": f"{_AN_ITEM}.appointment_id.S",
-    "problem": f"CASE WHEN {_AN_ITEM} IS NULL AND r.Keys IS NOT NULL THEN 'deleted_effect' "
+    "problem": f"CASE WHEN {_AN_ITEM} IS NULL AND one.r.Keys IS NOT NULL THEN 'deleted_effect' "
     f"WHEN {_AN_ITEM} IS NULL THEN 'not_a_record' END",
 }
 _OF_PLAIN: Final = {
-    "at": _milliseconds("r.at"),
+    "at": _milliseconds("one.r.at"),
     # The stack's own column is of the example; an effect of another table has a name of its own, or
     # none: a table with one row per message.
-    "appointment_id": "coalesce(r.effect_id, r.appointment_id, CASE stream WHEN 'effects' THEN '' "
-    "END)",
-    "problem": "CASE WHEN r.stream IS NULL OR r.stream != stream THEN 'not_a_record' "
-    f"WHEN r.version IS NULL OR r.version != '{KNOWN_VERSION}' THEN 'unknown_version' "
-    "WHEN r.at IS NULL THEN 'missing_field' END",
+    "appointment_id": "coalesce(one.r.effect_id, one.r.appointment_id, "
+    "CASE stream WHEN 'effects' THEN '' END)",
+    "problem": "CASE WHEN one.r.stream IS NULL OR one.r.stream != stream THEN 'not_a_record' "
+    f"WHEN one.r.version IS NULL OR one.r.version != '{KNOWN_VERSION}' THEN 'unknown_version' "
+    "WHEN one.r.at IS NULL THEN 'missing_field' END",
 }
 """Columns of a plain record that are not simply its field."""
 
 
 def _told(name: str) -> str:
-    """A column of the plain record `r`, out of whichever envelope; `at` in ms."""
+    """A column of the plain record `one.r`, out of whichever envelope; `at` in ms."""
     cases = [
         f"WHEN {is_one} THEN {values[name]}"
         for is_one, values in ((_IS_EVENT, _OF_EVENTS), (_IS_ITEM, _OF_ITEMS))
         if name in values
     ]
-    plain = _OF_PLAIN.get(name, f"r.`{name}`")
+    plain = _OF_PLAIN.get(name, f"one.r.`{name}`")
     return f"CASE {' '.join(cases)} ELSE {plain} END" if cases else plain
 
 
-_BOOK_S_KEY: Final = f"coalesce({_AN_ITEM}.appointment_id.S, r.Keys.appointment_id.S)"
-_PLAIN: Final = f"""
-    r -> struct(
-        {", ".join(f"{_told(name)} AS `{name}`" for name in ("at", "problem", *_TEXTS))},
-        {_IS_ITEM} AND startswith({_BOOK_S_KEY}, 'book-') AS book
-    )
-"""
+_BOOK: Final = (
+    f"{_IS_ITEM} AND startswith(coalesce({_AN_ITEM}.appointment_id.S, "
+    "one.r.Keys.appointment_id.S), 'book-')"
+)
+"""The table also holds the practices' books, which are no effects."""
+
+
+def _alone(text: str) -> str:
+    """Whether what Spark reads of a text, as `_parsed` has it, is all of it.
+
+    Of what follows the first value Spark says nothing: of a bare text it forgets another object,
+    of one in an array what follows a bracket. Nothing but one object is well in an array and, here,
+    as an object's value.
+    """
+    return f"coalesce(size(json_object_keys(concat('{{\"x\":', {text}, '}}'))) = 1, false)"
+
+
+def _parsed(text: str, fields: str = _SCHEMA) -> str:
+    """The objects in a text; in an array, see `_alone`."""
+    return f"from_json(concat('[', {text}, ']'), {literal(f'array<struct<{fields}>>')})"
+
+
+def _single(text: str, fields: str = _SCHEMA) -> str:
+    """An array with the one object of a text, or with null."""
+    parsed = f"filter(array({_parsed(text, fields)}), objects -> size(objects) = 1)"
+    return f"coalesce(get({parsed}, 0), array(NULL))"
 
 
 # The log lines in a Logs subscription's batch; a control message has none.
 _UNWRAPPED: Final = f"""
-    CASE WHEN contains(one, {_LOGS}) AND endswith(one, '}}') THEN
-        CASE WHEN from_json(one, '{_BATCH}').messageType = 'CONTROL_MESSAGE'
-            THEN CAST(array() AS array<string>)
-        WHEN from_json(one, '{_BATCH}').messageType = 'DATA_MESSAGE'
-            AND from_json(one, '{_BATCH}').logEvents IS NOT NULL
-            THEN from_json(one, '{_BATCH}').logEvents.message
-        ELSE array(one) END
+    CASE WHEN contains(one, {_LOGS}) AND {_alone("one")} THEN
+        get(transform({_single("one", _BATCH)}, batch ->
+            CASE WHEN batch.messageType = 'CONTROL_MESSAGE' THEN CAST(array() AS array<string>)
+            WHEN batch.messageType = 'DATA_MESSAGE' AND batch.logEvents IS NOT NULL
+                THEN transform(batch.logEvents, event -> coalesce(event.message, '{{}}'))
+            ELSE array(one) END), 0)
     ELSE array(one) END
 """
 
 _IDS_OF_ITEMS: Final = ", ".join(
-    f"one.objects[0].{item}.{name}.S"
+    f"one.r.{item}.{name}.S"
     for item in ("Item", "NewImage")
     for name in ("message_id", "appointment_id")
 )
 _IDS: Final = f"""
     concat_ws('',
-        one.objects[0].message_id, one.objects[0].sqs_message_id, one.objects[0].fingerprint,
-        {_IDS_OF_ITEMS},
-        CASE WHEN one.objects[0].detail.input IS NOT NULL
-            THEN coalesce(get_json_object(one.objects[0].detail.input, '$.message_id'), '?') END)
+        one.r.message_id, one.r.sqs_message_id, one.r.fingerprint, {_IDS_OF_ITEMS},
+        CASE WHEN one.r.detail.input IS NOT NULL
+            THEN coalesce(get_json_object(one.r.detail.input, '$.message_id'), '?') END)
 """
 """What tells one message, delivery, content or effect from another."""
 
 _MALFORMED: Final = f"""
-    CASE WHEN NOT coalesce(size(one.objects) = 1, false) THEN 'corrupt_line'
-    WHEN NOT coalesce(startswith(one.text, '{{') AND endswith(one.text, '}}'), false)
+    CASE WHEN one.r IS NULL OR NOT (startswith(one.text, '{{') AND endswith(one.text, '}}'))
         THEN 'corrupt_line'
-    WHEN NOT {_FLAT.format(text="one.text")} AND rlike(one.text, {_CLOSES})
-        AND coalesce(size(json_object_keys(concat('{{"x":', one.text, '}}'))) != 1, true)
+    WHEN contains(one.text, ']') AND rlike(one.text, {_CLOSES}) AND NOT {_alone("one.text")}
         THEN 'corrupt_line'
     WHEN rlike(one.text, {_NOT_TEXT}) THEN 'wrong_type'
     WHEN contains(one.text, {_ESCAPED}) AND rlike(one.text, {_HALF_A_PAIR})
@@ -231,9 +231,6 @@ _MALFORMED: Final = f"""
 """
 
 
-_PARSED: Final = f"from_json(concat('[', {{text}}, ']'), {literal(f'array<struct<{_SCHEMA}>>')})"
-"""In an array: of a bare text Spark reads the first object and forgets what follows."""
-
 _PROBLEM_OF_LINE: Final = f"""
     coalesce(problem, CASE WHEN NOT is_valid_utf8(text) THEN 'not_utf8'
         WHEN contains(text, {_LOGS}) AND contains(text, {_ESCAPED})
@@ -241,27 +238,33 @@ _PROBLEM_OF_LINE: Final = f"""
 """
 """Two ids that differ in bytes that are no UTF-8 only would be one."""
 
+_ORDINARY: Final = f"""
+    problem IS NOT NULL OR (size(objects) = 1 AND startswith(text, '{{') AND endswith(text, '}}')
+        AND NOT contains(text, {_LOGS}))
+"""
 _PIECES: Final = f"""
     transform(
-        flatten(transform(array({_PROBLEM_OF_LINE}), problem -> transform(
+        CASE WHEN {_ORDINARY} THEN array(struct(text, get(objects, 0) AS r))
+        ELSE transform(
             filter(
                 transform(
-                    CASE WHEN text IS NULL OR problem IS NOT NULL OR {_SINGLE} THEN array(text)
-                    ELSE flatten(transform(split(text, {_SEAM}), one -> {_UNWRAPPED})) END,
+                    flatten(transform(split(text, {_SEAM}), one -> {_UNWRAPPED})),
                     one -> btrim(one, ' \t\r\n')
                 ),
-                one -> length(one) > 0 OR problem IS NOT NULL
+                one -> one != ''
             ),
-            one -> struct(one AS text, problem AS problem, {_PARSED.format(text="one")} AS objects)
-        ))),
+            one -> struct(one AS text, get({_single("one")}, 0) AS r)
+        ) END,
         one -> struct(
-            one.text AS text, coalesce(one.problem, {_MALFORMED}) AS problem,
-            transform(one.objects, {_PLAIN}) AS told, true AS found
+            one.text AS text,
+            coalesce(problem, {_MALFORMED}, {_told("problem")}) AS problem,
+            {", ".join(f"{_told(name)} AS `{name}`" for name in ("at", *_TEXTS))},
+            coalesce({_BOOK}, false) AS book
         )
-    ) AS pieces
+    )
 """
-"""Each object of a line: seams cut, and Logs' batches opened. A log line keeps its line feed inside
-the batch."""
+"""The objects of a line: nearly always the one that it is. Else seams are cut, and Logs' batches
+opened. A log line keeps its line feed inside the batch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,8 +127,8 @@ def _of_messages(
         )
     if day["unjudged"]:
         sentences.append(
-            f"{name}: {_messages(day['unjudged'])} could not be judged: a stream is missing or "
-            "could not be read."
+            f"{name}: {_messages(day['unjudged'])} could not be judged: a stream is missing, could "
+            "not be read, or has files that are older than what they tell."
         )
     return sentences
 
