@@ -14,6 +14,7 @@ from actonce.queues.scan import QueueReader, held_by_another
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, Interrupted
+from pipeline.visible import visible_whole
 
 if TYPE_CHECKING:
     from actonce.operate.bulk import Bulk
@@ -93,7 +94,7 @@ def act(
             raise early
         if missing:
             why = f"; {held_by_another(held)}; look again" if held else ""
-            names = ", ".join(missing)
+            names = ", ".join(map(visible_whole, missing))
             raise Failed(f"Not {'seen ' if held else ''}in {kind.queue}: {names}{why}.")
         if failed:
             raise Failed(f"{len(failed):,} of {len(entries):,} were not seen to: see each.")
@@ -160,7 +161,7 @@ def _print_ends(
         for one in work.ended:
             if how.each or not one.happened:
                 stream = console.out if one.happened else console.err
-                stream.print(f"{one.entry.called}: {one.said}")
+                stream.print(f"{visible_whole(one.entry.called)}: {one.said}")
         for end, number in sorted(work.counted.items()):
             console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
         if work.left:

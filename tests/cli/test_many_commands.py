@@ -153,6 +153,10 @@ def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
         ("dead-letters", "retry", "m-1", "--all", "--yes"),
         ("dead-letters", "retry", "m-1", "--limit", "1"),
         ("dead-letters", "list", "--reason", "conflict"),
+        # As of a shell's variable that is not set: everything would be meant.
+        ("unstarted", "discard", "--all", "--yes", "--note", "x", "--before", ""),
+        ("unstarted", "redrive", "--all", "--yes", "--match", ""),
+        ("dead-letters", "retry", "--all", "--yes", "--reason", ""),
         ("dead-letters", "reject", "m-1", "--note", " "),
         ("unstarted", "discard", "e-1", "--note", " "),
         ("unstarted", "discard", "e-1", "--note", "x", "--to", os.devnull),
