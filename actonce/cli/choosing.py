@@ -82,16 +82,16 @@ class Many:
                 somebody has to be asked, and there is nobody.
         """
         if bool(what) == self.every:
-            raise WrongUse("Name one, as list shows them, or say --all (and not both).")
+            raise WrongUse("Name an ID, as list shows it, or say --all; not both.")
         if not self.every and self.is_narrowed:
             raise WrongUse(
-                "What chooses among many (such as --reason, --before, --match, --limit), --rate "
-                "and --dry-run go with --all only: leave them out, or name none."
+                "--rate, --dry-run and what narrows --all (such as --reason, --before, --match and "
+                "--limit) go with --all only: leave them out, or name no ID."
             )
         if not self.every or self.yes or self.dry_run:
             return
         if self.json or not console.can_ask():
-            raise WrongUse("Nobody can be asked here: say --yes, or --dry-run to look first.")
+            raise WrongUse("There is no terminal to ask at: say --yes, or --dry-run to look first.")
 
 
 def asked_how(

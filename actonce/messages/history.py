@@ -4,7 +4,6 @@ The states' names are those of `statemachine/process_message.asl.json`, which ru
 an event belongs to the state that was entered last.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

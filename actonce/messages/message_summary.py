@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from actonce.messages.filters import lasted
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
     FIND_EFFECT,
@@ -78,7 +79,7 @@ STATES: Final[Mapping[StateName, State]] = {
         "running",
         "Its execution has not ended: an attempt is at work or is due, or it waits for a decision.",
     ),
-    "at_work": State("at work", "The first attempt is under way."),
+    "at_work": State("at work", "An attempt is under way, and none has failed."),
     "retrying": State(
         "retrying",
         "An attempt failed. ActOnce looks up what became of it, or tries again, by itself.",
@@ -285,7 +286,7 @@ def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> st
         return _broken_off(story, story.execution, state)
     return {
         "not_seen": f"No part of the stack has seen a message {story.message_id!r}.",
-        "at_work": "Its first attempt is under way.",
+        "at_work": "An attempt is under way.",
         "performed": "An attempt performed it.",
         "found": "An attempt ended without a clear answer, and the look-up found its effect.",
     }.get(state, STATES[state].means)
@@ -700,11 +701,9 @@ def _waiting(unread: int, in_flight: int, oldest_seconds: int | None) -> str:
     parts = []
     if unread:
         age = (
-            ""
-            if oldest_seconds is None
-            else f", the oldest for {timedelta(seconds=oldest_seconds)} or longer"
+            "" if oldest_seconds is None else f", the oldest for {lasted(oldest_seconds)} or longer"
         )
         parts.append(f"{unread:,} wait unread in RequestsQueue{age}")
     if in_flight:
-        parts.append(f"{in_flight:,} are being taken from it, or come back to it")
+        parts.append(f"{in_flight:,} are in flight{'' if unread else ' from RequestsQueue'}")
     return " and ".join(parts)

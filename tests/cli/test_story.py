@@ -483,15 +483,15 @@ def test_where_tells_of_an_unseen_message_though_the_queue_may_not_be_asked(
 # --------------------------------------------------------------------------- seen by nobody
 
 UNREAD = "wait unread in RequestsQueue"
-TAKING = "are being taken from it, or come back to it"
+TAKING = "are in flight"
 
 
 @pytest.mark.parametrize(
     ("depth", "told"),
     [
         (Depth(0, 0, 0, None), "Nothing waits in RequestsQueue."),
-        (Depth(3, 0, 0, 90), f"3 {UNREAD}, the oldest for 0:01:30 or longer. It may be one of"),
-        (Depth(0, 2, 0, None), f"2 {TAKING}. It may be one of them."),
+        (Depth(3, 0, 0, 90), f"3 {UNREAD}, the oldest for 90 s or longer. It may be one of"),
+        (Depth(0, 2, 0, None), f"2 {TAKING} from RequestsQueue. It may be one of them."),
         (Depth(1, 2, 1, None), f"2 {UNREAD} and 2 {TAKING}. It may be one of them."),
         (None, "RequestsQueue could not be looked at: it may wait there."),
     ],
