@@ -156,7 +156,8 @@ def show(
     else:
         console.print_json_in_lines(message)
     print_summary(summary)
-    *others, last = decisions_on(stack, letter)
+    # What is advised comes first.
+    *others, last = sorted(decisions_on(stack, letter), key=lambda one: one != summary.advised)
     console.say(f"Decide with actonce dead-letters {', '.join(others)} or {last}.")
 
 
