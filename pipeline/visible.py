@@ -39,6 +39,15 @@ def visible(text: str, keep: str = "") -> str:
     return "".join(one if one in keep or _is_seen(one) else _code(one) for one in text)
 
 
+def visible_whole(text: str) -> str:
+    """The text as `visible` shows it, in quotes where it begins or ends with a blank.
+
+    Without them nobody would see that `pay-1` and `pay-1 ` are two ids.
+    """
+    shown = visible(text)
+    return f"'{shown}'" if shown != shown.strip(" ") else shown
+
+
 def json_text(value: Any, indent: int | None = None) -> str:
     """JSON for machines, on one line if there is no indent, that harms no terminal.
 

@@ -150,11 +150,12 @@ COMMANDS = {
         "Take messages from the queue and act on each once, until SIGTERM or Ctrl-C.",
     ),
     "dead-letters": Listed(
-        "dead_letters:app", "Look at messages that wait for a decision, and decide."
+        "dead_letters:app",
+        "Look at dead letters, which are messages that wait for a decision, and decide.",
     ),
     "unstarted": Listed(
         "unstarted:app",
-        "Look at deliveries that could not be started, send them back, or take them away.",
+        "Look at deliveries that could not be started, send them back, or discard them.",
     ),
 }
 

@@ -82,16 +82,16 @@ class Many:
                 somebody has to be asked, and there is nobody.
         """
         if bool(what) == self.every:
-            raise WrongUse("Name one, as list shows them, or say --all (and not both).")
+            raise WrongUse("Name an ID, as list shows it, or say --all; not both.")
         if not self.every and self.is_narrowed:
             raise WrongUse(
-                "What chooses among many (such as --reason, --before, --match, --limit), --rate "
-                "and --dry-run go with --all only: leave them out, or name none."
+                "--rate, --dry-run and what narrows --all (such as --reason, --before, --match and "
+                "--limit) go with --all only: leave them out, or name no ID."
             )
         if not self.every or self.yes or self.dry_run:
             return
         if self.json or not console.can_ask():
-            raise WrongUse("Nobody can be asked here: say --yes, or --dry-run to look first.")
+            raise WrongUse("There is no terminal to ask at: say --yes, or --dry-run to look first.")
 
 
 def asked_how(
@@ -121,6 +121,10 @@ def asked_how(
     options |= {"each": Each, "json": Json}
 
     def asked_for(before: str | None, limit: int | None, match: str | None, **said: Any) -> Many:
+        if match == "":
+            raise WrongUse(
+                "An empty --match leaves nothing out: is a variable of your shell unset?"
+            )
         told = {name: said.pop(name) for name in kinds}
         kind = {name: value for name, value in told.items() if value is not None}
         if kind.get("reason", reasons[0]) not in reasons:
@@ -129,7 +133,7 @@ def asked_how(
             )
         if "error" in kind:
             kind["error"] = name_of(kind["error"])  # as the list shows it, or as it is
-        at = read_moment(before, datetime.now(UTC)) if before else None
+        at = None if before is None else read_moment(before, datetime.now(UTC))
         narrowed = (before, limit, match, said.get("rate"), said.get("dry_run") or None)
         is_narrowed = bool(kind) or any(one is not None for one in narrowed)
         return Many(Narrowing(kind, at, match, limit), is_narrowed, **said)

@@ -6,8 +6,9 @@ import typer
 
 from actonce.cli.choosing import Kind, Many, asked_how
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
-from actonce.cli.options import Json, check_id, of_a_stack
+from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.messages.dead_letters import (
+    MEANINGS,
     REASONS,
     DeadLetter,
     letter_of,
@@ -15,6 +16,7 @@ from actonce.messages.dead_letters import (
     none_seen,
 )
 from actonce.messages.filters import Listing
+from actonce.messages.history import short_cause
 from actonce.operate.decisions import Decision, decisions_on
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
@@ -27,7 +29,7 @@ from actonce.terminal.errors import Failed, WrongUse
 # What acts on many, what shows one and what decides on one are imported where they are called for.
 
 app = typer.Typer(
-    help="Look at messages that wait for a decision, and decide.\n\n"
+    help="Look at dead letters, which are messages that wait for a decision, and decide.\n\n"
     "Example:\n\n    actonce dead-letters list",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -57,19 +59,19 @@ Match = Annotated[
 ]
 _KINDS = {"reason": Reason, "error": Error}
 _asked_to_decide = asked_how(_KINDS, Match, REASONS, acts=True, paced=True)
-_ITS_WORD = "This is your word that none of them happened: what did happens twice."
+_ITS_WORD = "You say that none of these happened. What did happen, happens twice."
 _LETTERS: Kind[DeadLetter] = Kind(
     queue="DeadLetterQueue",
     name="dead_letters",
-    one="message that waits for a decision",
-    several="messages that wait for a decision",
+    one="dead letter",
+    several="dead letters",
     headers=("ID", "Reason", "Rounds", "Since", "Error"),
     row=lambda one: (
         one.message_id,
         one.reason,
         str(one.rounds),
         one.posted_at,
-        in_words(one.error),
+        ": ".join(filter(None, [in_words(one.error), short_cause(one.cause)])),
     ),
     as_json=DeadLetter.as_json,
 )
@@ -78,10 +80,13 @@ _LETTERS: Kind[DeadLetter] = Kind(
 @app.command("list")
 @of_a_stack()
 @asked_how(_KINDS, Match, REASONS)
+@explaining(MEANINGS)
 def list_(*, how: Many, at: Chosen) -> None:
     """List the messages that wait for a decision, the longest waiting first.
 
-    Where there are many it tells how many of which kind; --each lists them all.
+    ActOnce posts a dead letter for a message that it cannot finish alone, and waits until somebody
+    decides. More than 50 are counted by kind; --each lists them all. An execution that somebody
+    stopped has no dead letter: actonce list --status aborted. Why a message waits:
 
     Examples:
 
@@ -94,7 +99,7 @@ def list_(*, how: Many, at: Chosen) -> None:
     listing = _look(find_stack(at), how)
     many.print_list(_LETTERS, listing, how)
     if listing.entries and not how.json:
-        console.say("One whole, and how to decide: actonce dead-letters show ID")
+        console.say("For what is known of one, and what to do: actonce dead-letters show ID")
 
 
 @app.command()
@@ -145,27 +150,30 @@ def show(
     told = {"error": in_words(letter.error), "cause": history.short_cause(letter.cause, 1000)}
     tables.print_fields(fields | told)
     if message is None:
-        console.out.print("The message was too large to be posted: it is the execution's input.")
+        console.out.print(
+            "The message was too large for the dead letter: it is the execution's input."
+        )
     else:
         console.print_json_in_lines(message)
     print_summary(summary)
-    *others, last = decisions_on(stack, letter)
-    console.say(f"Decide by actonce dead-letters {', '.join(others)} or {last}.")
+    # What is advised comes first.
+    *others, last = sorted(decisions_on(stack, letter), key=lambda one: one != summary.advised)
+    console.say(f"Decide with actonce dead-letters {', '.join(others)} or {last}.")
 
 
 @app.command()
 @of_a_stack()
 @_asked_to_decide
 def retry(*, message_id: OneOrAll = None, how: Many, note: Note = "", at: Chosen) -> None:
-    """Have the effect tried again; where the outcome is unknown it is looked up first.
+    """Try again; where the outcome is unknown, ActOnce looks the effect up first.
 
-    Where nothing can look it up, that is refused: find out by hand, then perform or resolve.
+    Where no function can look it up, a retry is refused: find out by hand, then perform or resolve.
 
-    If its execution failed because nobody decided in time, it is redriven and the dead letter
-    posted again. An execution that somebody aborted is continued.
+    An execution that somebody aborted continues. One that failed because nobody decided in time
+    posts its dead letter again.
 
-    With --all, of all that wait now: it shows them, asks, and decides on these and on none that
-    come later. It may be interrupted, and said again.
+    --all shows all that wait now, asks, and decides on these and on none that come later. If it is
+    interrupted, give the same command again.
 
     Examples:
 
@@ -180,12 +188,12 @@ def retry(*, message_id: OneOrAll = None, how: Many, note: Note = "", at: Chosen
 @of_a_stack()
 @_asked_to_decide
 def perform(*, message_id: OneOrAll = None, note: Told, how: Many, at: Chosen) -> None:
-    """Say that it did not happen, and have it performed without a look-up.
+    """Perform it without a look-up, because somebody has seen that it did not happen.
 
-    For what cannot be looked up, once somebody has seen for themselves, at the provider or in its
-    table, and since the dead letter was posted. If it did happen, it happens twice.
+    Look at the provider, or in its table, after the dead letter was posted. If the effect did
+    happen, it happens twice.
 
-    With --all, of all that wait now: see actonce dead-letters retry --help.
+    For --all see actonce dead-letters retry --help.
 
     Examples:
 
@@ -200,9 +208,9 @@ def perform(*, message_id: OneOrAll = None, note: Told, how: Many, at: Chosen) -
 @of_a_stack()
 @_asked_to_decide
 def resolve(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
-    """Declare it done: the effect happened, or was made to happen by hand.
+    """Close it as done: the effect happened, or somebody made it happen by hand.
 
-    With --all, of all that wait now: see actonce dead-letters retry --help.
+    For --all see actonce dead-letters retry --help.
 
     Examples:
 
@@ -217,9 +225,9 @@ def resolve(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -
 @of_a_stack()
 @_asked_to_decide
 def reject(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
-    """Declare that it shall not be done; its execution fails.
+    """Close it as not to be done; its execution fails.
 
-    With --all, of all that wait now: see actonce dead-letters retry --help.
+    For --all see actonce dead-letters retry --help.
 
     Examples:
 
@@ -234,7 +242,7 @@ def _decide(message_id: str | None, decision: Decision, note: str, at: Chosen, h
     note = note.strip()
     how.check(message_id)
     if decision != "retry" and not note:
-        raise WrongUse("An empty note is none: say why, for whoever reads the history.")
+        raise WrongUse("The note is empty: say why, for whoever reads the history.")
     stack = find_stack(how.allowing(at), changes=not how.every)
     if message_id is None:
         _decide_all(stack, decision, note, how)

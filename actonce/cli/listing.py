@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from actonce.cli import tables
-from actonce.cli.options import Json, of_a_stack
+from actonce.cli.options import Json, explaining, of_a_stack
 from actonce.messages.filters import read_moment
 from actonce.messages.message_summary import STATES
 from actonce.messages.recent import MOST_ROWS, MOST_STATES, Page, Recent, page
@@ -20,6 +20,7 @@ _ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
 
 
 @of_a_stack()
+@explaining({state.label: state.means for state in STATES.values()})
 def list_(
     *,
     since: Annotated[

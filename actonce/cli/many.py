@@ -14,6 +14,7 @@ from actonce.queues.scan import QueueReader, held_by_another
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, Interrupted
+from pipeline.visible import visible_whole
 
 if TYPE_CHECKING:
     from actonce.operate.bulk import Bulk
@@ -36,8 +37,8 @@ def read(
         listing = look(lambda number: bar.update(number, max(number, queue.expected)))
     if listing.held_elsewhere:
         console.err.print(
-            f"Another reader holds {listing.held_elsewhere:,} more at this moment; they are not "
-            "among these."
+            f"Another reader holds {listing.held_elsewhere:,} more at this moment. They are not "
+            "listed here."
         )
     return listing
 
@@ -48,7 +49,7 @@ def print_list(kind: Kind[E], listing: Listing[E], how: Many) -> None:
     if how.json:
         console.print_json(_told(kind, listing))
     elif not entries and not listing.held_elsewhere:
-        console.out.print(f"There is no {kind.one}{' as asked for' if how.is_narrowed else ''}.")
+        console.out.print(f"There is no {kind.one}{' that matches' if how.is_narrowed else ''}.")
     elif len(entries) > GROUPED_FROM and not how.each:
         console.out.print(f"{len(entries):,} {kind.several}:")
         _print_groups(entries)
@@ -92,15 +93,15 @@ def act(
         if early is not None:
             raise early
         if missing:
-            why = f"; {held_by_another(held)}; look again" if held else ""
-            names = ", ".join(missing)
-            raise Failed(f"Not {'seen ' if held else ''}in {kind.queue}: {names}{why}.")
+            why = f", of which {held_by_another(held)}: look again" if held else ""
+            names = ", ".join(map(visible_whole, missing))
+            raise Failed(f"Not found in {kind.queue}: {names}{why}.")
         if failed:
-            raise Failed(f"{len(failed):,} of {len(entries):,} were not seen to: see each.")
+            raise Failed(f"{len(failed):,} of {len(entries):,} were not done. Each says why.")
     limit = how.narrowing.limit
     if how.every and held and (limit is None or len(entries) < limit):
-        what = "Not all was seen" if entries else "Nothing was seen and nothing done"
-        raise Failed(f"{what}: {held_by_another(held)}; say the same again.")
+        what = "Not all could be read" if entries else "Nothing could be read, and nothing was done"
+        raise Failed(f"{what}: {held_by_another(held)}. Give the same command again.")
 
 
 def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: str | None) -> bool:
@@ -132,8 +133,8 @@ def _run(verb: str, work: "Bulk[E]", total: int) -> BaseException | None:
             work.run(lambda done: bar.update(done, total))
         except KeyboardInterrupt:
             return Interrupted(
-                f"Interrupted: {total - work.left:,} of {total:,} were seen to, the other "
-                f"{work.left:,} wait as before. The same command goes on with them."
+                f"Interrupted: {total - work.left:,} of {total:,} are done, the other "
+                f"{work.left:,} are as before. The same command continues with them."
             )
         except Exception as error:  # noqa: BLE001 - what was done is told first, then this raised
             return error
@@ -155,12 +156,12 @@ def _print_ends(
         told |= {"file": work.kept_in and str(work.kept_in), "left_behind": work.left_behind}
         console.print_json(told | {"held_elsewhere": listing.held_elsewhere})
     elif how.every and not listing.entries and not listing.held_elsewhere:
-        console.out.print(f"There is no {kind.one} as asked for.")
+        console.out.print(f"There is no {kind.one} that matches.")
     else:
         for one in work.ended:
             if how.each or not one.happened:
                 stream = console.out if one.happened else console.err
-                stream.print(f"{one.entry.called}: {one.said}")
+                stream.print(f"{visible_whole(one.entry.called)}: {one.said}")
         for end, number in sorted(work.counted.items()):
             console.out.print(f"{end.replace('_', ' ').capitalize()}: {number:,}")
         if work.left:
@@ -196,7 +197,9 @@ def _print_groups(entries: Sequence[Entry]) -> None:
     tables.print_rows(("Number", *kinds, "Oldest", "Newest", "For example"), rows)
     if len(groups) > MOST_GROUPS:
         rest = groups[MOST_GROUPS:]
-        console.out.print(f"and {sum(group.count for group in rest):,} of {len(rest):,} more kinds")
+        console.out.print(
+            f"and {sum(group.count for group in rest):,} more, of {len(rest):,} other kinds"
+        )
 
 
 def _short(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from types import NoneType
 from typing import Annotated, Any, get_args
@@ -31,25 +32,28 @@ Profile = Annotated[
 ]
 Region = Annotated[str | None, typer.Option(metavar="NAME", help="AWS, in this Region.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-All = Annotated[bool, typer.Option("--all", help="All that wait now, as far as not narrowed.")]
+All = Annotated[bool, typer.Option("--all", help="All that wait now, and match the other options.")]
 Before = Annotated[
     str | None,
     typer.Option(
         metavar="WHEN",
-        help="Only what waited there before: 2026-01-31T09:30 (UTC), or for longer than 90s, 30m, "
-        "2h, 3d.",
+        help="Only what was in the queue before 2026-01-31T09:30 (UTC), or for longer than 90s, "
+        "30m, 2h, 3d.",
     ),
 ]
 Limit = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="No more than N, the longest waiting first.")
+    int | None, typer.Option(metavar="N", min=1, help="At most N, the longest waiting first.")
 ]
 Rate = Annotated[
     float | None,
     typer.Option(
-        metavar="N", min=0.1, max=10_000, help="No more than N a second; for what comes after it."
+        metavar="N",
+        min=0.1,
+        max=10_000,
+        help="At most N a second, to spare what your function calls.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and end.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Each = Annotated[bool, typer.Option("--each", help="Print a line for each, however many.")]
 
@@ -107,6 +111,26 @@ def of_a_stack(*, asks: bool = False) -> Callable[[Callable[..., None]], Callabl
         asks: it changes something, so it has --yes as well.
     """
     return gathered("at", _WHERE | ({"yes": Yes} if asks else {}), _chosen)
+
+
+def explaining(words: Mapping[str, str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Put words that a command prints into its help, each with what it means; above its examples.
+
+    Args:
+        words: what each means, by the words themselves.
+    """
+    told = "".join(
+        textwrap.fill(f"{word}: {means}", 76, initial_indent="    ", subsequent_indent=" " * 8)
+        + "\n"
+        for word, means in words.items()
+    )
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        before, example, after = str(command.__doc__).partition("    Example")
+        command.__doc__ = f"{before}    \b\n{told}\n{example}{after}"
+        return command
+
+    return decorate
 
 
 def of_aws(*, asks: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -35,10 +35,10 @@ def pause(
     found = pausing.pause(stack, by=_who(stack), note=note, now=now)
     if note and found.since != timestamp(now):
         console.say_warning(
-            "It was paused already, and this note was not kept: say actonce resume, and pause it "
-            "again with the note."
+            "It was already paused, and this note was not kept. To change the note, actonce resume "
+            "and pause again."
         )
-    console.out.print(f"Paused since {found.told}. actonce resume goes on.")
+    console.out.print(f"Paused since {found.told}. actonce resume takes messages again.")
 
 
 @of_a_stack(asks=True)
@@ -52,7 +52,7 @@ def resume(*, at: Chosen) -> None:
     stack = find_stack(at, changes=True)
     found = pausing.resume(stack)
     was = f"It was paused since {found.told}." if found else "It was not paused."
-    console.out.print(f"Messages are taken. {was}")
+    console.out.print(f"The stack takes messages. {was}")
 
 
 def _who(stack: Stack) -> str:

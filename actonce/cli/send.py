@@ -102,9 +102,11 @@ def send(
         }
         console.print_json(summary)
     else:
-        console.out.print(f"Sent {ends.sent:,} messages in {seconds:.1f} s")
+        told = console.counted(ends.sent, "message", "messages")
+        console.out.print(f"Sent {told} in {seconds:.1f} s")
     if ends.failed:
-        raise Failed(f"{ends.failed} of {ends.sent + ends.failed} lines were not sent; see above.")
+        lines = console.counted(ends.sent + ends.failed, "line", "lines")
+        raise Failed(f"{ends.failed:,} of {lines} were not sent; the reason of each stands above.")
 
 
 def _fifo_ids(group: str | None, dedup_id: str | None) -> FifoIds | None:
@@ -166,11 +168,13 @@ class _Ends:
         """What was sent, where not all was."""
         missing = 0 if self._stream is None else self.sent - self.recorded
         not_recorded = (
-            f", of which {missing} are not in the record (an audit says that `sent` lacks them)"
+            f", of which {missing:,} {'is' if missing == 1 else 'are'} not in the record (an audit "
+            "says that `sent` lacks them)"
             if missing
             else ""
         )
-        return f"Stopped after {self.sent} messages were sent{not_recorded}"
+        sent = console.counted(self.sent, "message was", "messages were")
+        return f"Stopped after {sent} sent{not_recorded}"
 
 
 @contextlib.contextmanager

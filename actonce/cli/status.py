@@ -19,9 +19,9 @@ from actonce.terminal import output as console
 def status(*, at: Chosen, json: Json = False) -> None:
     """Show what waits for whom, the worst first, and how the stack is.
 
-    A message that is retrying has failed, and ActOnce tries again by itself; one that is waiting
-    for decision has a dead letter, and a person decides; one that is not started lies in
-    UnstartedQueue. Letters and deliveries are as many as SQS counts, about.
+    A message that waits for a decision has a dead letter. One that was not started is in
+    UnstartedQueue. One that is retrying waits for the provider: an attempt failed, and ActOnce
+    tries again by itself. What is in a queue is counted by SQS, about.
 
     It receives no message, so it hides none from others.
 

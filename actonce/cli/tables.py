@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from actonce.terminal import output as console
-from pipeline.visible import visible
+from pipeline.visible import visible_whole
 
 _WIDEST = 80
 """Columns on a terminal; what is longer, as no name of an execution is, is folded."""
@@ -29,12 +29,14 @@ _GAP = 2
 
 def print_rows(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under headers; the last column is for texts, the others for short values."""
-    _print(headers, [[visible(value) for value in row] for row in rows])
+    _print(headers, [[visible_whole(value) for value in row] for row in rows])
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:
     """Print names and values, one pair a line."""
-    texts = {name: "" if value is None else visible(str(value)) for name, value in fields.items()}
+    texts = {
+        name: "" if value is None else visible_whole(str(value)) for name, value in fields.items()
+    }
     _print(None, list(texts.items()))
 
 

@@ -10,11 +10,11 @@ from botocore.exceptions import ClientError
 
 from actonce.cli import many, tables
 from actonce.cli.choosing import Kind, Many, asked_how
-from actonce.cli.options import Json, check_id, of_a_stack
+from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.messages import history
 from actonce.messages.filters import Listing
 from actonce.messages.message_summary import cannot_be_told
-from actonce.messages.unstarted import REASONS, Unstarted, look, named
+from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named
 from actonce.operate.discarding import Discarding
 from actonce.operate.redriving import Redriving
 from actonce.queues.scan import QueueReader
@@ -27,9 +27,10 @@ from actonce.terminal.errors import Failed, WrongUse
 from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
+from pipeline.visible import visible_whole
 
 app = typer.Typer(
-    help="Look at deliveries that could not be started, send them back, or take them away.\n\n"
+    help="Look at deliveries that could not be started, send them back, or discard them.\n\n"
     "Example:\n\n    actonce unstarted list",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -39,7 +40,7 @@ Ids = Annotated[
     list[str] | None,
     typer.Argument(metavar="ID", help="SQS message ids or message ids; or --all."),
 ]
-Note = Annotated[str, typer.Option(help="Why; it is kept with each of them.")]
+Note = Annotated[str, typer.Option(help="Why; it is written to the file with each of them.")]
 Match = Annotated[
     str | None, typer.Option(metavar="TEXT", help="Only with TEXT in an id, detail or body.")
 ]
@@ -51,8 +52,8 @@ _KINDS = {"reason": Reason}
 _DELIVERIES: Kind[Unstarted] = Kind(
     queue="UnstartedQueue",
     name="unstarted",
-    one="delivery that could not be started",
-    several="deliveries that could not be started",
+    one="unstarted delivery",
+    several="unstarted deliveries",
     headers=("SQS message id", "Reason", "Since", "Message id", "Detail"),
     row=lambda one: (
         one.entry,
@@ -68,10 +69,12 @@ _DELIVERIES: Kind[Unstarted] = Kind(
 @app.command("list")
 @of_a_stack()
 @asked_how(_KINDS, Match, REASONS)
+@explaining(MEANINGS)
 def list_(*, how: Many, at: Chosen) -> None:
-    """List what could not be started, the oldest first.
+    """List the deliveries that could not be started, the oldest first.
 
-    Where there is much it tells how many of which kind; --each lists them all.
+    They stay in UnstartedQueue until somebody sends them back or discards them. More than 50 are
+    counted by kind; --each lists them all. Why a delivery was not started:
 
     Example:
 
@@ -89,9 +92,9 @@ def show(
     at: Chosen,
     json: Json = False,
 ) -> None:
-    """Show what could not be started whole: its body, its producer's attributes.
+    """Show a delivery that could not be started, whole: its body and its producer's attributes.
 
-    Of a conflict it also shows what was started under its id, where an execution has that.
+    Of a conflict it also shows the content that was started first under this id.
 
     Example:
 
@@ -106,7 +109,7 @@ def show(
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
     if not found:
         raise Failed(
-            f"There is no {message_id!r} in UnstartedQueue; actonce unstarted list shows what is."
+            f"{message_id!r} is not in UnstartedQueue; actonce unstarted list shows what is."
         )
     started = {
         name: _started_under(stack, name)
@@ -127,7 +130,9 @@ def show(
         console.print_lines(entry.queued.body)
     for name, message in started.items():
         if message is not None:
-            console.out.print(f"What was started under the id {name}:")
+            console.out.print(
+                f"The content that was started first under the id {visible_whole(name)}:"
+            )
             console.print_json_in_lines(message)
 
 
@@ -148,10 +153,11 @@ def _started_under(stack: Stack, stored_id: str) -> dict[str, Any] | None:
 def redrive(*, ids: Ids = None, how: Many, at: Chosen) -> None:
     """Send messages back to RequestsQueue as their producers sent them.
 
-    What still cannot be started comes here again. A message that has an execution is suppressed.
+    What still cannot be started comes back to UnstartedQueue. What has an execution is suppressed
+    as a duplicate.
 
-    With --all it shows what it would send back, asks, and sends back these and none that come
-    later. It may be interrupted, and said again.
+    --all shows what it would send back, asks, and sends back these and none that come later. If it
+    is interrupted, give the same command again.
 
     Examples:
 
@@ -183,18 +189,16 @@ def discard(
     how: Many,
     to: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="A new file for them; default discarded-TIME.jsonl here."
-        ),
+        typer.Option(metavar="FILE", help="The new file  [discarded-TIME.jsonl in this folder]"),
     ] = None,
     at: Chosen,
 ) -> None:
-    """Take away what shall not be started. It is written to a file first, whole.
+    """Delete what shall not be started, and write it to a file first, whole.
 
-    A line of the file is a JSON object with the message's body, its producer's attributes, the
-    reason and the note. Keep it: it is all that is left of them.
+    Each line of the file is a JSON object with the message's body, its producer's attributes, the
+    reason and the note. Keep the file: nothing else has these messages.
 
-    With --all it shows what it would discard, asks, and discards these and none that come later.
+    --all shows what it would discard, asks, and discards these and none that come later.
 
     Examples:
 
@@ -204,7 +208,7 @@ def discard(
     """
     how.check(ids)
     if not note.strip():
-        raise WrongUse("An empty note is none: say why, for whoever reads the file.")
+        raise WrongUse("The note is empty: say why, for whoever reads the file.")
     file = to or Path(f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl")
     if file.exists():
         raise WrongUse(f"{file} is there already; name a new file.")

@@ -25,7 +25,7 @@ from actonce_core.records import timestamp
 def where(
     message_id: Annotated[
         str,
-        typer.Argument(metavar="MESSAGE_ID", help="The producer's id, or an execution's name."),
+        typer.Argument(metavar="MESSAGE_ID", help="The message's id, or its execution's name."),
     ],
     *,
     own: EffectsPlace,
@@ -35,10 +35,11 @@ def where(
     """Tell the whole story of one message, in order of time.
 
     Its deliveries, its fingerprint, its execution and the states it went through (or its row of the
-    ledger), its effect, its dead letter and the decision, and what of it lies in UnstartedQueue.
-    Of a message that nothing has seen yet it tells what waits unread.
-    The effects of a function of your own are looked up where you say; else its execution's word is
-    all there is.
+    ledger), its effect, its dead letter and the decision, and what of it is in UnstartedQueue.
+    If no part of the stack has seen the message, it tells what waits unread. Then it says how the
+    message stands, what is known of its effect, and what to do now.
+    The effects of a function of your own are looked up where you say; otherwise only its execution
+    says whether it happened.
 
     Examples:
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from actonce_core.histories.dead_letters import Stay
 
 MEANINGS = {
-    "rejected": "the effect refused it, and it did not happen",
-    "not_performed": "it did not happen; it was tried for as long as the patience lasts",
-    "rounds_used_up": "each attempt ended unclear, and each time it was found not to have happened",
-    "outcome_unknown": "it may have happened: whether it did could not be found out",
+    "rejected": "your function refused it, so it did not happen",
+    "not_performed": "your function said each time that it did not happen; no retry is left",
+    "rounds_used_up": "each attempt ended without a clear answer; each look-up found no effect",
+    "outcome_unknown": "it may have happened, and the look-up could not find out",
 }
 REASONS = tuple(MEANINGS)
 """Why a message waits for a decision; a sentence of each is in `MEANINGS`."""

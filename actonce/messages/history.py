@@ -4,6 +4,7 @@ The states' names are those of `statemachine/process_message.asl.json`, which ru
 an event belongs to the state that was entered last.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -154,11 +155,30 @@ def last_state(events: Sequence[Event]) -> str | None:
 
 
 def short_cause(cause: str | None, length: int = 200) -> str:
-    """A cause in one line: of an exception in Lambda its message, not its stack trace."""
-    text = cause or ""
-    text = str(json_object(text).get("errorMessage") or text)
+    """A cause in one line: of an exception in Lambda its message, not its stack trace.
+
+    Of an attempt and a look-up that both failed, the causes of both.
+    """
+    attempt, is_of_both, looked_up = (cause or "").rpartition(BEFORE_LOOK_UP)
+    if is_of_both:
+        error, colon, why = looked_up.partition(": ")
+        text = f"{_message(attempt)}; the look-up: {error}{colon}{_message(why)}"
+    else:
+        text = _message(looked_up)
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def _message(cause: str) -> str:
+    """The message of an exception in Lambda, as which it may be cut; else the cause itself."""
+    message = json_object(cause).get("errorMessage")
+    if message is None and (found := _IN_PART.match(cause)):
+        message = json_object(f'{{"cut": {found[1]}}}').get("cut")
+    return str(message or cause)
+
+
+_IN_PART = re.compile(r'\{\s*(?:"errorType":\s*"[^"]*",\s*)?"errorMessage":\s*("(?:[^"\\]|\\.)*")')
+"""What Python's and Node's runtimes begin a cause with."""
 
 
 def _left(

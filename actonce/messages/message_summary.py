@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from actonce.messages.filters import lasted
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
     FIND_EFFECT,
@@ -78,7 +79,7 @@ STATES: Final[Mapping[StateName, State]] = {
         "running",
         "Its execution has not ended: an attempt is at work or is due, or it waits for a decision.",
     ),
-    "at_work": State("at work", "The first attempt is under way."),
+    "at_work": State("at work", "An attempt is under way, and none has failed."),
     "retrying": State(
         "retrying",
         "An attempt failed. ActOnce looks up what became of it, or tries again, by itself.",
@@ -285,7 +286,7 @@ def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> st
         return _broken_off(story, story.execution, state)
     return {
         "not_seen": f"No part of the stack has seen a message {story.message_id!r}.",
-        "at_work": "Its first attempt is under way.",
+        "at_work": "An attempt is under way.",
         "performed": "An attempt performed it.",
         "found": "An attempt ended without a clear answer, and the look-up found its effect.",
     }.get(state, STATES[state].means)
@@ -325,7 +326,7 @@ def _posted(story: Story, letter: "DeadLetter | None") -> str:
     if reason == "rejected":
         why = f"The function refused it{error}."
     elif reason == "not_performed":
-        why = f"The function said each time that nothing happened{error}, until ActOnce gave up."
+        why = f"The function said each time that nothing happened{error}; no retry is left."
     elif reason == "rounds_used_up":
         number = f"{rounds} attempts" if rounds else "The attempts"
         why = f"{number} ended without a clear answer{error}; each look-up found no effect."
@@ -406,13 +407,17 @@ def _broken_off(story: Story, execution: Execution, state: StateName) -> str:
     error = _error_told({"error": execution.error, "cause": execution.cause})
     if state == "aborted":
         return f"Somebody stopped its execution{at}{error}."
-    stay = story.dead_letters[-1] if story.dead_letters else None
-    if stay is not None and not stay.decision and execution.error == "States.Timeout":
+    if _is_undecided(story) and execution.error == "States.Timeout":
         return (
             f"ActOnce posted a dead letter, and nobody decided in time: its execution failed{at}."
         )
     verb = "timed out" if state == "timed_out" else "failed"
     return f"Its execution {verb}{at}{error}."
+
+
+def _is_undecided(story: Story) -> bool:
+    """Whether it has a dead letter, and nobody decided on its last one."""
+    return bool(story.dead_letters) and not story.dead_letters[-1].decision
 
 
 def _decision(story: Story) -> Mapping[str, Any]:
@@ -447,7 +452,7 @@ def _duplicates(story: Story) -> str:
 def _effect(story: Story, state: StateName) -> str:
     """What is known of the effect, and by whose word."""
     if story.effects:
-        return f"{shown_effects(story)}."
+        return f"{_capital(shown_effects(story))}."
     nothing = None
     if "effects" in story.unread:
         nothing = (
@@ -471,9 +476,9 @@ _OPEN = ("running", "at_work", "retrying")
 def shown_effects(story: Story) -> str:
     """The effects that the place shows where they were looked for; there is one at least.
 
-    Without a full stop.
+    Within a sentence.
     """
-    effects, place = story.effects, _capital(str(story.effects_place))
+    effects, place = story.effects, story.effects_place
     described = [one["description"] for one in effects if one.get("description")]
     more = _described(described[0] if len(described) == 1 else described or None)
     if len(effects) > 1:
@@ -525,14 +530,21 @@ def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Adv
     if (doubt := _doubt(story, state)) is not None:
         return _Advice(doubt)
     if story.execution is not None and state in _BROKEN_OFF:
-        stopped = story.execution.stopped_at
-        until = f", until {moment(stopped + REDRIVEN_FOR)}" if stopped else ""
-        how = f"To have it go on from there, by a look-up first{until}"
-        return _Advice(f"{how}: actonce dead-letters retry {argument}", "retry")
+        return _Advice(_how_to_continue(story, story.execution), "retry")
     if story.unstarted:
         what = "came" if state == "not_started" else "else came with this id"
         return _Advice(f"See what {what}, and why: actonce unstarted show {argument}")
     return _Advice(None)
+
+
+def _how_to_continue(story: Story, execution: Execution) -> str:
+    then = "ActOnce looks the effect up before it performs it"
+    if _is_undecided(story):
+        then = "ActOnce posts the dead letter again"
+    told = f"Continue it: actonce dead-letters retry {message_argument(story)}. {then}."
+    if execution.stopped_at is None:
+        return told
+    return f"{told} Step Functions allows it until {moment(execution.stopped_at + REDRIVEN_FOR)}."
 
 
 def _doubt(story: Story, state: StateName) -> str | None:
@@ -555,26 +567,24 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
     reason = failure.get("reason")
     did_not_happen = reason in ("rejected", "not_performed")
     if story.effects:
-        again = "retry or perform" if did_not_happen else "perform"
-        return _Advice(
-            f"{shown_effects(story)}: resolve it. To {again} may do it twice.", "resolve"
-        )
+        again = "A retry, like perform," if did_not_happen else "To perform it"
+        said = f"Resolve it: {shown_effects(story)}. {again} could do it twice."
+        return _Advice(said, "resolve")
     if did_not_happen:
         return _Advice("It did not happen. Mend the cause and retry; or reject it.", "retry")
     if reason == "rounds_used_up":
-        said = "No look-up found it. Mend the cause and retry, which looks it up first."
-        return _Advice(f"{said} {_ONLY_SEEN}", "retry")
+        said = "Mend the cause and retry: ActOnce looks it up again before it performs it."
+        return _Advice(said, "retry")
     if reason is None:
         argument = message_argument(story)
         return _Advice(f"See why it waits: actonce dead-letters show {argument}")
-    check = "It may have happened: check with the provider. If it did, resolve."
+    check = (
+        "It may have happened. Check with the provider: if it did, resolve; if you have seen that "
+        "it did not, perform."
+    )
     if NO_FUNCTION_FINDS in str(failure.get("cause")) and not story.looks_up:
-        return _Advice(f"{check} If it did not, perform: nothing can look it up.")
-    again = "To retry looks it up first, once the look-up works again."
-    return _Advice(f"{check} {again} {_ONLY_SEEN}")
-
-
-_ONLY_SEEN = "Perform only what you have seen has not happened."
+        return _Advice(check)
+    return _Advice(f"{check} Once the look-up works again, retry looks first.")
 
 
 # --------------------------------------------------------------------------- UnstartedQueue
@@ -700,11 +710,9 @@ def _waiting(unread: int, in_flight: int, oldest_seconds: int | None) -> str:
     parts = []
     if unread:
         age = (
-            ""
-            if oldest_seconds is None
-            else f", the oldest for {timedelta(seconds=oldest_seconds)} or longer"
+            "" if oldest_seconds is None else f", the oldest for {lasted(oldest_seconds)} or longer"
         )
         parts.append(f"{unread:,} wait unread in RequestsQueue{age}")
     if in_flight:
-        parts.append(f"{in_flight:,} are being taken from it, or come back to it")
+        parts.append(f"{in_flight:,} are in flight{'' if unread else ' from RequestsQueue'}")
     return " and ".join(parts)

@@ -74,7 +74,7 @@ class Bulk(ABC, Generic[E]):
             done, but they count as waiting still.
     """
 
-    gone: ClassVar = "It is gone from the queue: somebody else has seen to it; look again."
+    gone: ClassVar = "It is no longer in the queue: somebody else acted on it. Look again."
     """What to say of an entry that does not come."""
 
     stack: Stack
@@ -118,11 +118,13 @@ class Bulk(ABC, Generic[E]):
         told = []
         if self.left_behind:
             told.append(
-                f"{self.left_behind:,} of them could not be deleted: they are still in the queue, "
-                "and counted as waiting, until you say the same again. Nothing is done twice."
+                f"{self.left_behind:,} of them could not be deleted from the queue, and count as "
+                "waiting until you give the same command again. Nothing is done twice."
             )
         if self.kept_in is not None:
-            told.append(f"What was discarded stands in {self.kept_in}, whole: keep that file.")
+            told.append(
+                f"{self.kept_in} has what was discarded, whole. Keep it: nothing else does."
+            )
         return told
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
@@ -163,7 +165,7 @@ class Bulk(ABC, Generic[E]):
         if self._stopping.is_set():
             return  # the rest was not looked for to its end
         where = (
-            "Another reader holds it: look again, and say the same again."
+            "Another reader holds it. Give the same command again."
             if self._reader.held_elsewhere
             else self.gone
         )

@@ -51,18 +51,20 @@ class ByRow:
             return Answer(End.DECIDED, f"Decided: {self._decision}.")
         row = self._row(newest.message_id)
         if row is None:
-            said = "Its row is gone, so nothing is known of it: find out by hand what was done."
+            said = (
+                "Its row is no longer in the table. Find out by hand whether the effect happened."
+            )
             return Answer(End.NOT_DECIDED, said)
         if row["status"] == COMPLETE:
             return self._is_done(row.get("outcome"))
         if self._decision in AGAIN:
             self._send_anew(newest)
-            said = "Nobody has completed it yet; it was sent again, and goes on."
+            said = "No consumer has completed it, so ActOnce sent it again."
             return Answer(End.CONTINUED, said)
         return Answer(
             End.NOT_DECIDED,
-            "A consumer has begun it and not completed it, so it waits for no decision yet; "
-            "retry has it taken up.",
+            "A consumer began it and has not completed it, so it does not wait for a decision yet. "
+            "retry sends it again.",
         )
 
     def answer_older(self, letter: DeadLetter) -> bool:
@@ -84,7 +86,7 @@ class ByRow:
     def _refusal(self, letter: DeadLetter) -> str | None:
         """Why a letter that still waits cannot be decided so; None: it can be."""
         if self._decision in AGAIN and (letter.source is None or letter.message is None):
-            return "It cannot be sent again: its dead letter does not say what was sent."
+            return "It cannot be sent again: its dead letter does not contain the message."
         if self._decision == "retry" and is_retried_in_vain(
             self._stack, letter.reason, letter.cause
         ):
@@ -94,11 +96,11 @@ class ByRow:
 
     def _is_done(self, outcome: str | None) -> Answer:
         if outcome is not None and outcome == _OUTCOMES.get(self._decision):
-            return Answer(End.ALREADY, f"It was decided already: {self._decision}.")
+            return Answer(End.ALREADY, f"It was already decided: {self._decision}.")
         if outcome == Outcome.DEAD_LETTER:
-            said = f"This letter waits for no decision: {ANOTHER_SINCE}: look again."
+            said = f"This dead letter no longer waits for a decision: {ANOTHER_SINCE}. Look again."
             return Answer(End.OVER, said)
-        said = f"It waits for no decision: its row says that it is done ({outcome})."
+        said = f"It no longer waits for a decision: its row says {outcome}."
         return Answer(End.OVER, said)
 
     def _row(self, message_id: str) -> dict[str, str] | None:

@@ -76,8 +76,9 @@ class ByToken:
         if execution is None:
             return Answer(
                 End.NOT_DECIDED,
-                "Its execution is gone, so nobody waits for a decision: find out by hand whether "
-                "it was acted on. SQS drops its dead letter 14 days after it was posted.",
+                "Step Functions no longer has its execution, so no decision can be made. Find out "
+                "by hand whether the effect happened. SQS deletes the dead letter 14 days after it "
+                "was posted.",
             )
         return self._unanswered(execution, letters, held_elsewhere)
 
@@ -103,24 +104,27 @@ class ByToken:
         if not stays or stays[-1].over:
             return self._decided_before(stays)
         if letters and not is_of_last(letters[0], stays):
-            return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}: look again.")
+            return self._decided_before(stays[:-1], f" But {ANOTHER_SINCE}. Look again.")
         waits = stays[-1]
         if self._is_in_vain(str(waits.failure.get("reason")), str(waits.failure.get("cause"))):
             return Answer(End.NOT_DECIDED, IN_VAIN)
         if letters and waits.task_token is not None:
             # The very token that was not accepted: it was answered, and the history lags behind.
             raise Unsure(
-                "Its task was answered a moment ago, by this command perhaps, and its history does "
-                "not say so yet: ask actonce where before anything is done by hand."
+                "A decision was taken a moment ago, perhaps this one, and the execution's history "
+                "does not show it yet. Look with actonce where before you do anything by hand."
             )
         # On AWS the history tells the token, too.
         if not letters and self._send(waits.task_token):
             return self._accepted()
         if letters or held_elsewhere:
-            raise Failed("It waits for a decision, and its letter is not here: say the same again.")
+            raise Failed(
+                "It waits for a decision, but its dead letter was not found just now. Give the "
+                "same command again."
+            )
         raise Failed(
-            "It waits for a decision, but its dead letter is gone from the queue: stop its "
-            f"execution ({execution.arn}), and retry will have it posted again."
+            "It waits for a decision, but its dead letter is no longer in the queue. Stop its "
+            f"execution ({execution.arn}); retry then has the dead letter posted again."
         )
 
     def _ended(self, execution: Execution, stays: Sequence[Stay], state: str | None) -> Answer:
@@ -135,30 +139,30 @@ class ByToken:
         if stays and stays[-1].decision and state == history.TELL_DECISION:
             undecided = f"It was decided ({stays[-1].decision['decision']}), and {end}"
         if self._decision != "retry":
-            return Answer(End.NOT_DECIDED, f"{undecided}; retry has it go on from there.")
+            return Answer(End.NOT_DECIDED, f"{undecided}. Only retry continues it.")
         try:
             self._stack.stepfunctions.redrive_execution(executionArn=execution.arn)
         except ClientError as error:
             if error.response["Error"]["Code"] not in _NOT_REDRIVEN:
                 raise
-            raise Failed(f"{undecided}, and it cannot be redriven: {error}") from error
+            raise Failed(f"{undecided}. Step Functions does not redrive it: {error}") from error
         return Answer(
             End.CONTINUED,
-            f"{undecided}; it goes on from there now: it looks the effect up before it performs "
-            "it, and posts a dead letter again that it had posted.",
+            f"{undecided}. It continues now: ActOnce looks the effect up before it performs it, or "
+            "posts the dead letter again if it had posted one.",
         )
 
     def _decided_before(self, stays: Sequence[Stay], since: str = "") -> Answer:
         made = next((stay.decision for stay in reversed(stays) if stay.decision), None)
         if made is None:
-            said = f"It waits for no decision: no decision was made.{since}"
+            said = f"It does not wait for a decision, and nobody has made one.{since}"
             return Answer(End.NOT_DECIDED, said)
         when = f" at {made['decided_at']}" if "decided_at" in made else ""
         by = f" by {made['decided_by']}" if "decided_by" in made else ""
         told = f"the last decision was {made['decision']}{when}{by}.{since}"
         if made["decision"] == self._decision:
-            return Answer(End.ALREADY, f"It was decided already: {told}")
-        return Answer(End.OVER, f"It waits for no decision: {told}")
+            return Answer(End.ALREADY, f"It was already decided: {told}")
+        return Answer(End.OVER, f"It no longer waits for a decision: {told}")
 
     def _is_in_vain(self, reason: str, cause: str) -> bool:
         return self._decision == "retry" and is_retried_in_vain(self._stack, reason, cause)

@@ -63,6 +63,6 @@ def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadL
         return answer
     said = (
         f"{answer.said} Its dead letter could not be deleted{why}: it is still in the queue, and "
-        "counted as waiting, until you say the same again."
+        "counted as waiting, until you give the same command again."
     )
     return replace(answer, said=said, left_behind=left)

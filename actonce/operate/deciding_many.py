@@ -31,7 +31,7 @@ class Deciding(Bulk[DeadLetter]):
         note: why.
     """
 
-    gone = f"It is gone from the queue: somebody has decided on it, or {ANOTHER_SINCE}: look again."
+    gone = f"It is no longer in the queue: somebody decided on it, or {ANOTHER_SINCE}. Look again."
 
     decision: Decision
     note: str = ""

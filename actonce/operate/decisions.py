@@ -21,13 +21,13 @@ AGAIN: tuple[Decision, ...] = ("retry", "perform")
 """Those after which it is tried again."""
 
 IN_VAIN = (
-    "Nothing can look it up (no FindFunctionArn was given), so a retry would only bring it back. "
-    "Find out by hand whether it happened, then say actonce dead-letters perform if it did not, "
-    "or resolve if it did, with a note of how you know."
+    "No function can look it up (FindFunctionArn is not set), so a retry would end as the same "
+    "dead letter. Find out by hand whether it happened: if it did not, decide perform; if it did, "
+    "resolve. Note how you know."
 )
 """Why a retry is refused."""
 
-ANOTHER_SINCE = "the message has another letter since"
+ANOTHER_SINCE = "the message has a newer dead letter"
 """What to say where a letter that was seen is not the one that waits."""
 
 
@@ -75,8 +75,8 @@ def not_known(error: Exception) -> str:
     if isinstance(error, Unsure):
         return str(error)
     return (
-        f"Whether it was decided is not known ({error}). Say the same again: what was decided "
-        "stays so, and what was begun is brought to its end."
+        f"It is not known whether the decision was taken ({error}). Give the same command again: "
+        "a decision that was taken stands, and one that was begun is completed."
     )
 
 

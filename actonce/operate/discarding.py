@@ -81,7 +81,7 @@ class Discarding(Bulk[Unstarted]):
             yield entry.queued, True
 
     def _could_not_delete(self, names: set[str]) -> None:
-        said = f"It stands in {self.file}, and is perhaps in the queue still: discard it again."
+        said = f"It is in {self.file}, and may still be in the queue. Discard it again."
         for name in names:
             self._end(name, FAILED, said, happened=False)
 

@@ -33,8 +33,8 @@ class Redriving(Bulk[Unstarted]):
     """
 
     gone = (
-        "It did not come: it is gone, or stands behind one of its message group that could not be "
-        "sent back; look again."
+        "It was not received: it is no longer in the queue, or is behind a message of its group "
+        "that could not be sent back. Look again."
     )
 
     reader: MessageReader
@@ -48,7 +48,7 @@ class Redriving(Bulk[Unstarted]):
             entry = unstarted(queued, self.reader)
             group = entry.message_group_id
             if group in self._stuck:
-                end, said = FAILED, "One before it in its message group could not be sent back."
+                end, said = FAILED, "A message before it in its group could not be sent back."
             elif not self._rate_limiter.wait():
                 return
             else:
@@ -68,7 +68,7 @@ class Redriving(Bulk[Unstarted]):
         except Exception as error:
             ended = FAILED, str(error)
             if may_be_done(error):
-                said = f"Whether it was sent back is not known ({error}): send it back again."
+                said = f"It is not known whether it was sent back ({error}). Send it back again."
                 ended = UNKNOWN, said
                 self._end(entry.entry, *ended, happened=False)
             if not isinstance(error, ClientError):
@@ -86,8 +86,8 @@ def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str | 
     """
     if entry.id_is_lost:
         return (
-            "Its message id was its deduplication id, which SQS replaced when it moved the "
-            "message here: send it anew with the right one."
+            "Its message id was its deduplication id, and SQS replaced that when it moved the "
+            "message here. Send the message anew, with the right one."
         )
     attributes = attributes_to_send(entry)
     if attributes is None:

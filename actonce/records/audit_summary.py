@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
+from actonce.messages.own_effects import moment
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.stack.endpoint import Chosen
@@ -102,7 +103,8 @@ def last_of(stack: Stack, own: Path | None) -> tuple[str, dict[str, Any]] | None
             left counts.
 
     Raises:
-        Failed: there is one that cannot be read, or that was made before the stack.
+        Failed: there is one that cannot be read, does not say when it was made, or was made before
+            the stack.
         ClientError: AWS says no.
     """
     bucket = stack.outputs.get("AuditBucketName")
@@ -115,12 +117,13 @@ def last_of(stack: Stack, own: Path | None) -> tuple[str, dict[str, Any]] | None
         return None
     if summary is None:
         return None
-    created = timestamp(stack.created_at())
-    made = str(summary.get("generated_at"))
+    made, created = moment(summary.get("generated_at")), stack.created_at()
+    if made is None:
+        raise Failed(f"The audit in {place} does not say when it was made: run the audit again.")
     if made < created:
         raise Failed(
-            f"The audit in {place} was made at {made}, before this stack was ({created}): it is "
-            "another stack's. Have it run again."
+            f"The audit in {place} is another stack's: it was made at {timestamp(made)}, before "
+            f"this stack ({timestamp(created)}). Run the audit again."
         )
     return place, summary
 

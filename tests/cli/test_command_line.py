@@ -299,6 +299,8 @@ def test_people_get_lines_and_machines_one_object(
         assert people.status == machines.status == 0, people.err + machines.err
         assert isinstance(json.loads(machines.out), dict), line
         assert people.out.strip()
+        if line.startswith("send"):
+            assert "Sent 1 message in " in people.out
         assert not people.out.startswith("{")
         if not line.startswith("audit"):
             assert "does not say its version, so it is older than this actonce" in people.err

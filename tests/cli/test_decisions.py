@@ -243,28 +243,28 @@ CASES = {
     "otherwise": Case(
         "reject", OVER, "Its execution ended SUCCEEDED", "SUCCEEDED", RESOLVED, "InvalidToken"
     ),
-    "posted again": Case("resolve", ALREADY, "letter since", "RUNNING", [*RESOLVED, *POSTED]),
+    "posted again": Case("resolve", ALREADY, "newer dead letter", "RUNNING", [*RESOLVED, *POSTED]),
     "posted again, otherwise": Case(
-        "retry", OVER, "another letter since: look again", "RUNNING", [*RESOLVED, *POSTED]
+        "retry", OVER, "newer dead letter. Look again", "RUNNING", [*RESOLVED, *POSTED]
     ),
     "rejected for good": Case(
         "retry", OVER, "was reject", "FAILED", [*POSTED, left("reject"), entered("Failed")],
         letter=None,
     ),
     # Nobody decided in time, or somebody ended it: a retry, and only that, has it go on.
-    "late": Case("retry", CONTINUED, "goes on", "FAILED", NOBODY_ANSWERED, redrive="yes"),
+    "late": Case("retry", CONTINUED, "continues now", "FAILED", NOBODY_ANSWERED, redrive="yes"),
     "late, nothing finds": Case(
-        "retry", CONTINUED, "goes on", "FAILED", NOBODY_ANSWERED, None, UNKNOWN, redrive="yes"
+        "retry", CONTINUED, "continues now", "FAILED", NOBODY_ANSWERED, None, UNKNOWN, redrive="yes"
     ),
     "late, otherwise": Case(
-        "perform", NOT_DECIDED, "retry has it go on", "FAILED", NOBODY_ANSWERED
+        "perform", NOT_DECIDED, "Only retry continues it", "FAILED", NOBODY_ANSWERED
     ),
     "too late": Case(
-        "retry", None, "cannot be redriven", "FAILED", NOBODY_ANSWERED,
+        "retry", None, "does not redrive it", "FAILED", NOBODY_ANSWERED,
         redrive="ExecutionNotRedrivable",
     ),
     "emulated": Case(
-        "retry", None, "cannot be redriven", "FAILED", NOBODY_ANSWERED, redrive="InvalidAction"
+        "retry", None, "does not redrive it", "FAILED", NOBODY_ANSWERED, redrive="InvalidAction"
     ),
     "aborted": Case(
         "retry", CONTINUED, "ended ABORTED in FindEffect", "ABORTED", [entered("FindEffect")],
@@ -280,23 +280,23 @@ CASES = {
     ),
     # It waits, and cannot be answered.
     "nothing finds": Case(
-        "retry", NOT_DECIDED, "Nothing can look it up", "RUNNING", [entered("DeadLetter", UNKNOWN)],
+        "retry", NOT_DECIDED, "No function can look", "RUNNING", [entered("DeadLetter", UNKNOWN)],
         None, UNKNOWN,
     ),
     # The answer to an accepted decision was lost, and the history lags behind.
     "history lags behind": Case(
-        "perform", None, "answered a moment ago", "RUNNING", [*POSTED, TOLD_TOKEN]
+        "perform", None, "taken a moment ago", "RUNNING", [*POSTED, TOLD_TOKEN]
     ),
-    "no token told": Case("resolve", None, "say the same again", "RUNNING", POSTED),
+    "no token told": Case("resolve", None, "same command again", "RUNNING", POSTED),
     "letter gone": Case(
-        "resolve", None, "is gone from the queue", "RUNNING", POSTED, letter=None
+        "resolve", None, "no longer in the queue", "RUNNING", POSTED, letter=None
     ),
     # Nothing waits.
     "not waiting": Case(
-        "reject", NOT_DECIDED, "no decision was made", "RUNNING", [entered("FindEffect")],
+        "reject", NOT_DECIDED, "nobody has made one", "RUNNING", [entered("FindEffect")],
         letter=None,
     ),
-    "execution gone": Case("resolve", NOT_DECIDED, "find out by hand", None, []),
+    "execution gone": Case("resolve", NOT_DECIDED, "Find out by hand", None, []),
     "nobody knows": Case("resolve", None, "It has no execution", None, [], letter=None),
 }  # fmt: skip
 

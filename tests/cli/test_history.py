@@ -110,6 +110,14 @@ def test_a_cause_is_told_in_one_line() -> None:
     cause = json.dumps({"errorMessage": "no\n  such practice", "stackTrace": ["…"]})
     assert history.short_cause(cause) == "no such practice"
     assert history.short_cause("plain\ntext") == "plain text"
+    # Step Functions cuts a cause, and the state machine each of the two of a look-up that failed.
+    assert history.short_cause(cause[:-9]) == "no such practice"
+    both = f"{cause} | FindEffect: Lambda.Unknown: {cause}"
+    told = "no such practice; the look-up: Lambda.Unknown: no such practice"
+    assert history.short_cause(both) == told
+    assert history.short_cause('{"errorMessage": "a \\"b\\" \\u00fc", "stackTr') == 'a "b" ü'
+    assert history.short_cause(r'{"errorMessage": "\q", ') == r'{"errorMessage": "\q",'
+    assert history.short_cause('{"errorMessage": "a \\u00') == '{"errorMessage": "a \\u00'
     assert history.short_cause(None) == ""
     assert history.short_cause("x" * 300) == "x" * 199 + "…"
 

@@ -233,6 +233,8 @@ def test_the_last_audit_is_the_nights_or_the_one_at_hand_if_it_is_of_this_stack(
         before = audits(told | {"generated_at": timestamp(created - timedelta(days=1))}, where)
         assert before.audited is None
         assert "another stack's" in before.not_seen["last_audit"]
+    for undated in ({}, {"generated_at": "yesterday"}):
+        assert "does not say when" in audits(undated).not_seen["last_audit"]
     s3.put_object(Bucket="audit-bucket", Key="audit/summary.json", Body=b"{")
     assert "is no JSON" in status(audited, now).not_seen["last_audit"]
 

@@ -238,16 +238,21 @@ UNNAMED = "late | FindEffect: States.QueryEvaluationError: No function is named 
         ),
         (story(**RUNS, letter=("rejected", "")), "retry", "It did not happen."),
         (story(**RUNS, letter=("not_performed", "")), "retry", "It did not happen."),
-        (story(**RUNS, letter=("rounds_used_up", "")), "retry", "looks it up first"),
-        (story(**RUNS, letter=("outcome_unknown", "late")), None, "check with the provider"),
+        (story(**RUNS, letter=("rounds_used_up", "")), "retry", "looks it up again"),
+        (story(**RUNS, letter=("outcome_unknown", "late")), None, "Check with the provider"),
         (
             replace(story(**RUNS, letter=("outcome_unknown", UNNAMED)), looks_up=False),
             None,
-            "If it did not, perform",
+            "it did not, perform.",
         ),
         (story(row=ROW | {"outcome": "dead_letter"}), None, "dead-letters show m-1"),
         (story(status="ABORTED"), "retry", "until 2026-02-14 09:30:00 UTC"),
-        (story(status="FAILED", error="E"), "retry", "actonce dead-letters retry m-1"),
+        (
+            story(status="FAILED", error="E"),
+            "retry",
+            "actonce dead-letters retry m-1. ActOnce looks",
+        ),
+        (story(status="ABORTED", letter=("rejected", "")), "retry", "posts the dead letter again"),
         # Where witnesses do not agree, a person has to look.
         (story(**DONE, effects=2), None, "It was acted on 2 times"),
         (story(**DONE, own=[]), None, "why the table cards has no effect of it"),
@@ -483,15 +488,15 @@ def test_where_tells_of_an_unseen_message_though_the_queue_may_not_be_asked(
 # --------------------------------------------------------------------------- seen by nobody
 
 UNREAD = "wait unread in RequestsQueue"
-TAKING = "are being taken from it, or come back to it"
+TAKING = "are in flight"
 
 
 @pytest.mark.parametrize(
     ("depth", "told"),
     [
         (Depth(0, 0, 0, None), "Nothing waits in RequestsQueue."),
-        (Depth(3, 0, 0, 90), f"3 {UNREAD}, the oldest for 0:01:30 or longer. It may be one of"),
-        (Depth(0, 2, 0, None), f"2 {TAKING}. It may be one of them."),
+        (Depth(3, 0, 0, 90), f"3 {UNREAD}, the oldest for 90 s or longer. It may be one of"),
+        (Depth(0, 2, 0, None), f"2 {TAKING} from RequestsQueue. It may be one of them."),
         (Depth(1, 2, 1, None), f"2 {UNREAD} and 2 {TAKING}. It may be one of them."),
         (None, "RequestsQueue could not be looked at: it may wait there."),
     ],

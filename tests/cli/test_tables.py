@@ -63,6 +63,18 @@ def test_in_a_file_every_row_is_one_line_with_codes_and_wide_letters_in_columns(
     assert printed(monkeypatch, None, []) == ["ID  Reason  Detail"]
 
 
+def test_blanks_around_a_value_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = ("pay-1", "pay-1 ", " pay-1", " ")
+    _, *rows = printed(monkeypatch, None, [(one, "x", "") for one in ids])
+    assert [row.rpartition("x")[0].rstrip() for row in rows] == [
+        "pay-1",
+        "'pay-1 '",
+        "' pay-1'",
+        "' '",
+    ]
+    assert printed(monkeypatch, None, message_id="pay-1 ")[0].split("  ")[-1] == "'pay-1 '"
+
+
 def test_a_word_that_is_copied_is_not_broken_unless_it_has_no_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -151,7 +151,7 @@ def test_a_letter_that_came_while_the_page_was_open_is_not_decided_by_it(
     retried_by_a_colleague(ledger)
     client.read_queues()
     page.click("#decide button.go", times=2)
-    page.wait_for("document.querySelector('#job')?.innerText.includes('another letter since')")
+    page.wait_for("document.querySelector('#job')?.innerText.includes('newer dead letter')")
     assert row(ledger, "m-1")["outcome"] == "dead_letter"
     assert len(client.context.jobs.all()) == 1
     # Back there, the browser may have kept the form: nothing of it is chosen for the other letter.

@@ -527,7 +527,7 @@ def test_what_is_discarded_is_written_to_a_file_first_and_the_file_is_named(
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert sorted(line["body"] for line in lines) == ["garbage 0", "garbage 1", "garbage 2"]
     assert {line["note"] for line in lines} == {"a scanner"}
-    assert f"stands in {file}, whole: keep that file" in client.get("/jobs/1").text
+    assert f"{file} has what was discarded, whole" in client.get("/jobs/1").text
     assert client.unstarted.entries == []
 
 

@@ -1,0 +1,150 @@
+"""Ten messages of different fates: AWS, `actonce where` and the console's page agree on each."""
+
+import html
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from actonce.embedded import faults
+from actonce.embedded.lifecycle import State
+from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
+from tests.embedded.command_line import run, run_json
+from tests.embedded.waiting import wait_for_execution, wait_until
+from tests.web_console.asking import Client, console_of
+
+Appointments = Callable[[str], list[dict[str, Any]]]
+Send = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What is to be told of a message: `status` is AWS's, `advice` a part of what to do now."""
+
+    state: str
+    status: str
+    outcome: str | None
+    effects: int
+    advised: str | None = None
+    advice: str | None = None
+
+
+DONE = ("SUCCEEDED", "performed", 1)
+LOST = "after:Lambda.Unknown"
+FATES = {
+    "once": Fate("performed", *DONE),
+    "duplicate": Fate("performed", *DONE),
+    "conflict": Fate("performed", *DONE, advice="actonce unstarted show"),
+    "retried": Fate("performed", *DONE),
+    "resolved": Fate("resolved", "SUCCEEDED", "resolved", 0),
+    "rejected": Fate("rejected", "FAILED", "rejected", 0),
+    "waiting": Fate("waiting_for_decision", "RUNNING", None, 0, "retry", "It did not happen."),
+    "found": Fate("found", "SUCCEEDED", "found", 1),
+    "aborted": Fate("aborted", "ABORTED", None, 0, "retry", "actonce dead-letters retry"),
+    "look-up-down": Fate("waiting_for_decision", "RUNNING", None, 1, "resolve", "has its effect"),
+}
+REFUSED = ("resolved", "rejected", "waiting", "aborted")
+
+
+@pytest.fixture(scope="module")
+def ids() -> dict[str, str]:
+    return {fate: f"{fate}-{uuid.uuid4()}" for fate in FATES}
+
+
+@pytest.fixture(scope="module")
+def fates(
+    embedded_paths: Paths, state: State, stack: Stack, send: Send, ids: dict[str, str]
+) -> Iterator[None]:
+    """Each message has met its fate."""
+    planned = {
+        ids["retried"]: {"perform": ["before:NotPerformed"]},
+        ids["found"]: {"perform": [LOST]},
+        ids["look-up-down"]: {"perform": [LOST], "find": ["before:killed"] * 50},
+    }
+
+    def waits(fate: str) -> bool:
+        answer = run(state, "where", ids[fate], "--json")
+        told = json.loads(answer.stdout)["summary"] if answer.stdout else {}
+        return bool(told.get("state") == "waiting_for_decision")
+
+    def arn(fate: str) -> str:
+        return stack.execution_arn(ids[fate])
+
+    with faults.around_functions(embedded_paths.faults, planned):
+        for fate, message_id in ids.items():
+            send({"message_id": message_id, "practice": 7 if fate in REFUSED else "main"})
+        for fate in (*REFUSED, "look-up-down"):
+            wait_until(lambda fate=fate: waits(fate))  # type: ignore[misc]
+        for decision in ("resolve", "reject"):
+            fate = {"resolve": "resolved", "reject": "rejected"}[decision]
+            answer = run(state, "dead-letters", decision, ids[fate], "--note", "by telephone")
+            assert answer.returncode == 0, answer.stderr
+        stack.stepfunctions.stop_execution(executionArn=arn("aborted"))
+        for fate, told in FATES.items():
+            if told.status != "RUNNING":
+                wait_for_execution(stack, arn(fate))
+        send({"message_id": ids["duplicate"], "practice": "main"})
+        send({"message_id": ids["conflict"], "practice": "another"})
+        wait_until(lambda: "suppressed" in ends(state, ids["duplicate"]))
+        wait_until(lambda: run_json(state, "where", ids["conflict"])["conflicts"])
+        yield
+
+
+@pytest.fixture(scope="module")
+def console(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Client:
+    return console_of(stack, tmp_path_factory.mktemp("discarded"))
+
+
+def ends(state: State, message_id: str) -> list[str]:
+    return [line["end"] for line in run_json(state, "where", message_id)["deliveries"]]
+
+
+@pytest.mark.embedded
+@pytest.mark.usefixtures("fates")
+@pytest.mark.parametrize("fate", FATES)
+def test_where_console_and_aws_tell_the_same(
+    state: State,
+    stack: Stack,
+    appointments: Appointments,
+    ids: dict[str, str],
+    console: Client,
+    fate: str,
+) -> None:
+    expected, message_id = FATES[fate], ids[fate]
+    told = run_json(state, "where", message_id)["summary"]
+    names = ("state", "status", "outcome", "effects", "advised")
+    assert tuple(told[name] for name in names) == (
+        expected.state,
+        expected.status,
+        expected.outcome,
+        expected.effects,
+        expected.advised,
+    )
+    assert (told["advice"] is None) is (expected.advice is None)
+    assert (expected.advice or "") in (told["advice"] or "")
+    assert (told["conflicts"] is not None) is (fate == "conflict")
+
+    described = stack.stepfunctions.describe_execution(executionArn=stack.execution_arn(message_id))
+    assert described["status"] == told["status"]
+    outcome = json.loads(described.get("output", "{}")).get("outcome")
+    assert outcome == (None if fate == "rejected" else told["outcome"])
+    assert (described.get("error") == "RejectedByOperator") is (told["state"] == "rejected")
+    assert len(appointments(message_id)) == told["effects"]
+
+    console.read_queues()
+    page = console.get("/message/log", id=message_id)
+    shown = html.unescape(page.text)
+    assert page.status == 200
+    for sentence in (told["sentence"], told["advice"] or "", told["conflicts"] or ""):
+        assert sentence in shown
+
+    (listed,) = [
+        one
+        for one in run_json(state, "list", "--limit", "100")["messages"]
+        if one["id"] == message_id
+    ]
+    assert (listed["state"], listed["status"]) == (told["state"], told["status"])
