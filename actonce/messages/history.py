@@ -4,6 +4,8 @@ The states' names are those of `statemachine/process_message.asl.json`, which ru
 an event belongs to the state that was entered last.
 """
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -154,11 +156,35 @@ def last_state(events: Sequence[Event]) -> str | None:
 
 
 def short_cause(cause: str | None, length: int = 200) -> str:
-    """A cause in one line: of an exception in Lambda its message, not its stack trace."""
-    text = cause or ""
-    text = str(json_object(text).get("errorMessage") or text)
-    line = " ".join(text.split())
+    """A cause in one line: of exceptions in Lambda their messages, not their stack traces.
+
+    The error beside a cause names the exception's type. Where a look-up failed as well, both are
+    told, the look-up's with its own error.
+    """
+    told = "; the look-up failed: ".join(map(_message, (cause or "").split(BEFORE_LOOK_UP)))
+    line = " ".join(told.split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+_EXCEPTION = re.compile(r'"errorMessage"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
+"""In an exception as Lambda tells it: JSON that may be cut, after whatever AWS says of it."""
+
+_LAMBDAS_OWN = re.compile(r"\A(?:RequestId: \S+ (?:Error: )?|\S+Z [0-9a-f-]{36} )")
+"""What a message begins with that Lambda itself wrote, such as of a time-out."""
+
+_UNTOLD = "The cause could not be determined because Lambda did not return an error type."
+
+
+def _message(cause: str) -> str:
+    found = _EXCEPTION.search(cause)
+    if found is None:
+        return cause
+    try:
+        message = str(json.loads(found[1], strict=False))
+    except ValueError:
+        return cause
+    before = cause[: cause.find("{", 0, found.start()) + 1].rstrip("{")
+    return ("" if before.startswith(_UNTOLD) else before) + _LAMBDAS_OWN.sub("", message)
 
 
 def _left(
