@@ -4,6 +4,7 @@ The states' names are those of `statemachine/process_message.asl.json`, which ru
 an event belongs to the state that was entered last.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -155,30 +156,35 @@ def last_state(events: Sequence[Event]) -> str | None:
 
 
 def short_cause(cause: str | None, length: int = 200) -> str:
-    """A cause in one line: of an exception in Lambda its message, not its stack trace.
+    """A cause in one line: of exceptions in Lambda their messages, not their stack traces.
 
-    Of an attempt and a look-up that both failed, the causes of both.
+    The error beside a cause names the exception's type. Where a look-up failed as well, both are
+    told, the look-up's with its own error.
     """
-    attempt, is_of_both, looked_up = (cause or "").rpartition(BEFORE_LOOK_UP)
-    if is_of_both:
-        error, colon, why = looked_up.partition(": ")
-        text = f"{_message(attempt)}; the look-up: {error}{colon}{_message(why)}"
-    else:
-        text = _message(looked_up)
-    line = " ".join(text.split())
+    told = "; the look-up failed: ".join(map(_message, (cause or "").split(BEFORE_LOOK_UP)))
+    line = " ".join(told.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
+_EXCEPTION = re.compile(r'"errorMessage"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
+"""In an exception as Lambda tells it: JSON that may be cut, after whatever AWS says of it."""
+
+_LAMBDAS_OWN = re.compile(r"\A(?:RequestId: \S+ (?:Error: )?|\S+Z [0-9a-f-]{36} )")
+"""What a message begins with that Lambda itself wrote, such as of a time-out."""
+
+_UNTOLD = "The cause could not be determined because Lambda did not return an error type."
+
+
 def _message(cause: str) -> str:
-    """The message of an exception in Lambda, as which it may be cut; else the cause itself."""
-    message = json_object(cause).get("errorMessage")
-    if message is None and (found := _IN_PART.match(cause)):
-        message = json_object(f'{{"cut": {found[1]}}}').get("cut")
-    return str(message or cause)
-
-
-_IN_PART = re.compile(r'\{\s*(?:"errorType":\s*"[^"]*",\s*)?"errorMessage":\s*("(?:[^"\\]|\\.)*")')
-"""What Python's and Node's runtimes begin a cause with."""
+    found = _EXCEPTION.search(cause)
+    if found is None:
+        return cause
+    try:
+        message = str(json.loads(found[1], strict=False))
+    except ValueError:
+        return cause
+    before = cause[: cause.find("{", 0, found.start()) + 1].rstrip("{")
+    return ("" if before.startswith(_UNTOLD) else before) + _LAMBDAS_OWN.sub("", message)
 
 
 def _left(

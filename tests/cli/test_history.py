@@ -106,20 +106,40 @@ def test_aborted_and_timed_out_executions_have_an_end(kind: str, status: str) ->
     assert dead_letter_stays(events)[-1].over
 
 
-def test_a_cause_is_told_in_one_line() -> None:
-    cause = json.dumps({"errorMessage": "no\n  such practice", "stackTrace": ["…"]})
-    assert history.short_cause(cause) == "no such practice"
-    assert history.short_cause("plain\ntext") == "plain text"
-    # Step Functions cuts a cause, and the state machine each of the two of a look-up that failed.
-    assert history.short_cause(cause[:-9]) == "no such practice"
-    both = f"{cause} | FindEffect: Lambda.Unknown: {cause}"
-    told = "no such practice; the look-up: Lambda.Unknown: no such practice"
-    assert history.short_cause(both) == told
-    assert history.short_cause('{"errorMessage": "a \\"b\\" \\u00fc", "stackTr') == 'a "b" ü'
-    assert history.short_cause(r'{"errorMessage": "\q", ') == r'{"errorMessage": "\q",'
-    assert history.short_cause('{"errorMessage": "a \\u00') == '{"errorMessage": "a \\u00'
-    assert history.short_cause(None) == ""
-    assert history.short_cause("x" * 300) == "x" * 199 + "…"
+def exception(message: str, **more: Any) -> str:
+    """A cause as Lambda tells it."""
+    return json.dumps({"errorMessage": message, "errorType": "ValueError", **more})
+
+
+OUT_OF_TIME = "Task timed out after 3.00 seconds"
+REQUEST = "5fea7756-0ea4-451a-a703-a558b933e274"
+UNTOLD = (
+    "The cause could not be determined because Lambda did not return an error type. Returned "
+    "payload: "
+)
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (None, ""),
+        ("plain\ntext", "plain text"),
+        ("x" * 300, "x" * 199 + "…"),
+        ('{"errorMessage": "\\ud"}', '{"errorMessage": "\\ud"}'),
+        (exception("no\n  such practice", stackTrace=["…"]), "no such practice"),
+        (exception('say "no"', stackTrace=["x" * 99])[:80], 'say "no"'),
+        (UNTOLD + exception(f"RequestId: {REQUEST} Error: {OUT_OF_TIME}"), OUT_OF_TIME),
+        (UNTOLD + exception(f"2026-01-31T09:30:00.000Z {REQUEST} {OUT_OF_TIME}"), OUT_OF_TIME),
+        (
+            exception("no answer") + " | FindEffect: ValueError: " + exception("journal is down"),
+            "no answer; the look-up failed: ValueError: journal is down",
+        ),
+    ],
+)
+def test_a_cause_is_told_in_one_line_by_the_messages_of_its_exceptions(
+    cause: str | None, told: str
+) -> None:
+    assert history.short_cause(cause) == told
 
 
 @pytest.mark.parametrize(

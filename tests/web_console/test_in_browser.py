@@ -2,20 +2,31 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
 
 from actonce.console.access import TOKEN as TOKEN_NAME
 from actonce.console.app import app
+from actonce.console.queue_scans import KEPT
 from actonce.console.server import listening
 from actonce.stack.clients import Stack
+from actonce_core.execution import execution_name
 from tests.browser import Browser, Page, browser_or_skip
 from tests.embedded.waiting import wait_until
-from tests.support.queues import dead, row
+from tests.support.queues import dead, post, row
 from tests.web_console.asking import TOKEN, Client
 from tests.web_console.conftest import Open
-from tests.web_console.stacks import complete, rejected, retried_by_a_colleague, unstart
+from tests.web_console.stacks import (
+    complete,
+    log_conflict,
+    own_effect,
+    rejected,
+    retried_by_a_colleague,
+    unstart,
+)
 
 Opens = Callable[..., tuple[Page, Client, Callable[[], None]]]
 
@@ -26,13 +37,14 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opens(browser: Browser, ledger: Stack, console: Open) -> Iterator[Opens]:
+def opens(browser: Browser, console: Open, request: pytest.FixtureRequest) -> Iterator[Opens]:
     """Serves a console on a stack as it is then, and opens a page of it; and what ends it."""
     ends: list[Callable[[], None]] = []
     with browser.window() as page:
 
-        def opened(path: str = "/?") -> tuple[Page, Client, Callable[[], None]]:
-            client = console(ledger)
+        def opened(path: str = "/?", **more: Any) -> tuple[Page, Client, Callable[[], None]]:
+            stack = more.pop("stack", None) or request.getfixturevalue("ledger")
+            client = console(stack, **more)
             listener = listening(0)
             port: int = listener.getsockname()[1]
             config = uvicorn.Config(
@@ -211,6 +223,47 @@ def test_a_page_that_is_filled_in_stands_still_says_its_age_and_loses_nothing_ty
     assert page.evaluate("document.querySelector('#decide input:checked').value") == "resolve"
 
 
+def test_all_of_a_group_is_seen_before_it_is_decided_with_the_command_that_does_the_same(
+    ledger: Stack, opens: Opens
+) -> None:
+    for number in range(51):
+        post(ledger, f"m-{number:02}", number)
+    page, client, _ = opens("/dead-letters?")
+    page.press("a", "r")
+    page.wait_for("document.querySelector('h1').innerText == 'Reject 51 dead letters?'")
+    seen = page.text("main")
+    for _ in range(KEPT + 1):
+        client.read_queues()
+    page.click("a[rel=next]")
+    page.wait_for("location.search.includes('page=2') && document.readyState == 'complete'")
+    seen += page.text("main")
+    assert all(f"m-{number:02}" in seen for number in range(51))
+    page.click("summary")
+    assert "--all --before 20" in page.text("pre.command")
+
+
+def test_the_effect_stands_beside_the_question_and_resolve_is_first(
+    ledger: Stack, opens: Opens, tmp_path: Path
+) -> None:
+    rejected(ledger)
+    page, _, _ = opens("/message?id=m-1", own=own_effect(tmp_path, "m-1"))
+    decide = page.text("#decide")
+    assert decide.index("2026-01-31 09:31:07 UTC") < decide.index("Resolve advised")
+    assert decide.index("Resolve advised") < decide.index("Retry")
+    is_seen = "document.querySelector('#decide button.go').getBoundingClientRect().bottom < 900"
+    assert page.evaluate(is_seen)
+
+
+def test_a_conflict_that_waits_is_led_to_from_its_message(machine: Stack, opens: Opens) -> None:
+    page, _, _ = opens("/message?id=m-1", stack=machine)
+    page.wait_for("document.querySelector('.unseen-yet')")
+    unstart(machine, '{"message_id": "m-1"}', "conflict")
+    log_conflict(machine, "m-1")
+    page.wait_for("document.querySelector('#now a[href*=\"/unstarted/entry\"]')")
+    page.click('#now a[href*="/unstarted/entry"]')
+    page.wait_for("location.pathname == '/unstarted/entry'")
+
+
 def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
     letters(ledger, 1)
     page, client, _ = opens()
@@ -233,13 +286,21 @@ def test_it_works_without_its_script(ledger: Stack, opens: Opens) -> None:
 
 def test_nothing_is_wider_than_the_window(ledger: Stack, opens: Opens) -> None:
     rejected(ledger)
-    dead(ledger, "m" * 90, 9, reason="rejected", error="A.Very.Long.Name.Of.An.Exception" * 3)
-    complete(ledger, "m" * 90)
+    for number, name in enumerate(("m" * 90, "m" * 2_000)):
+        error = "A.Very.Long.Name.Of.An.Exception" * 3
+        named = execution_name(name)
+        dead(ledger, name, number, reason="rejected", error=error, execution_name=named)
+        complete(ledger, name)
     unstart(ledger, "{")
     page, _, _ = opens()
     origin = page.evaluate("location.origin")
-    for path in ("/", "/dead-letters", "/unstarted", "/messages", "/message?id=m-1", "/jobs"):
+    long = f"/message?id={'m' * 2_000}"
+    paths = ["/", "/dead-letters", "/unstarted", "/messages", "/message?id=m-1", long, "/jobs"]
+    paths += ["/dead-letters/decide?snapshot=1&scope=all&action=reject", "/audit"]
+    for path in paths:
         page.open(origin + path)
+        page.resize(390)
+        assert page.evaluate("document.documentElement.scrollHeight") < 4_000, path
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         for width in (320, 1280):
             page.resize(width)
