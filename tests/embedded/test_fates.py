@@ -139,8 +139,10 @@ def test_where_console_and_aws_tell_the_same(
     page = console.get("/message/log", id=message_id)
     shown = html.unescape(page.text)
     assert page.status == 200
-    for sentence in (told["sentence"], told["advice"] or "", told["conflicts"] or ""):
-        assert sentence in shown
+    execution_is = f"Its execution is {told['status']}."
+    for one in (told["label"], execution_is, told["sentence"], told["advice"] or ""):
+        assert one in shown
+    assert any("/unstarted/entry" in link for link in page.links) is (fate == "conflict")
 
     (listed,) = [
         one
