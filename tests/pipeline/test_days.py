@@ -132,9 +132,7 @@ def test_the_same_on_spark_connect(spark: SparkSession) -> None:
 
 
 # Of each way to read one, under the long tests; all of them take minutes.
-CONNECT_PLANTED = (
-    "Firehose or circle or neither or semicolon or restored or compression or identities"
-)
+CONNECT_PLANTED = "Firehose or circle or neither or restored or compression or identities"
 
 
 @pytest.mark.parametrize(

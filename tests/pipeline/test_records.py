@@ -53,11 +53,18 @@ JOINED = APART | {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("envelope", ["record", "batch", "control"])
-def test_of_two_objects_on_a_line_none_is_lost(spark: SparkSession, envelope: str) -> None:
+RECORDS = [line_of(*delivery(name, at(1))) for name in "ab"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [RECORDS, (RECORDS[0], batch("b")), (batch("a"), batch("b")), (CONTROL, batch("b"))],
+    ids=["records", "a record and a batch", "batches", "a control message and a batch"],
+)
+def test_of_two_objects_on_a_line_none_is_lost(
+    spark: SparkSession, first: str, second: str
+) -> None:
     """Each is read, or the line is quarantined, whatever lies between them and around."""
-    one = {"record": line_of(*delivery("a", at(1))), "batch": batch("a"), "control": CONTROL}
-    first, second = one[envelope], batch("b")
     lines = {name: first + between + second for name, between in JOINED.items()}
     lines |= {
         "an array": f"[{first},{second}]",
@@ -74,7 +81,7 @@ def test_of_two_objects_on_a_line_none_is_lost(spark: SparkSession, envelope: st
         if ("b", None) not in rows and not any(problem for _, problem in rows)
     }
     assert lost == {}
-    both: Told = [("b", None)] if envelope == "control" else [("a", None), ("b", None)]
+    both: Told = [("b", None)] if first == CONTROL else [("a", None), ("b", None)]
     assert [found[name] for name in APART] == [both] * len(APART)
 
 

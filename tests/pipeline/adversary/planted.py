@@ -255,11 +255,6 @@ NO_UTF8 = [
      lines(effect("odd-?", at(1), f"appointment-{n}")).replace(b"?", byte))
     for n, byte in enumerate((b"\xff", b"\xfe"))
 ]  # fmt: skip
-JOINED = {
-    "nothing": "", "a blank": " ", "a comma": ",", "a semicolon": ";", "brackets": "],[",
-    "a bracket": "]", "a no-break space": "\u00a0", "a NUL": "\0", "a form feed": "\f",
-}  # fmt: skip
-
 CASES = {
     # ------------------------------------------------------------ two readers, one account
     "logs that Firehose gzipped twice, under .gz":
@@ -358,12 +353,6 @@ CASES = {
                      delivery("odd", at(305), "suppressed", None, FINGERPRINTS[1])),
              verdicts={"odd": "conflict"}),
     # ------------------------------------------------------------ what lines hold
-    **{
-        f"two objects joined by {name}":
-            Case(1 if name in {"nothing", "a blank", "a form feed"} else 3,
-                 effects("joined.jsonl", between.encode().join(BOTH.splitlines()) + b"\n"))
-        for name, between in JOINED.items()
-    },
     "bytes that are no UTF-8 in two ids":
         Case(3, well(files=NO_UTF8), "2 lines or files could not be read"),
     "half surrogates in two ids, of which one is lost": Case(3, _half_surrogates, UNREAD),
