@@ -8,7 +8,7 @@ import shlex
 import socket
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -875,7 +875,7 @@ def test_the_audit_that_is_at_hand_is_shown(
     stack = dataclasses.replace(ledger, outputs=outputs) if is_in_bucket else ledger
     client = console(stack, audit=None if is_in_bucket else tmp_path)
     assert "There is no audit of this stack" in client.get("/audit").text
-    made = {"generated_at": timestamp(stack.created_at())}
+    made = {"generated_at": timestamp(stack.created_at() + timedelta(seconds=1))}
     told: tuple[tuple[int, Any], ...] = ((200, ENDED | made), (200, BEGUN | made), (502, "{"))
     for status, summary in (*told, (502, ENDED)):  # the last one was made before the stack
         written = summary if isinstance(summary, str) else json.dumps(summary)
