@@ -65,7 +65,6 @@ def _take(page: Page, address: str) -> None:
     page.click("#choose tbody a")
     # Its log is read after it is shown.
     page.wait_for("document.querySelector('#now button[data-key=u]') !== null")
-    page.evaluate("document.querySelector('#decide').remove()")
     page.resize(1200, 1120)
     (PICTURES / "console.png").write_bytes(page.screenshot(whole=False))
 
