@@ -68,7 +68,9 @@ class State:
 
 
 STATES: Final[Mapping[StateName, State]] = {
-    "not_known": State("not known", "What would tell how it stands could not be read."),
+    "not_known": State(
+        "not known", "What would tell how it stands is kept no more, or could not be read."
+    ),
     "not_seen": State("not seen yet", "No part of the stack that was read has a record of it."),
     "not_started": State(
         "not started",
@@ -218,9 +220,15 @@ def state_of(story: Story) -> StateName:
         return state_of_running(story.steps, story.dead_letters)
     if row is not None:
         return state_of_row(row)
-    if "execution" in story.unread or "row" in story.unread:
+    if "execution" in story.unread or "row" in story.unread or _may_have_run(story):
         return "not_known"
     return "not_started" if story.is_known else "not_seen"
+
+
+def _may_have_run(story: Story) -> bool:
+    """Of a message without an execution: whether there may have been one."""
+    began = any(line["end"] in ("started", "suppressed") for line in story.deliveries)
+    return began or bool(story.effects) or story.may_be_forgotten
 
 
 def state_of_running(steps: Sequence[Step], stays: Sequence[Stay]) -> StateName:
@@ -278,8 +286,8 @@ def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> st
     if state in ("rejected", "resolved"):
         how = "rejected it" if state == "rejected" else "resolved it by hand"
         return f"{_decider(story)} {how}{_note(story)}."
-    if state == "not_started":
-        return _not_started(story)
+    if state == "not_started" or (state == "not_known" and not _TELL_STATE & story.unread.keys()):
+        return _not_started(story) if state == "not_started" else _forgotten(story)
     if state == "retrying":
         return _retrying(story) if story.row is None else _row_retrying(story.row)
     if story.execution is not None and state in _BROKEN_OFF:
@@ -293,12 +301,26 @@ def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> st
 
 
 _BROKEN_OFF = ("failed", "aborted", "timed_out")
+_TELL_STATE: Final[frozenset[Part]] = frozenset({"execution", "row"})
+"""What tells the state; where both were read and it is not known, that is kept no more."""
 
 
 def _row_retrying(row: Record) -> str:
     number = int(row.get("consumption_count", 1))
     then = "one is under way" if "attempt_id" in row else "SQS brings the message back for another"
     return f"{_counted(number, 'attempt')} began so far; {then}."
+
+
+def _forgotten(story: Story) -> str:
+    seen = "Its execution was started. "
+    if not any(line["end"] in ("started", "suppressed") for line in story.deliveries):
+        first = (story.fingerprint or {}).get("first_seen")
+        seen = f"Its id was first seen at {_at(first)}. " if first else ""
+    lies = _not_started(story) if story.unstarted else _lies_nowhere(story, "It")
+    return (
+        f"{seen}Step Functions knows no execution of it now: it forgets them in time, and of "
+        f"another state machine nothing was read here. {lies}"
+    )
 
 
 def _not_started(story: Story) -> str:
@@ -531,10 +553,16 @@ def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Adv
         return _Advice(doubt)
     if story.execution is not None and state in _BROKEN_OFF:
         return _Advice(_how_to_continue(story, story.execution), "retry")
+    said = None
     if story.unstarted:
         what = "came" if state == "not_started" else "else came with this id"
-        return _Advice(f"See what {what}, and why: actonce unstarted show {argument}")
-    return _Advice(None)
+        said = f"See what {what}, and why: actonce unstarted show {argument}"
+    if state == "not_known" and _may_have_run(story):
+        first = "Find out by its effect whether it happened, before you send it again."
+        if story.effects:
+            first = "It has its effect: do not send it again."
+        said = f"{first} {said}" if said else first
+    return _Advice(said)
 
 
 def _how_to_continue(story: Story, execution: Execution) -> str:

@@ -6,6 +6,7 @@ another reader holds, or that was not looked for just now.
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from actonce.stack.clients import Stack
 from actonce_core.delivery import Delivery
 from actonce_core.histories.dead_letters import Stay
 from actonce_core.message import MessageReader, Reason, Refusal
+from actonce_core.records import timestamp
 from actonce_core.unstarted import unstarted_attributes
 from tests.cli.conftest import Actonce
 from tests.support.stacks import (
@@ -390,6 +392,49 @@ def test_what_was_not_started_and_lies_in_the_queue_is_told_with_its_reason() ->
     assert (lying.state, lying.effects) == ("not_started", None)
     assert "(conflict): Another content." in lying.sentence
     assert "actonce unstarted show m-1" in str(lying.advice)
+
+
+@pytest.mark.parametrize(
+    ("told", "state", "advice"),
+    [
+        # A log remembers it, a table does, or its row is older than what Step Functions remembers.
+        (story(), "not_known", "before you send it again"),
+        (story(ends=("suppressed",)), "not_known", "before you send it again"),
+        (story(ends=(), effects=1), "not_known", "do not send it again"),
+        (replace(story(ends=()), may_be_forgotten=True), "not_known", "before you send it again"),
+        (replace(story(ends=("refused",)), may_be_forgotten=True), "not_known", "find out"),
+        (story(ends=("failed",)), "not_started", None),
+    ],
+)
+def test_what_step_functions_may_have_forgotten_is_not_told_as_not_started(
+    told: Story, state: str, advice: str | None
+) -> None:
+    found = summarize(told)
+    assert found.state == state
+    assert "No execution of it was started" not in found.sentence
+    assert (found.advice is None) if advice is None else (advice in str(found.advice).lower())
+
+
+@pytest.mark.parametrize(
+    ("first_seen", "memory", "may_be_forgotten"),
+    [
+        (timedelta(days=1), None, False),
+        (timedelta(days=40), None, True),
+        (timedelta(days=1), "arn:aws:states:us-east-1:123456789012:stateMachine:former", True),
+    ],
+)
+def test_a_row_tells_whether_its_execution_may_be_forgotten(
+    machine: Stack, first_seen: timedelta, memory: str | None, may_be_forgotten: bool
+) -> None:
+    row = {
+        "message_id": "request-2",
+        "fingerprint": "f" * 64,
+        "first_seen": timestamp(datetime.now(UTC) - first_seen),
+        "memory": memory or machine.state_machine,
+    }
+    item = {name: {"S": value} for name, value in row.items()}
+    machine.dynamodb.put_item(TableName=TABLE, Item=item)
+    assert read_story(machine, "request-2").may_be_forgotten == may_be_forgotten
 
 
 @pytest.mark.parametrize(
