@@ -28,7 +28,7 @@ from actonce.messages.story import Part, Record, Story
 from actonce.queues.scan import held_by_another
 from actonce.queues.standing import Depth, Pause
 from actonce.terminal.error_names import in_words
-from actonce_core.histories.dead_letters import Stay
+from actonce_core.histories.dead_letters import DECISIONS, Stay
 from pipeline.visible import visible
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ STATES: Final[Mapping[StateName, State]] = {
         "running",
         "Its execution has not ended: an attempt is at work or is due, or it waits for a decision.",
     ),
-    "at_work": State("at work", "An attempt is under way, and none has failed."),
+    "at_work": State(
+        "at work", "An attempt is under way; none has failed since it was started, or tried again."
+    ),
     "retrying": State(
         "retrying",
         "An attempt failed. ActOnce looks up what became of it, or tries again, by itself.",
@@ -125,6 +127,8 @@ _REJECTED = "RejectedByOperator"
 """The error with which the state machine ends what a person rejected."""
 
 _PERFORM = "PerformEffect"
+_AFTER_DECISION = (TELL_DECISION, "Decision", "Done", "Failed")
+"""States in which no attempt is at work, and none may come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +239,10 @@ def state_of_running(steps: Sequence[Step], stays: Sequence[Stay]) -> StateName:
     """The state of a message whose execution runs, by its history; none could be read: no steps."""
     if stays and not stays[-1].over:
         return "waiting_for_decision"
-    failed: StateName = "retrying" if _failures(steps) else "at_work"
-    return failed if steps else "running"
+    _, state = _entered(steps)
+    if not steps or state in _AFTER_DECISION:
+        return "running"
+    return "at_work" if state == _PERFORM and not _failures(steps) else "retrying"
 
 
 def state_of_row(row: Mapping[str, Any]) -> StateName:
@@ -295,6 +301,7 @@ def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> st
     return {
         "not_seen": f"No part of the stack has seen a message {story.message_id!r}.",
         "at_work": "An attempt is under way.",
+        "running": _carried_out(story),
         "performed": "An attempt performed it.",
         "found": "An attempt ended without a clear answer, and the look-up found its effect.",
     }.get(state, STATES[state].means)
@@ -394,26 +401,45 @@ def _look_up(failure: Record) -> str:
 
 def _retrying(story: Story) -> str:
     failures = _failures(story.steps)
-    state = next((s.state for s in reversed(story.steps) if s.what == "entered"), _PERFORM)
-    if state == TELL_DEAD_LETTER:
-        return f"An attempt failed{_error_told(failures[-1].detail)}. ActOnce posts a dead letter."
-    here = [step for step in failures if step.state == state]
+    entered, state = _entered(story.steps)
+    here = _failures(story.steps[entered:])
     performing = [step for step in failures if step.state == _PERFORM]
-    last = _error_told((performing or failures)[-1].detail)
-    if state == _PERFORM and here and here == performing:
+    if state == TELL_DEAD_LETTER:
+        last = _error_told(failures[-1].detail) if failures else ""
+        return f"An attempt failed{last}. ActOnce posts a dead letter."
+    last = _error_told((performing or failures)[-1].detail) if failures else ""
+    unclear = f"An attempt ended without a clear answer{last}. " if failures else ""
+    proven = all(step.detail.get("error") in _NOTHING_HAPPENED for step in here)
+    if state == _PERFORM and here and proven:
         times = _times(len(here))
         return f"The function said {times} that nothing happened{last}. ActOnce tries again."
-    unclear = f"An attempt ended without a clear answer{last}."
-    if state == _PERFORM:
-        return f"{unclear} The look-up found no effect, and ActOnce tries again."
+    if state == _PERFORM and not here:
+        return f"{unclear}The look-up found no effect, and ActOnce tries again."
     if state == FIND_EFFECT and here:
         failed = f"The look-up failed {_times(len(here))}{_error_told(here[-1].detail)}"
-        return f"{unclear} {failed}, and ActOnce looks again."
-    if state == FIND_EFFECT:
-        return f"{unclear} ActOnce looks the effect up."
-    return (
-        f"{unclear} ActOnce waits until that attempt can do nothing more, then looks the effect up."
-    )
+        return f"{unclear}{failed}, and ActOnce looks again."
+    if state in (FIND_EFFECT, _PERFORM):
+        return f"{unclear}ActOnce looks the effect up."
+    until = "ActOnce waits until no attempt can do anything more, then looks the effect up."
+    return f"{unclear}{until}"
+
+
+_NOTHING_HAPPENED = ("NotPerformed", "Lambda.TooManyRequestsException")
+"""Errors that prove it; PerformEffect is retried after these only."""
+
+
+def _entered(steps: Sequence[Step]) -> tuple[int, str]:
+    """The state that was entered last, in which an execution that runs is; and by which step."""
+    entered = [number for number, step in enumerate(steps) if step.what == "entered"]
+    return (entered[-1], steps[entered[-1]].state) if entered else (0, _PERFORM)
+
+
+def _carried_out(story: Story) -> str:
+    """What was decided on it, where that is not yet what happens."""
+    decision = _decision(story).get("decision")
+    if decision not in DECISIONS or _entered(story.steps)[1] not in _AFTER_DECISION:
+        return STATES["running"].means
+    return f"{_decider(story)} decided to {decision} it{_note(story)}. ActOnce carries that out."
 
 
 def _failures(steps: Sequence[Step]) -> list[Step]:

@@ -153,6 +153,10 @@ FAILED = Step(NOW, "PerformEffect", "error", {"error": "NotPerformed", "cause": 
 IN_FIND = Step(NOW, "FindEffect", "entered")
 DECIDED = Step(NOW, "DeadLetter", "decision", {"decision": "retry", "note": ""})
 IN_TELL = Step(NOW, "TellDeadLetter", "entered")
+IN_TELL_OF = Step(NOW, "TellDecision", "entered")
+IN_AWAIT = Step(NOW, "AwaitStraggler", "entered")
+REDRIVEN = Step(NOW, "", "redriven")
+TIMED_OUT = Step(NOW, "PerformEffect", "error", {"error": "States.Timeout"})
 NOT_TOLD = Step(NOW, "TellDecision", "error", {"error": "EventBridge.FailedEntry"})
 
 
@@ -171,6 +175,11 @@ NOT_TOLD = Step(NOW, "TellDecision", "error", {"error": "EventBridge.FailedEntry
         (story(**RUNS, steps=(STARTED, IN_PERFORM)), "at_work", None, None),
         (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED)), "retrying", None, None),
         (story(**RUNS, steps=(STARTED, FAILED, DECIDED, IN_PERFORM)), "at_work", None, None),
+        # The message's state is that in which its execution is, whatever has failed in it.
+        (story(**RUNS, steps=(STARTED, FAILED, DECIDED, IN_FIND)), "retrying", None, None),
+        (story(**RUNS, steps=(STARTED, FAILED, IN_AWAIT, REDRIVEN)), "retrying", None, None),
+        (story(**RUNS, steps=(STARTED, FAILED, IN_TELL, REDRIVEN)), "retrying", None, None),
+        (story(**RUNS, steps=(STARTED, FAILED, DECIDED, IN_TELL_OF)), "running", None, None),
         # An event that could not be put is no attempt that failed.
         (
             story(**RUNS, steps=(STARTED, FAILED, DECIDED, NOT_TOLD, IN_PERFORM)),
@@ -286,6 +295,28 @@ def test_what_to_do_follows_from_what_is_known_of_the_effect(
             "The function said twice that nothing happened (NotPerformed: closed). ActOnce tries",
         ),
         (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, IN_FIND)), "looks the effect up."),
+        # That nothing happened is told of the errors that prove it, and of no other.
+        (
+            story(**RUNS, steps=(STARTED, IN_PERFORM, TIMED_OUT, IN_AWAIT, IN_FIND, IN_PERFORM)),
+            "ended without a clear answer (States.Timeout). The look-up found no effect",
+        ),
+        (story(**RUNS, steps=(STARTED, IN_PERFORM, TIMED_OUT)), "without a clear answer"),
+        (
+            story(
+                **RUNS,
+                steps=(STARTED, IN_PERFORM, TIMED_OUT, IN_AWAIT, IN_FIND, IN_PERFORM, FAILED),
+            ),
+            "The function said once that nothing happened (NotPerformed: closed).",
+        ),
+        (
+            story(
+                **RUNS,
+                steps=(STARTED, FAILED, DECIDED, IN_TELL_OF),
+                letter=("rejected", ""),
+                decided={"decision": "reject", "decided_by": "ann", "note": "closed"},
+            ),
+            "ann decided to reject it: 'closed'.",
+        ),
         (
             story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, IN_TELL)),
             "ActOnce posts a dead letter.",
