@@ -17,6 +17,7 @@ from actonce.messages.filters import lasted
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
     FIND_EFFECT,
+    HASHED,
     NO_FUNCTION_FINDS,
     TELL_DEAD_LETTER,
     TELL_DECISION,
@@ -753,9 +754,11 @@ _LONGEST_ARGUMENT: Final = 80
 def as_argument(message_id: str, execution_name: str) -> str:
     """A message as an argument that can be copied into a shell.
 
-    Its id; where that cannot be seen, or is long, the name of its execution.
+    Its id; where that cannot be seen, is long, or is what another's execution may be named, the
+    name of its execution.
     """
-    if visible(message_id) != message_id or len(message_id) > _LONGEST_ARGUMENT:
+    is_short = len(message_id) <= _LONGEST_ARGUMENT and not message_id.startswith(HASHED)
+    if visible(message_id) != message_id or not is_short:
         return execution_name
     return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"
 

@@ -46,8 +46,6 @@ MOST_KEPT: Final = 5_000
 MOST_LOOKED_AT: Final = 20_000
 """Executions that are listed for a page."""
 
-_HASHED: Final = "sha256-"
-
 Between = tuple[datetime | None, datetime | None]
 """Not before the first moment, and before the second (UTC); None: whenever."""
 
@@ -211,7 +209,7 @@ def _recent(listed: Mapping[str, Any]) -> Recent:
     stopped = listed.get("stopDate")
     return Recent(
         name=listed["name"],
-        message_id=None if listed["name"].startswith(_HASHED) else listed["name"],
+        message_id=None if listed["name"].startswith(history.HASHED) else listed["name"],
         status=listed["status"],
         state=None,
         since=listed["startDate"].astimezone(UTC),

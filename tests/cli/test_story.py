@@ -27,6 +27,7 @@ from actonce.queues.scan import Queued
 from actonce.queues.standing import Depth, Pause
 from actonce.stack.clients import Stack
 from actonce_core.delivery import Delivery
+from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import Stay
 from actonce_core.message import MessageReader, Reason, Refusal
 from actonce_core.records import timestamp
@@ -475,6 +476,7 @@ def test_a_row_tells_whether_its_execution_may_be_forgotten(
         ("-x", "-- -x"),
         ("\x1b[2J", "sha256-1"),
         ("m-1", "m-1"),
+        ("sha256-" + "0" * 64, "sha256-1"),  # another message's execution may have that name
     ],
 )
 def test_an_id_is_told_as_it_is_typed(message_id: str, argument: str) -> None:
@@ -497,6 +499,13 @@ def put_fingerprint(stack: Stack, message_id: str) -> None:
     stack.dynamodb.put_item(
         TableName=TABLE, Item={name: {"S": value} for name, value in row.items()}
     )
+
+
+def test_the_name_of_an_execution_is_no_other_messages_id(moto_stack: Stack) -> None:
+    name = execution_name("order 17")
+    stack = with_executions(with_log(with_table(deployed(moto_stack))), "order 17", name)
+    assert read_story(stack, name).message_id == "order 17"
+    assert read_story(stack, execution_name(name)).message_id == name
 
 
 @pytest.mark.parametrize(
