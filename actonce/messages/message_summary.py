@@ -109,7 +109,7 @@ STATES: Final[Mapping[StateName, State]] = {
 }
 """Every state that a message can be in, in the order in which it may pass through them."""
 
-WAITING: Final = "waiting_for_decision"
+WAITING: Final[StateName] = "waiting_for_decision"
 
 _OF_STATUS: Final[Mapping[str, StateName]] = {
     "RUNNING": "running",
@@ -368,11 +368,14 @@ def _posted(story: Story, letter: "DeadLetter | None") -> str:
 
 
 def _failure(story: Story, letter: "DeadLetter | None") -> Record:
-    """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known."""
-    if letter is not None:
-        names = ("reason", "error", "cause", "rounds")
-        return {name: getattr(letter, name) for name in names}
-    return dict(story.dead_letters[-1].failure) if story.dead_letters else {}
+    """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known.
+
+    By its history, which tells of the letter that waits; the one at hand may be of before.
+    """
+    if story.dead_letters:
+        return dict(story.dead_letters[-1].failure)
+    names = ("reason", "error", "cause", "rounds")
+    return {} if letter is None else {name: getattr(letter, name) for name in names}
 
 
 def _error_told(failure: Record) -> str:
@@ -391,7 +394,7 @@ def _attempts(failure: Record) -> str:
 def _look_up(failure: Record) -> str:
     """What became of the look-up, within a sentence."""
     _, found, said = str(failure.get("cause") or "").rpartition(BEFORE_LOOK_UP)
-    if NO_FUNCTION_FINDS in str(failure.get("cause")):
+    if NO_FUNCTION_FINDS in said:
         return "no function is named that could look it up (FindFunctionArn)"
     if "neither true nor false" in said:
         return "the look-up answered neither yes nor no"
@@ -624,6 +627,8 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
     if story.effects:
         again = "A retry, like perform," if did_not_happen else "To perform it"
         said = f"Resolve it: {shown_effects(story)}. {again} could do it twice."
+        if (doubt := _doubt(story, WAITING)) is not None:
+            said = f"{doubt} Then resolve it. {again} could do it once more."
         return _Advice(said, "resolve")
     if did_not_happen:
         return _Advice("It did not happen. Mend the cause and retry; or reject it.", "retry")
@@ -637,7 +642,8 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
         "It may have happened. Check with the provider: if it did, resolve; if you have seen that "
         "it did not, perform."
     )
-    if NO_FUNCTION_FINDS in str(failure.get("cause")) and not story.looks_up:
+    said = str(failure.get("cause") or "").rpartition(BEFORE_LOOK_UP)[2]
+    if NO_FUNCTION_FINDS in said and not story.looks_up:
         return _Advice(check)
     return _Advice(f"{check} Once the look-up works again, retry looks first.")
 

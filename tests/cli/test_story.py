@@ -13,6 +13,7 @@ import pytest
 
 from actonce.messages import story as stories
 from actonce.messages import unstarted
+from actonce.messages.dead_letters import DeadLetter, dead_letter
 from actonce.messages.history import Execution, Step
 from actonce.messages.message_summary import (
     DESCRIPTION_CHARACTERS,
@@ -381,6 +382,46 @@ def test_what_could_not_be_read_is_not_told_as_absent(
 def test_where_the_effects_could_not_be_read_it_is_not_advised_to_do_it_again() -> None:
     told = story(**RUNS, letter=("rounds_used_up", ""), place=TABLE_OF_OURS, unread=("effects",))
     assert summarize(told).advised is None
+
+
+def letter_of(reason: str) -> DeadLetter:
+    body = {
+        "message_id": "m-1",
+        "execution_name": "m-1",
+        "reason": reason,
+        "error": "E",
+        "cause": "closed",
+        "rounds": 1,
+        "posted_at": "2026-01-31T09:00:00.000Z",
+    }
+    letter = dead_letter(Queued("entry-id", json.dumps(body), {}, {}, "handle"))
+    assert letter is not None
+    return letter
+
+
+def test_why_it_waits_is_told_by_its_history_and_not_by_a_letter_of_before() -> None:
+    now = story(**RUNS, letter=("outcome_unknown", "late"))
+    assert summarize(now, letter_of("not_performed")) == summarize(now)
+    row = story(row=ROW | {"outcome": "dead_letter"})  # which keeps no reason
+    assert "It did not happen." in str(summarize(row, letter_of("not_performed")).advice)
+
+
+def test_of_what_was_done_twice_it_is_not_only_advised_to_resolve_it() -> None:
+    found = summarize(story(**RUNS, letter=("outcome_unknown", "late"), effects=2))
+    assert found.advised == "resolve"
+    assert "undo what is too much" in str(found.advice)
+
+
+@pytest.mark.parametrize("part", ["attempt", "look-up"])
+def test_that_no_function_looks_up_is_told_by_the_look_up_and_not_by_what_an_attempt_said(
+    part: str,
+) -> None:
+    said = "No function is named to look it up, perform it"
+    cause = f"{said} | FindEffect: E: no" if part == "attempt" else f"late | FindEffect: E: {said}"
+    told = story(**RUNS, letter=("outcome_unknown", cause))
+    assert ("FindFunctionArn" in summarize(told).sentence) == (part == "look-up")
+    advice = str(summarize(replace(told, looks_up=False)).advice)
+    assert ("retry looks first" in advice) == (part == "attempt")
 
 
 def test_a_long_description_is_cut() -> None:
