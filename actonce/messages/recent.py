@@ -238,7 +238,9 @@ def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
             return one
         if (before := known.get(one)) is not None:
             return before
-        listed = replace(one, state=state_of_execution(one.status) if with_states else None)
+        # Of one that failed only its error tells whether a person had rejected it.
+        state = "ended" if one.status == "FAILED" else state_of_execution(one.status)
+        listed = replace(one, state=state if with_states else None)
         try:
             execution = history.find_execution(stack, one.name)
         except ClientError:  # it may not be read
@@ -247,8 +249,12 @@ def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
             return listed
         told = execution.input.get("message_id")
         message_id = one.message_id or (None if told is None else str(told))
-        state = _state(stack, execution) if with_states else None
-        looked_up = replace(one, message_id=message_id, status=execution.status, state=state)
+        looked_up = replace(
+            one,
+            message_id=message_id,
+            status=execution.status,
+            state=_state(stack, execution) if with_states else None,
+        )
         if with_states and execution.status == one.status:
             known.keep(looked_up)
         return looked_up
