@@ -167,7 +167,7 @@ class Context:
             for one in page(
                 self.stack, status=status, between=(since, None), limit=50, known=self.ended
             ).messages
-            if one.state != "rejected"
+            if one.state in ("aborted", "failed", "timed_out", "ended")
         ]
         return sorted(found, key=lambda one: one.since)
 

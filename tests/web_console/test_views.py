@@ -748,6 +748,18 @@ def test_the_list_tells_what_waits_for_a_decision_and_lists_it_alone(
     assert answer.headers["location"] == "/dead-letters"
 
 
+def test_a_letter_leads_to_its_message_behind_a_lock_whatever_its_id_is(
+    ledger: Stack, console: Open
+) -> None:
+    dead(ledger, "order 17", execution_name=execution_name("order 17"))
+    complete(ledger, "order 17")
+    client = console(ledger)
+    (link,) = [link for link in client.get("/dead-letters").links if link.startswith("/message?")]
+    shown = client.get(link).text
+    assert "waiting for decision" in shown
+    assert 'name="action"' in shown
+
+
 def test_what_ended_before_it_was_decided_waits_with_the_command_that_continues_it(
     machine: Stack, console: Open
 ) -> None:
