@@ -715,6 +715,15 @@ def test_the_body_stands_with_the_message_laid_out_and_cut(machine: Stack, conso
     assert 'id="body-whole"' not in shown["m-2"]
 
 
+def test_that_nothing_waits_is_told_of_a_queue_that_was_just_looked_at(
+    ledger: Stack, console: Open
+) -> None:
+    client = console(ledger)
+    assert "Nothing waits in RequestsQueue." in client.get("/message/now", id="m-1").text
+    ledger.sqs.send_message(QueueUrl=ledger.requests_queue, MessageBody="{}", DelaySeconds=900)
+    assert "It may be one of them." in client.get("/message/now", id="m-1").text
+
+
 def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
     ledger: Stack, console: Open
 ) -> None:
