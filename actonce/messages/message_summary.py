@@ -26,6 +26,7 @@ from actonce.messages.history import (
     short_cause,
 )
 from actonce.messages.story import Part, Record, Story
+from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
 from actonce.queues.scan import held_by_another
 from actonce.queues.standing import Depth, Pause
 from actonce.terminal.error_names import in_words
@@ -295,8 +296,8 @@ def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> st
         return f"{_decider(story)} {how}{_note(story)}."
     if state == "not_started" or (state == "not_known" and not _TELL_STATE & story.unread.keys()):
         return _not_started(story) if state == "not_started" else _forgotten(story)
-    if state == "retrying":
-        return _retrying(story) if story.row is None else _row_retrying(story.row)
+    if state == "retrying" or (state == "at_work" and story.row is not None):
+        return _retrying(story) if story.row is None else _row_goes_on(story, story.row)
     if story.execution is not None and state in _BROKEN_OFF:
         return _broken_off(story, story.execution, state)
     return {
@@ -313,10 +314,21 @@ _TELL_STATE: Final[frozenset[Part]] = frozenset({"execution", "row"})
 """What tells the state; where both were read and it is not known, that is kept no more."""
 
 
-def _row_retrying(row: Record) -> str:
+def _row_goes_on(story: Story, row: Record) -> str:
+    """Of a row that is not complete: a holder that died leaves it as one that is at work does."""
     number = int(row.get("consumption_count", 1))
-    then = "one is under way" if "attempt_id" in row else "SQS brings the message back for another"
-    return f"{_counted(number, 'attempt')} began so far; {then}."
+    told = f"{_counted(number, 'attempt')} began so far." if number else "It is to be tried again."
+    then = "SQS brings the message back for another."
+    if "attempt_id" in row:
+        told = f"{told} None has said how it ended"
+        if row.get("updated"):
+            told = f"{told}; the last was last told of at {_at(row['updated'])}"
+        told, then = f"{told}.", ""
+        if row.get("lock_seconds"):
+            then = f"Another may take it over after {row['lock_seconds']} s without a word."
+    if any(entry.reason == RECEIVED_TOO_OFTEN for entry in story.unstarted):
+        then = "SQS gave it up: nobody takes it up again until it is sent back from UnstartedQueue."
+    return f"{told} {then}".rstrip()
 
 
 def _forgotten(story: Story) -> str:

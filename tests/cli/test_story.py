@@ -424,6 +424,32 @@ def test_that_no_function_looks_up_is_told_by_the_look_up_and_not_by_what_an_att
     assert ("retry looks first" in advice) == (part == "attempt")
 
 
+HELD = {
+    "status": "IN_PROGRESS",
+    "attempt_id": "a",
+    "updated": "2026-01-28T09:30:00Z",
+    "lock_seconds": 90,
+}
+
+
+def test_behind_a_lock_it_is_told_when_an_attempt_gave_its_last_sign_of_life() -> None:
+    for row in (HELD, HELD | {"consumption_count": 2}):
+        told = summarize(story(row=row)).sentence
+        assert "under way" not in told
+        assert "last told of at 2026-01-28 09:30:00 UTC" in told
+        assert "after 90 s" in told
+
+
+def test_what_sqs_gave_up_is_not_said_to_come_back_by_itself() -> None:
+    entry = replace(conflicting(), reason=unstarted.RECEIVED_TOO_OFTEN)
+    for row in (HELD, {"status": "IN_PROGRESS", "consumption_count": 2}):
+        given_up = replace(story(row=row), unstarted=[entry])
+        told = summarize(given_up).sentence
+        assert "SQS gave it up" in told
+        assert "brings" not in told
+        assert "take it over" not in told
+
+
 def test_a_long_description_is_cut() -> None:
     long = story(status="SUCCEEDED", output={"outcome": "performed", "effect": {"x": "y" * 9_999}})
     told = summarize(long).sentence
