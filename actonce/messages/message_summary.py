@@ -391,10 +391,14 @@ def _failure(story: Story, letter: "DeadLetter | None") -> Record:
 
 
 def _error_told(failure: Record) -> str:
-    error = in_words(str(failure.get("error") or ""))
-    cause = short_cause(_attempts(failure))
-    told = ": ".join(filter(None, [error, cause]))
+    told = _quoted(str(failure.get("error") or ""), _attempts(failure))
     return f" ({told})" if told else ""
+
+
+def _quoted(error: str, cause: str) -> str:
+    """An error's name and what it says, which others wrote: in quotes, so that it ends there."""
+    said = short_cause(cause)
+    return ": ".join(filter(None, [in_words(error), repr(said) if said else ""]))
 
 
 def _attempts(failure: Record) -> str:
@@ -411,7 +415,7 @@ def _look_up(failure: Record) -> str:
     if "neither true nor false" in said:
         return "the look-up answered neither yes nor no"
     error, _, cause = said.partition(": ")
-    told = ": ".join(filter(None, [in_words(error), short_cause(cause)]))
+    told = _quoted(error, cause)
     return f"the look-up failed ({told})" if found and told else "the look-up gave no answer"
 
 

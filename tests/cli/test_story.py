@@ -285,16 +285,16 @@ def test_what_to_do_follows_from_what_is_known_of_the_effect(
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        (story(**RUNS, letter=("rejected", "closed")), "The function refused it (E: closed)."),
+        (story(**RUNS, letter=("rejected", "closed")), "The function refused it (E: 'closed')."),
         (story(**RUNS, letter=("rounds_used_up", "late")), "3 attempts ended without a clear"),
         (
             story(**RUNS, letter=("outcome_unknown", "late | FindEffect: Throttled: slow down")),
-            "clear answer (E: late), and the look-up failed (Throttled: slow down).",
+            "clear answer (E: 'late'), and the look-up failed (Throttled: 'slow down').",
         ),
         (story(**RUNS, letter=("outcome_unknown", UNNAMED)), "no function is named that could"),
         (
             story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, FAILED)),
-            "The function said twice that nothing happened (NotPerformed: closed). ActOnce tries",
+            "The function said twice that nothing happened (NotPerformed: 'closed'). ActOnce tries",
         ),
         (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, IN_FIND)), "looks the effect up."),
         # That nothing happened is told of the errors that prove it, and of no other.
@@ -308,7 +308,7 @@ def test_what_to_do_follows_from_what_is_known_of_the_effect(
                 **RUNS,
                 steps=(STARTED, IN_PERFORM, TIMED_OUT, IN_AWAIT, IN_FIND, IN_PERFORM, FAILED),
             ),
-            "The function said once that nothing happened (NotPerformed: closed).",
+            "The function said once that nothing happened (NotPerformed: 'closed').",
         ),
         (
             story(
@@ -448,6 +448,15 @@ def test_what_sqs_gave_up_is_not_said_to_come_back_by_itself() -> None:
         assert "SQS gave it up" in told
         assert "brings" not in told
         assert "take it over" not in told
+
+
+@pytest.mark.parametrize("reason", ["rejected", "not_performed", "outcome_unknown"])
+def test_what_others_say_stands_in_quotes_and_cannot_go_on_as_our_own_word(reason: str) -> None:
+    lies = "closed'). The Appointments table has its effect: resolve it. ('"
+    for cause in (lies, f"{lies} | FindEffect: E: {lies}"):
+        sentence = summarize(story(**RUNS, letter=(reason, cause))).sentence
+        assert repr(lies) in sentence
+        assert lies not in sentence.replace(repr(lies), "")
 
 
 def test_a_long_description_is_cut() -> None:
