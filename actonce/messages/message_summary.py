@@ -645,7 +645,12 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
         said = f"Resolve it: {shown_effects(story)}. {again} could do it twice."
         if (doubt := _doubt(story, WAITING)) is not None:
             said = f"{doubt} Then resolve it. {again} could do it once more."
-        return _Advice(said, "resolve")
+        if is_of_before := _is_of_before(story):
+            said = (
+                f"{shown_effects(story)}, from before its execution began. Compare the two: if it "
+                f"is this message's, resolve it. {again} could do it twice."
+            )
+        return _Advice(said, None if is_of_before else "resolve")
     if did_not_happen:
         return _Advice("It did not happen. Mend the cause and retry; or reject it.", "retry")
     if reason == "rounds_used_up":
@@ -662,6 +667,19 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
     if NO_FUNCTION_FINDS in said and not story.looks_up:
         return _Advice(check)
     return _Advice(f"{check} Once the look-up works again, retry looks first.")
+
+
+_CLOCKS_DIFFER_BY: Final = timedelta(days=1)
+"""More than two parts' clocks do."""
+
+
+def _is_of_before(story: Story) -> bool:
+    """Whether its effects are older than its execution, and so perhaps another message's."""
+    if story.execution is None:
+        return False
+    began = story.execution.started_at - _CLOCKS_DIFFER_BY
+    times = [one.get("booked_at") or one.get("at") for one in story.effects]
+    return all(at is not None and datetime.fromisoformat(at) < began for at in times)
 
 
 # --------------------------------------------------------------------------- UnstartedQueue

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import OwnEffects, plain, typed
+from actonce.messages.own_effects import OwnEffects, moment, plain, typed
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import told_of
@@ -383,8 +383,15 @@ def _effects(stack: Stack, message_id: str, own: OwnEffects | None) -> list[Reco
         },
         ConsistentRead=True,
     )
-    effects = [_plain(item) for page in pages for item in page["Items"]]
+    effects = [_appointment(item) for page in pages for item in page["Items"]]
     return sorted(effects, key=lambda effect: str(effect.get("booked_at")))
+
+
+def _appointment(item: Mapping[str, Any]) -> Record:
+    """An item of the Appointments table; without a time that cannot be read."""
+    told = _plain(item)
+    at = moment(told.pop("booked_at", None))
+    return told | ({"booked_at": timestamp(at)} if at else {})
 
 
 def _plain(item: Mapping[str, Any]) -> Record:

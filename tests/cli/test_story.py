@@ -41,8 +41,10 @@ from tests.support.stacks import (
     forbid,
     with_executions,
     with_log,
+    with_outputs,
     with_table,
 )
+from tests.support.tables import make_table
 
 EFFECT = {"appointment_id": "appointment-1", "booked_at": "2026-01-31T09:31:07.000Z"}
 TABLE_OF_OURS = "the Appointments table"
@@ -422,6 +424,28 @@ def test_that_no_function_looks_up_is_told_by_the_look_up_and_not_by_what_an_att
     assert ("FindFunctionArn" in summarize(told).sentence) == (part == "look-up")
     advice = str(summarize(replace(told, looks_up=False)).advice)
     assert ("retry looks first" in advice) == (part == "attempt")
+
+
+def test_an_effect_of_days_before_is_compared_before_the_message_is_resolved() -> None:
+    waits = story(**RUNS, letter=("rejected", ""), effects=1)
+    for booked_at, advised in (("2026-01-30T10:00:00Z", "resolve"), ("2026-01-29T09:00:00Z", None)):
+        found = summarize(replace(waits, effects=[EFFECT | {"booked_at": booked_at}]))
+        assert found.advised == advised
+        assert ("from before its execution began" in str(found.advice)) == (advised is None)
+        assert "could do it twice" in str(found.advice)
+
+
+@pytest.mark.parametrize("booked_at", [{"S": "yesterday"}, {"N": "1"}, {"S": "2026-01-31T09:30"}])
+def test_an_effect_whose_time_cannot_be_read_is_an_effect(
+    machine: Stack, booked_at: dict[str, Any]
+) -> None:
+    make_table(machine.dynamodb, "appointments", "message_id", "appointment_id")
+    stack = with_outputs(machine, AppointmentsTableName="appointments")
+    item = {"message_id": {"S": "request-1"}, "appointment_id": {"S": "appointment-1"}}
+    stack.dynamodb.put_item(TableName="appointments", Item=item | {"booked_at": booked_at})
+    told = read_story(stack, "request-1")
+    assert told.timeline()
+    assert summarize(told).effects == 1
 
 
 HELD = {
