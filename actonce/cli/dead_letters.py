@@ -11,13 +11,14 @@ from actonce.messages.dead_letters import (
     MEANINGS,
     REASONS,
     DeadLetter,
+    is_of_last,
     letter_of,
     look,
     none_seen,
 )
 from actonce.messages.filters import Listing
 from actonce.messages.history import short_cause
-from actonce.operate.decisions import Decision, decisions_on
+from actonce.operate.decisions import ANOTHER_SINCE, Decision, decisions_on
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
@@ -156,6 +157,8 @@ def show(
     else:
         console.print_json_in_lines(message)
     print_summary(summary)
+    if story.dead_letters and not is_of_last(letter, story.dead_letters):
+        console.say(f"This letter waits no more: {ANOTHER_SINCE}, which tells the reason.")
     # What is advised comes first.
     *others, last = sorted(decisions_on(stack, letter), key=lambda one: one != summary.advised)
     console.say(f"Decide with actonce dead-letters {', '.join(others)} or {last}.")

@@ -75,7 +75,7 @@ def _show(found: Status, now: datetime) -> None:
 
 def _waits_for(found: Status) -> str:
     told = {"person": "a person", "provider": "the provider", None: "nobody"}[found.waits_for]
-    is_sure = found.waits_for == "person" or "executions" not in found.not_seen
+    is_sure = found.waits_for == "person" or found.is_seen_whole
     return told if is_sure else f"{told}, as far as could be seen"
 
 
@@ -118,7 +118,7 @@ def _about(number: int) -> str:
 
 
 def _counted(told: Counted) -> str:
-    return f"{'more than ' if told.more else ''}{told.count:,}"
+    return f"{told.count:,}{' or more' if told.more else ''}"
 
 
 def _oldest(depth: Depth) -> str:

@@ -72,8 +72,8 @@ class Context:
         letters: scans of DeadLetterQueue.
         unstarted: scans of UnstartedQueue.
         counts: messages of each queue, in flight or not.
-        stopped: messages whose executions ended before anybody had decided, so that a retry can
-            continue them; the newest of them.
+        stopped: messages whose executions ended before anybody is known to have decided, so that a
+            retry can continue them; the newest of them.
         render: draws a template of that name, with values.
     """
 
@@ -167,7 +167,7 @@ class Context:
             for one in page(
                 self.stack, status=status, between=(since, None), limit=50, known=self.ended
             ).messages
-            if one.state in ("aborted", "failed", "timed_out")
+            if one.state in ("aborted", "failed", "timed_out", "ended")
         ]
         return sorted(found, key=lambda one: one.since)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from actonce.messages.filters import Entry, Listing, Narrowing
+from actonce.messages.history import HASHED
 from actonce.queues.scan import Queued, QueueReader, held_by_another
 from actonce_core.execution import execution_name
 from actonce_core.records import timestamp
@@ -140,12 +141,19 @@ def of_each_message(letters: Iterable[DeadLetter]) -> list[DeadLetter]:
 def letter_of(queue: QueueReader, name: str) -> DeadLetter | None:
     """The newest letter of a message, whole, with its older ones; None: none was seen.
 
+    What may be the name of an execution is one: an id that is the same text, as a producer may send
+    it, is another message's, and means it only where no letter can have that name.
+
     Args:
         queue: of dead letters; it is read whole, and holds them afterwards.
         name: the message's id, or its execution's name.
     """
     read = map(dead_letter, queue.messages())
-    found = of_each_message(one for one in read if one is not None and one.is_named(name))
+    named = [one for one in read if one is not None and one.is_named(name)]
+    exact = [one for one in named if one.execution_name == name]
+    if name.startswith(HASHED) and (exact or queue.held_elsewhere):
+        named = exact
+    found = of_each_message(named)
     return found[-1] if found else None
 
 

@@ -81,6 +81,9 @@ TELL_DEAD_LETTER, TELL_DECISION = "TellDeadLetter", "TellDecision"
 NO_FUNCTION_FINDS = "No function is named to look it up"
 """What FindEffect, or a consumer, ends with where no FindFunctionArn was given."""
 
+HASHED = "sha256-"
+"""What the name of an execution begins with that is a hash of its message's id."""
+
 BEFORE_LOOK_UP = " | FindEffect: "
 """In a cause: between what ended the attempt and what ended the look-up."""
 
@@ -114,11 +117,15 @@ def find_execution(stack: Stack, name: str, arn: str | None = None) -> Execution
 
 
 def find_execution_of(stack: Stack, message_id: str) -> Execution | None:
-    """The execution of a message id, or of that name: a hashed name is all that AWS shows."""
-    execution = find_execution(stack, execution_name(message_id))
-    if execution is None and message_id.startswith("sha256-"):
+    """The execution of a message id, or of that name: a hashed name is all that AWS shows.
+
+    A producer may send another message's name for an id, so what may be a name is one first.
+    """
+    if message_id.startswith(HASHED):
         execution = find_execution(stack, message_id)
-    return execution
+        if execution is not None:
+            return execution
+    return find_execution(stack, execution_name(message_id))
 
 
 def steps(events: Sequence[Event]) -> list[Step]:

@@ -17,6 +17,7 @@ from actonce.messages.filters import lasted
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
     FIND_EFFECT,
+    HASHED,
     NO_FUNCTION_FINDS,
     TELL_DEAD_LETTER,
     TELL_DECISION,
@@ -25,10 +26,11 @@ from actonce.messages.history import (
     short_cause,
 )
 from actonce.messages.story import Part, Record, Story
+from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
 from actonce.queues.scan import held_by_another
 from actonce.queues.standing import Depth, Pause
 from actonce.terminal.error_names import in_words
-from actonce_core.histories.dead_letters import Stay
+from actonce_core.histories.dead_letters import DECISIONS, Stay
 from pipeline.visible import visible
 
 if TYPE_CHECKING:
@@ -68,7 +70,9 @@ class State:
 
 
 STATES: Final[Mapping[StateName, State]] = {
-    "not_known": State("not known", "What would tell how it stands could not be read."),
+    "not_known": State(
+        "not known", "What would tell how it stands is kept no more, or could not be read."
+    ),
     "not_seen": State("not seen yet", "No part of the stack that was read has a record of it."),
     "not_started": State(
         "not started",
@@ -79,7 +83,9 @@ STATES: Final[Mapping[StateName, State]] = {
         "running",
         "Its execution has not ended: an attempt is at work or is due, or it waits for a decision.",
     ),
-    "at_work": State("at work", "An attempt is under way, and none has failed."),
+    "at_work": State(
+        "at work", "An attempt is under way; none has failed since it was started, or tried again."
+    ),
     "retrying": State(
         "retrying",
         "An attempt failed. ActOnce looks up what became of it, or tries again, by itself.",
@@ -104,7 +110,7 @@ STATES: Final[Mapping[StateName, State]] = {
 }
 """Every state that a message can be in, in the order in which it may pass through them."""
 
-WAITING: Final = "waiting_for_decision"
+WAITING: Final[StateName] = "waiting_for_decision"
 
 _OF_STATUS: Final[Mapping[str, StateName]] = {
     "RUNNING": "running",
@@ -123,6 +129,8 @@ _REJECTED = "RejectedByOperator"
 """The error with which the state machine ends what a person rejected."""
 
 _PERFORM = "PerformEffect"
+_AFTER_DECISION = (TELL_DECISION, "Decision", "Done", "Failed")
+"""States in which no attempt is at work, and none may come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,17 +226,25 @@ def state_of(story: Story) -> StateName:
         return state_of_running(story.steps, story.dead_letters)
     if row is not None:
         return state_of_row(row)
-    if "execution" in story.unread or "row" in story.unread:
+    if "execution" in story.unread or "row" in story.unread or _may_have_run(story):
         return "not_known"
     return "not_started" if story.is_known else "not_seen"
+
+
+def _may_have_run(story: Story) -> bool:
+    """Of a message without an execution: whether there may have been one."""
+    began = any(line["end"] in ("started", "suppressed") for line in story.deliveries)
+    return began or bool(story.effects) or story.may_be_forgotten
 
 
 def state_of_running(steps: Sequence[Step], stays: Sequence[Stay]) -> StateName:
     """The state of a message whose execution runs, by its history; none could be read: no steps."""
     if stays and not stays[-1].over:
         return "waiting_for_decision"
-    failed: StateName = "retrying" if _failures(steps) else "at_work"
-    return failed if steps else "running"
+    _, state = _entered(steps)
+    if not steps or state in _AFTER_DECISION:
+        return "running"
+    return "at_work" if state == _PERFORM and not _failures(steps) else "retrying"
 
 
 def state_of_row(row: Mapping[str, Any]) -> StateName:
@@ -278,27 +294,53 @@ def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> st
     if state in ("rejected", "resolved"):
         how = "rejected it" if state == "rejected" else "resolved it by hand"
         return f"{_decider(story)} {how}{_note(story)}."
-    if state == "not_started":
-        return _not_started(story)
-    if state == "retrying":
-        return _retrying(story) if story.row is None else _row_retrying(story.row)
+    if state == "not_started" or (state == "not_known" and not _TELL_STATE & story.unread.keys()):
+        return _not_started(story) if state == "not_started" else _forgotten(story)
+    if state == "retrying" or (state == "at_work" and story.row is not None):
+        return _retrying(story) if story.row is None else _row_goes_on(story, story.row)
     if story.execution is not None and state in _BROKEN_OFF:
         return _broken_off(story, story.execution, state)
     return {
         "not_seen": f"No part of the stack has seen a message {story.message_id!r}.",
         "at_work": "An attempt is under way.",
+        "running": _carried_out(story),
         "performed": "An attempt performed it.",
         "found": "An attempt ended without a clear answer, and the look-up found its effect.",
     }.get(state, STATES[state].means)
 
 
 _BROKEN_OFF = ("failed", "aborted", "timed_out")
+_TELL_STATE: Final[frozenset[Part]] = frozenset({"execution", "row"})
+"""What tells the state; where both were read and it is not known, that is kept no more."""
 
 
-def _row_retrying(row: Record) -> str:
+def _row_goes_on(story: Story, row: Record) -> str:
+    """Of a row that is not complete: a holder that died leaves it as one that is at work does."""
     number = int(row.get("consumption_count", 1))
-    then = "one is under way" if "attempt_id" in row else "SQS brings the message back for another"
-    return f"{_counted(number, 'attempt')} began so far; {then}."
+    told = f"{_counted(number, 'attempt')} began so far." if number else "It is to be tried again."
+    then = "SQS brings the message back for another."
+    if "attempt_id" in row:
+        told = f"{told} None has said how it ended"
+        if row.get("updated"):
+            told = f"{told}; the last was last told of at {_at(row['updated'])}"
+        told, then = f"{told}.", ""
+        if row.get("lock_seconds"):
+            then = f"Another may take it over after {row['lock_seconds']} s without a word."
+    if any(entry.reason == RECEIVED_TOO_OFTEN for entry in story.unstarted):
+        then = "SQS gave it up: nobody takes it up again until it is sent back from UnstartedQueue."
+    return f"{told} {then}".rstrip()
+
+
+def _forgotten(story: Story) -> str:
+    seen = "Its execution was started. "
+    if not any(line["end"] in ("started", "suppressed") for line in story.deliveries):
+        first = (story.fingerprint or {}).get("first_seen")
+        seen = f"Its id was first seen at {_at(first)}. " if first else ""
+    lies = _not_started(story) if story.unstarted else _lies_nowhere(story, "It")
+    return (
+        f"{seen}Step Functions knows no execution of it now: it forgets them in time, and of "
+        f"another state machine nothing was read here. {lies}"
+    )
 
 
 def _not_started(story: Story) -> str:
@@ -338,18 +380,25 @@ def _posted(story: Story, letter: "DeadLetter | None") -> str:
 
 
 def _failure(story: Story, letter: "DeadLetter | None") -> Record:
-    """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known."""
-    if letter is not None:
-        names = ("reason", "error", "cause", "rounds")
-        return {name: getattr(letter, name) for name in names}
-    return dict(story.dead_letters[-1].failure) if story.dead_letters else {}
+    """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known.
+
+    By its history, which tells of the letter that waits; the one at hand may be of before.
+    """
+    if story.dead_letters:
+        return dict(story.dead_letters[-1].failure)
+    names = ("reason", "error", "cause", "rounds")
+    return {} if letter is None else {name: getattr(letter, name) for name in names}
 
 
 def _error_told(failure: Record) -> str:
-    error = in_words(str(failure.get("error") or ""))
-    cause = short_cause(_attempts(failure))
-    told = ": ".join(filter(None, [error, cause]))
+    told = _quoted(str(failure.get("error") or ""), _attempts(failure))
     return f" ({told})" if told else ""
+
+
+def _quoted(error: str, cause: str) -> str:
+    """An error's name and what it says, which others wrote: in quotes, so that it ends there."""
+    said = short_cause(cause)
+    return ": ".join(filter(None, [in_words(error), repr(said) if said else ""]))
 
 
 def _attempts(failure: Record) -> str:
@@ -361,37 +410,56 @@ def _attempts(failure: Record) -> str:
 def _look_up(failure: Record) -> str:
     """What became of the look-up, within a sentence."""
     _, found, said = str(failure.get("cause") or "").rpartition(BEFORE_LOOK_UP)
-    if NO_FUNCTION_FINDS in str(failure.get("cause")):
+    if NO_FUNCTION_FINDS in said:
         return "no function is named that could look it up (FindFunctionArn)"
     if "neither true nor false" in said:
         return "the look-up answered neither yes nor no"
     error, _, cause = said.partition(": ")
-    told = ": ".join(filter(None, [in_words(error), short_cause(cause)]))
+    told = _quoted(error, cause)
     return f"the look-up failed ({told})" if found and told else "the look-up gave no answer"
 
 
 def _retrying(story: Story) -> str:
     failures = _failures(story.steps)
-    state = next((s.state for s in reversed(story.steps) if s.what == "entered"), _PERFORM)
-    if state == TELL_DEAD_LETTER:
-        return f"An attempt failed{_error_told(failures[-1].detail)}. ActOnce posts a dead letter."
-    here = [step for step in failures if step.state == state]
+    entered, state = _entered(story.steps)
+    here = _failures(story.steps[entered:])
     performing = [step for step in failures if step.state == _PERFORM]
-    last = _error_told((performing or failures)[-1].detail)
-    if state == _PERFORM and here and here == performing:
+    if state == TELL_DEAD_LETTER:
+        last = _error_told(failures[-1].detail) if failures else ""
+        return f"An attempt failed{last}. ActOnce posts a dead letter."
+    last = _error_told((performing or failures)[-1].detail) if failures else ""
+    unclear = f"An attempt ended without a clear answer{last}. " if failures else ""
+    proven = all(step.detail.get("error") in _NOTHING_HAPPENED for step in here)
+    if state == _PERFORM and here and proven:
         times = _times(len(here))
         return f"The function said {times} that nothing happened{last}. ActOnce tries again."
-    unclear = f"An attempt ended without a clear answer{last}."
-    if state == _PERFORM:
-        return f"{unclear} The look-up found no effect, and ActOnce tries again."
+    if state == _PERFORM and not here:
+        return f"{unclear}The look-up found no effect, and ActOnce tries again."
     if state == FIND_EFFECT and here:
         failed = f"The look-up failed {_times(len(here))}{_error_told(here[-1].detail)}"
-        return f"{unclear} {failed}, and ActOnce looks again."
-    if state == FIND_EFFECT:
-        return f"{unclear} ActOnce looks the effect up."
-    return (
-        f"{unclear} ActOnce waits until that attempt can do nothing more, then looks the effect up."
-    )
+        return f"{unclear}{failed}, and ActOnce looks again."
+    if state in (FIND_EFFECT, _PERFORM):
+        return f"{unclear}ActOnce looks the effect up."
+    until = "ActOnce waits until no attempt can do anything more, then looks the effect up."
+    return f"{unclear}{until}"
+
+
+_NOTHING_HAPPENED = ("NotPerformed", "Lambda.TooManyRequestsException")
+"""Errors that prove it; PerformEffect is retried after these only."""
+
+
+def _entered(steps: Sequence[Step]) -> tuple[int, str]:
+    """The state that was entered last, in which an execution that runs is; and by which step."""
+    entered = [number for number, step in enumerate(steps) if step.what == "entered"]
+    return (entered[-1], steps[entered[-1]].state) if entered else (0, _PERFORM)
+
+
+def _carried_out(story: Story) -> str:
+    """What was decided on it, where that is not yet what happens."""
+    decision = _decision(story).get("decision")
+    if decision not in DECISIONS or _entered(story.steps)[1] not in _AFTER_DECISION:
+        return STATES["running"].means
+    return f"{_decider(story)} decided to {decision} it{_note(story)}. ActOnce carries that out."
 
 
 def _failures(steps: Sequence[Step]) -> list[Step]:
@@ -531,10 +599,16 @@ def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Adv
         return _Advice(doubt)
     if story.execution is not None and state in _BROKEN_OFF:
         return _Advice(_how_to_continue(story, story.execution), "retry")
+    said = None
     if story.unstarted:
         what = "came" if state == "not_started" else "else came with this id"
-        return _Advice(f"See what {what}, and why: actonce unstarted show {argument}")
-    return _Advice(None)
+        said = f"See what {what}, and why: actonce unstarted show {argument}"
+    if state == "not_known" and _may_have_run(story):
+        first = "Find out by its effect whether it happened, before you send it again."
+        if story.effects:
+            first = "It has its effect: do not send it again."
+        said = f"{first} {said}" if said else first
+    return _Advice(said)
 
 
 def _how_to_continue(story: Story, execution: Execution) -> str:
@@ -569,7 +643,14 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
     if story.effects:
         again = "A retry, like perform," if did_not_happen else "To perform it"
         said = f"Resolve it: {shown_effects(story)}. {again} could do it twice."
-        return _Advice(said, "resolve")
+        if (doubt := _doubt(story, WAITING)) is not None:
+            said = f"{doubt} Then resolve it. {again} could do it once more."
+        if is_of_before := _is_of_before(story):
+            said = (
+                f"{shown_effects(story)}, from before its execution began. Compare the two: if it "
+                f"is this message's, resolve it. {again} could do it twice."
+            )
+        return _Advice(said, None if is_of_before else "resolve")
     if did_not_happen:
         return _Advice("It did not happen. Mend the cause and retry; or reject it.", "retry")
     if reason == "rounds_used_up":
@@ -582,9 +663,23 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
         "It may have happened. Check with the provider: if it did, resolve; if you have seen that "
         "it did not, perform."
     )
-    if NO_FUNCTION_FINDS in str(failure.get("cause")) and not story.looks_up:
+    said = str(failure.get("cause") or "").rpartition(BEFORE_LOOK_UP)[2]
+    if NO_FUNCTION_FINDS in said and not story.looks_up:
         return _Advice(check)
     return _Advice(f"{check} Once the look-up works again, retry looks first.")
+
+
+_CLOCKS_DIFFER_BY: Final = timedelta(days=1)
+"""More than two parts' clocks do."""
+
+
+def _is_of_before(story: Story) -> bool:
+    """Whether its effects are older than its execution, and so perhaps another message's."""
+    if story.execution is None:
+        return False
+    began = story.execution.started_at - _CLOCKS_DIFFER_BY
+    times = [one.get("booked_at") or one.get("at") for one in story.effects]
+    return all(at is not None and datetime.fromisoformat(at) < began for at in times)
 
 
 # --------------------------------------------------------------------------- UnstartedQueue
@@ -699,9 +794,11 @@ _LONGEST_ARGUMENT: Final = 80
 def as_argument(message_id: str, execution_name: str) -> str:
     """A message as an argument that can be copied into a shell.
 
-    Its id; where that cannot be seen, or is long, the name of its execution.
+    Its id; where that cannot be seen, is long, or is what another's execution may be named, the
+    name of its execution.
     """
-    if visible(message_id) != message_id or len(message_id) > _LONGEST_ARGUMENT:
+    is_short = len(message_id) <= _LONGEST_ARGUMENT and not message_id.startswith(HASHED)
+    if visible(message_id) != message_id or not is_short:
         return execution_name
     return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"
 

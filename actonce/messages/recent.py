@@ -46,8 +46,6 @@ MOST_KEPT: Final = 5_000
 MOST_LOOKED_AT: Final = 20_000
 """Executions that are listed for a page."""
 
-_HASHED: Final = "sha256-"
-
 Between = tuple[datetime | None, datetime | None]
 """Not before the first moment, and before the second (UTC); None: whenever."""
 
@@ -211,7 +209,7 @@ def _recent(listed: Mapping[str, Any]) -> Recent:
     stopped = listed.get("stopDate")
     return Recent(
         name=listed["name"],
-        message_id=None if listed["name"].startswith(_HASHED) else listed["name"],
+        message_id=None if listed["name"].startswith(history.HASHED) else listed["name"],
         status=listed["status"],
         state=None,
         since=listed["startDate"].astimezone(UTC),
@@ -240,7 +238,9 @@ def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
             return one
         if (before := known.get(one)) is not None:
             return before
-        listed = replace(one, state=state_of_execution(one.status) if with_states else None)
+        # Of one that failed only its error tells whether a person had rejected it.
+        state = "ended" if one.status == "FAILED" else state_of_execution(one.status)
+        listed = replace(one, state=state if with_states else None)
         try:
             execution = history.find_execution(stack, one.name)
         except ClientError:  # it may not be read
@@ -249,8 +249,12 @@ def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
             return listed
         told = execution.input.get("message_id")
         message_id = one.message_id or (None if told is None else str(told))
-        state = _state(stack, execution) if with_states else None
-        looked_up = replace(one, message_id=message_id, status=execution.status, state=state)
+        looked_up = replace(
+            one,
+            message_id=message_id,
+            status=execution.status,
+            state=_state(stack, execution) if with_states else None,
+        )
         if with_states and execution.status == one.status:
             known.keep(looked_up)
         return looked_up

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import OwnEffects, plain, typed
+from actonce.messages.own_effects import OwnEffects, moment, plain, typed
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import told_of
@@ -35,6 +35,10 @@ T = TypeVar("T")
 
 Part = Literal["execution", "history", "row", "effects", "unstarted", "log"]
 """What a story is read from; `row` is of the Fingerprints table, or the ledger's."""
+
+SURELY_REMEMBERED = timedelta(days=25)
+"""For which Step Functions knows an execution after its row was written, whatever an account's
+quota is; the parameter NamesRememberedDays is no less by default."""
 
 _LOGGED = (
     "at",
@@ -106,6 +110,8 @@ class Story:
             they could not be read; None: the queue was not read for this story.
         unstarted_as_of: when it was read instead (UTC); None: for this story, or never.
         looks_up: whether the stack names a function that can look the effect up.
+        may_be_forgotten: its row is older than Step Functions surely remembers executions for, or
+            of another state machine, so that an execution which is not found may have been there.
         unread: the parts that could not be read, and why in a sentence. What they would have told
             is empty here, and not known.
     """
@@ -125,6 +131,7 @@ class Story:
     unstarted_held_elsewhere: int | None = None
     unstarted_as_of: datetime | None = None
     looks_up: bool = True
+    may_be_forgotten: bool = False
     unread: Mapping[Part, str] = field(default_factory=dict)
 
     @property
@@ -233,11 +240,12 @@ def read_story(
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
         lying = waiting() or Seen([])
+        fingerprint = _fingerprint(known())
         story = Story(
             message_id=message_id,
             execution_name=execution_name(message_id),
             deliveries=[],
-            fingerprint=_fingerprint(known()),
+            fingerprint=fingerprint,
             row=_row(known()),
             execution=execution,
             steps=history.steps(events() or []),
@@ -248,6 +256,7 @@ def read_story(
             unstarted_held_elsewhere=lying.held_elsewhere if lying.is_of_now else None,
             unstarted_as_of=None if lying.is_of_now else lying.at,
             looks_up=stack.find_function is not None,
+            may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
         )
         told = replace(_with_lines(story, lines() or []), unread=reading.unread)
     if reading.errors and not told.is_known:
@@ -338,6 +347,18 @@ def _fingerprint(row: Record | None) -> Record | None:
     return {name: row[name] for name in ("fingerprint", "first_seen", "memory") if name in row}
 
 
+def _may_be_forgotten(stack: Stack, fingerprint: Record | None, now: datetime) -> bool:
+    """See `Story`."""
+    if fingerprint is None:
+        return False
+    if stack.ledger_table is not None or fingerprint.get("memory") not in (
+        None,
+        stack.state_machine,
+    ):
+        return True
+    return now - datetime.fromisoformat(fingerprint["first_seen"]) > SURELY_REMEMBERED
+
+
 def _row(row: Record | None) -> Record | None:
     """What a ledger or a lease wrote."""
     return row if row is not None and "status" in row else None
@@ -362,8 +383,15 @@ def _effects(stack: Stack, message_id: str, own: OwnEffects | None) -> list[Reco
         },
         ConsistentRead=True,
     )
-    effects = [_plain(item) for page in pages for item in page["Items"]]
+    effects = [_appointment(item) for page in pages for item in page["Items"]]
     return sorted(effects, key=lambda effect: str(effect.get("booked_at")))
+
+
+def _appointment(item: Mapping[str, Any]) -> Record:
+    """An item of the Appointments table; without a time that cannot be read."""
+    told = _plain(item)
+    at = moment(told.pop("booked_at", None))
+    return told | ({"booked_at": timestamp(at)} if at else {})
 
 
 def _plain(item: Mapping[str, Any]) -> Record:

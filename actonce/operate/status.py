@@ -31,7 +31,7 @@ MOST_COUNTED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """So many; `more`: and there are more than were counted."""
+    """So many; `more`: not all were counted, so there may be more."""
 
     count: int
     more: bool = False
@@ -121,6 +121,13 @@ class Status:
             return "person"
         is_failing = self.oldest_failed_seconds is not None
         return "provider" if is_failing or (told and told.retrying.count) else None
+
+    @property
+    def is_seen_whole(self) -> bool:
+        """Whether nobody has to act where `waits_for` says so; it may be that not all was seen."""
+        told = self.executions
+        is_counted = told is None or not (told.retrying.more or told.aborted.more)
+        return is_counted and "executions" not in self.not_seen
 
     @property
     def is_stopped_without_pause(self) -> bool:
@@ -268,11 +275,12 @@ def _page(stack: Stack, status: "ExecutionStatusType") -> tuple[list[Any], bool]
 def _executions(listed: _Listed | None, letters: int) -> Executions | None:
     """Of what has run for long, each letter is of one that waits for a decision and not for more.
 
-    So soon as an attempt has ended a letter may be there, but most are older.
+    So soon as an attempt has ended a letter may be there, but most are older: where not all that
+    runs was listed, letters beyond are of what was not.
     """
     if listed is None:
         return None
-    beyond = max(0, letters - listed.old)
+    beyond = 0 if listed.more else max(0, letters - listed.old)
     return Executions(
         at_work=Counted(max(0, listed.young - beyond), listed.more and not listed.old),
         retrying=Counted(max(0, listed.old - letters), listed.more),

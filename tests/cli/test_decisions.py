@@ -17,6 +17,7 @@ from actonce.operate.deciding import decide
 from actonce.operate.decisions import Decision, End
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
+from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import Stay
 from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED, deployed
 from tests.support.histories import START, Kind, history_of
@@ -357,6 +358,31 @@ def test_where_another_reader_holds_letters_one_is_not_said_not_to_be_there(
     stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
     with pytest.raises(Failed, match="cannot be told"):
         decide(moto_stack, "m-1", "resolve")
+
+
+def test_an_id_that_poses_as_the_name_of_another_messages_execution_is_not_decided_on(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    name = execution_name("order 17")
+    post(moto_stack, "order 17", 1, execution_name=name, task_token="meant")
+    post(moto_stack, name, 2, execution_name=execution_name(name), task_token="posing")
+    accepts(stepfunctions, "meant")
+    assert decide(moto_stack, name, "resolve").decided
+    assert ids_left(moto_stack) == [name]
+
+
+@pytest.mark.usefixtures("minute_long_looks")
+def test_where_another_reader_holds_the_letter_one_that_poses_as_it_is_not_taken_for_it(
+    moto_stack: Stack, stepfunctions: Stubber
+) -> None:
+    name = execution_name("order 17")
+    post(moto_stack, "order 17", 1, execution_name=name, task_token="meant")
+    hold(moto_stack, moto_stack.dead_letter_queue)
+    post(moto_stack, name, 2, execution_name=execution_name(name), task_token="posing")
+    for _ in range(2):
+        stepfunctions.add_client_error("describe_execution", "ExecutionDoesNotExist")
+    with pytest.raises(Failed, match="cannot be told"):
+        decide(moto_stack, name, "resolve")
 
 
 @pytest.mark.parametrize("has_tokens", [True, False])

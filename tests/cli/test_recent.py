@@ -243,6 +243,17 @@ def test_what_has_ended_is_looked_up_once(
     assert known.get(page.messages[0])
 
 
+def test_of_what_has_failed_and_may_not_be_read_it_is_not_told_that_nobody_had_decided(
+    moto_stack: Stack,
+) -> None:
+    failed = execution("m-1", 3, 1) | {"status": "FAILED"}
+    with Stubber(moto_stack.stepfunctions) as answers:
+        answers.add_response("list_executions", {"executions": [failed]})
+        answers.add_client_error("describe_execution", "ThrottlingException")
+        found = recent.page(moto_stack, limit=20)
+    assert [(one.status, one.state) for one in found.messages] == [("FAILED", "ended")]
+
+
 def test_of_a_long_page_the_states_are_left_out_and_it_says_so(
     moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,6 +150,8 @@ def execution(seconds: float, status: str = "RUNNING") -> dict[str, Any]:
         ([1, 36], 9, False, Counted(0), Counted(0), "person"),
         ([1] + [36] * (MOST_COUNTED - 1), 9, True, Counted(1), Counted(990, more=True), "person"),
         ([1] * MOST_COUNTED, 0, True, Counted(MOST_COUNTED, more=True), Counted(0, True), None),
+        # Letters beyond what is listed are of executions beyond it, and not of what is at work.
+        ([1] * 995 + [36] * 5, 9, True, Counted(995), Counted(0, more=True), "person"),
     ],
 )
 def test_what_runs_is_at_work_or_waits_for_the_provider_or_for_a_person(
@@ -293,7 +295,18 @@ WORK = Executions(Counted(3), Counted(60, more=True), Counted(1))
         (FOUND, "Waits for nobody", ""),
         (
             replace(FOUND, executions=WORK),
-            "retrying more than 60 actonce list --status running",
+            "retrying 60 or more actonce list --status running",
+            "",
+        ),
+        # Behind what is counted there may be what waits for the provider.
+        (
+            replace(FOUND, executions=replace(WORK, retrying=Counted(0, True), aborted=Counted(0))),
+            "Waits for nobody, as far as could be seen",
+            "",
+        ),
+        (
+            replace(FOUND, executions=replace(WORK, retrying=Counted(0, True))),
+            "retrying 0 or more actonce list --status running",
             "",
         ),
         (replace(FOUND, executions=WORK), "aborted 1 actonce list --status aborted", ""),

@@ -6,12 +6,14 @@ another reader holds, or that was not looked for just now.
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from actonce.messages import story as stories
 from actonce.messages import unstarted
+from actonce.messages.dead_letters import DeadLetter, dead_letter
 from actonce.messages.history import Execution, Step
 from actonce.messages.message_summary import (
     DESCRIPTION_CHARACTERS,
@@ -26,8 +28,10 @@ from actonce.queues.scan import Queued
 from actonce.queues.standing import Depth, Pause
 from actonce.stack.clients import Stack
 from actonce_core.delivery import Delivery
+from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import Stay
 from actonce_core.message import MessageReader, Reason, Refusal
+from actonce_core.records import timestamp
 from actonce_core.unstarted import unstarted_attributes
 from tests.cli.conftest import Actonce
 from tests.support.stacks import (
@@ -37,8 +41,10 @@ from tests.support.stacks import (
     forbid,
     with_executions,
     with_log,
+    with_outputs,
     with_table,
 )
+from tests.support.tables import make_table
 
 EFFECT = {"appointment_id": "appointment-1", "booked_at": "2026-01-31T09:31:07.000Z"}
 TABLE_OF_OURS = "the Appointments table"
@@ -151,6 +157,10 @@ FAILED = Step(NOW, "PerformEffect", "error", {"error": "NotPerformed", "cause": 
 IN_FIND = Step(NOW, "FindEffect", "entered")
 DECIDED = Step(NOW, "DeadLetter", "decision", {"decision": "retry", "note": ""})
 IN_TELL = Step(NOW, "TellDeadLetter", "entered")
+IN_TELL_OF = Step(NOW, "TellDecision", "entered")
+IN_AWAIT = Step(NOW, "AwaitStraggler", "entered")
+REDRIVEN = Step(NOW, "", "redriven")
+TIMED_OUT = Step(NOW, "PerformEffect", "error", {"error": "States.Timeout"})
 NOT_TOLD = Step(NOW, "TellDecision", "error", {"error": "EventBridge.FailedEntry"})
 
 
@@ -169,6 +179,11 @@ NOT_TOLD = Step(NOW, "TellDecision", "error", {"error": "EventBridge.FailedEntry
         (story(**RUNS, steps=(STARTED, IN_PERFORM)), "at_work", None, None),
         (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED)), "retrying", None, None),
         (story(**RUNS, steps=(STARTED, FAILED, DECIDED, IN_PERFORM)), "at_work", None, None),
+        # The message's state is that in which its execution is, whatever has failed in it.
+        (story(**RUNS, steps=(STARTED, FAILED, DECIDED, IN_FIND)), "retrying", None, None),
+        (story(**RUNS, steps=(STARTED, FAILED, IN_AWAIT, REDRIVEN)), "retrying", None, None),
+        (story(**RUNS, steps=(STARTED, FAILED, IN_TELL, REDRIVEN)), "retrying", None, None),
+        (story(**RUNS, steps=(STARTED, FAILED, DECIDED, IN_TELL_OF)), "running", None, None),
         # An event that could not be put is no attempt that failed.
         (
             story(**RUNS, steps=(STARTED, FAILED, DECIDED, NOT_TOLD, IN_PERFORM)),
@@ -272,18 +287,40 @@ def test_what_to_do_follows_from_what_is_known_of_the_effect(
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        (story(**RUNS, letter=("rejected", "closed")), "The function refused it (E: closed)."),
+        (story(**RUNS, letter=("rejected", "closed")), "The function refused it (E: 'closed')."),
         (story(**RUNS, letter=("rounds_used_up", "late")), "3 attempts ended without a clear"),
         (
             story(**RUNS, letter=("outcome_unknown", "late | FindEffect: Throttled: slow down")),
-            "clear answer (E: late), and the look-up failed (Throttled: slow down).",
+            "clear answer (E: 'late'), and the look-up failed (Throttled: 'slow down').",
         ),
         (story(**RUNS, letter=("outcome_unknown", UNNAMED)), "no function is named that could"),
         (
             story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, FAILED)),
-            "The function said twice that nothing happened (NotPerformed: closed). ActOnce tries",
+            "The function said twice that nothing happened (NotPerformed: 'closed'). ActOnce tries",
         ),
         (story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, IN_FIND)), "looks the effect up."),
+        # That nothing happened is told of the errors that prove it, and of no other.
+        (
+            story(**RUNS, steps=(STARTED, IN_PERFORM, TIMED_OUT, IN_AWAIT, IN_FIND, IN_PERFORM)),
+            "ended without a clear answer (States.Timeout). The look-up found no effect",
+        ),
+        (story(**RUNS, steps=(STARTED, IN_PERFORM, TIMED_OUT)), "without a clear answer"),
+        (
+            story(
+                **RUNS,
+                steps=(STARTED, IN_PERFORM, TIMED_OUT, IN_AWAIT, IN_FIND, IN_PERFORM, FAILED),
+            ),
+            "The function said once that nothing happened (NotPerformed: 'closed').",
+        ),
+        (
+            story(
+                **RUNS,
+                steps=(STARTED, FAILED, DECIDED, IN_TELL_OF),
+                letter=("rejected", ""),
+                decided={"decision": "reject", "decided_by": "ann", "note": "closed"},
+            ),
+            "ann decided to reject it: 'closed'.",
+        ),
         (
             story(**RUNS, steps=(STARTED, IN_PERFORM, FAILED, IN_TELL)),
             "ActOnce posts a dead letter.",
@@ -349,6 +386,103 @@ def test_where_the_effects_could_not_be_read_it_is_not_advised_to_do_it_again() 
     assert summarize(told).advised is None
 
 
+def letter_of(reason: str) -> DeadLetter:
+    body = {
+        "message_id": "m-1",
+        "execution_name": "m-1",
+        "reason": reason,
+        "error": "E",
+        "cause": "closed",
+        "rounds": 1,
+        "posted_at": "2026-01-31T09:00:00.000Z",
+    }
+    letter = dead_letter(Queued("entry-id", json.dumps(body), {}, {}, "handle"))
+    assert letter is not None
+    return letter
+
+
+def test_why_it_waits_is_told_by_its_history_and_not_by_a_letter_of_before() -> None:
+    now = story(**RUNS, letter=("outcome_unknown", "late"))
+    assert summarize(now, letter_of("not_performed")) == summarize(now)
+    row = story(row=ROW | {"outcome": "dead_letter"})  # which keeps no reason
+    assert "It did not happen." in str(summarize(row, letter_of("not_performed")).advice)
+
+
+def test_of_what_was_done_twice_it_is_not_only_advised_to_resolve_it() -> None:
+    found = summarize(story(**RUNS, letter=("outcome_unknown", "late"), effects=2))
+    assert found.advised == "resolve"
+    assert "undo what is too much" in str(found.advice)
+
+
+@pytest.mark.parametrize("part", ["attempt", "look-up"])
+def test_that_no_function_looks_up_is_told_by_the_look_up_and_not_by_what_an_attempt_said(
+    part: str,
+) -> None:
+    said = "No function is named to look it up, perform it"
+    cause = f"{said} | FindEffect: E: no" if part == "attempt" else f"late | FindEffect: E: {said}"
+    told = story(**RUNS, letter=("outcome_unknown", cause))
+    assert ("FindFunctionArn" in summarize(told).sentence) == (part == "look-up")
+    advice = str(summarize(replace(told, looks_up=False)).advice)
+    assert ("retry looks first" in advice) == (part == "attempt")
+
+
+def test_an_effect_of_days_before_is_compared_before_the_message_is_resolved() -> None:
+    waits = story(**RUNS, letter=("rejected", ""), effects=1)
+    for booked_at, advised in (("2026-01-30T10:00:00Z", "resolve"), ("2026-01-29T09:00:00Z", None)):
+        found = summarize(replace(waits, effects=[EFFECT | {"booked_at": booked_at}]))
+        assert found.advised == advised
+        assert ("from before its execution began" in str(found.advice)) == (advised is None)
+        assert "could do it twice" in str(found.advice)
+
+
+@pytest.mark.parametrize("booked_at", [{"S": "yesterday"}, {"N": "1"}, {"S": "2026-01-31T09:30"}])
+def test_an_effect_whose_time_cannot_be_read_is_an_effect(
+    machine: Stack, booked_at: dict[str, Any]
+) -> None:
+    make_table(machine.dynamodb, "appointments", "message_id", "appointment_id")
+    stack = with_outputs(machine, AppointmentsTableName="appointments")
+    item = {"message_id": {"S": "request-1"}, "appointment_id": {"S": "appointment-1"}}
+    stack.dynamodb.put_item(TableName="appointments", Item=item | {"booked_at": booked_at})
+    told = read_story(stack, "request-1")
+    assert told.timeline()
+    assert summarize(told).effects == 1
+
+
+HELD = {
+    "status": "IN_PROGRESS",
+    "attempt_id": "a",
+    "updated": "2026-01-28T09:30:00Z",
+    "lock_seconds": 90,
+}
+
+
+def test_behind_a_lock_it_is_told_when_an_attempt_gave_its_last_sign_of_life() -> None:
+    for row in (HELD, HELD | {"consumption_count": 2}):
+        told = summarize(story(row=row)).sentence
+        assert "under way" not in told
+        assert "last told of at 2026-01-28 09:30:00 UTC" in told
+        assert "after 90 s" in told
+
+
+def test_what_sqs_gave_up_is_not_said_to_come_back_by_itself() -> None:
+    entry = replace(conflicting(), reason=unstarted.RECEIVED_TOO_OFTEN)
+    for row in (HELD, {"status": "IN_PROGRESS", "consumption_count": 2}):
+        given_up = replace(story(row=row), unstarted=[entry])
+        told = summarize(given_up).sentence
+        assert "SQS gave it up" in told
+        assert "brings" not in told
+        assert "take it over" not in told
+
+
+@pytest.mark.parametrize("reason", ["rejected", "not_performed", "outcome_unknown"])
+def test_what_others_say_stands_in_quotes_and_cannot_go_on_as_our_own_word(reason: str) -> None:
+    lies = "closed'). The Appointments table has its effect: resolve it. ('"
+    for cause in (lies, f"{lies} | FindEffect: E: {lies}"):
+        sentence = summarize(story(**RUNS, letter=(reason, cause))).sentence
+        assert repr(lies) in sentence
+        assert lies not in sentence.replace(repr(lies), "")
+
+
 def test_a_long_description_is_cut() -> None:
     long = story(status="SUCCEEDED", output={"outcome": "performed", "effect": {"x": "y" * 9_999}})
     told = summarize(long).sentence
@@ -393,12 +527,56 @@ def test_what_was_not_started_and_lies_in_the_queue_is_told_with_its_reason() ->
 
 
 @pytest.mark.parametrize(
+    ("told", "state", "advice"),
+    [
+        # A log remembers it, a table does, or its row is older than what Step Functions remembers.
+        (story(), "not_known", "before you send it again"),
+        (story(ends=("suppressed",)), "not_known", "before you send it again"),
+        (story(ends=(), effects=1), "not_known", "do not send it again"),
+        (replace(story(ends=()), may_be_forgotten=True), "not_known", "before you send it again"),
+        (replace(story(ends=("refused",)), may_be_forgotten=True), "not_known", "find out"),
+        (story(ends=("failed",)), "not_started", None),
+    ],
+)
+def test_what_step_functions_may_have_forgotten_is_not_told_as_not_started(
+    told: Story, state: str, advice: str | None
+) -> None:
+    found = summarize(told)
+    assert found.state == state
+    assert "No execution of it was started" not in found.sentence
+    assert (found.advice is None) if advice is None else (advice in str(found.advice).lower())
+
+
+@pytest.mark.parametrize(
+    ("first_seen", "memory", "may_be_forgotten"),
+    [
+        (timedelta(days=1), None, False),
+        (timedelta(days=40), None, True),
+        (timedelta(days=1), "arn:aws:states:us-east-1:123456789012:stateMachine:former", True),
+    ],
+)
+def test_a_row_tells_whether_its_execution_may_be_forgotten(
+    machine: Stack, first_seen: timedelta, memory: str | None, may_be_forgotten: bool
+) -> None:
+    row = {
+        "message_id": "request-2",
+        "fingerprint": "f" * 64,
+        "first_seen": timestamp(datetime.now(UTC) - first_seen),
+        "memory": memory or machine.state_machine,
+    }
+    item = {name: {"S": value} for name, value in row.items()}
+    machine.dynamodb.put_item(TableName=TABLE, Item=item)
+    assert read_story(machine, "request-2").may_be_forgotten == may_be_forgotten
+
+
+@pytest.mark.parametrize(
     ("message_id", "argument"),
     [
         ("a; b", "'a; b'"),
         ("-x", "-- -x"),
         ("\x1b[2J", "sha256-1"),
         ("m-1", "m-1"),
+        ("sha256-" + "0" * 64, "sha256-1"),  # another message's execution may have that name
     ],
 )
 def test_an_id_is_told_as_it_is_typed(message_id: str, argument: str) -> None:
@@ -421,6 +599,13 @@ def put_fingerprint(stack: Stack, message_id: str) -> None:
     stack.dynamodb.put_item(
         TableName=TABLE, Item={name: {"S": value} for name, value in row.items()}
     )
+
+
+def test_the_name_of_an_execution_is_no_other_messages_id(moto_stack: Stack) -> None:
+    name = execution_name("order 17")
+    stack = with_executions(with_log(with_table(deployed(moto_stack))), "order 17", name)
+    assert read_story(stack, name).message_id == "order 17"
+    assert read_story(stack, execution_name(name)).message_id == name
 
 
 @pytest.mark.parametrize(

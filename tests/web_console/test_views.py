@@ -715,6 +715,15 @@ def test_the_body_stands_with_the_message_laid_out_and_cut(machine: Stack, conso
     assert 'id="body-whole"' not in shown["m-2"]
 
 
+def test_that_nothing_waits_is_told_of_a_queue_that_was_just_looked_at(
+    ledger: Stack, console: Open
+) -> None:
+    client = console(ledger)
+    assert "Nothing waits in RequestsQueue." in client.get("/message/now", id="m-1").text
+    ledger.sqs.send_message(QueueUrl=ledger.requests_queue, MessageBody="{}", DelaySeconds=900)
+    assert "It may be one of them." in client.get("/message/now", id="m-1").text
+
+
 def test_blanks_around_an_id_are_seen_and_a_long_id_is_cut_in_its_middle(
     ledger: Stack, console: Open
 ) -> None:
@@ -746,6 +755,18 @@ def test_the_list_tells_what_waits_for_a_decision_and_lists_it_alone(
     assert states["m-2"] == "resolved by hand"
     answer = client.get("/messages", status="waiting_for_decision")
     assert answer.headers["location"] == "/dead-letters"
+
+
+def test_a_letter_leads_to_its_message_behind_a_lock_whatever_its_id_is(
+    ledger: Stack, console: Open
+) -> None:
+    dead(ledger, "order 17", execution_name=execution_name("order 17"))
+    complete(ledger, "order 17")
+    client = console(ledger)
+    (link,) = [link for link in client.get("/dead-letters").links if link.startswith("/message?")]
+    shown = client.get(link).text
+    assert "waiting for decision" in shown
+    assert 'name="action"' in shown
 
 
 def test_what_ended_before_it_was_decided_waits_with_the_command_that_continues_it(

@@ -25,7 +25,7 @@ from actonce.messages.message_summary import (
 )
 from actonce.messages.story import Seen, Story, read_story
 from actonce.operate.decisions import decisions_on
-from actonce.queues.standing import Depth, find_pause
+from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.sources import sources
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events
@@ -188,19 +188,18 @@ def _every(context: Context, story: Story) -> int | None:
 
 def _unseen(context: Context, story: Story) -> list[str]:
     """What can be known of a message that no part of the stack has seen."""
-    counted = context.count("requests")
-    pause, errors = None, []
+    stack = context.stack
+    waits, pause, errors = None, None, []
     try:
-        pause = find_pause(context.stack.sqs, context.stack.requests_queue)
+        waits = depth_of(stack, stack.requests_queue, datetime.now(UTC))
     except ClientError as error:
-        errors = [f"Whether the stack is paused could not be read: {error_text(error)}"]
-    waits = None
-    if counted is not None:
-        waits = Depth(waiting=counted, in_flight=0, delayed=0, oldest_seconds=None)
-    if told := context.counts.get().error:
-        errors.append(told)
+        errors = [error_text(error)]
+    try:
+        pause = find_pause(stack.sqs, stack.requests_queue)
+    except ClientError as error:
+        errors.append(f"Whether the stack is paused could not be read: {error_text(error)}")
     return [
-        *unseen(story.message_id, waits, pause),
+        *unseen(story.message_id, waits, pause, story.unstarted_held_elsewhere),
         *errors,
         how_far_read("UnstartedQueue", context.unstarted.state()),
     ]

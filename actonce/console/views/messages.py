@@ -35,12 +35,15 @@ def list_(context: Context, asked: Asked) -> Response:
         known=context.ended,
     )
     context.scan_if_changed("dead_letters")
-    letters = context.letters.latest
+    latest = context.letters.latest
+    letters = () if latest is None else latest.entries
     return page(
         context,
         "messages.html.j2",
         found=found,
-        letters={} if letters is None else {one.execution_name: one for one in letters.entries},
+        letters={
+            one.message_id if context.has_rows else one.execution_name: one for one in letters
+        },
         waiting=WAITING,
         status=status,
         day=day,
