@@ -93,6 +93,7 @@ def _what_waits(found: Status) -> list[tuple[str, str, str, str]]:
     if told is not None:
         rows += [
             (_label("aborted"), _counted(told.aborted), "", "list --status aborted"),
+            (_label("failed"), _counted(told.failed), "", "list --status failed"),
             (_label("retrying"), _counted(told.retrying), "", "list --status running"),
             (_label("at_work"), _counted(told.at_work), "", ""),
         ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.message_summary import REDRIVEN_FOR
+from actonce.messages.recent import page
 from actonce.operate.pausing import Feed, feeds, workers_feed
 from actonce.queues.standing import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
@@ -24,6 +25,9 @@ T = TypeVar("T")
 
 _FAILS_WITHIN = timedelta(minutes=30)
 """What keeps failing has failed within these, as StarterFailedDeliveriesAlarm has it."""
+
+MOST_LOOKED_UP = 20
+"""Executions that failed, each by a call."""
 
 MOST_COUNTED = 1000
 """As many executions that run, or were aborted, are counted: one page of Step Functions' list."""
@@ -46,11 +50,14 @@ class Executions:
         retrying: that have run for longer and have no letter in DeadLetterQueue, as SQS counts
             them, about: an attempt failed, and the provider is waited for.
         aborted: that somebody stopped, not too long ago for Step Functions to continue them.
+        failed: likewise, that failed before anybody had decided, of the newest `MOST_LOOKED_UP`
+            that failed: only its error tells one from what a person rejected.
     """
 
     at_work: Counted
     retrying: Counted
     aborted: Counted
+    failed: Counted = Counted(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,8 @@ class Status:
     def waits_for(self) -> Literal["person", "provider"] | None:
         """Who has to act before all is finished; None: nobody, as far as was seen."""
         told = self.executions
-        if self.waiting_for_decision or self.not_started or (told and told.aborted.count):
+        stopped = told.aborted.count + told.failed.count if told else 0
+        if self.waiting_for_decision or self.not_started or stopped:
             return "person"
         is_failing = self.oldest_failed_seconds is not None
         return "provider" if is_failing or (told and told.retrying.count) else None
@@ -126,8 +134,8 @@ class Status:
     def is_seen_whole(self) -> bool:
         """Whether nobody has to act where `waits_for` says so; it may be that not all was seen."""
         told = self.executions
-        is_counted = told is None or not (told.retrying.more or told.aborted.more)
-        return is_counted and "executions" not in self.not_seen
+        waiting = () if told is None else (told.retrying, told.aborted, told.failed)
+        return not any(one.more for one in waiting) and "executions" not in self.not_seen
 
     @property
     def is_stopped_without_pause(self) -> bool:
@@ -238,6 +246,7 @@ class _Listed:
     old: int
     more: bool
     aborted: Counted
+    failed: Counted
 
 
 def _listed(stack: Stack, now: datetime) -> _Listed | None:
@@ -257,7 +266,11 @@ def _listed(stack: Stack, now: datetime) -> _Listed | None:
     aborted, more_aborted = _page(stack, "ABORTED")
     continued = sum(one["stopDate"] >= now - REDRIVEN_FOR for one in aborted)
     is_cut = more_aborted and continued == len(aborted)
-    return _Listed(young, len(running) - young, more, Counted(continued, is_cut))
+    failed = page(stack, status="FAILED", between=(now - REDRIVEN_FOR, None), limit=MOST_LOOKED_UP)
+    states = [one.state for one in failed.messages]
+    undecided = Counted(states.count("failed"), failed.cursor is not None or "ended" in states)
+    old = len(running) - young
+    return _Listed(young, old, more, Counted(continued, is_cut), undecided)
 
 
 _STARTED_WITHIN = timedelta(seconds=5)
@@ -285,6 +298,7 @@ def _executions(listed: _Listed | None, letters: int) -> Executions | None:
         at_work=Counted(max(0, listed.young - beyond), listed.more and not listed.old),
         retrying=Counted(max(0, listed.old - letters), listed.more),
         aborted=listed.aborted,
+        failed=listed.failed,
     )
 
 

@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 
 from actonce.cli import status as command
 from actonce.operate.pausing import Feed
-from actonce.operate.status import MOST_COUNTED, Counted, Executions, Status, status
+from actonce.operate.status import MOST_COUNTED, MOST_LOOKED_UP, Counted, Executions, Status, status
 from actonce.queues.standing import Depth, Pause
 from actonce.records import audit_summary
 from actonce.stack.clients import Aws, Stack
@@ -101,6 +101,7 @@ def test_it_counts_what_waits_and_hides_it_from_nobody(stack: Stack) -> None:
             "at_work": {"count": 0, "more": False},
             "retrying": {"count": 0, "more": False},
             "aborted": {"count": 0, "more": False},
+            "failed": {"count": 0, "more": False},
         },
         "last_audit": None,
         "not_seen": {},
@@ -168,7 +169,8 @@ def test_what_runs_is_at_work_or_waits_for_the_provider_or_for_a_person(
     page = {"executions": [execution(age) for age in ages]} | ({"nextToken": "x"} if more else {})
     with Stubber(stack.stepfunctions) as answers:
         answers.add_response("list_executions", page)
-        answers.add_response("list_executions", {"executions": []})
+        for _ in range(2):
+            answers.add_response("list_executions", {"executions": []})
         found = status(stack, NOW)
     assert found.executions == Executions(at_work, retrying, aborted=Counted(0))
     assert (found.waits_for, found.waiting_for_decision) == (waits_for, letters)
@@ -182,9 +184,39 @@ def test_an_aborted_execution_waits_for_a_person_for_as_long_as_it_can_be_contin
     with Stubber(stack.stepfunctions) as answers:
         answers.add_response("list_executions", {"executions": []})
         answers.add_response("list_executions", aborted)
+        answers.add_response("list_executions", {"executions": []})
         found = status(stack, NOW)
     assert found.executions is not None
     assert (found.executions.aborted, found.waits_for) == (Counted(2), "person")
+
+
+@pytest.mark.parametrize(
+    ("errors", "more", "failed", "waits_for"),
+    [
+        (["RejectedByOperator", "States.Timeout"], False, Counted(1), "person"),
+        (["RejectedByOperator"], False, Counted(0), None),
+        (["RejectedByOperator"] * MOST_LOOKED_UP, True, Counted(0, more=True), None),
+        ([None], False, Counted(0, more=True), None),  # it may not be read
+    ],
+)
+def test_what_failed_before_anybody_had_decided_waits_for_a_person(
+    stack: Stack, errors: list[str | None], more: bool, failed: Counted, waits_for: str | None
+) -> None:
+    names = [f"m-{number}" for number in range(len(errors) + more)]
+    listed = [execution(86_400, "FAILED") | {"name": name} for name in names]
+    described = {"executionArn": "a", "stateMachineArn": "m", "status": "FAILED", "startDate": NOW}
+    with Stubber(stack.stepfunctions) as answers:
+        for _ in range(2):
+            answers.add_response("list_executions", {"executions": []})
+        answers.add_response("list_executions", {"executions": listed})
+        for error in errors:
+            if error is None:
+                answers.add_client_error("describe_execution", "AccessDenied")
+            else:
+                answers.add_response("describe_execution", described | {"error": error})
+        found = status(stack, NOW)
+    assert found.executions is not None
+    assert (found.executions.failed, found.waits_for) == (failed, waits_for)
 
 
 def test_rows_are_not_counted_and_a_stack_that_does_not_say_its_time_out_is_told(
