@@ -615,10 +615,11 @@ def _how_to_continue(story: Story, execution: Execution) -> str:
     then = "ActOnce looks the effect up before it performs it"
     if _is_undecided(story):
         then = "ActOnce posts the dead letter again"
-    told = f"Continue it: actonce dead-letters retry {message_argument(story)}. {then}."
-    if execution.stopped_at is None:
-        return told
-    return f"{told} Step Functions allows it until {moment(execution.stopped_at + REDRIVEN_FOR)}."
+    until = ""
+    if execution.stopped_at is not None:
+        until = f" Step Functions allows it until {moment(execution.stopped_at + REDRIVEN_FOR)}."
+    # Last, and without a full stop, which would be copied as a part of the id.
+    return f"Continue it: {then}.{until} actonce dead-letters retry {message_argument(story)}"
 
 
 def _doubt(story: Story, state: StateName) -> str | None:

@@ -265,7 +265,7 @@ UNNAMED = "late | FindEffect: States.QueryEvaluationError: No function is named 
         (
             story(status="FAILED", error="E"),
             "retry",
-            "actonce dead-letters retry m-1. ActOnce looks",
+            "Continue it: ActOnce looks",
         ),
         (story(status="ABORTED", letter=("rejected", "")), "retry", "posts the dead letter again"),
         # Where witnesses do not agree, a person has to look.
@@ -498,6 +498,18 @@ def conflicting() -> unstarted.Unstarted:
     )
     entry = Queued("entry-id", body, {"SentTimestamp": "1"}, attributes, "handle")
     return unstarted.unstarted(entry, MessageReader())
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        story(status="ABORTED"),
+        story(row=ROW | {"outcome": "dead_letter"}),
+        replace(story(ends=()), unstarted=[conflicting()]),
+    ],
+)
+def test_a_command_ends_what_is_advised_so_that_it_is_copied_as_it_is(told: Story) -> None:
+    assert str(summarize(told).advice).endswith(" m-1")
 
 
 def test_that_a_conflict_lies_nowhere_is_told_only_of_a_queue_that_was_just_read() -> None:
