@@ -615,6 +615,8 @@ def _how_to_continue(story: Story, execution: Execution) -> str:
     then = "ActOnce looks the effect up before it performs it"
     if _is_undecided(story):
         then = "ActOnce posts the dead letter again"
+    elif story.dead_letters and _entered(story.steps)[1] in _AFTER_DECISION:
+        then = f"ActOnce carries out what was decided ({_decision(story).get('decision')})"
     until = ""
     if execution.stopped_at is not None:
         until = f" Step Functions allows it until {moment(execution.stopped_at + REDRIVEN_FOR)}."

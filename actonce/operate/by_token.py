@@ -136,8 +136,13 @@ class ByToken:
         if execution.status == "SUCCEEDED" or is_decided:
             return self._decided_before(stays, f" {end[0].upper()}{end[1:]}.")
         undecided = f"Nobody had decided when {end}"
+        then = (
+            "ActOnce looks the effect up before it performs it, or posts the dead letter again if "
+            "it had posted one"
+        )
         if stays and stays[-1].decision and state == history.TELL_DECISION:
             undecided = f"It was decided ({stays[-1].decision['decision']}), and {end}"
+            then = "ActOnce carries out what was decided"
         if self._decision != "retry":
             return Answer(End.NOT_DECIDED, f"{undecided}. Only retry continues it.")
         try:
@@ -146,11 +151,7 @@ class ByToken:
             if error.response["Error"]["Code"] not in _NOT_REDRIVEN:
                 raise
             raise Failed(f"{undecided}. Step Functions does not redrive it: {error}") from error
-        return Answer(
-            End.CONTINUED,
-            f"{undecided}. It continues now: ActOnce looks the effect up before it performs it, or "
-            "posts the dead letter again if it had posted one.",
-        )
+        return Answer(End.CONTINUED, f"{undecided}. It continues now: {then}.")
 
     def _decided_before(self, stays: Sequence[Stay], since: str = "") -> Answer:
         made = next((stay.decision for stay in reversed(stays) if stay.decision), None)

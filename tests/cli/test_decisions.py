@@ -272,7 +272,7 @@ CASES = {
         letter=None, redrive="yes",
     ),
     "aborted before what was decided": Case(
-        "retry", CONTINUED, "It was decided (resolve), and its execution ended ABORTED",
+        "retry", CONTINUED, "in TellDecision. It continues now: ActOnce carries out what was",
         "ABORTED", [*RESOLVED, entered("TellDecision")], redrive="yes",
     ),
     "failed after a decision": Case(

@@ -268,6 +268,16 @@ UNNAMED = "late | FindEffect: States.QueryEvaluationError: No function is named 
             "Continue it: ActOnce looks",
         ),
         (story(status="ABORTED", letter=("rejected", "")), "retry", "posts the dead letter again"),
+        (
+            story(
+                status="ABORTED",
+                steps=(STARTED, FAILED, DECIDED, IN_TELL_OF),
+                letter=("rejected", ""),
+                decided={"decision": "resolve"},
+            ),
+            "retry",
+            "ActOnce carries out what was decided (resolve).",
+        ),
         # Where witnesses do not agree, a person has to look.
         (story(**DONE, effects=2), None, "It was acted on 2 times"),
         (story(**DONE, own=[]), None, "why the table cards has no effect of it"),
