@@ -51,7 +51,9 @@ def _show(found: Status, now: datetime) -> None:
         "Version": found.version,
         "Strategy": found.strategy,
         "Paused": _paused(found),
-        "Queue feeds": "workers on hosts" if found.is_for_workers else feeds or "nothing",
+        "Queue feeds": "workers on hosts"
+        if found.is_for_workers
+        else feeds or _not_seen(found, "feeds", "nothing"),
         "Alarms": _alarms(found, now),
         "Last audit": _audited(found),
     }
@@ -129,7 +131,8 @@ def _oldest(depth: Depth) -> str:
 def _paused(found: Status) -> str:
     if found.pause is not None:
         return f"since {found.pause.told}"
-    return "no, but nothing is taken" if found.is_stopped_without_pause else "no"
+    taken = "no, but nothing is taken" if found.is_stopped_without_pause else "no"
+    return _not_seen(found, "pause", taken)
 
 
 def _alarms(found: Status, now: datetime) -> str:

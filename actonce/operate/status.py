@@ -74,8 +74,8 @@ class Status:
 
     Attributes:
         stack: its name.
-        pause: None where it is not paused.
-        feeds: what its queue feeds.
+        pause: None where it is not paused, or that could not be seen.
+        feeds: what its queue feeds; nothing where that could not be seen.
         is_for_workers: whether workers on hosts are to take its messages, and no function.
         queues: by `requests`, `unstarted` and `dead_letters`.
         account: its number.
@@ -91,7 +91,7 @@ class Status:
             be seen.
         oldest_failed_seconds: how old the oldest delivery was that failed in the last half hour, by
             the starter's own metric; None: none failed, or CloudWatch does not say.
-        not_seen: why not, by `executions`, `alarms` and `last_audit`.
+        not_seen: why not, by `pause`, `feeds`, `executions`, `alarms` and `last_audit`.
     """
 
     stack: str
@@ -141,7 +141,8 @@ class Status:
     def is_stopped_without_pause(self) -> bool:
         """Nothing is taken, and nobody said pause: what the queue feeds was disabled by others."""
         off = all(one.is_disabled for one in self.feeds)
-        return self.pause is None and off and not self.is_for_workers
+        is_seen = self.not_seen.keys().isdisjoint(("pause", "feeds"))
+        return self.pause is None and off and is_seen and not self.is_for_workers
 
     @property
     def is_fed_all_the_same(self) -> bool:
@@ -188,7 +189,7 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
             audit left counts.
 
     Raises:
-        ClientError: queues, or what they feed, may not be looked at.
+        ClientError: queues may not be looked at.
     """
     queues = {
         "requests": stack.requests_queue,
@@ -200,8 +201,10 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
     not_seen: dict[str, str] = {}
     with ThreadPoolExecutor(8, thread_name_prefix="status") as threads:
         depths = {name: threads.submit(depth_of, stack, url, now) for name, url in queues.items()}
-        pause = threads.submit(find_pause, stack.sqs, stack.requests_queue)
-        fed = threads.submit(feeds, stack)
+        pause = threads.submit(
+            _seen, not_seen, "pause", lambda: find_pause(stack.sqs, stack.requests_queue)
+        )
+        fed = threads.submit(_seen, not_seen, "feeds", lambda: feeds(stack))
         failing = threads.submit(_oldest_failed, stack, now)
         listed = threads.submit(_seen, not_seen, "executions", lambda: _listed(stack, now))
         alarms = threads.submit(_seen, not_seen, "alarms", lambda: _alarms(stack))
@@ -219,7 +222,7 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         strategy=stack.outputs.get("Strategy"),
         pause=pause.result(),
         is_for_workers=workers_feed(stack),
-        feeds=tuple(fed.result()),
+        feeds=tuple(fed.result() or ()),
         queues=found,
         executions=_executions(listed.result(), _all(found["dead_letters"])),
         alarms=alarms.result(),

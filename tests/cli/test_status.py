@@ -133,6 +133,26 @@ def test_what_may_not_be_seen_is_said_and_the_rest_told(stack: Stack) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("service", "operation", "name"),
+    [
+        ("sqs", "ListQueueTags", "pause"),
+        ("lambda", "ListEventSourceMappings", "feeds"),
+    ],
+)
+def test_whether_it_takes_messages_is_not_told_where_that_may_not_be_seen(
+    stack: Stack, actonce: Actonce, service: str, operation: str, name: str
+) -> None:
+    forbid(stack, service, operation)
+    found = status(stack, NOW)
+    assert [*found.not_seen] == [name]
+    assert not found.is_stopped_without_pause
+    told = actonce("status", stack=stack)
+    assert "cannot be told: " in told.out
+    assert "AccessDenied" in told.out
+    assert "no, but nothing is taken" not in told.out
+
+
 def execution(seconds: float, status: str = "RUNNING") -> dict[str, Any]:
     """An item of ListExecutions that began, or was stopped, so many seconds before now."""
     at = NOW - timedelta(seconds=seconds)
