@@ -29,7 +29,8 @@ COUNTS_SECONDS: Final = 15.0
 """For which the queues' counts are kept. Three calls of GetQueueAttributes."""
 
 STATUS_SECONDS: Final = 60.0
-"""For which the stack's status is kept, and what has stopped. About a dozen calls, and three."""
+"""For which the stack's status is kept, and what has stopped. About a dozen calls, and three; and
+one, once, for each execution that has failed."""
 
 QueueName = Literal["dead_letters", "unstarted"]
 """A queue that is read, by its name among the counts."""
@@ -99,9 +100,11 @@ class Context:
         self.letters = QueueScans(self._read_letters)
         self.unstarted = QueueScans(self._read_unstarted)
         self.counts = Cache(self._count, COUNTS_SECONDS)
-        self.status = Cache(lambda: status(stack, datetime.now(UTC), audit), STATUS_SECONDS)
-        self.log = DeliveryLines(stack)
         self.ended = Ended()
+        self.status = Cache(
+            lambda: status(stack, datetime.now(UTC), audit, self.ended), STATUS_SECONDS
+        )
+        self.log = DeliveryLines(stack)
         self.stopped = Cache(self._stopped, STATUS_SECONDS)
         self.jobs = Jobs(self._after_a_job)
         self.render = renderer(

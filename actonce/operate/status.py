@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.message_summary import REDRIVEN_FOR
-from actonce.messages.recent import page
+from actonce.messages.recent import Ended, page
 from actonce.operate.pausing import Feed, feeds, workers_feed
 from actonce.queues.standing import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
@@ -179,7 +179,9 @@ class Status:
         }
 
 
-def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status:
+def status(
+    stack: Stack, now: datetime, own_audit: Path | None = None, known: Ended | None = None
+) -> Status:
     """Look at the stack; it receives nothing, so it hides no message from anybody.
 
     Args:
@@ -206,7 +208,7 @@ def status(stack: Stack, now: datetime, own_audit: Path | None = None) -> Status
         )
         fed = threads.submit(_seen, not_seen, "feeds", lambda: feeds(stack))
         failing = threads.submit(_oldest_failed, stack, now)
-        listed = threads.submit(_seen, not_seen, "executions", lambda: _listed(stack, now))
+        listed = threads.submit(_seen, not_seen, "executions", lambda: _listed(stack, now, known))
         alarms = threads.submit(_seen, not_seen, "alarms", lambda: _alarms(stack))
         audited = threads.submit(
             _seen, not_seen, "last_audit", lambda: _audited(stack, own_audit, now)
@@ -252,7 +254,7 @@ class _Listed:
     failed: Counted
 
 
-def _listed(stack: Stack, now: datetime) -> _Listed | None:
+def _listed(stack: Stack, now: datetime, known: Ended | None) -> _Listed | None:
     """Rows of a ledger or a lease are not counted: that would read their whole table.
 
     Raises:
@@ -269,7 +271,8 @@ def _listed(stack: Stack, now: datetime) -> _Listed | None:
     aborted, more_aborted = _page(stack, "ABORTED")
     continued = sum(one["stopDate"] >= now - REDRIVEN_FOR for one in aborted)
     is_cut = more_aborted and continued == len(aborted)
-    failed = page(stack, status="FAILED", between=(now - REDRIVEN_FOR, None), limit=MOST_LOOKED_UP)
+    since = now - REDRIVEN_FOR
+    failed = page(stack, status="FAILED", between=(since, None), limit=MOST_LOOKED_UP, known=known)
     states = [one.state for one in failed.messages]
     undecided = Counted(states.count("failed"), failed.cursor is not None or "ended" in states)
     old = len(running) - young

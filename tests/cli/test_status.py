@@ -11,6 +11,7 @@ import pytest
 from botocore.stub import Stubber
 
 from actonce.cli import status as command
+from actonce.messages.recent import Ended
 from actonce.operate.pausing import Feed
 from actonce.operate.status import MOST_COUNTED, MOST_LOOKED_UP, Counted, Executions, Status, status
 from actonce.queues.standing import Depth, Pause
@@ -237,6 +238,22 @@ def test_what_failed_before_anybody_had_decided_waits_for_a_person(
         found = status(stack, NOW)
     assert found.executions is not None
     assert (found.executions.failed, found.waits_for) == (failed, waits_for)
+
+
+def test_what_failed_is_looked_up_once_where_what_was_is_kept(stack: Stack) -> None:
+    failed = execution(86_400, "FAILED")
+    described = {"executionArn": "a", "stateMachineArn": "m", "status": "FAILED", "startDate": NOW}
+    known = Ended()
+    with Stubber(stack.stepfunctions) as answers:
+        for number in range(2):
+            for executions in ([], [], [failed]):
+                answers.add_response("list_executions", {"executions": executions})
+            if not number:
+                answers.add_response("describe_execution", described | {"error": "E"})
+            found = status(stack, NOW, known=known)
+        answers.assert_no_pending_responses()
+    assert found.executions is not None
+    assert found.executions.failed == Counted(1)
 
 
 def test_rows_are_not_counted_and_a_stack_that_does_not_say_its_time_out_is_told(
