@@ -787,21 +787,23 @@ def _times(number: int) -> str:
 
 def message_argument(story: Story) -> str:
     """The message as an argument that can be copied into a shell."""
-    return as_argument(story.message_id, story.execution_name)
+    # Of a row nothing is found by the name of an execution.
+    return as_argument(story.message_id, story.execution_name, may_be_name=story.row is None)
 
 
 _LONGEST_ARGUMENT: Final = 80
 """Characters; an execution's name has no more."""
 
 
-def as_argument(message_id: str, execution_name: str) -> str:
+def as_argument(message_id: str, execution_name: str, *, may_be_name: bool = True) -> str:
     """A message as an argument that can be copied into a shell.
 
     Its id; where that cannot be seen, is long, or is what another's execution may be named, the
     name of its execution.
     """
-    is_short = len(message_id) <= _LONGEST_ARGUMENT and not message_id.startswith(HASHED)
-    if visible(message_id) != message_id or not is_short:
+    is_long = len(message_id) > _LONGEST_ARGUMENT
+    is_name = may_be_name and message_id.startswith(HASHED)
+    if visible(message_id) != message_id or is_long or is_name:
         return execution_name
     return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"
 

@@ -19,6 +19,7 @@ from actonce.messages.message_summary import (
     DESCRIPTION_CHARACTERS,
     STATES,
     as_argument,
+    message_argument,
     summarize,
     unseen,
 )
@@ -589,6 +590,12 @@ def test_a_row_tells_whether_its_execution_may_be_forgotten(
     item = {name: {"S": value} for name, value in row.items()}
     machine.dynamodb.put_item(TableName=TABLE, Item=item)
     assert read_story(machine, "request-2").may_be_forgotten == may_be_forgotten
+
+
+def test_behind_a_lock_an_id_is_told_whatever_it_looks_like_for_its_row_has_no_name() -> None:
+    hashed = "sha256-" + "0" * 64
+    assert message_argument(replace(story(row=ROW), message_id=hashed)) == hashed
+    assert message_argument(replace(story(**DONE), message_id=hashed)) == "m-1"
 
 
 @pytest.mark.parametrize(
