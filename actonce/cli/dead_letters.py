@@ -228,7 +228,7 @@ def resolve(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -
 @of_a_stack()
 @_asked_to_decide
 def reject(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
-    """Close it as not to be done; its execution fails.
+    """Close it as rejected: it shall not be done.
 
     For --all see actonce dead-letters retry --help.
 

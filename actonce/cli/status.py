@@ -21,9 +21,9 @@ def status(*, at: Chosen, json: Json = False) -> None:
 
     A message that waits for a decision has a dead letter. One that was not started is in
     UnstartedQueue. One that is retrying waits for the provider: an attempt failed, and ActOnce
-    tries again by itself. What is in a queue is counted by SQS, about.
+    tries again by itself. Numbers of messages are SQS's estimates.
 
-    It receives no message, so it hides none from others.
+    Running it hides no message from other readers.
 
     Examples:
 

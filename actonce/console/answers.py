@@ -29,7 +29,7 @@ class Asked:
     def number(self, name: str) -> int:
         """A number; 0 where it is none."""
         text = self.one(name)
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
     @property
     def message_id(self) -> str:

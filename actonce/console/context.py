@@ -146,6 +146,7 @@ class Context:
         for queue in QUEUES:
             self.scans(queue).scan(after_this=True)
         self.counts.expire()
+        self.status.expire()
 
     def _reader(self, queue_url: str) -> QueueReader:
         return QueueReader(self.stack.sqs, queue_url, wait_for_others=self._scan_waits)

@@ -70,9 +70,7 @@ class State:
 
 
 STATES: Final[Mapping[StateName, State]] = {
-    "not_known": State(
-        "not known", "What would tell how it stands is kept no more, or could not be read."
-    ),
+    "not_known": State("not known", "Its records have expired, or could not be read."),
     "not_seen": State("not seen yet", "No part of the stack that was read has a record of it."),
     "not_started": State(
         "not started",

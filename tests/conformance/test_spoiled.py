@@ -120,7 +120,7 @@ _OWNERS: dict[str, Any] = {
     "Lease": Lease,
 }
 
-_LETTER = "self.dead_letters.post(dead_letter(delivery, message, attempt, reason, last, now))"
+_LETTER = "self.dead_letters.post(letter)"
 _COMPLETE = "self.locks.mark_message_processed(attempt, Outcome.DEAD_LETTER, None)"
 _UNLESS_KNOWN = "or (known and Start.SUPPRESSED) or self._start("
 _ONLY_PROOF = """(NotPerformed, _CannotFind) as error:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from actonce.console import queue_scans as module
+from actonce.console.answers import Asked
 from actonce.console.queue_scans import (
     KEPT,
     PIN_SECONDS,
@@ -46,7 +47,12 @@ class Reads:
 
 def test_no_console_counts_its_snapshots_from_where_another_did() -> None:
     """A tab of a console that has ended decides on nothing that it did not show."""
-    assert len({first_number() for _ in range(9)}) == 9
+    numbers = {first_number() for _ in range(9)}
+    assert len(numbers) == 9
+    # Each of them is a number to whoever asks for it by its address.
+    assert {
+        Asked({"snapshot": [str(one)]}, by_script=False).number("snapshot") for one in numbers
+    } == numbers
 
 
 def test_however_many_ask_one_reads_and_once_more_if_something_was_done_meanwhile() -> None:

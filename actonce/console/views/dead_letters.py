@@ -18,7 +18,7 @@ DECISIONS: Mapping[str, str] = {
     "perform": "Perform it without a look-up, because you have seen for yourself, since the letter "
     "was posted, that it did not happen. If it did happen, it happens twice.",
     "resolve": "Close it as done: the effect happened, or somebody made it happen by hand.",
-    "reject": "Close it as not to be done; its execution fails.",
+    "reject": "Close it as rejected: it shall not be done.",
 }
 """What each decision means."""
 

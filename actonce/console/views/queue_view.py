@@ -30,8 +30,8 @@ LONGEST_NOTE = 1000
 """Characters."""
 
 _GONE = (
-    "This console no longer has the list that you chose from: it keeps what a page asks about for "
-    "an hour. Nothing was done. Open the list again, and choose again."
+    "This list has expired: the console keeps what a page asks about for an hour. Nothing was "
+    "done. Open the list again, and choose again."
 )
 
 T = TypeVar("T")
