@@ -1,18 +1,14 @@
 """`actonce where`: the story of one message."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from botocore.exceptions import ClientError
 
 from actonce.cli import tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
 from actonce.cli.options import Json, check_id, of_a_stack
-from actonce.messages.message_summary import Summary, summarize, unseen
-from actonce.messages.story import Story, read_story
-from actonce.queues.standing import depth_of, find_pause
-from actonce.stack.clients import Stack
+from actonce.messages.message_summary import Summary, seen_nowhere, summarize
+from actonce.messages.story import read_story
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
@@ -51,7 +47,7 @@ def where(
     stack = find_stack(at)
     story = read_story(stack, message_id, own.effects(stack))
     if not story.is_known:
-        raise Failed(" ".join(_unseen(stack, story)))
+        raise Failed(" ".join(seen_nowhere(stack, story)))
     summary = summarize(story)
     if json:
         console.print_json({"summary": summary.as_json(), **story.as_json()})
@@ -76,13 +72,3 @@ def print_summary(summary: Summary) -> None:
     tables.print_fields(fields)
     for unread in summary.unread:
         console.out.print(unread, markup=False)
-
-
-def _unseen(stack: Stack, story: Story) -> list[str]:
-    requests = depth_of(stack, stack.requests_queue, datetime.now(UTC))
-    pause, more = None, []
-    try:
-        pause = find_pause(stack.sqs, stack.requests_queue)
-    except ClientError as error:
-        more = [f"Whether the stack is paused could not be read: {error}"]
-    return [*unseen(story.message_id, requests, pause, story.unstarted_held_elsewhere), *more]

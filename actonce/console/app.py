@@ -23,9 +23,9 @@ from starlette.types import ASGIApp
 
 from actonce.console.access import Access
 from actonce.console.answers import Asked, Refused, page
-from actonce.console.cache import error_text
 from actonce.console.context import Context
 from actonce.console.views import audit, dead_letters, first, jobs, message, messages, unstarted
+from actonce.stack.aws_errors import error_text
 from actonce.terminal.errors import Failed, WrongUse
 
 _STATIC = Path(__file__).parent / "static"

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
-from actonce.stack import aws_errors
-from actonce.terminal.errors import Failed
+from actonce.stack.aws_errors import error_text
 
 T = TypeVar("T")
 
@@ -64,10 +63,3 @@ class Cache(Generic[T]):
         """Have the next who wants it ask: something was changed."""
         with self._lock:
             self._asked_at = None
-
-
-def error_text(error: Exception) -> str:
-    """An error in one sentence, for a page."""
-    if isinstance(error, Failed):
-        return str(error)
-    return aws_errors.told_of(error) or f"{type(error).__name__}: {error}"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from actonce.console.cache import error_text
 from actonce.operate.bulk import Bulk, Ended
+from actonce.stack.aws_errors import error_text
 
 KEPT: Final = 100
 """Jobs whose outcomes can be looked at; older ones are forgotten, the queues know nothing less."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Generic, TypeVar
 
-from actonce.console.cache import error_text
 from actonce.messages.filters import Listing
+from actonce.stack.aws_errors import error_text
 
 E = TypeVar("E")
 

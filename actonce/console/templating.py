@@ -18,7 +18,7 @@ from actonce.console.difference import parsed_exactly
 from actonce.messages.dead_letters import MEANINGS
 from actonce.messages.filters import age, lasted
 from actonce.messages.history import short_cause
-from actonce.messages.message_summary import STATES, moment
+from actonce.messages.message_summary import STATES, in_utc
 from actonce.terminal.error_names import in_words
 from actonce_core.records import timestamp
 from pipeline.visible import json_text, visible
@@ -171,7 +171,7 @@ def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
         read = read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except ValueError:
         return escape(visible(str(at)))
-    told = moment(read)
+    told = in_utc(read)
     if precise:
         told = told.replace(" UTC", f".{read.microsecond // 1000:03} UTC")
     return Markup('<time datetime="{}">{}</time>').format(timestamp(read), told)
@@ -179,4 +179,4 @@ def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:
 
 def _age(since: datetime) -> Markup:
     told = Markup('<time class="age" datetime="{}" title="{}">{}</time>')
-    return told.format(timestamp(since), moment(since), age(since, datetime.now(UTC)))
+    return told.format(timestamp(since), in_utc(since), age(since, datetime.now(UTC)))

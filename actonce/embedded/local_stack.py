@@ -171,11 +171,6 @@ def _hurry_consumer(resources: dict[str, Any], values: Mapping[str, str]) -> Non
     variables["MAX_RETRIES"] = str(MAX_RETRIES)
 
 
-def parameter_names(template: Path) -> frozenset[str]:
-    """The parameters that a template declares."""
-    return frozenset(nesting.read(template).parameters)
-
-
 def code_places(template: nesting.Template) -> frozenset[str]:
     """The folders and files of functions' code and of definitions, as a template names them."""
     return frozenset(

@@ -173,6 +173,14 @@ def short_cause(cause: str | None, length: int = 200) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
+def nothing_looks_up(cause: str) -> bool:
+    """Whether the look-up failed because no function is named for it.
+
+    An attempt may say the same, which does not count.
+    """
+    return NO_FUNCTION_FINDS in cause.rpartition(BEFORE_LOOK_UP)[2]
+
+
 _EXCEPTION = re.compile(r'"errorMessage"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
 """In an exception as Lambda tells it: JSON that may be cut, after whatever AWS says of it."""
 

@@ -10,25 +10,30 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from botocore.exceptions import ClientError
 
 from actonce.messages.filters import lasted
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
     FIND_EFFECT,
     HASHED,
-    NO_FUNCTION_FINDS,
     TELL_DEAD_LETTER,
     TELL_DECISION,
     Execution,
     Step,
+    nothing_looks_up,
     short_cause,
 )
+from actonce.messages.own_effects import moment
 from actonce.messages.story import Part, Record, Story
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
 from actonce.queues.scan import held_by_another
-from actonce.queues.standing import Depth, Pause
+from actonce.queues.standing import Depth, Pause, depth_of, find_pause
+from actonce.stack.aws_errors import error_text
+from actonce.stack.clients import Stack
 from actonce.terminal.error_names import in_words
 from actonce_core.histories.dead_letters import DECISIONS, Stay
 from pipeline.visible import visible
@@ -346,7 +351,7 @@ def _not_started(story: Story) -> str:
         newest = story.unstarted[-1]
         return (
             f"It was not started ({newest.reason}): {newest.detail.rstrip('.')}. It has been in "
-            f"UnstartedQueue since {moment(newest.since)}."
+            f"UnstartedQueue since {in_utc(newest.since)}."
         )
     refused = next((line for line in reversed(story.deliveries) if line["end"] == "refused"), None)
     if refused is not None:
@@ -407,8 +412,9 @@ def _attempts(failure: Record) -> str:
 
 def _look_up(failure: Record) -> str:
     """What became of the look-up, within a sentence."""
-    _, found, said = str(failure.get("cause") or "").rpartition(BEFORE_LOOK_UP)
-    if NO_FUNCTION_FINDS in said:
+    whole = str(failure.get("cause") or "")
+    _, found, said = whole.rpartition(BEFORE_LOOK_UP)
+    if nothing_looks_up(whole):
         return "no function is named that could look it up (FindFunctionArn)"
     if "neither true nor false" in said:
         return "the look-up answered neither yes nor no"
@@ -469,7 +475,7 @@ def _failures(steps: Sequence[Step]) -> list[Step]:
 
 
 def _broken_off(story: Story, execution: Execution, state: StateName) -> str:
-    at = f" at {moment(execution.stopped_at)}" if execution.stopped_at else ""
+    at = f" at {in_utc(execution.stopped_at)}" if execution.stopped_at else ""
     error = _error_told({"error": execution.error, "cause": execution.cause})
     if state == "aborted":
         return f"Somebody stopped its execution{at}{error}."
@@ -496,8 +502,8 @@ def _decider(story: Story) -> str:
 
 def _note(story: Story) -> str:
     decided = _decision(story)
-    at = str(decided.get("decided_at") or "")
-    when = f" at {moment(datetime.fromisoformat(at))}" if at else ""
+    at = moment(decided.get("decided_at"))  # what decided may have been any client
+    when = f" at {in_utc(at)}" if at else ""
     output = {} if story.execution is None else story.execution.output
     note = decided.get("note") or output.get("note") or (story.row or {}).get("note")
     return f"{when}: {note!r}" if note else when
@@ -617,7 +623,7 @@ def _how_to_continue(story: Story, execution: Execution) -> str:
         then = f"ActOnce carries out what was decided ({_decision(story).get('decision')})"
     until = ""
     if execution.stopped_at is not None:
-        until = f" Step Functions allows it until {moment(execution.stopped_at + REDRIVEN_FOR)}."
+        until = f" Step Functions allows it until {in_utc(execution.stopped_at + REDRIVEN_FOR)}."
     # Last, and without a full stop, which would be copied as a part of the id.
     return f"Continue it: {then}.{until} actonce dead-letters retry {message_argument(story)}"
 
@@ -664,8 +670,7 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
         "It may have happened. Check with the provider: if it did, resolve; if you have seen that "
         "it did not, perform."
     )
-    said = str(failure.get("cause") or "").rpartition(BEFORE_LOOK_UP)[2]
-    if NO_FUNCTION_FINDS in said and not story.looks_up:
+    if nothing_looks_up(str(failure.get("cause") or "")) and not story.looks_up:
         return _Advice(check)
     return _Advice(f"{check} Once the look-up works again, retry looks first.")
 
@@ -711,7 +716,7 @@ def _lies_nowhere(story: Story, they: str, number: int = 1) -> str:
         return f"{they} {lie} not in UnstartedQueue now."
     if story.unstarted_as_of is None:
         return f"Whether {they.lower()} {lie} in UnstartedQueue was not looked at."
-    at = moment(story.unstarted_as_of)
+    at = in_utc(story.unstarted_as_of)
     return f"{they} {'was' if number == 1 else 'were'} not in UnstartedQueue at {at}; look again."
 
 
@@ -723,6 +728,23 @@ def cannot_be_told(they_are: str, held_elsewhere: int) -> str:
         held_elsewhere: how many of its messages another reader held.
     """
     return f"whether {they_are} in UnstartedQueue cannot be told: {held_by_another(held_elsewhere)}"
+
+
+def seen_nowhere(stack: Stack, story: Story) -> list[str]:
+    """What to tell of a message that no part of the stack has seen, by where it may still wait.
+
+    What cannot be looked at is told of, with why.
+    """
+    requests, pause, errors = None, None, []
+    try:
+        requests = depth_of(stack, stack.requests_queue, datetime.now(UTC))
+    except ClientError as error:
+        errors = [error_text(error)]
+    try:
+        pause = find_pause(stack.sqs, stack.requests_queue)
+    except ClientError as error:
+        errors.append(f"Whether the stack is paused could not be read: {error_text(error)}")
+    return [*unseen(story.message_id, requests, pause, story.unstarted_held_elsewhere), *errors]
 
 
 def unseen(
@@ -761,13 +783,13 @@ def unseen(
 # --------------------------------------------------------------------------- words
 
 
-def moment(at: datetime) -> str:
+def in_utc(at: datetime) -> str:
     """A time, in a sentence: UTC, to the second."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _at(text: str) -> str:
-    return moment(datetime.fromisoformat(text))
+    return in_utc(datetime.fromisoformat(text))
 
 
 def _capital(text: str) -> str:

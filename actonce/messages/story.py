@@ -19,7 +19,7 @@ from actonce.messages.history import Execution, Step
 from actonce.messages.own_effects import OwnEffects, moment, plain, typed
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
-from actonce.stack.aws_errors import told_of
+from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import message_reader
 from actonce.terminal.error_names import in_words
@@ -280,7 +280,7 @@ class _Reading:
     @property
     def unread(self) -> dict[Part, str]:
         """See `Story`."""
-        return {part: told_of(error) or str(error) for part, error in self.errors.items()}
+        return {part: error_text(error) for part, error in self.errors.items()}
 
     def part(self, part: Part, read: Callable[[], T]) -> T | None:
         """What is read; None where it cannot be."""

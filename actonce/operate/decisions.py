@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from botocore.exceptions import ClientError
 
 from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.history import BEFORE_LOOK_UP, NO_FUNCTION_FINDS
+from actonce.messages.history import nothing_looks_up
 from actonce.stack.aws_errors import may_be_done
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -134,8 +134,7 @@ def is_retried_in_vain(stack: Stack, reason: str, cause: str) -> bool:
         stack: that has the letter.
         reason, cause: of the letter.
     """
-    said = cause.rpartition(BEFORE_LOOK_UP)[2]
-    was_unnamed = reason == "outcome_unknown" and NO_FUNCTION_FINDS in said
+    was_unnamed = reason == "outcome_unknown" and nothing_looks_up(cause)
     return was_unnamed and stack.find_function is None
 
 

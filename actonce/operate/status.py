@@ -269,9 +269,9 @@ def _listed(stack: Stack, now: datetime, known: Ended | None) -> _Listed | None:
     running, more = _page(stack, "RUNNING")
     young = sum(one["startDate"] >= first_attempt_since for one in running)
     aborted, more_aborted = _page(stack, "ABORTED")
-    continued = sum(one["stopDate"] >= now - REDRIVEN_FOR for one in aborted)
-    is_cut = more_aborted and continued == len(aborted)
     since = now - REDRIVEN_FOR
+    continued = sum(one["stopDate"] >= since for one in aborted)
+    is_cut = more_aborted and continued == len(aborted)
     failed = page(stack, status="FAILED", between=(since, None), limit=MOST_LOOKED_UP, known=known)
     states = [one.state for one in failed.messages]
     undecided = Counted(states.count("failed"), failed.cursor is not None or "ended" in states)

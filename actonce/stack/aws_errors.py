@@ -12,6 +12,8 @@ from botocore.exceptions import (
 from botocore.exceptions import ConnectionError as NotConnected
 from botocore.parsers import ResponseParserError
 
+from actonce.terminal.errors import Failed
+
 _GONE: Final = frozenset(
     {
         "AWS.SimpleQueueService.NonExistentQueue",
@@ -40,6 +42,13 @@ def told_of(error: Exception) -> str | None:
     if isinstance(error, EndpointConnectionError | ConnectionClosedError):
         return f"{told}. Nothing answers there; the embedded AWS is brought up by actonce up."
     return told if isinstance(error, BotoCoreError | ResponseParserError) else None
+
+
+def error_text(error: Exception) -> str:
+    """An error in one sentence, for whoever goes on without what it kept from them."""
+    if isinstance(error, Failed):
+        return str(error)
+    return told_of(error) or f"{type(error).__name__}: {error}"
 
 
 def may_be_done(error: Exception) -> bool:

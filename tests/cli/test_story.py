@@ -345,6 +345,15 @@ def test_what_to_do_follows_from_what_is_known_of_the_effect(
             "ann rejected it: 'closed'.",
         ),
         (
+            # Who decides without this command line may write into it what they like.
+            story(
+                **REJECTED,
+                letter=("rejected", ""),
+                decided={"decision": "reject", "decided_at": "this morning", "note": "closed"},
+            ),
+            "A person rejected it: 'closed'.",
+        ),
+        (
             story(status="FAILED", error="States.Timeout", letter=("rejected", ""), decided=None),
             "nobody decided in time",
         ),

@@ -8,7 +8,6 @@ from botocore.exceptions import ClientError
 from starlette.responses import Response
 
 from actonce.console.answers import Asked, page
-from actonce.console.cache import error_text
 from actonce.console.context import Context
 from actonce.console.machine_picture import machine_picture
 from actonce.console.views.dead_letters import DECISIONS, command_of_one
@@ -19,13 +18,13 @@ from actonce.messages.message_summary import (
     WAITING,
     Summary,
     message_argument,
+    seen_nowhere,
     summarize,
-    unseen,
     waits_for_decision,
 )
 from actonce.messages.story import Seen, Story, read_story
 from actonce.operate.decisions import decisions_on
-from actonce.queues.standing import depth_of, find_pause
+from actonce.stack.aws_errors import error_text
 from actonce.stack.sources import sources
 from actonce_core.histories.events import details
 from actonce_core.histories.reading import read_events
@@ -99,7 +98,12 @@ def _page(context: Context, template: str, asked: Asked, story: Story) -> Respon
         "every": _every(context, story),
         "argument": message_argument(story),
         "snapshot": context.unstarted.latest,
-        "unseen": None if story.is_known else _unseen(context, story),
+        "unseen": None
+        if story.is_known
+        else [
+            *seen_nowhere(context.stack, story),
+            how_far_read("UnstartedQueue", context.unstarted.state()),
+        ],
     }
     if story.is_known:
         letter = _letter(context, story) if waits_for_decision(story) else None
@@ -184,22 +188,3 @@ def _every(context: Context, story: Story) -> int | None:
     else:
         is_open = not story.unstarted and not story.unread
     return _WHILE_IT_RUNS if is_open else None
-
-
-def _unseen(context: Context, story: Story) -> list[str]:
-    """What can be known of a message that no part of the stack has seen."""
-    stack = context.stack
-    waits, pause, errors = None, None, []
-    try:
-        waits = depth_of(stack, stack.requests_queue, datetime.now(UTC))
-    except ClientError as error:
-        errors = [error_text(error)]
-    try:
-        pause = find_pause(stack.sqs, stack.requests_queue)
-    except ClientError as error:
-        errors.append(f"Whether the stack is paused could not be read: {error_text(error)}")
-    return [
-        *unseen(story.message_id, waits, pause, story.unstarted_held_elsewhere),
-        *errors,
-        how_far_read("UnstartedQueue", context.unstarted.state()),
-    ]

@@ -18,7 +18,7 @@ from actonce.console.context import Context, QueueName
 from actonce.console.queue_scans import QueueScans, ScanState, Snapshot
 from actonce.console.templating import action_name, address
 from actonce.messages.filters import E, Entry, Listing
-from actonce.messages.message_summary import moment
+from actonce.messages.message_summary import in_utc
 from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
 from pipeline.visible import visible
@@ -271,7 +271,7 @@ def how_far_read(queue: str, state: ScanState[Any]) -> str:
     if latest is None:
         told = f"{queue} has not been read yet."
     else:
-        told = f"{queue} was read at {moment(latest.at)}."
+        told = f"{queue} was read at {in_utc(latest.at)}."
         if latest.held_elsewhere:
             told += f" Another reader held {latest.held_elsewhere:,} more of its messages."
     if state.reading is not None:
