@@ -33,9 +33,13 @@ def machine(moto_stack: Stack) -> Stack:
     return with_executions(with_log(with_table(moto_stack)))
 
 
+FIRST = 10**12
+"""The number of a console's first snapshot: the largest that it may have."""
+
+
 @pytest.fixture(autouse=True)
-def _snapshots_counted_from_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_scans, "first_number", lambda: 1)
+def _snapshots_counted_from_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_scans, "first_number", lambda: FIRST)
 
 
 @pytest.fixture

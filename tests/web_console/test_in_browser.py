@@ -18,7 +18,7 @@ from tests.browser import Browser, Page, browser_or_skip
 from tests.embedded.waiting import wait_until
 from tests.support.queues import dead, post, row
 from tests.web_console.asking import TOKEN, Client
-from tests.web_console.conftest import Open
+from tests.web_console.conftest import FIRST, Open
 from tests.web_console.stacks import (
     complete,
     log_conflict,
@@ -296,7 +296,7 @@ def test_nothing_is_wider_than_the_window(ledger: Stack, opens: Opens) -> None:
     origin = page.evaluate("location.origin")
     long = f"/message?id={'m' * 2_000}"
     paths = ["/", "/dead-letters", "/unstarted", "/messages", "/message?id=m-1", long, "/jobs"]
-    paths += ["/dead-letters/decide?snapshot=1&scope=all&action=reject", "/audit"]
+    paths += [f"/dead-letters/decide?snapshot={FIRST}&scope=all&action=reject", "/audit"]
     for path in paths:
         page.open(origin + path)
         page.resize(390)

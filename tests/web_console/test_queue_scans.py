@@ -30,6 +30,11 @@ def scan(scans: QueueScans[str]) -> None:
     scans.wait(30)
 
 
+@pytest.fixture(autouse=True)
+def _counted_from_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "first_number", lambda: 1)
+
+
 class Reads:
     """Finds one after the other, and the last one again and again."""
 

@@ -44,7 +44,7 @@ from tests.support.queues import (
 )
 from tests.support.stacks import TABLE, forbid
 from tests.web_console.asking import Client, console_of
-from tests.web_console.conftest import Open
+from tests.web_console.conftest import FIRST, Open
 from tests.web_console.stacks import (
     MARKUP,
     complete,
@@ -55,7 +55,7 @@ from tests.web_console.stacks import (
     unstart,
 )
 
-ALL = {"scope": "all", "snapshot": 1}
+ALL = {"scope": "all", "snapshot": FIRST}
 """Everything that was read first."""
 
 BY_SCRIPT = {"hx-request": "true"}
@@ -146,7 +146,7 @@ def test_a_list_is_read_again_where_its_queue_has_changed_but_not_a_snapshot(
     client.context.counts.expire()
     seen = client.get("/unstarted", snapshot=client.unstarted.number)
     client.finish()
-    assert (client.unstarted.number, seen.rows, seen.sure) == (1, [], 0)
+    assert (client.unstarted.number, seen.rows, seen.sure) == (FIRST, [], 0)
     client.get("/unstarted")
     client.finish()  # a moment is not always enough
     client.context.counts.expire()
@@ -162,9 +162,9 @@ def test_a_group_is_shown_by_pages_and_of_the_snapshot_that_was_seen(
     client = console(ledger)
     post(ledger, "one-more", 59)
     client.read_queues()
-    page = client.get("/dead-letters", snapshot=1, reason="not_performed", page=2)
+    page = client.get("/dead-letters", snapshot=FIRST, reason="not_performed", page=2)
     assert [cells[1] for cells in page.rows] == ["m-50"]
-    assert page.links.count("/dead-letters?snapshot=1&page=1&reason=not_performed") == 1
+    assert page.links.count(f"/dead-letters?snapshot={FIRST}&page=1&reason=not_performed") == 1
     assert "one-more" in client.get("/dead-letters", page=2).text
 
 
@@ -269,7 +269,7 @@ def test_only_what_was_ticked_is_decided(ledger: Stack, console: Open) -> None:
         dead(ledger, f"m-{number}", number)
     client = console(ledger)
     ticked = [one.entry for one in client.letters.entries if one.message_id != "m-1"]
-    asked: dict[str, Any] = {"snapshot": 1, "scope": "ticked", "entry": ticked}
+    asked: dict[str, Any] = {"snapshot": FIRST, "scope": "ticked", "entry": ticked}
     decide_by(client, "/dead-letters/decide", "reject", "closed", **asked)
     assert ids_left(ledger) == ["m-1"]
 
@@ -472,7 +472,7 @@ def test_the_command_of_one_message_is_of_that_one_whatever_its_id(
     rejected(ledger, "m-1")
     client = console(ledger)
     entry = next(one.entry for one in client.letters.entries if one.message_id == "--all")
-    asked: dict[str, Any] = {"snapshot": 1, "scope": "ticked", "entry": entry}
+    asked: dict[str, Any] = {"snapshot": FIRST, "scope": "ticked", "entry": entry}
     (command,) = client.get("/dead-letters/decide", **asked, action="reject").commands
     monkeypatch.setattr(dead_letters_command, "find_stack", lambda *_, **__: ledger)
     monkeypatch.setattr("sys.argv", shlex.split(command))
@@ -492,7 +492,7 @@ def test_where_no_command_does_the_same_none_is_shown(ledger: Stack, console: Op
     dead(ledger, "m-3", 2)
     hold(ledger, ledger.dead_letter_queue, 1)
     client.read_queues()
-    shown.append(client.get(path, snapshot=2, scope="all", action="reject"))
+    shown.append(client.get(path, snapshot=FIRST + 1, scope="all", action="reject"))
     assert [(answer.status, answer.commands) for answer in shown] == 3 * [(200, [])]
 
 
@@ -822,9 +822,9 @@ def test_nothing_that_a_message_brings_is_more_than_text(ledger: Stack, console:
         *(f"/unstarted/entry?entry={entry.entry}" for entry in client.unstarted.entries),
         *(f"/message?id={quote(text)}" for text in (MARKUP, HOSTILE_SENT)),
         f"/dead-letters?reason={quote(MARKUP)}&error={quote(HOSTILE_SENT)}",
-        f"/dead-letters/decide?snapshot=1&scope=all&action=retry&reason={quote(MARKUP)}",
-        "/dead-letters/decide?snapshot=1&scope=all&action=retry",
-        "/unstarted/decide?snapshot=1&scope=all&action=discard",
+        f"/dead-letters/decide?snapshot={FIRST}&scope=all&action=retry&reason={quote(MARKUP)}",
+        f"/dead-letters/decide?snapshot={FIRST}&scope=all&action=retry",
+        f"/unstarted/decide?snapshot={FIRST}&scope=all&action=discard",
     ]
     for path in paths:
         answer = client.get(path)
