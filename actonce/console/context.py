@@ -32,12 +32,28 @@ STATUS_SECONDS: Final = 60.0
 """For which the stack's status is kept, and what has stopped. About a dozen calls, and three; and
 one, once, for each execution that has failed."""
 
+MOST_STOPPED: Final = 50
+"""Executions that are looked at, of each status that one may have stopped with."""
+
 QueueName = Literal["dead_letters", "unstarted"]
 """A queue that is read, by its name among the counts."""
 
 QUEUES: Final[tuple[QueueName, ...]] = ("dead_letters", "unstarted")
 
 _EVERYTHING: Final = Narrowing({})
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Messages that a retry continues: nobody is known to have decided when their executions ended.
+
+    Attributes:
+        messages: what began first comes first.
+        is_whole: False: of some status only the newest `MOST_STOPPED` were looked at.
+    """
+
+    messages: list[Recent]
+    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +89,7 @@ class Context:
         letters: scans of DeadLetterQueue.
         unstarted: scans of UnstartedQueue.
         counts: messages of each queue, in flight or not.
-        stopped: messages whose executions ended before anybody is known to have decided, so that a
-            retry can continue them; the newest of them.
+        stopped: see `Stopped`.
         render: draws a template of that name, with values.
     """
 
@@ -161,19 +176,28 @@ class Context:
                 queue, message_reader(self.stack), _EVERYTHING, tell, whole=True
             )
 
-    def _stopped(self) -> list[Recent]:
+    def _stopped(self) -> Stopped:
         if self.has_rows:
-            return []
+            return Stopped([], is_whole=True)
         since = datetime.now(UTC) - REDRIVEN_FOR
         found = [
-            one
+            page(
+                self.stack,
+                status=status,
+                between=(since, None),
+                limit=MOST_STOPPED,
+                known=self.ended,
+            )
             for status in ("ABORTED", "FAILED", "TIMED_OUT")
-            for one in page(
-                self.stack, status=status, between=(since, None), limit=50, known=self.ended
-            ).messages
+        ]
+        messages = [
+            one
+            for each in found
+            for one in each.messages
             if one.state in ("aborted", "failed", "timed_out", "ended")
         ]
-        return sorted(found, key=lambda one: one.since)
+        messages.sort(key=lambda one: one.since)
+        return Stopped(messages, is_whole=all(each.cursor is None for each in found))
 
     def _count(self) -> dict[str, int]:
         queues = {

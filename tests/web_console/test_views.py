@@ -20,7 +20,7 @@ from botocore.stub import Stubber
 from actonce.cli import app as cli
 from actonce.cli import dead_letters as dead_letters_command
 from actonce.cli import unstarted as unstarted_command
-from actonce.console import queue_scans
+from actonce.console import context, queue_scans
 from actonce.console.cache import Cached
 from actonce.console.views import message
 from actonce.messages.filters import Listing
@@ -779,11 +779,39 @@ def test_what_ended_before_it_was_decided_waits_with_the_command_that_continues_
     stopped = client.get("/stopped")
     assert [cells[:2] for cells in stopped.rows] == [["m-1", "aborted"]]
     assert stopped.commands == ["actonce dead-letters retry --stack-name actonce m-1"]
+    assert "newest" not in stopped.text
     forbid(client.context.stack, "stepfunctions", "ListExecutions")
     assert console(machine).get("/stopped").rows
     client = console(machine, reads=False)
     forbid(client.context.stack, "stepfunctions", "ListExecutions")
     assert "AccessDenied" in client.get("/stopped").problems[0]
+
+
+def test_that_not_all_that_stopped_was_looked_at_is_told(
+    machine: Stack, console: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "MOST_STOPPED", 1)
+    for name in ("m-1", "m-2"):
+        start(machine, name)
+        machine.stepfunctions.stop_execution(executionArn=machine.execution_arn(name))
+    stopped = console(machine).get("/stopped")
+    assert len(stopped.rows) == 1
+    assert "1 newest of each state" in stopped.text
+
+
+def test_how_the_stack_is_is_looked_at_again_after_a_decision(ledger: Stack, console: Open) -> None:
+    dead(ledger, "m-1")
+    client = console(ledger)
+
+    def waiting() -> int:
+        status = client.context.status.get().value
+        assert status is not None
+        return status.waiting_for_decision
+
+    assert waiting() == 1
+    decide_by(client, "/dead-letters/decide", "reject", "closed", **ALL)
+    client.finish()
+    assert waiting() == 0
 
 
 def test_messages_are_listed_by_status_and_day(ledger: Stack, console: Open) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from actonce.console import context as contexts
 from actonce.console.answers import Asked, elsewhere, page
 from actonce.console.context import QUEUES, Context, QueueName
 from actonce.console.queue_scans import A_MOMENT
@@ -32,9 +33,15 @@ def stopped(context: Context, _: Asked) -> Response:
     found = context.stopped.get()
     commands = [
         command_of_one(context, one.message_id or one.name, one.name, "retry", "")
-        for one in found.value or []
+        for one in (found.value.messages if found.value else [])
     ]
-    return page(context, "stopped.html.j2", found=found, command="\n".join(commands))
+    return page(
+        context,
+        "stopped.html.j2",
+        found=found,
+        command="\n".join(commands),
+        most=contexts.MOST_STOPPED,
+    )
 
 
 def scan(context: Context, asked: Asked) -> Response:
