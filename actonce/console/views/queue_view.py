@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from actonce.console.answers import Asked, Refused, elsewhere, page
 from actonce.console.context import Context, QueueName
-from actonce.console.queue_scans import QueueScans, ScanState, Snapshot
+from actonce.console.queue_scans import KEPT, QueueScans, ScanState, Snapshot
 from actonce.console.templating import action_name, address
 from actonce.messages.filters import E, Entry, Listing
 from actonce.messages.message_summary import in_utc
@@ -30,8 +30,8 @@ LONGEST_NOTE = 1000
 """Characters."""
 
 _GONE = (
-    "This list has expired: the console keeps what a page asks about for an hour. Nothing was "
-    "done. Open the list again, and choose again."
+    f"This console no longer has that list: it keeps the last {KEPT} that a page asked about, for "
+    "an hour. Nothing was done. Open the list again, and choose again."
 )
 
 T = TypeVar("T")
