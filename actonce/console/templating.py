@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from actonce.console.difference import parsed_exactly
-from actonce.messages.dead_letters import MEANINGS
+from actonce.messages import dead_letters, unstarted
 from actonce.messages.filters import age, lasted
 from actonce.messages.history import short_cause
 from actonce.messages.message_summary import STATES, in_utc
@@ -25,7 +25,7 @@ from pipeline.visible import json_text, visible
 
 TERMS: Final[Mapping[str, str]] = {
     "attempt": "One invocation of your function with the message.",
-    "conflict": "A message came with an id that was first seen with another content. It is never "
+    "conflict": "A message came with the id of an earlier one and another content. It is never "
     "acted on by itself.",
     "dead letter": "ActOnce could not finish this message alone and waits until somebody decides.",
     "decision": "Retry, perform, resolve or reject: what a person answers to a dead letter.",
@@ -38,6 +38,12 @@ TERMS: Final[Mapping[str, str]] = {
     "until somebody sends it back or discards it.",
 }
 """The words of this domain, for who has never read of it."""
+
+MEANINGS: Final[Mapping[str, str]] = {
+    str(name): f"{told[0].upper()}{told[1:]}."
+    for name, told in {**dead_letters.MEANINGS, **unstarted.MEANINGS}.items()
+}
+"""What each reason means, in a sentence."""
 
 BODY_LINES: Final = 24
 BODY_CHARACTERS: Final = 1_000
@@ -76,7 +82,7 @@ def renderer(shared: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], st
         "time": _time,
     }
     environment.globals |= {"address": address, "meanings": MEANINGS, "states": STATES}
-    environment.globals |= {"term": term, **shared}
+    environment.globals |= {"term": term, "terms": TERMS, **shared}
 
     def render(name: str, values: Mapping[str, Any]) -> str:
         return environment.get_template(name).render(values)
@@ -156,10 +162,10 @@ def term(name: str, shown: str = "") -> Markup:
 
 
 def _reason(name: str) -> Markup:
-    """Why a message waits for a decision, explained on hover."""
+    """Why a message waits for a decision, or was not started, explained on hover."""
     if name not in MEANINGS:
         return escape(visible(name))
-    return Markup('<abbr title="{}">{}</abbr>').format(f"{MEANINGS[name].capitalize()}.", name)
+    return Markup('<abbr title="{}">{}</abbr>').format(MEANINGS[name], name)
 
 
 def _time(at: datetime | str | None, *, precise: bool = False) -> Markup:

@@ -22,7 +22,10 @@ from actonce.cli import dead_letters as dead_letters_command
 from actonce.cli import unstarted as unstarted_command
 from actonce.console import context, queue_scans
 from actonce.console.cache import Cached
+from actonce.console.templating import TERMS
 from actonce.console.views import message
+from actonce.messages import dead_letters as letters
+from actonce.messages import unstarted as deliveries
 from actonce.messages.filters import Listing
 from actonce.operate.pausing import Feed
 from actonce.operate.status import Counted, Executions, Status
@@ -785,6 +788,18 @@ def test_what_ended_before_it_was_decided_waits_with_the_command_that_continues_
     client = console(machine, reads=False)
     forbid(client.context.stack, "stepfunctions", "ListExecutions")
     assert "AccessDenied" in client.get("/stopped").problems[0]
+
+
+def test_every_word_of_the_domain_and_every_reason_is_explained(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger)
+    unstart(ledger, "{")
+    page = html.unescape(console(ledger).get("/").text)
+    for meaning in TERMS.values():
+        assert meaning in page
+    for meaning in (letters.MEANINGS["rejected"], deliveries.MEANINGS["not_json"]):
+        assert f'title="{meaning[0].upper()}{meaning[1:]}."' in page
 
 
 def test_that_not_all_that_stopped_was_looked_at_is_told(
