@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,8 +50,11 @@ def kill_all(pid: int) -> None:
             os.kill(one, signal.SIGKILL)
 
 
-def killed_when(command: list[str], moment: Callable[[], bool]) -> None:
-    """Run a command, and kill it with all that it has started as soon as something holds."""
+def killed_when(command: list[str], moment: Callable[[], bool]) -> bool:
+    """Run a command, and kill it with all that it has started as soon as something holds.
+
+    Whether it was killed: a command may come to its end with nobody having seen its moment.
+    """
     process = subprocess.Popen(
         command,
         cwd=PROJECT,
@@ -61,12 +65,15 @@ def killed_when(command: list[str], moment: Callable[[], bool]) -> None:
     )
     deadline = time.monotonic() + 240
     while not holds(moment):
-        assert process.poll() is None, process.communicate()[1]
+        if process.poll() is not None:
+            assert process.returncode == 0, process.communicate()[1]
+            return False
         assert time.monotonic() < deadline
         time.sleep(0.001)
     os.killpg(process.pid, signal.SIGSTOP)  # nothing goes on until all are found and killed
     kill_all(process.pid)
     process.communicate()
+    return True
 
 
 def holds(moment: Callable[[], bool]) -> bool:
@@ -82,7 +89,10 @@ def test_killed_while_it_writes(tmp_path: Path, days: tuple[str, ...]) -> None:
     records = [record for n in range(MESSAGES) for record in performed(f"m-{n}", n / 100)]
     root, out = write(tmp_path / "records", records), tmp_path / "out"
     command = [sys.executable, "-m", "pipeline.audit", str(root), "--out", str(out), *days]
-    killed_when(command, lambda: is_writing(out))
+    for _ in range(5):  # where others hold the processors, a whole write may pass unseen
+        if killed_when(command, lambda: is_writing(out)):
+            break
+        shutil.rmtree(out)
     assert summary(out)["exit_status"] == 2
     assert "has not come to its end" in summary(out)["sentence"]
 
