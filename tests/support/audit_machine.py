@@ -10,7 +10,7 @@ SUBSTITUTIONS = {
     "Partition": "aws",
     "RecordsBucket": "records",
     "AuditBucket": "audit",
-    "AppointmentsTableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/appointments",
+    "EffectsTableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/appointments",
     "ApplicationId": "00f1abcd2efgh345",
     "JobRoleArn": "arn:aws:iam::123456789012:role/audit-job",
     "DeadLettersFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:dead-letters",

@@ -4,8 +4,9 @@ Two kinds. *Managed* files are ActOnce's, of one version: the manifest has their
 upgrade brings them to another version. *Seeds* are the team's from the first moment: written once,
 never looked at again.
 
-What is managed is what the stack runs in front of a function of the team's own, copied and never
-edited: not the other ways, nor the example, nor what its functions' code has for these.
+What is managed is what the stack runs in front of a function of the team's own: not the other
+ways, nor the example, nor what its functions' code has for these. It is copied, and templates are
+written as `nested_template` says.
 """
 
 import re
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from actonce.adopt.project.nested_template import nested_template
 from actonce.stack.sources import sources
 
 Files = dict[PurePosixPath, bytes]
@@ -35,6 +37,7 @@ _OF_THE_AUDIT = (
     "functions/actonce_core/transient.py",
 )
 _OF_OTHERS = (
+    "functions/requirements.txt",  # what is nested is not built
     # the example, and the contract that it is written with
     "functions/appointments.py",
     "functions/actonce_core/effect.py",
@@ -55,11 +58,15 @@ def stack_files(*, audit: bool = False) -> Files:
     wanted = _STACK + _OF_THE_AUDIT if audit else _STACK
     left_out = _OF_OTHERS if audit else _OF_OTHERS + _OF_THE_AUDIT
     return {
-        STACK / path: content
+        STACK / path: _as_nested(path, content)
         for place in wanted
         for path, content in _files(root, root / place)
         if not path.as_posix().startswith(left_out)
     }
+
+
+def _as_nested(path: PurePosixPath, content: bytes) -> bytes:
+    return nested_template(content.decode()).encode() if path.suffix == ".yaml" else content
 
 
 def has_audit(paths: Iterable[PurePosixPath]) -> bool:

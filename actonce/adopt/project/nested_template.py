@@ -1,0 +1,29 @@
+"""The stack's templates as `actonce init` copies them: without the example, with nothing to build.
+
+In front of a function of a team's own the example has nothing to do. And a team that writes its
+functions in Node or Java should need no Python where it builds: the copy's functions are deployed
+as they are (`SkipBuild`), with Powertools from the layer that AWS publishes. The clone builds its
+functions, so that `sam local invoke` needs neither an account nor AWS's layer.
+
+What is left out and what is put in stands in the templates themselves, in comments.
+"""
+
+import re
+
+_EXAMPLE = re.compile(
+    r"^ *# -- example\n.*?^ *# -- end of the example\n\n?|^[^\n]*  # example\n", re.M | re.S
+)
+_EITHER = re.compile(r"!If \[IsExample, [^,\n]+, (.+)\]$", re.M)
+_PUT_IN = re.compile(r"^( *)# init: ", re.M)
+_EXPLAINED = re.compile(r"^# `actonce init` copies this template (?:.*\n#)*.*\n", re.M)
+
+
+def nested_template(text: str) -> str:
+    """A template as a team gets it.
+
+    Args:
+        text: of a template of the clone, or of the wheel.
+    """
+    text = _EXAMPLE.sub("", _EXPLAINED.sub("", text))
+    text = _EITHER.sub(r"\1", text).replace("Condition: LooksUp", "Condition: HasFindFunction")
+    return _PUT_IN.sub(r"\1", text)
