@@ -21,7 +21,11 @@ from lab.conformance.machine import Aborted, Execution, Position, StateFailed
 from tests import template
 from tests.support import asl, audit_machine
 
-PROVES_NOT_PERFORMED = ["NotPerformed", "Lambda.TooManyRequestsException"]
+PROVES_NOT_PERFORMED = [
+    "NotPerformed",
+    "Lambda.TooManyRequestsException",
+    "Lambda.ResourceNotFoundException",
+]
 UNKNOWN_OUTCOMES = [
     "OutcomeUnknown",
     "Lambda.ServiceException",
@@ -29,7 +33,6 @@ UNKNOWN_OUTCOMES = [
     "Lambda.SdkClientException",
     "Lambda.ClientExecutionTimeoutException",
     "Lambda.Unknown",
-    "Lambda.ResourceNotFoundException",
     "States.Timeout",
     "States.TaskFailed",
     "States.QueryEvaluationError",
@@ -264,7 +267,9 @@ def test_looking_up_is_repeated_after_anything_but_its_own_expressions(error: st
 
     (letter,) = taken.letters
     assert (letter["reason"], letter["error"]) == ("outcome_unknown", "E")
-    assert letter["cause"] == f"late | FindEffect: {error}: why"
+    nobody = "no function is named to look it up (FindFunctionArn)"
+    why = nobody if error == "States.QueryEvaluationError" else f"{error}: why"
+    assert letter["cause"] == f"late | FindEffect: {why}"
 
 
 UNKNOWN: list[Step] = [("perform", "!Lambda.Unknown"), ("find", NOT_FOUND)]
@@ -279,9 +284,11 @@ def test_after_three_rounds_a_person_decides_and_rounds_begin_anew() -> None:
     assert (letter["reason"], letter["rounds"]) == ("rounds_used_up", 3)
 
 
-@pytest.mark.parametrize("answer", [None, "false", 0])
+@pytest.mark.parametrize(
+    "answer", [{"performed": None}, {"performed": "false"}, {"performed": [False]}, {}, None]
+)
 def test_a_look_up_that_is_neither_yes_nor_no_proves_nothing(answer: Any) -> None:
-    unclear = ("find", {"performed": answer})
+    unclear = ("find", answer)
     taken = run(("perform", failed_with("c" * 5000)), unclear, RESOLVE, end=RESOLVED_END)
 
     (letter,) = taken.letters
@@ -364,7 +371,17 @@ def test_without_a_function_to_look_up_a_person_decides() -> None:
 
     for letter in taken.letters:
         assert letter["reason"] == "outcome_unknown"
-        assert "No function is named to look it up" in letter["cause"]
+        assert letter["cause"].endswith("no function is named to look it up (FindFunctionArn)")
+
+
+@pytest.mark.parametrize("answer", [{"performed": False}, {"performed": True}, {}, None])
+def test_an_unclear_answer_is_told_without_the_expression_that_failed_on_it(answer: Any) -> None:
+    taken = run(("perform", answer), *[("find", "!E")] * TRIES, RESOLVE, end=RESOLVED_END)
+
+    (letter,) = taken.letters
+    assert letter["cause"].startswith(
+        "The effect did not answer that it was performed. | FindEffect"
+    )
 
 
 # --------------------------------------------------------------------------- redrive
@@ -494,7 +511,9 @@ def test_error_is_caught_whatever_its_cause(catcher: dict[str, Any]) -> None:
     # evaluate fails the execution, with the outcome unknown and nobody told.
     for error, cause in (({}, ""), ({"Cause": "c" * 32_768}, "c" * 4096)):
         output = asl.evaluate(catcher["Output"], input=MESSAGE, errorOutput={"Error": "E", **error})
-        assert (output["failure"]["error"], output["failure"]["cause"]) == ("E", cause)
+        of_ours = catcher["ErrorEquals"] == ["States.QueryEvaluationError"]
+        expected = "The effect did not answer that it was performed." if of_ours else cause
+        assert (output["failure"]["error"], output["failure"]["cause"]) == ("E", expected)
 
 
 def test_cause_stays_bounded_however_often_a_look_up_fails() -> None:

@@ -448,7 +448,11 @@ def _retrying(story: Story) -> str:
     return f"{unclear}{until}"
 
 
-_NOTHING_HAPPENED = ("NotPerformed", "Lambda.TooManyRequestsException")
+_NOTHING_HAPPENED = (
+    "NotPerformed",
+    "Lambda.TooManyRequestsException",
+    "Lambda.ResourceNotFoundException",
+)
 """Errors that prove it; PerformEffect is retried after these only."""
 
 

@@ -67,8 +67,9 @@ class InvokedEffect:
         try:
             answer = self._invoke(self._effect_function, asked)
         except ClientError as error:
-            if error.response["Error"]["Code"] == "TooManyRequestsException":
-                raise NotPerformed("Lambda did not run the function: too many requests") from error
+            code = error.response["Error"]["Code"]
+            if code in ("TooManyRequestsException", "ResourceNotFoundException"):
+                raise NotPerformed(f"Lambda did not run the function: {code}") from error
             raise
         if answer.get("performed") is True:
             return _description(answer)

@@ -220,9 +220,13 @@ def test_only_a_clear_word_is_believed(
 
 @pytest.mark.parametrize(
     ("code", "raised"),
-    [("TooManyRequestsException", NotPerformed), ("ServiceException", ClientError)],
+    [
+        ("TooManyRequestsException", NotPerformed),
+        ("ResourceNotFoundException", NotPerformed),
+        ("ServiceException", ClientError),
+    ],
 )
-def test_throttled_by_lambda_it_did_not_run_and_of_its_other_errors_nobody_knows(
+def test_refused_by_lambda_it_did_not_run_and_of_its_other_errors_nobody_knows(
     stubber: Stubber, code: str, raised: type[Exception]
 ) -> None:
     stubber.add_client_error("invoke", code)
