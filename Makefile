@@ -8,7 +8,7 @@ RESOLVED := -q --universal --python-version 3.11 --generate-hashes --no-emit-ind
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-table check fmt lock clean everything for-demo
+.PHONY: help demo test test-long test-table check release fmt lock clean everything for-demo
 
 help:  ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,15 @@ check: everything  ## Run every static check
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1 --template-file locks.yaml
 	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_template.py tests/test_every_template.py
 
+release: everything  ## Build the release into dist/, and try it in empty environments (docs/releasing.md)
+	@git diff --quiet HEAD || { echo "make release: commit first; what is released is what is committed" >&2; exit 1; }
+	rm -rf dist && $(BIN)/python -m hatchling build -d dist
+	@version=$$(ls dist/*.whl | cut -d- -f2); \
+	sed -n "/^## \[$$version\]/,/^## \[/{/^## /!p;}" CHANGELOG.md > dist/NOTES.md; \
+	grep -q . dist/NOTES.md || { echo "make release: CHANGELOG.md has nothing under ## [$$version]" >&2; exit 1; }
+	ACTONCE_DIST=$(CURDIR)/dist $(BIN)/pytest -q -m long tests/test_wheel.py
+	cd dist && sha256sum *.whl *.tar.gz > SHA256SUMS
+
 fmt: everything  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only .
@@ -45,7 +54,7 @@ lock:  ## Resolve the dependencies anew into the two lock files
 
 clean:  ## Stop the embedded AWS and remove everything that can be made again
 	if [ -x $(BIN)/actonce ]; then $(BIN)/actonce down; fi
-	rm -rf .venv .actonce .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf dist .venv .actonce .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 for-demo:

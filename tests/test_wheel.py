@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -81,13 +82,28 @@ def _uv(root: Path) -> Path:
     return install._uv("".join(text for name, text in locked if name == install.UV), root)
 
 
+def build(sources: Path, into: Path) -> Path:
+    """Build sdist and wheel; the wheel."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(into)]
+    subprocess.run(command, cwd=sources, check=True, capture_output=True)
+    (built,) = into.glob("*.whl")
+    return built
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)
-    (built,) = folder.glob("*.whl")
-    return built
+    """What `make release` has built, or a wheel of what is here."""
+    if built := os.environ.get("ACTONCE_DIST"):
+        return next(Path(built).glob("*.whl"))
+    return build(PROJECT, tmp_path_factory.mktemp("dist"))
+
+
+def unpacked(wheel: Path, folder: Path) -> Path:
+    """The sources of the sdist that was built with a wheel."""
+    with tarfile.open(next(wheel.parent.glob("*.tar.gz"))) as archive:
+        archive.extractall(folder, filter="data")
+    (sources,) = folder.iterdir()
+    return sources
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +142,34 @@ def test_the_wheel_is_of_the_stacks_version_and_holds_what_is_committed(wheel: P
         assert pages <= {*archive.namelist()}
         for name in names:
             assert archive.read(stack + name) == (PROJECT / name).read_bytes()
+
+
+def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    again = build(unpacked(wheel, tmp_path / "sdist"), tmp_path / "dist")
+    assert (again.name, again.read_bytes()) == (wheel.name, wheel.read_bytes())
+
+
+def test_one_release_is_upgraded_to_the_next(
+    installed: Installed, wheel: Path, tmp_path: Path
+) -> None:
+    sources = unpacked(wheel, tmp_path / "sdist")
+    template, starter = sources / "template.yaml", sources / "functions" / "starter.py"
+    is_now = f'{{Version: "{version()}"}}'
+    assert is_now in template.read_text()
+    template.write_text(template.read_text().replace(is_now, '{Version: "9.0.0"}'))
+    starter.write_text(starter.read_text() + "# newer\n")
+    newer = Installed(build(sources, tmp_path / "dist"), tmp_path)
+    newer.add()
+    shop = tmp_path / "shop"
+    shop.mkdir()
+
+    installed.succeeds("actonce", "init", folder=shop)
+    told = newer.succeeds("actonce", "init", "--upgrade", folder=shop)
+    replaced = {"actonce/functions/starter.py: replaced", "actonce/template.yaml: replaced"}
+    assert replaced == {line for line in told.splitlines() if ": " in line}
+    assert (shop / "actonce" / "functions" / "starter.py").read_text().endswith("# newer\n")
+    # The older one does not take it back.
+    assert installed.run("actonce", "init", "--upgrade", folder=shop).returncode == 2
 
 
 def test_without_an_extra_it_is_the_operators_and_producers_command_line(
