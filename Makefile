@@ -31,7 +31,7 @@ check: everything  ## Run every static check
 	$(BIN)/mypy
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1 --template-file locks.yaml
-	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_template.py tests/test_every_template.py
+	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_templates.py
 
 fmt: everything  ## Format the code
 	$(BIN)/ruff format .
