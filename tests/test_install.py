@@ -71,7 +71,7 @@ def test_what_the_demo_installs_the_tests_install_too_and_more_in_the_same_versi
     demo, everything = pins(install.LOCKS["demo"]), pins(install.LOCKS["everything"])
     assert len(demo) > 100
     assert demo < everything
-    only_for_tests = {"pandas", "pyarrow", "grpcio", "moto", "pytest", "polars", "duckdb"}
+    only_for_tests = {"pandas", "pyarrow", "grpcio", "moto", "pytest"}
     assert {name for name, _, _ in demo}.isdisjoint(only_for_tests)
 
 
