@@ -54,10 +54,9 @@ Sent = tuple[str | None, Any]
 """A message id, None where there is none, and a body."""
 
 
-STAND_STILL, STRAGGLE = (2, 5), (6.5, 9)
-"""Seconds, behind executions and behind locks, by the time-outs of the local deployment: who stands
-still goes on before Lambda would end the function that acts; a straggler ends after Lambda has
-ended it, and before another one may act."""
+STAND_STILL = (2, 5)
+"""Seconds, behind executions and behind locks: who stands still goes on before Lambda would end the
+function that acts, by the time-outs of the local deployment."""
 
 
 class Theatre:
@@ -68,7 +67,7 @@ class Theatre:
         self.queue_url = queue_url
         self.run = f"real-{uuid.uuid4().hex[:8]}"
         behind = 0 if stack.ledger_table is None else 1
-        self.stand_still, self.straggle = STAND_STILL[behind], STRAGGLE[behind]
+        self.stand_still = STAND_STILL[behind]
         self._folder = faults_folder
         self._planned: faults.Plan = {}
         self._lock = threading.Lock()
@@ -102,8 +101,6 @@ class Theatre:
 
     def is_at_rest(self) -> bool:
         """Whether nothing is under way any more."""
-        if any((self._folder / fault_injection.STRAGGLERS).glob("*")):
-            return False
         if depth(self.stack, self.queue_url) or depth(self.stack, self.stack.requests_queue):
             return False
         running = records.execution_names(self.stack, "RUNNING")
@@ -214,20 +211,9 @@ def _effect_unheard(scene: Scene) -> None:
 
 
 def _effect_late(scene: Scene) -> None:
-    """The function is ended at its time-out before its effect, after it, and while another process
-    goes on with it and acts seconds later.
-    """
-    late = scene.theatre.straggle
+    """The function is ended at its time-out before its effect, and after it."""
     scene.send(scene.message("before", perform=["before:timed-out"]))
     scene.send(scene.message("after", perform=["after:timed-out"]))
-    scene.send(scene.message("straggler", perform=[f"late:{late}"]))
-
-
-def _margin(scene: Scene) -> None:
-    """The function is ended at its time-out while another process goes on with its effect, and acts
-    within the margin; sent twice, so that another consumer waits for it.
-    """
-    scene.send(scene.message("a", perform=[f"late:{scene.theatre.straggle}"]), times=2)
 
 
 def _zombie(scene: Scene) -> None:
@@ -287,7 +273,6 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "crash-after-effect": _crash_after_effect,
     "effect-unheard": _effect_unheard,
     "effect-late": _effect_late,
-    "margin": _margin,
     "zombie": _zombie,
     "conflict": _conflict,
     "poison": _poison,
