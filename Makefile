@@ -31,7 +31,7 @@ check: everything  ## Run every static check
 	$(BIN)/mypy
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1
 	SAM_CLI_TELEMETRY=0 $(BIN)/sam validate --lint --region us-east-1 --template-file locks.yaml
-	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_template.py tests/test_every_template.py
+	$(BIN)/pytest -q -n 0 tests/test_state_machine_definition.py tests/test_templates.py
 
 release: everything  ## Build the release into dist/, and try it in empty environments (docs/releasing.md)
 	@git diff --quiet HEAD || { echo "make release: commit first; what is released is what is committed" >&2; exit 1; }

@@ -1,8 +1,8 @@
 """Makes .venv, as the Makefile asks: `python3 install.py demo`, or `everything`.
 
-What a lock file pins is installed by uv, hashes checked, into one environment: `everything` adds to
-what `demo` has installed, and nothing is installed twice. uv itself is locked, too; pip puts it
-into a folder that is removed again. This file uses the standard library only.
+What a lock file pins is installed by uv, hashes checked, into one environment, which is made anew
+after any change; `everything` holds what `demo` needs. uv itself is locked, too; pip puts it into a
+folder that is removed again. This file uses the standard library only.
 
 Exit status: 0; 1, something outside failed (no index, no room); 2, the set-up is wrong. Either way
 one sentence says what, where and what to do.
@@ -10,7 +10,6 @@ one sentence says what, where and what to do.
 
 from __future__ import annotations  # older Pythons have to read this file, to be told why not
 
-import errno
 import os
 import re
 import shutil
@@ -49,7 +48,7 @@ class Cannot(Exception):
 
 
 def install(kind: str) -> None:
-    """Make the environment, or add to it what this kind needs.
+    """Make the environment, unless what this kind needs is there.
 
     Raises:
         Cannot: with one readable sentence.
@@ -59,10 +58,7 @@ def install(kind: str) -> None:
         return
     started = time.monotonic()
     _say(f"Installing {LOCKS[kind]} into {VENV}")
-    for one in LOCKS:  # nothing is whole while something is installed, of another lock perhaps
-        _marker(one).unlink(missing_ok=True)
-    if not _fits():
-        _make_venv()
+    _make_venv()
     locked = requirements((PROJECT / LOCKS[kind]).read_text())
     with tempfile.TemporaryDirectory(prefix="actonce-install-") as folder:
         _install_locked(locked, _left_out(kind), Path(folder))
@@ -107,21 +103,8 @@ def _is_installed(kind: str) -> bool:
 # --------------------------------------------------------------------------- what is installed
 
 
-def _fits() -> bool:
-    """Whether there is an environment of this Python and place, with the pip that gets uv.
-
-    One that came with a copied clone has the other clone's code, and its scripts run there.
-    """
-    python, made = BIN / "python", VENV / "pyvenv.cfg"
-    if not python.exists() or not made.exists():
-        return False
-    if not re.search(rf"^command = .* {re.escape(str(VENV))}$", made.read_text(), re.MULTILINE):
-        return False
-    answer = _run([str(python), "-c", "import sys, pip; print(sys.version)"])
-    return answer.stdout.rstrip("\n") == sys.version
-
-
 def _make_venv() -> None:
+    # Whatever was there goes with its markers: one that came with a copied clone runs that code.
     answer = _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
     if answer.returncode != 0:
         shutil.rmtree(VENV, ignore_errors=True)
@@ -214,32 +197,14 @@ def _run(
     )
 
 
-_NO_ROOM = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
-_NO_INDEX = (
-    "Failed to fetch",
-    "Connection",
-    "connection",
-    "dns error",
-    "timed out",
-    "resolve host",
-    "NameResolutionError",
-    "from versions: none",
-)
-
-
 def _failed(what: str, said: str) -> Cannot:
     """The sentence for what an installer said."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    if any(sign in said for sign in _NO_ROOM):
-        return Cannot(f"The disk of {VENV} is full: make room, then run it again.", status=1)
-    if telling := [line for line in lines if any(sign in line for sign in _NO_INDEX)]:
-        return Cannot(
-            f"Could not {what}: the package index does not answer ({min(telling, key=len)[:200]}). "
-            "Behind a proxy set HTTPS_PROXY; for an index of your own, pip config set "
-            "global.index-url URL.",
-            status=1,
-        )
-    return Cannot(f"Could not {what}: {' '.join(lines[-3:]) or 'nothing was said'}", status=1)
+    return Cannot(
+        f"Could not {what}: {' '.join(lines[-3:])[:600] or 'nothing was said'} Behind a proxy set "
+        "HTTPS_PROXY; for an index of your own, pip config set global.index-url URL.",
+        status=1,
+    )
 
 
 def main(arguments: list[str]) -> int:

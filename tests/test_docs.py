@@ -143,8 +143,9 @@ def test_every_reason_and_alarm_is_explained() -> None:
     operations = read("operations.md")
 
     assert of_dead_letters
-    assert alarms
-    assert [one for one in (*of_dead_letters, *alarms) if f"| `{one}` |" not in operations] == []
+    assert [one for one in of_dead_letters if f"| `{one}` |" not in operations] == []
+    # So one that is taken out of a template is noticed.
+    assert alarms == set(re.findall(r"^\| `(\w+Alarm)` \|", operations, re.MULTILINE))
     for text in (read("message-id.md"), operations):
         assert [reason for reason in Reason if f"`{reason}`" not in text] == []
 

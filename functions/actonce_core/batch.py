@@ -42,7 +42,7 @@ class Batch:
     own. What is told of it is told last, and changes nothing.
 
     Every record waits for AWS most of its time, so a batch takes about as long as its slowest
-    record (`lab/bench/starter.py`).
+    record.
     Source: "Implementing partial batch responses", AWS Lambda Developer Guide.
 
     Args:

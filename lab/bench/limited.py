@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from lab.bench.starter import FUNCTIONS, aws_with, event_of
+from lab.bench.answering import FUNCTIONS, answering_aws, event_of
 from lab.bench.whole_cpu import status_of
 
 MEMORY_SIZE = 256 * 1024 * 1024
@@ -68,7 +68,7 @@ def limited_starter(limit: int = MEMORY_SIZE) -> Iterator[LimitedStarter]:
     """
     spawn = multiprocessing.get_context("spawn")
     os.environ |= MALLOC  # read when a process starts
-    with aws_with(0):
+    with answering_aws():
         ours, theirs = spawn.Pipe()
         process = spawn.Process(target=_serve, args=(theirs, limit), daemon=True)
         process.start()

@@ -26,11 +26,14 @@ class Cost:
 
 def cost_of(command: Sequence[str]) -> Cost:
     """Run a command and wait for everything that it leaves behind."""
-    adopt_all()
+    # What a command leaves behind becomes this process' own, so that its end is told here.
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     wall = time.monotonic() - began
-    wait_for_all()
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Cost(wall, cpu, ran.returncode, ran.stdout, ran.stderr)
@@ -46,17 +49,3 @@ def status_of(process: int | str, name: str) -> int:
             if line.startswith(name + ":"):
                 return int(line.split()[1]) * 1024
     return 0
-
-
-def adopt_all() -> None:
-    """Have this process be told of the end of whatever its commands leave behind."""
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-
-
-def wait_for_all() -> None:
-    """Wait for what a command has left behind, so that its CPU counts, and counts as its own."""
-    while True:
-        try:
-            os.wait()
-        except ChildProcessError:
-            return

@@ -111,16 +111,6 @@ def test_what_is_not_acknowledged_in_time_comes_back_and_is_parked_in_the_end(
     assert world.now == 5 * 210_000
 
 
-def test_what_is_acknowledged_does_not_come_back() -> None:
-    world, consumers, queue = _queue()
-    queue.send("text")
-    consumers.acknowledge()
-
-    world.run()
-
-    assert consumers.bodies == ["text"]
-
-
 def test_a_fifo_queue_has_one_of_a_group_in_flight_and_forgets_an_id_after_five_minutes() -> None:
     world, consumers, queue = _queue(is_fifo=True)
     for body in "abc":
@@ -191,13 +181,3 @@ def test_start_execution_answers_as_aws_does() -> None:
 def test_a_definition_with_what_it_does_not_know_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(NotKnownHere):
         machine.load(json.dumps(_ENDS | change), {})
-
-
-def test_an_execution_that_breaks_the_interpreter_is_no_failed_execution() -> None:
-    world = World()
-    broken = _ENDS | {"States": {"Wait": {"Type": "Wait", "Next": "End"}}}
-    service = StepFunctions(world, broken, lambda *_: None, KeptQueues(world))
-    service.start_execution(name="a", input="{}", stateMachineArn="arn")
-
-    with pytest.raises(KeyError, match="Seconds"):
-        world.run()

@@ -3,8 +3,7 @@
 What has to be waited for is waited for once: every hazard of a way has a thread and messages of its
 own. A second queue of the tests' own feeds the deployed function one message at a time, so that a
 crash is one message's alone, and many are at work side by side. What is refused and what is ordered
-goes through RequestsQueue. A consumer with another clock, or with a network that fails, is the
-function's code in the tests' own process. What has no cause here is only walked.
+goes through RequestsQueue. What has no cause here, such as a network that fails, is only walked.
 """
 
 import json
@@ -13,51 +12,26 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import count
 from pathlib import Path
-from typing import Any, Literal
-
-import pytest
-from botocore.exceptions import BotoCoreError, ClientError
+from typing import Any
 
 from actonce.demo import records
 from actonce.demo.run import depth
 from actonce.embedded import faults, functions
 from actonce.embedded.injected import fault_injection
 from actonce.queues.scan import QueueReader
-from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Stack
-from actonce_core.delivery import Delivery
-from actonce_core.effect import NotPerformed, OutcomeUnknown
-from actonce_core.locking.consumer import _CannotFind
-from actonce_core.locking.locks import LockLost, StillInProgress
-from actonce_core.start import End
+from actonce.stack.clients import Stack
 from appointments import book_key
-from consumer import consumer_from_environment
 from lab.conformance import found
-from lab.conformance.stage import CLOCK_SKEW
 from lab.conformance.verdict import Ends, Verdict, judge, one_form
-from lab.faults.proxy import Answered, Forwarded, Request, proxy_before
-from starter import starter_from_environment
 from tests.embedded.waiting import wait_until
 from tests.support.deliveries import sqs_record
 
 VISIBILITY_SECONDS = 5
 AT_ONCE = 12
 LONGEST_SECONDS = 180.0
-
-GIVEN_BACK = (
-    BotoCoreError,
-    ClientError,
-    LockLost,
-    NotPerformed,
-    OutcomeUnknown,
-    StillInProgress,
-    _CannotFind,
-)
-"""How a consumer says that a delivery is not to be acknowledged."""
 
 REAL_WAYS = {
     "step-functions": ("step-functions",),
@@ -80,50 +54,9 @@ Sent = tuple[str | None, Any]
 """A message id, None where there is none, and a body."""
 
 
-STAND_STILL, STRAGGLE = (2, 5), (6.5, 9)
-"""Seconds, behind executions and behind locks, by the time-outs of the local deployment: who stands
-still goes on before Lambda would end the function that acts; a straggler ends after Lambda has
-ended it, and before another one may act."""
-
-LATE_SECONDS = 2.0
-"""Less than the functions' SDK waits for an answer."""
-
-
-@dataclass(slots=True)
-class Disturbance:
-    """What goes wrong between a client and the embedded AWS, for `proxy_before`.
-
-    Attributes:
-        how: `refused`, nothing is done; `lost`, it is done, and the connection closes unanswered;
-            `late`, it is done, and the answer comes `LATE_SECONDS` later.
-        times: requests, one after the other, that it befalls; the SDK's repeats count.
-        first: number of the first of them, from 1; 0 for none.
-        requests: how many there were.
-    """
-
-    how: Literal["refused", "lost", "late"]
-    times: int
-    first: int = 0
-    requests: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def begin_with(self, number: int) -> None:
-        """Count anew, up to the request that it begins with."""
-        self.first, self.requests = number, 0
-
-    def meet(self, _: Request) -> Forwarded | Answered:
-        """What the next request meets."""
-        with self._lock:
-            self.requests += 1
-            is_met = self.first and 0 <= self.requests - self.first < self.times
-        if not is_met:
-            return Forwarded()
-        if self.how == "refused":
-            throttled = b'{"__type": "ThrottlingException", "message": "Rate exceeded"}'
-            return Answered(400, throttled)
-        if self.how == "lost":
-            return Forwarded(is_lost=True)
-        return Forwarded(late_seconds=LATE_SECONDS)
+STAND_STILL = (2, 5)
+"""Seconds, behind executions and behind locks: who stands still goes on before Lambda would end the
+function that acts, by the time-outs of the local deployment."""
 
 
 class Theatre:
@@ -134,7 +67,7 @@ class Theatre:
         self.queue_url = queue_url
         self.run = f"real-{uuid.uuid4().hex[:8]}"
         behind = 0 if stack.ledger_table is None else 1
-        self.stand_still, self.straggle = STAND_STILL[behind], STRAGGLE[behind]
+        self.stand_still = STAND_STILL[behind]
         self._folder = faults_folder
         self._planned: faults.Plan = {}
         self._lock = threading.Lock()
@@ -158,27 +91,6 @@ class Theatre:
             if not self.is_met(message_id, operation)
         ]
 
-    def handler_here(self, *, endpoint_url: str | None = None) -> Callable[[Delivery], End]:
-        """What the deployed function runs, on a host of its own: in this process.
-
-        Args:
-            endpoint_url: where it finds AWS.
-        """
-        variables = self._function["Environment"]["Variables"] | EMBEDDED_CREDENTIALS
-        variables |= {
-            "AWS_ENDPOINT_URL": endpoint_url or str(self.stack.aws.endpoint_url),
-            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-            # The template's margin; the deployed one is short, so that nobody waits for a crash.
-            "CLOCK_SKEW_SECONDS": str(CLOCK_SKEW // 1000),
-        }
-
-        with self._lock, pytest.MonkeyPatch.context() as environment:
-            for name, value in variables.items():
-                environment.setenv(name, value)
-            if self.stack.ledger_table is None:
-                return starter_from_environment().start_message
-            return consumer_from_environment().consume
-
     def invoke(self, record: Mapping[str, Any]) -> bool:
         """Call the deployed function with one delivery; whether it may be acknowledged."""
         answer = self.stack.lambda_.invoke(
@@ -187,16 +99,8 @@ class Theatre:
         response: Any = json.loads(answer["Payload"].read())
         return bool(response == {"batchItemFailures": []})
 
-    @cached_property
-    def _function(self) -> Any:
-        return self.stack.lambda_.get_function_configuration(
-            FunctionName=self.stack.starter_function
-        )
-
     def is_at_rest(self) -> bool:
         """Whether nothing is under way any more."""
-        if any((self._folder / fault_injection.STRAGGLERS).glob("*")):
-            return False
         if depth(self.stack, self.queue_url) or depth(self.stack, self.stack.requests_queue):
             return False
         running = records.execution_names(self.stack, "RUNNING")
@@ -246,13 +150,6 @@ class Scene:
             **(fifo if stack.is_fifo else {}),  # type: ignore[arg-type]
         )
 
-    def consume_here(self, body: Body, handle: Callable[[Delivery], End]) -> None:
-        """Deliver it to a consumer in this process, and then, as if that did not count, by SQS."""
-        self.sent.append((body["message_id"], body))
-        with suppress(*GIVEN_BACK):
-            handle(Delivery(uuid.uuid4().hex, json.dumps(body), {}, {}))
-        self.send(body)
-
     def wait_until_acted_on(self, body: Body) -> None:
         """Wait for its effect."""
         stack = self.theatre.stack
@@ -263,10 +160,6 @@ class Scene:
             "ConsistentRead": True,
         }
         wait_until(lambda: stack.dynamodb.query(**request)["Items"], LONGEST_SECONDS)
-
-    def wait_until_met(self, body: Body, operation: str) -> None:
-        """Wait until its first fault has come."""
-        wait_until(lambda: self.theatre.is_met(body["message_id"], operation), LONGEST_SECONDS)
 
 
 def _twice_at_once(scene: Scene) -> None:
@@ -318,36 +211,23 @@ def _effect_unheard(scene: Scene) -> None:
 
 
 def _effect_late(scene: Scene) -> None:
-    """The function is ended at its time-out before its effect, after it, and while another process
-    goes on with it and acts seconds later.
-    """
-    late = scene.theatre.straggle
+    """The function is ended at its time-out before its effect, and after it."""
     scene.send(scene.message("before", perform=["before:timed-out"]))
     scene.send(scene.message("after", perform=["after:timed-out"]))
-    scene.send(scene.message("straggler", perform=[f"late:{late}"]))
-
-
-def _margin(scene: Scene) -> None:
-    """The function is ended at its time-out while another process goes on with its effect, and acts
-    within the margin; sent twice, so that another consumer waits for it.
-    """
-    scene.send(scene.message("a", perform=[f"late:{scene.theatre.straggle}"]), times=2)
 
 
 def _zombie(scene: Scene) -> None:
     """A process is stopped by SIGSTOP before its effect, before and after its batch, and goes on
     seconds later, others having taken over; or Lambda ends it before that.
+
+    Sent twice, so that another consumer begins at once to wait for a lease.
     """
-    second = scene.theatre.handler_here()
     seconds, past_visibility = scene.theatre.stand_still, VISIBILITY_SECONDS + 1
     wakes = scene.message("wakes", perform=[f"before:stood-still-{seconds}"])
-    scene.send(wakes)
+    scene.send(wakes, times=2)
     scene.send(scene.message("is-ended", perform=["before:stood-still-20"]))
     scene.send(scene.message("before", delivery=[f"before:stood-still-{past_visibility}"]))
     scene.send(scene.message("after", delivery=[f"after:stood-still-{past_visibility}"]))
-    # A lease is over before it wakes up, if another consumer begins to wait for it at once.
-    scene.wait_until_met(wakes, "perform")
-    scene.consume_here(wakes, second)
 
 
 def _conflict(scene: Scene) -> None:
@@ -360,48 +240,10 @@ def _conflict(scene: Scene) -> None:
     scene.request(scene.message("later", content="other"))
 
 
-def _services_fail(scene: Scene) -> None:
-    """Of a delivery each call in turn is refused by a proxy, or done and its answer lost, once or
-    until the SDK gives up.
-
-    What is not real: the services are well, and what Step Functions itself calls answers.
-    """
-
-    def fail(how_and_times: tuple[Any, int]) -> None:
-        disturbed = Disturbance(*how_and_times)
-        with proxy_before(str(scene.theatre.stack.aws.endpoint_url), disturbed.meet) as url:
-            handle = scene.theatre.handler_here(endpoint_url=url)
-            for number in count(1):
-                disturbed.begin_with(number)
-                name = f"{disturbed.how}-{disturbed.times}-{number}"
-                scene.consume_here(scene.message(name), handle)
-                if disturbed.requests < number:  # there was no such call
-                    assert number > 2
-                    return
-
-    # Two: the functions' SDK asks no third time.
-    with ThreadPoolExecutor(3) as threads:
-        list(threads.map(fail, [("refused", 2), ("lost", 1), ("lost", 2)]))
-
-
 def _poison(scene: Scene) -> None:
     """What is no JSON, and a message that the effect rejects."""
     scene.request(f"{scene.prefix}: no message {{")
     scene.request(scene.message("rejected") | {"practice": 7})
-
-
-def _late_takeover(scene: Scene) -> None:
-    """The function is killed before its effect, and the message is given to a consumer to which the
-    answer of its first call comes two seconds late.
-    """
-    body = scene.message("a", perform=["before:killed"])
-    scene.send(body)
-    scene.wait_until_met(body, "perform")
-    late = Disturbance("late", 1)
-    with proxy_before(str(scene.theatre.stack.aws.endpoint_url), late.meet) as url:
-        handle = scene.theatre.handler_here(endpoint_url=url)
-        late.begin_with(1)
-        scene.consume_here(body, handle)
 
 
 def _provider_gone(scene: Scene) -> None:
@@ -431,12 +273,9 @@ CAUSES: dict[str, Callable[[Scene], None]] = {
     "crash-after-effect": _crash_after_effect,
     "effect-unheard": _effect_unheard,
     "effect-late": _effect_late,
-    "margin": _margin,
     "zombie": _zombie,
     "conflict": _conflict,
-    "services-fail": _services_fail,
     "poison": _poison,
-    "late-takeover": _late_takeover,
     "provider-gone": _provider_gone,
     "group-order": _group_order,
 }
@@ -449,9 +288,6 @@ def cause_all(stack: Stack, faults_folder: Path) -> dict[str, Ends]:
         functions.warm(stack)
         theatre = Theatre(stack, faults_folder, queue_url)
         scenes = [Scene(theatre, hazard) for hazard in CAUSES]
-        # Made here: `handler_here` changes the environment that a client is made from.
-        for service in ("dynamodb", "lambda", "sqs"):
-            stack.aws.client(service)
         with ThreadPoolExecutor(len(scenes)) as threads:
             list(threads.map(lambda scene: CAUSES[scene.hazard](scene), scenes))
         wait_until(theatre.is_at_rest, LONGEST_SECONDS)

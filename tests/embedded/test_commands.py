@@ -1,10 +1,7 @@
 """The commands that send, tell, collect, decide and redrive, run as a person runs them."""
 
-import dataclasses
 import gzip
 import json
-import re
-import signal
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,13 +11,12 @@ from typing import Any
 import pytest
 
 from actonce.embedded.lifecycle import State
-from actonce.messages.dead_letters import DeadLetter, letter_of, look
-from actonce.messages.filters import Narrowing
+from actonce.messages.dead_letters import DeadLetter, letter_of
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce_core.message import MessageReader
-from tests.embedded.command_line import begin, run, run_json
+from tests.embedded.command_line import run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 Send = Callable[[Any], None]
@@ -161,18 +157,6 @@ def posted(stack: Stack, message_id: str) -> DeadLetter | None:
         return letter_of(queue, message_id)
 
 
-def waits_for_a_decision(stack: Stack) -> Stack:
-    """The stack with a state machine that begins with DeadLetter, so that nothing is invoked."""
-    machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
-    definition = json.loads(machine["definition"]) | {"StartAt": "DeadLetter"}
-    arn = stack.stepfunctions.create_state_machine(
-        name=f"{machine['name']}-waits",
-        definition=json.dumps(definition),
-        roleArn=machine["roleArn"],
-    )["stateMachineArn"]
-    return dataclasses.replace(stack, outputs=stack.outputs | {"ProcessMessageArn": arn})
-
-
 @pytest.fixture
 def dead_letter(stack: Stack, send: Send, message_id: str) -> str:
     """The id of a message that waits for a decision."""
@@ -213,63 +197,6 @@ def test_a_dead_letter_is_listed_shown_retried_rejected_and_then_decided_no_more
     again = run(state, "dead-letters", "resolve", dead_letter, "--note", "no")
     assert (again.returncode, "the last decision was reject" in again.stderr) == (1, True)
     assert run_json(state, *reject)["end"] == "already_decided"
-
-
-def wait_for_decisions(waits: Stack, prefix: str, number: int) -> list[str]:
-    """Start executions that wait for a decision; their names."""
-    names = [f"{prefix}-{n}" for n in range(number)]
-    for name in names:
-        failure = {"reason": "not_performed", "error": "NotPerformed", "cause": "closed"}
-        given = {"message_id": name, "body": "{}", "failure": failure, "rounds": 0}
-        waits.stepfunctions.start_execution(
-            stateMachineArn=waits.state_machine, name=name, input=json.dumps(given)
-        )
-    wait_until(lambda: named_like(waits, prefix) == number)
-    return names
-
-
-def named_like(stack: Stack, prefix: str) -> int:
-    """How many letters there are of messages whose ids begin so."""
-    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        letters = look(queue, Narrowing({})).entries
-    return sum(one.message_id.startswith(prefix) for one in letters)
-
-
-@pytest.mark.long
-def test_interrupted_killed_and_said_again_it_decides_on_each_once(
-    state: State, stack: Stack, message_id: str
-) -> None:
-    waits = waits_for_a_decision(stack)
-    wait_for_decisions(waits, message_id, 40)
-    narrowed = ("--all", "--yes", "--match", message_id, "--note", "x", "--rate", "3")
-
-    def decided() -> int:
-        answer = waits.stepfunctions.list_executions(
-            stateMachineArn=waits.state_machine, statusFilter="SUCCEEDED", maxResults=1000
-        )
-        return sum(one["name"].startswith(message_id) for one in answer["executions"])
-
-    with begin(state.endpoint_url, "dead-letters", "resolve", *narrowed) as interrupted:
-        wait_until(lambda: decided() >= 3)
-        interrupted.send_signal(signal.SIGINT)
-        out, err = interrupted.communicate(timeout=60)
-    assert interrupted.returncode == 130
-    (number,) = re.findall(r"^Decided: (\d+)$", out, re.MULTILINE)
-    before = int(number)
-    assert 0 < before < 40
-    assert f"Interrupted: {before} of 40" in err
-    assert named_like(stack, message_id) == 40 - before
-    wait_until(lambda: decided() == before)
-
-    with begin(state.endpoint_url, "dead-letters", "resolve", *narrowed) as killed:
-        wait_until(lambda: decided() >= before + 3)
-        killed.kill()
-
-    # What was decided when it was killed has been deleted, or is found to be decided.
-    again = ("dead-letters", "resolve", *narrowed[:-1], "1000")
-    wait_until(lambda: run(state, *again).returncode == 0, 120)
-    assert named_like(stack, message_id) == 0
-    wait_until(lambda: decided() == 40)
 
 
 # --------------------------------------------------------------------------- unstarted

@@ -1,18 +1,14 @@
 """What is asked of the benchmarks."""
 
-import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from actonce.demo.outcome import Outcome
 from actonce.demo.run import Result
 from actonce.demo.second_count import SecondCount
-from actonce.stack.embedded_folder import PROJECT, Paths
+from actonce.stack.embedded_folder import Paths
 from lab.bench.soak import Trouble, report
 from lab.faults.kinds import MEASURED
 from lab.faults.transient import NO_FAILURE, Injector
@@ -33,28 +29,6 @@ GOOD = Outcome(
     exactly_once=True,
     seconds=1.0,
 )
-
-
-@pytest.mark.parametrize(("limit", "status"), [("1000", 0), ("0", 1)])
-def test_the_starter_s_exit_status_says_whether_a_batch_kept_the_limit(
-    limit: str, status: int
-) -> None:
-    command = ["-m", "lab.bench.starter", "--runs", "2", "--latency-ms", "2", "--records", "3"]
-    done = subprocess.run(
-        [sys.executable, *command, "--json", "--limit", limit],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (status, "")
-    report: dict[str, Any] = json.loads(done.stdout)
-    assert report["machine"].keys() >= {"cores", "platform", "python", "boto3"}
-    # Two calls a record: three batches to warm up, then each run's one record and its batch.
-    assert report["result"]["calls"] == 2 * (3 * 3 + 2 * (1 + 3))
-    for row in report["rows"]:
-        assert row["median_ms"] >= 2 * 2, "two calls, each with its latency"
 
 
 @pytest.mark.parametrize(

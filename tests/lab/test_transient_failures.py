@@ -10,16 +10,13 @@ from typing import Any
 
 import pytest
 
-from actonce.demo.outcome import Sent
-from actonce.demo.records import Records
 from appointments import book_key
-from lab.faults.figures import of_run, state_transitions
+from lab.faults.figures import state_transitions
 from lab.faults.kinds import MEASURED
 from lab.faults.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
-from lab.faults.stack import Meeting, as_answer, calling_latest, meet, unpublished
+from lab.faults.stack import Meeting, as_answer, meet
 from lab.faults.transient import (
     DYNAMODB,
-    NO_FAILURE,
     PROVIDER,
     SQS,
     STEP_FUNCTIONS,
@@ -58,11 +55,6 @@ def test_a_full_bucket_lets_a_burst_pass_and_then_what_it_is_refilled_with() -> 
     assert bucket.take(0.17)
     passed = sum(bucket.take(0.17 + n / 100) for n in range(1000))
     assert passed in {59, 60}
-    # What is throttled takes nothing, and the bucket does not grow beyond its size.
-    bucket = TokenBucket(Quota(2, 1), 0.0)
-    assert [bucket.take(3600.0) for _ in range(3)] == [True, True, False]
-    assert [bucket.take(3600.0 + n / 10) for n in range(1, 11)] == [False] * 9 + [True]
-    assert not bucket.take(3600.0), "a clock that goes back adds none"
 
 
 def test_a_call_over_its_quota_is_throttled_and_others_are_not(
@@ -96,25 +88,6 @@ def test_what_is_down_is_down_until_its_time_is_over(
     assert injector.meets(DYNAMODB, "PutItem") is PASSES
     assert injector.over_at({}) == pytest.approx(1090)
     assert injector.share_of_quota({}) is None
-
-
-def test_find_fails_for_each_message_from_its_first_find_on(
-    injector: Injector, clock: Clock
-) -> None:
-    injector.change(MEASURED["find-down"])
-    found = []
-    for wait, message_id in ((0, "a"), (9, "b"), (1, "a"), (0, "b"), (9, "b")):
-        clock.now += wait
-        found.append(injector.finds(message_id))
-    assert found == [FAILS, FAILS, PASSES, FAILS, PASSES]
-    assert injector.over_at({}) == pytest.approx(1010)
-
-
-def test_nothing_is_counted_where_nothing_fails(injector: Injector) -> None:
-    assert injector.meets(SQS, "SendMessage") is PASSES
-    injector.change(NO_FAILURE)
-    injector.finds("a")
-    assert not injector.counts
 
 
 # ------------------------------------------------------------------ what a function's call meets
@@ -196,16 +169,6 @@ def test_a_call_is_answered_as_its_service_answers(
     assert isinstance(as_answer(service, Fate.UNANSWERED), Unanswered)
 
 
-@pytest.mark.parametrize("named", ["f", "arn:aws:lambda:eu-west-1:1:function:f:live"])
-def test_while_it_fails_executions_call_the_function_itself_and_no_version(named: str) -> None:
-    function = "arn:aws:lambda:eu-west-1:1:function:f"
-    before = f"{{'{function}:1', \"{function}:1\", {function}:12}}"
-
-    after = f"{{'{function}', \"{function}\", {function}:12}}"
-    assert calling_latest(before, f"{function}:1", "") == after
-    assert unpublished(named) == named
-
-
 # ------------------------------------------------------------------ counting
 
 
@@ -215,21 +178,6 @@ def test_each_state_and_each_repeat_of_a_task_is_a_transition() -> None:
     assert state_transitions(happy) == 2
     assert state_transitions(["TaskStateEntered", *["TaskScheduled", "TaskFailed"] * 3]) == 4
     assert state_transitions(["TaskStateEntered", "WaitStateEntered", "ChoiceStateEntered"]) == 4
-
-
-def test_what_was_there_before_belongs_to_no_run() -> None:
-    def recorded(*keys: str) -> Records:
-        return Records(
-            deliveries=[{"sqs_message_id": key} for key in keys],
-            executions=dict.fromkeys(keys, "SUCCEEDED"),
-            resolved=set(keys),
-            effects=dict.fromkeys(keys, 1),
-            books={"main": list(keys)},
-            refused={(key, "conflict") for key in keys},
-            waiting=set(keys),
-        )
-
-    assert of_run(recorded("own", "old"), [Sent("own", "own", "own")]) == recorded("own")
 
 
 # ------------------------------------------------------------------ the proxy

@@ -62,7 +62,7 @@ def running() -> Iterator[Provider]:
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         provider.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield provider
         server.shutdown()

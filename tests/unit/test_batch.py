@@ -121,28 +121,6 @@ def test_a_batch_without_a_failure_calls_nobody_nor_does_one_without_a_queue() -
     assert failed_of([record(0)], failing(0), None) == [0]
 
 
-@pytest.mark.parametrize("error", [EndpointConnectionError(endpoint_url="u"), KeyError("secret")])
-def test_telling_comes_last_without_what_failed_and_may_fail(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[Any] = []
-    monkeypatch.setattr(batch, "_count", lambda *_: done.append("counted"))
-    monkeypatch.setattr(batch.logger, "error", lambda what, **more: done.append((what, more)))
-    sqs: Any = Sqs()
-
-    def tell(ends: Any) -> None:
-        assert sqs.calls
-        done.append([one.sqs_message_id for one, _ in ends])
-        raise error
-
-    handled = Batch(failing(1), sqs, "url", tell=tell).handle({"Records": [*map(record, range(3))]})
-
-    assert handled == {"batchItemFailures": [{"itemIdentifier": "1"}]}
-    *_, counted, told, (said, more) = done
-    assert (counted, told, said) == ("counted", ["0", "2"], "events not put")
-    assert more == {"extra": {"error": type(error).__name__}}
-
-
 GROWTHS = st.sampled_from([START_BACKOFF_GROWTH, EFFECT_BACKOFF_GROWTH])
 
 

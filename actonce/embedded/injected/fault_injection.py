@@ -6,7 +6,7 @@ on. Which call is which is settled by creating a folder, which only one process 
 `fault` file records what happened.
 
 A fault is `before:NAME` or `after:NAME` of what is called, by the names that `interrupt` knows;
-`late:SECONDS` leaves an effect to a straggler; `delivered-again` keeps a delivery in its queue.
+`delivered-again` keeps a delivery in its queue.
 """
 
 import hashlib
@@ -16,15 +16,12 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import time
-import uuid
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 PLAN = "plan.json"
 USED = "used"
-STRAGGLERS = "stragglers"
 STOOD_STILL = "stood-still-"
 """Followed by the seconds after which the process goes on."""
 
@@ -62,45 +59,19 @@ def interrupt(name: str, context: Any) -> None:
     if name.startswith(STOOD_STILL):
         _stand_still(float(name.removeprefix(STOOD_STILL)))
         return
-    if name == "timed-out":
-        outlast(context)
+    if name == "timed-out":  # Lambda ends the process meanwhile
+        time.sleep(context.get_remaining_time_in_millis() / 1000 + 60)
     if name == "out-of-memory":
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
         raise MemoryError(len(bytearray(1 << 31)))
     raise _error(name)("injected by the demo")
 
 
-def outlast(context: Any) -> NoReturn:
-    """Still be at work when the function's time is up."""
-    time.sleep(context.get_remaining_time_in_millis() / 1000 + 60)
-    raise SystemExit  # not reached: Lambda ends the process at the time-out
-
-
-def leave_to_a_straggler(
-    seconds: float, request: dict[str, Any], fence: dict[str, Any] | None
-) -> None:
-    """Have the effect happen so many seconds from now, whatever becomes of this process.
-
-    The file that the straggler is given is there until it has acted, or could not.
-    """
-    under_way = Path(os.environ["FAULTS_DIR"]) / STRAGGLERS / str(uuid.uuid4())
-    under_way.parent.mkdir(exist_ok=True)
-    under_way.touch()
-    effect = json.dumps({"request": request, "fence": fence})
-    due = str(time.monotonic() + seconds)  # the same clock in every process of a machine
-    straggler = str(Path(__file__).with_name("straggler.py"))
-    _start([sys.executable, "-S", straggler, due, effect, str(under_way)])
-
-
-def _start(command: list[str]) -> None:
-    """A process that does not hold this one's output open."""
-    nowhere = subprocess.DEVNULL
-    subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
-
-
 def _stand_still(seconds: float) -> None:
     """Stop this process with all its threads, as a host that is moved does, and then go on."""
-    _start(["sh", "-c", f"sleep {seconds}; kill -CONT {os.getpid()}"])
+    nowhere = subprocess.DEVNULL  # what wakes it does not hold its output open
+    wake = ["sh", "-c", f"sleep {seconds}; kill -CONT {os.getpid()}"]
+    subprocess.Popen(wake, stdin=nowhere, stdout=nowhere, stderr=nowhere)
     os.kill(os.getpid(), signal.SIGSTOP)
 
 

@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import fault_injection as inject
@@ -33,10 +34,7 @@ def call(own: Handler, event: Any, context: Any) -> Any:
 
 
 def _effect(own: Handler, event: dict[str, Any], context: Any) -> Any:
-    late, after = _interrupt_before(event["message"]["message_id"], event["operation"])
-    if late:
-        inject.leave_to_a_straggler(float(late), event["message"], None)
-        inject.outlast(context)
+    after = _interrupt_before(event["message"]["message_id"], event["operation"])
     answer = own(event, context)
     inject.interrupt(after, context)
     return answer
@@ -64,52 +62,32 @@ def _of_delivery(record: dict[str, Any]) -> str:
     return inject.next_fault(message_id, "delivery") if isinstance(message_id, str) else ""
 
 
-def _interrupt_before(message_id: str, operation: str) -> tuple[str, str]:
-    """Interrupt if the fault comes before; else how late it comes, and what comes after."""
+def _interrupt_before(message_id: str, operation: str) -> str:
+    """Interrupt if the fault comes before; else what comes after."""
     moment, _, name = inject.next_fault(message_id, operation).partition(":")
     if moment == "before":
         inject.interrupt(name, _context)
-    return name if moment == "late" else "", name if moment == "after" else ""
+    return name if moment == "after" else ""
 
 
-class FaultyEffect:
+def with_faults(effect: Any) -> Any:
     """The consumer's effect, with the faults around it that its function has otherwise."""
 
-    def __init__(self, effect: Any) -> None:
-        self._effect = effect
+    def around(name: str) -> Callable[..., Any]:
+        own = getattr(effect, name)
 
-    def perform(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Interrupted before or after it, or not interrupted at all."""
-        _, after = _interrupt_before(request["message_id"], "perform")
-        done: dict[str, Any] = self._effect.perform(request)
-        inject.interrupt(after, _context)
-        return done
+        def called(asked: Any, *fence: Any) -> Any:
+            message_id = asked if name == "find" else asked["message_id"]
+            after = _interrupt_before(message_id, name.partition("_")[0])
+            answer = own(asked, *fence)
+            inject.interrupt(after, _context)
+            return answer
 
-    def find(self, message_id: str) -> dict[str, Any] | None:
-        """Interrupted before or after it, or not at all."""
-        _, after = _interrupt_before(message_id, "find")
-        found: dict[str, Any] | None = self._effect.find(message_id)
-        inject.interrupt(after, _context)
-        return found
+        return called
 
-
-class FaultyFencedEffect(FaultyEffect):
-    """The same where the effect is fenced: only then may it be called so."""
-
-    def perform_fenced(self, request: dict[str, Any], fence: dict[str, Any]) -> dict[str, Any]:
-        """Interrupted before or after it, left to a straggler, or not interrupted at all."""
-        late, after = _interrupt_before(request["message_id"], "perform")
-        if late:
-            inject.leave_to_a_straggler(float(late), request, fence)
-            inject.outlast(_context)
-        done: dict[str, Any] = self._effect.perform_fenced(request, fence)
-        inject.interrupt(after, _context)
-        return done
-
-
-def with_faults(effect: Any) -> FaultyEffect:
-    """The effect with faults around it, fenced if it is."""
-    return (FaultyFencedEffect if hasattr(effect, "perform_fenced") else FaultyEffect)(effect)
+    # Fenced if it is: only then may it be called so.
+    names = [one for one in ("perform", "perform_fenced", "find") if hasattr(effect, one)]
+    return SimpleNamespace(**{name: around(name) for name in names})
 
 
 @functools.cache

@@ -1,1 +1,0 @@
-"""The audit beside other ways to the same verdicts; `lab.bench.audit` runs them."""

@@ -1,0 +1,750 @@
+"""What holds of every template that ships; then template.yaml with its alarms, and locks.yaml."""
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+import consumer
+from actonce.stack.sources import version, version_of
+from actonce_core.batch import LARGEST_BATCH
+from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
+from actonce_core.events import SOURCE
+from lab.bench.limited import MALLOC
+from tests.template import (
+    LOCKS,
+    TEMPLATE,
+    as_list,
+    load,
+    of_type,
+    properties,
+    references,
+    refusals,
+    resolved,
+    statements,
+)
+
+PROJECT = TEMPLATE.parent
+BIN = Path(sys.executable).parent
+SAMS = (TEMPLATE, LOCKS)
+PLAIN = tuple(TEMPLATE.with_name(f"{name}.yaml") for name in ("alarms", "records", "audit"))
+NOTIFICATIONS = PROJECT / "examples" / "notifications" / "template.yaml"
+EXAMPLES = tuple(sorted(PROJECT.glob("examples/gift_shop*/template.yaml")))
+
+HOLDS_WHAT_CANNOT_BE_MADE_AGAIN = {
+    "AWS::SQS::Queue",  # messages, often the only copies
+    "AWS::DynamoDB::Table",
+    "AWS::S3::Bucket",
+    "AWS::Serverless::StateMachine",  # the names of its executions
+}
+
+
+def by_file(*files: Path) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("file", files, ids=lambda file: str(file.relative_to(PROJECT)))
+
+
+def said_by(*command: str | Path, folder: Path) -> str:
+    """What a checker of this environment says, without AWS; empty: it finds nothing."""
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
+    answer = subprocess.run(
+        [BIN / command[0], *command[1:]],
+        cwd=folder,
+        env=environment | {"SAM_CLI_TELEMETRY": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return answer.stdout + answer.stderr if answer.returncode else ""
+
+
+@pytest.mark.long
+@by_file(*SAMS)
+def test_sam_validate_finds_nothing(file: Path, tmp_path: Path) -> None:
+    arguments = ("validate", "--lint", "--region", "us-east-1", "--template-file", file)
+    assert said_by("sam", *arguments, folder=tmp_path) == ""
+
+
+def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
+    files = (*PLAIN, NOTIFICATIONS, *EXAMPLES)
+    assert said_by("cfn-lint", "--regions", "us-east-1", "--", *files, folder=tmp_path) == ""
+
+
+# --------------------------------------------------------------------------- what is kept
+
+
+@by_file(*SAMS, *PLAIN[1:], *EXAMPLES)
+def test_what_holds_messages_or_memory_outlives_the_stack_and_what_replaces_it(file: Path) -> None:
+    holding = {
+        name: (one.get("DeletionPolicy"), one.get("UpdateReplacePolicy"))
+        for name, one in load(file)["Resources"].items()
+        if one["Type"] in HOLDS_WHAT_CANNOT_BE_MADE_AGAIN
+    }
+
+    assert holding
+    assert holding == dict.fromkeys(holding, ("Retain", "Retain"))
+
+
+SAID_BY_EVERY: dict[str, dict[str, Any]] = {
+    "AWS::SQS::Queue": {"MessageRetentionPeriod": 14 * 24 * 60 * 60},  # as long as SQS can
+    "AWS::DynamoDB::Table": {
+        "BillingMode": "PAY_PER_REQUEST",
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+    },
+    "AWS::S3::Bucket": {
+        "PublicAccessBlockConfiguration": {
+            "BlockPublicAcls": True,
+            "BlockPublicPolicy": True,
+            "IgnorePublicAcls": True,
+            "RestrictPublicBuckets": True,
+        },
+        "VersioningConfiguration": {"Status": "Enabled"},
+        "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+    },
+    "AWS::Logs::LogGroup": {"RetentionInDays": {"Ref": "LogRetentionDays"}},
+}
+
+
+@by_file(*SAMS, *PLAIN)
+def test_what_keeps_something_keeps_it_as_long_and_as_safely_as_is_said(file: Path) -> None:
+    template = load(file)
+    for kind, said in SAID_BY_EVERY.items():
+        for name, resource in of_type(template, kind).items():
+            assert resource["Properties"].items() >= said.items(), name
+
+
+@by_file(*SAMS, *PLAIN)
+def test_queues_buckets_and_topics_are_not_reached_without_tls(file: Path) -> None:
+    template = load(file)
+    kinds = {
+        "AWS::SQS::Queue": "sqs:*",
+        "AWS::S3::Bucket": "s3:*",
+        "AWS::SNS::Topic": "sns:Publish",
+    }
+    for kind, action in kinds.items():
+        denied: set[str] = set()
+        for policy in of_type(template, f"{kind}Policy").values():
+            document = policy["Properties"].pop("PolicyDocument")
+            attached = set(references(policy["Properties"]))
+            for one in statements(document):
+                if (one["Effect"], one["Principal"], one["Action"]) == ("Deny", "*", action):
+                    assert one["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+                    denied |= attached & set(references(one["Resource"]))
+                    # What lies in a bucket is another resource than the bucket.
+                    assert kind != "AWS::S3::Bucket" or "/*'" in str(one["Resource"])
+        assert of_type(template, kind).keys() == denied & template["Resources"].keys()
+
+
+@by_file(*SAMS, *PLAIN[1:])
+def test_every_writer_has_a_log(file: Path) -> None:
+    template = load(file)
+    groups = of_type(template, "AWS::Logs::LogGroup")
+    for name, resource in template["Resources"].items():
+        if resource["Type"].endswith(("::Function", "::StateMachine")):
+            properties = resource["Properties"]
+            where = [properties.get(one) for one in ("LoggingConfig", "LoggingConfiguration")]
+            assert groups.keys() & set(references([*where, properties.get("Logging")])), name
+
+
+@by_file(*SAMS, *PLAIN)
+def test_every_alarm_tells_a_topic_and_is_quiet_when_nothing_happens(file: Path) -> None:
+    alarms = of_type(load(file), "AWS::CloudWatch::Alarm")
+
+    assert bool(alarms) is (file != TEMPLATE)  # its own are nested
+    for name, alarm in alarms.items():
+        wanted = alarm["Properties"]
+        assert wanted["AlarmActions"] in ([{"Ref": "AlarmTopic"}], [{"Ref": "AlarmTopicArn"}])
+        silence = "breaching" if name == "NoAuditAlarm" else "notBreaching"
+        assert wanted["TreatMissingData"] == silence
+        assert wanted["AlarmDescription"]
+        if "Period" in wanted:  # else it has an expression
+            seconds = wanted["Period"] * wanted["EvaluationPeriods"]
+            assert seconds <= (604_800 if wanted["Period"] >= 3600 else 86_400)  # CloudWatch's most
+            assert wanted.get("DatapointsToAlarm", 1) <= wanted["EvaluationPeriods"]
+
+
+# --------------------------------------------------------------------------- least privilege
+
+
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS)
+def test_nobody_may_do_everything_but_the_owner_of_a_key(file: Path) -> None:
+    allowed = [
+        (name, action)
+        for name, resource in load(file)["Resources"].items()
+        for statement in statements(resource)
+        for action in as_list(statement["Action"])
+        if statement["Effect"] == "Allow" and "*" in action
+    ]
+
+    assert allowed == ([("AlarmTopicKey", "kms:*")] if file.stem == "alarms" else [])
+
+
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS)
+def test_every_wildcard_says_why(file: Path) -> None:
+    for line in file.read_text().splitlines():
+        # Of the versions of a function the statement says it once, above.
+        is_one = "*" in line.replace(':*"', "")
+        if is_one and re.match(r"\s*(-|Action:|Resource:|Condition:)", line):
+            assert re.search(r"\*.*\s# \w+", line), line
+
+
+@by_file(*SAMS, *PLAIN[1:])
+def test_every_function_and_state_machine_has_a_role_of_its_own(file: Path) -> None:
+    template = load(file)
+    roles = [
+        role
+        for resource in template["Resources"].values()
+        if resource["Type"].endswith(("::Function", "::StateMachine"))
+        for role in references(resource["Properties"].get("Role", resource["Properties"]))
+        if role in of_type(template, "AWS::IAM::Role")
+    ]
+
+    assert len(roles) == len(set(roles))
+    assert file not in SAMS or sorted(roles) == sorted(of_type(template, "AWS::IAM::Role"))
+
+
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS)
+def test_a_role_is_taken_by_one_service_and_for_this_account(file: Path) -> None:
+    for name, role in of_type(load(file), "AWS::IAM::Role").items():
+        (trust,) = statements(role["Properties"]["AssumeRolePolicyDocument"])
+        assert isinstance(service := trust["Principal"]["Service"], str), name
+        # Lambda takes a role for functions of its own account only, and does not say for whom.
+        ours = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+        assert trust.get("Condition") == (None if service == "lambda.amazonaws.com" else ours)
+
+
+@pytest.mark.parametrize(
+    ("file", "telling"),
+    [
+        (TEMPLATE, {"StarterRole", "ProcessMessageRole"}),
+        (LOCKS, {"ConsumerRole"}),
+        (TEMPLATE.with_name("audit.yaml"), {"AuditStateMachineRole"}),
+    ],
+    ids=["template", "locks", "audit"],
+)
+def test_who_tells_may_put_events_of_ours_on_the_account_s_own_bus_alone(
+    file: Path, telling: set[str]
+) -> None:
+    bus = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/default"
+    allowed = {
+        name: statement
+        for name, role in of_type(load(file), "AWS::IAM::Role").items()
+        for statement in statements(role)
+        if statement["Action"] == "events:PutEvents"
+    }
+
+    assert allowed.keys() == telling
+    for statement in allowed.values():
+        assert statement["Resource"] == {"Fn::Sub": bus}
+        # The source of each of a call's events: a key of many values.
+        assert statement["Condition"] == {"ForAllValues:StringEquals": {"events:source": SOURCE}}
+
+
+# --------------------------------------------------------------------------- parameters
+
+
+@by_file(*SAMS)
+def test_stack_deploys_without_a_word_and_shows_every_parameter_in_a_group(file: Path) -> None:
+    template = load(file)
+    parameters = template["Parameters"]
+    groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+
+    assert all(one.get("Description") and "Default" in one for one in parameters.values())
+    assert sorted(name for one in groups for name in one["Parameters"]) == sorted(parameters)
+
+
+AUDITED = PROJECT / "examples" / "audited" / "template.yaml"
+
+
+@pytest.mark.parametrize(
+    ("outer", "name", "inner"),
+    [(TEMPLATE, "Alarms", PLAIN[0]), (AUDITED, "Records", PLAIN[1]), (AUDITED, "Audit", PLAIN[2])],
+)
+def test_a_nested_stack_is_given_every_parameter_and_uses_it(
+    outer: Path, name: str, inner: Path
+) -> None:
+    nested, template = load(outer)["Resources"][name]["Properties"], load(inner)
+    used = set(references([template.get("Conditions"), template["Resources"]]))
+
+    assert (outer.parent / nested["TemplateURL"]).resolve() == inner
+    assert nested["Parameters"].keys() == template["Parameters"].keys()
+    assert template["Parameters"].keys() <= used
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "modules", "unset"),
+    [
+        (TEMPLATE, "StarterFunction", ["starter"], set()),
+        (TEMPLATE, "AppointmentsFunction", ["appointments"], set()),
+        # Fewer retries are on the embedded AWS alone.
+        (LOCKS, "ConsumerFunction", ["consumer", "appointments"], {"MAX_RETRIES"}),
+        (PLAIN[2], "DeadLettersFunction", ["dead_letters_of_day"], set()),
+    ],
+)
+def test_a_function_gets_the_variables_that_it_reads(
+    file: Path, function: str, modules: list[str], unset: set[str]
+) -> None:
+    code = "".join((PROJECT / "functions" / f"{one}.py").read_text() for one in modules)
+    read = set(re.findall(r"""environ(?:\.get\(|\[)\s*"(\w+)\"""", code))
+    variables = load(file)["Resources"][function]["Properties"]["Environment"]["Variables"]
+    own = {name for name in variables if not name.startswith("POWERTOOLS_")}
+
+    assert read - unset == own - MALLOC.keys()
+
+
+# --------------------------------------------------------------------------- KmsKeyArn
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+WITH_KEY: dict[str, dict[str, Any]] = {
+    "AWS::SQS::Queue": {"KmsMasterKeyId": KEY},
+    "AWS::DynamoDB::Table": {
+        "SSESpecification": {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}
+    },
+    "AWS::Logs::LogGroup": {"KmsKeyId": KEY},
+    "AWS::SNS::Topic": {"KmsMasterKeyId": KEY},
+    "AWS::S3::Bucket": {
+        "BucketEncryption": {
+            "ServerSideEncryptionConfiguration": [
+                {
+                    "BucketKeyEnabled": True,
+                    "ServerSideEncryptionByDefault": {
+                        "SSEAlgorithm": "aws:kms",
+                        "KMSMasterKeyID": KEY,
+                    },
+                }
+            ]
+        }
+    },
+    "AWS::KinesisFirehose::DeliveryStream": {
+        "DeliveryStreamEncryptionConfigurationInput": {
+            "KeyType": "CUSTOMER_MANAGED_CMK",
+            "KeyARN": KEY,
+        }
+    },
+}
+"""Every type that keeps something, and where it says with which key."""
+
+OF_KEY = {"KmsMasterKeyId", "SSESpecification", "KmsKeyId", "BucketKeyEnabled", "KeyARN"}
+
+
+def deployed(file: Path, key: str) -> dict[str, Any]:
+    """The template as it is deployed with a key, or without."""
+    return resolved(load(file), KmsKeyArn=key)
+
+
+def names(node: Any) -> set[str]:
+    if isinstance(node, dict):
+        return set(node).union(*map(names, node.values()))
+    return set().union(*map(names, node)) if isinstance(node, list) else set()
+
+
+@by_file(*SAMS, *PLAIN)
+def test_all_that_is_kept_is_encrypted_with_the_key(file: Path) -> None:
+    template = deployed(file, KEY)
+
+    for resource_type, expected in WITH_KEY.items():
+        for name, resource in of_type(template, resource_type).items():
+            found = {key: resource["Properties"].get(key) for key in expected}
+            assert found == expected, name
+            assert "SqsManagedSseEnabled" not in resource["Properties"]  # both at once are refused
+    assert of_type(template, "AWS::KMS::Key") == {}
+
+
+@by_file(*SAMS, *PLAIN)
+def test_without_a_key_aws_s_own_encrypt(file: Path) -> None:
+    template = deployed(file, "")
+
+    for name, resource in template["Resources"].items():
+        allowed = {"KmsMasterKeyId"} if name == "AlarmTopic" else set()
+        assert OF_KEY & names(resource) <= allowed, name
+    assert of_type(template, "AWS::IAM::Policy").keys() <= {"StartDaysPolicy"}
+    for queue in of_type(template, "AWS::SQS::Queue").values():
+        assert queue["Properties"]["SqsManagedSseEnabled"] is True
+
+
+@by_file(*SAMS, *PLAIN)
+def test_whoever_reaches_what_is_encrypted_may_use_the_key_through_its_service_alone(
+    file: Path,
+) -> None:
+    template = deployed(file, KEY)
+    reaching = {
+        (name, service)
+        for name, role in of_type(template, "AWS::IAM::Role").items()
+        for statement in statements(role)
+        for action in as_list(statement["Action"])
+        if (service := action.split(":")[0]) in ("sqs", "dynamodb", "s3")
+    }
+    for resource in template["Resources"].values():
+        for statement in statements(resource):
+            if any(action.startswith("kms:") for action in as_list(statement["Action"])):
+                assert "kms:ViaService" in statement["Condition"]["StringEquals"]
+
+    assert ("UseKey" in template["Resources"]) is bool(reaching)
+    if reaching:
+        policy = template["Resources"]["UseKey"]["Properties"]
+        (statement,) = statements(policy)
+        assert statement["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
+        assert statement["Resource"] == KEY
+        assert {role["Ref"] for role in policy["Roles"]} == {role for role, _ in reaching}
+        through = as_list(statement["Condition"]["StringEquals"]["kms:ViaService"])
+        assert {one["Fn::Sub"] for one in through} == {
+            f"{service}.${{AWS::Region}}.${{AWS::URLSuffix}}" for _, service in reaching
+        }
+
+
+@by_file(*SAMS)
+def test_only_a_keys_arn_is_taken(file: Path) -> None:
+    pattern = load(file)["Parameters"]["KmsKeyArn"]["AllowedPattern"]
+
+    for good in ("", KEY, KEY.replace("arn:aws:", "arn:aws-us-gov:").replace("key/", "key/mrk-")):
+        assert re.search(pattern, good)
+    for bad in ("alias/mine", KEY.replace("key/", "alias/"), KEY.rpartition("/")[2], f"{KEY} "):
+        assert not re.search(pattern, bad)
+
+
+# --------------------------------------------------------------------------- template.yaml
+
+WHOLE = load()
+RESOURCES: dict[str, Any] = WHOLE["Resources"]
+STARTER = properties(RESOURCES, "StarterFunction")
+PROCESS_MESSAGE = properties(RESOURCES, "ProcessMessage")
+REQUESTS_QUEUE = properties(RESOURCES, "RequestsQueue")
+
+
+# --------------------------------------------------------------------------- queues
+
+
+def test_delivery_comes_back_after_six_time_outs_and_no_outage_of_a_day_is_received_away() -> None:
+    assert REQUESTS_QUEUE["VisibilityTimeout"] == 6 * STARTER["Timeout"] + 30
+    assert REQUESTS_QUEUE["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
+        "maxReceiveCount": 1000,
+    }
+
+
+def test_dead_letter_stays_in_its_queue_as_long_as_its_execution_waits() -> None:
+    longest_wait = WHOLE["Parameters"]["DecisionTimeoutSeconds"]["MaxValue"]
+
+    assert properties(RESOURCES, "DeadLetterQueue")["MessageRetentionPeriod"] >= longest_wait
+
+
+def test_a_queue_of_the_teams_takes_the_place_of_the_stacks_everywhere() -> None:
+    theirs = {
+        "Fn::Sub": "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${RequestsQueueName}"
+    }
+    made = resolved(WHOLE, RequestsQueueName="orders")["Resources"]
+    starter = properties(made, "StarterFunction")
+    (taking,) = (s for s in statements(made["StarterRole"]) if s.get("Sid") == "TakeRequests")
+
+    assert "RequestsQueue" not in {*made, *references(made)}
+    assert starter["Events"]["Requests"]["Properties"]["Queue"] == theirs
+    assert taking["Resource"] == theirs
+    assert properties(made, "Alarms")["Parameters"]["RequestsQueueName"] == "orders"
+    assert starter["Environment"]["Variables"]["REQUESTS_QUEUE_URL"] == {
+        "Fn::Sub": "https://sqs.${AWS::Region}.${AWS::URLSuffix}/${AWS::AccountId}/"
+        "${RequestsQueueName}"
+    }
+
+
+# --------------------------------------------------------------------------- functions
+
+
+def test_starter_takes_batches_answers_for_each_delivery_and_is_bounded() -> None:
+    (event,) = STARTER["Events"].values()
+
+    assert event["Type"] == "SQS"
+    assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert event["Properties"]["BatchSize"] == LARGEST_BATCH  # it is handled side by side
+    bound = event["Properties"]["ScalingConfig"]
+    assert bound == {"MaximumConcurrency": {"Ref": "MaximumConcurrency"}}
+
+
+def test_margin_for_a_straggler_outlasts_a_cold_start() -> None:
+    # Lambda's init takes 10 s at most, and the state's time-out begins before it.
+    assert WHOLE["Parameters"]["StragglerMarginSeconds"]["MinValue"] > 10
+
+
+def test_executions_invoke_a_published_version_of_the_effect() -> None:
+    for name in ("EffectFunctionArn", "FindFunctionArn"):
+        assert PROCESS_MESSAGE["DefinitionSubstitutions"][name] == {
+            "Fn::If": ["IsExample", {"Ref": "AppointmentsFunction.Version"}, {"Ref": name}]
+        }
+
+
+def test_whatever_changes_the_effect_publishes_a_version_and_the_earlier_ones_stay() -> None:
+    effect = RESOURCES["AppointmentsFunction"]
+    function = effect["Properties"]
+    by_parameters = {
+        name
+        for name in references([function["Timeout"], WHOLE["Globals"]["Function"]["Runtime"]])
+        if name in WHOLE["Parameters"]
+    }
+
+    assert function["AutoPublishAliasAllProperties"] is True
+    # SAM looks at the text of the function alone, in which a parameter's new value is no change.
+    named = set(re.findall(r"\$\{(\w+)\}", function["VersionDescription"]["Fn::Sub"]))
+    assert named == by_parameters
+    # SAM makes the version's DeletionPolicy Retain by itself.
+    assert effect["UpdateReplacePolicy"] == "Retain"
+
+
+def test_functions_are_traced_and_malloc_is_told_what_the_memory_was_measured_with() -> None:
+    function = WHOLE["Globals"]["Function"]
+    assert function["Tracing"] == "Active"
+    assert function["Environment"]["Variables"].items() >= MALLOC.items()
+
+
+# --------------------------------------------------------------------------- the state machine
+
+
+def test_state_machine_is_standard_traced_named_anew_and_logs_no_message() -> None:
+    # The names of Express workflows deduplicate nothing.
+    assert PROCESS_MESSAGE["Type"] == "STANDARD"
+    # Rows tell its memory by its ARN, so CloudFormation has to name it, anew each time.
+    assert "Name" not in PROCESS_MESSAGE
+    assert PROCESS_MESSAGE["Logging"]["IncludeExecutionData"] is False
+    assert PROCESS_MESSAGE["Tracing"] == {"Enabled": True}
+
+
+@pytest.mark.parametrize(
+    ("role", "reach"),
+    [
+        # None of these may touch what belongs to another: the starter cannot perform the effect,
+        # the effect cannot start executions, the state machine sees no table.
+        (
+            "StarterRole",
+            {
+                *("RequestsQueue", "RequestsQueueName", "UnstartedQueue"),
+                *("FingerprintsTable", "ProcessMessage", "StarterLogGroup"),
+            },
+        ),
+        ("AppointmentsRole", {"AppointmentsTable", "AppointmentsLogGroup"}),
+        (
+            "ProcessMessageRole",
+            {"AppointmentsFunction", "EffectFunctionArn", "FindFunctionArn", "DeadLetterQueue"},
+        ),
+    ],
+)
+def test_role_reaches_only_its_part(role: str, reach: set[str]) -> None:
+    policies = properties(RESOURCES, role)["Policies"]
+
+    named = set(references([s["Resource"] for s in statements(policies)]))
+    assert named & {*RESOURCES, *WHOLE["Parameters"]} == reach
+
+
+def test_starter_can_only_start_executions() -> None:
+    # DescribeExecution's quota would drown in a storm of duplicates.
+    actions = {
+        action
+        for statement in statements(properties(RESOURCES, "StarterRole")["Policies"])
+        for action in as_list(statement["Action"])
+    }
+
+    assert {a for a in actions if a.startswith("states:")} == {"states:StartExecution"}
+    assert {a for a in actions if a.startswith("dynamodb:")} == {"dynamodb:PutItem"}
+
+
+# --------------------------------------------------------------------------- outputs
+
+
+def test_outputs_that_the_command_line_reads_exist() -> None:
+    code = (PROJECT / "actonce" / "stack" / "clients.py").read_text()
+    read = set(re.findall(r"""outputs\["(\w+)"\]""", code))
+
+    assert read
+    assert read <= WHOLE["Outputs"].keys()
+
+
+def test_the_example_is_only_made_where_no_other_effect_is_named() -> None:
+    example = [RESOURCES[name] for name in RESOURCES if name.startswith("Appointments")]
+    assert [one.get("Condition") for one in example] == ["IsExample"] * 4
+    always = {name for name, output in WHOLE["Outputs"].items() if "Condition" not in output}
+    assert not always & {"AppointmentsTableName", "AppointmentsFunctionName", "FindFunctionArn"}
+
+
+# --------------------------------------------------------------------------- alarms
+
+
+ALARMS_OWN: dict[str, Any] = load(PLAIN[0])["Resources"]
+
+
+@pytest.mark.parametrize("queue", ["DeadLetter", "Unstarted"])
+def test_what_waits_for_long_does_not_hide_what_arrives(queue: str) -> None:
+    letters = "DeadLetters" if queue == "DeadLetter" else queue
+    arriving = properties(ALARMS_OWN, f"{letters}ArrivingAlarm")
+    assert f"{queue}QueueName" in set(references(arriving["Dimensions"]))
+    assert (arriving["MetricName"], arriving["Statistic"]) == ("NumberOfMessagesSent", "Sum")
+    assert arriving["Period"] * arriving["EvaluationPeriods"] == 60
+    old = properties(ALARMS_OWN, f"{letters}OldAlarm")
+    assert old["Period"] * old["EvaluationPeriods"] == 86_400
+    assert old["MetricName"] != "ApproximateAgeOfOldestMessage"
+
+
+def test_what_keeps_failing_raises_an_alarm_however_seldom_it_is_tried() -> None:
+    """SQS's own metric of ages leaves out what a standard queue has handed out three times."""
+    alarm = properties(ALARMS_OWN, "StarterFailedDeliveriesAlarm")
+    tries_within_the_threshold = 0
+    waited = 0.0
+    while waited <= alarm["Threshold"]:
+        tries_within_the_threshold += 1
+        waited += seconds_until_back(
+            tries_within_the_threshold, chance=1.0, growth=START_BACKOFF_GROWTH
+        )
+
+    assert set(references(alarm["Dimensions"])) == {"ActOnceStackName"}
+    assert (alarm["MetricName"], alarm["Statistic"]) == ("OldestFailedAge", "Maximum")
+    # In every window there is a try, also of what waits for its turn besides.
+    assert (alarm["EvaluationPeriods"], alarm["Period"]) == (1, 2 * LONGEST_BACKOFF_SECONDS)
+    assert tries_within_the_threshold > 5, "a transient failure tells nobody"
+
+
+def test_requests_that_wait_while_none_is_taken_raise_an_alarm() -> None:
+    alarm = properties(ALARMS_OWN, "NothingReceivedAlarm")
+    of_id = {metric["Id"]: metric for metric in alarm["Metrics"]}
+
+    assert of_id["held"]["Expression"] == "IF(waiting > 0 AND FILL(taken, 0) == 0, 1, 0)"
+    assert [one for one, metric in of_id.items() if metric.get("ReturnData", True)] == ["held"]
+    for name, metric, statistic in (
+        ("waiting", "ApproximateNumberOfMessagesVisible", "Minimum"),
+        ("taken", "NumberOfMessagesReceived", "Sum"),
+    ):
+        found = of_id[name]["MetricStat"]
+        assert (found["Metric"]["MetricName"], found["Stat"]) == (metric, statistic)
+        assert set(references(found["Metric"]["Dimensions"])) == {"RequestsQueueName"}
+
+
+def test_alarms_may_publish_to_the_encrypted_topic() -> None:
+    cloudwatch = {"Service": "cloudwatch.amazonaws.com"}
+    topic = properties(ALARMS_OWN, "AlarmTopicPolicy")["PolicyDocument"]["Statement"]
+    key = properties(ALARMS_OWN, "AlarmTopicKey")["KeyPolicy"]["Statement"]
+
+    assert properties(ALARMS_OWN, "AlarmTopic")["KmsMasterKeyId"] == {
+        "Fn::If": ["HoldsKey", {"Ref": "KmsKeyArn"}, {"Ref": "AlarmTopicKey"}]
+    }
+    assert [s["Action"] for s in topic if s["Principal"] == cloudwatch] == ["sns:Publish"]
+    assert [set(s["Action"]) for s in key if s["Principal"] == cloudwatch] == [
+        {"kms:Decrypt", "kms:GenerateDataKey"}
+    ]
+
+
+# --------------------------------------------------------------------------- locks.yaml
+
+OF_LOCKS = load(LOCKS)
+LOCKING: dict[str, Any] = OF_LOCKS["Resources"]
+
+
+def test_it_is_of_template_yaml_s_version_and_has_its_outputs() -> None:
+    # But those of executions, of their effect, and of what a decision brings them.
+    own = {"ProcessMessageArn", "AppointmentsFunctionName", "AlarmTopicKeyArn"}
+    own |= {"EffectTimeoutSeconds", "StragglerMarginSeconds"}
+
+    assert version_of(LOCKS.read_text()) == version()
+    assert WHOLE["Outputs"].keys() - own <= OF_LOCKS["Outputs"].keys()
+
+
+def test_it_keeps_what_template_yaml_remembered_if_it_is_deployed_over_it() -> None:
+    # Another table than before would be an empty memory, whatever it is called.
+    for name in ("RequestsQueue", "UnstartedQueue", "DeadLetterQueue", "FingerprintsTable"):
+        assert LOCKING[name]["Type"] == RESOURCES[name]["Type"]
+    own, other = (one["FingerprintsTable"] for one in (LOCKING, RESOURCES))
+    assert "Condition" not in {*own, *other}
+    for key in ("KeySchema", "AttributeDefinitions", "BillingMode"):
+        assert own["Properties"][key] == other["Properties"][key]
+
+
+@pytest.mark.parametrize("own", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])
+@pytest.mark.parametrize("strategy", ["ledger", "lease"])
+def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, strategy: str, own: str
+) -> None:
+    parameters = OF_LOCKS["Parameters"]
+    defaults = {name: one["Default"] for name, one in parameters.items()}
+    variables = properties(LOCKING, "ConsumerFunction")["Environment"]["Variables"]
+    environment = {name: value for name, value in variables.items() if isinstance(value, str)}
+    # A session of its own: boto3's would go on reading this environment in the tests after it.
+    dynamodb = boto3.Session(region_name="us-east-1").client("dynamodb")
+    monkeypatch.setattr("os.environ", environment)
+    effect = parameters["EffectTimeoutSeconds"]
+    accepted = 0
+    for time_out, margin, takes in itertools.product(
+        parameters["StarterTimeoutSeconds"]["AllowedValues"],
+        parameters["StragglerMarginSeconds"]["AllowedValues"],
+        range(effect["MinValue"], effect["MaxValue"] + 1) if own else [effect["Default"]],
+    ):
+        given = {
+            "Strategy": strategy,
+            "EffectFunctionArn": own,
+            "StarterTimeoutSeconds": str(time_out),
+            "StragglerMarginSeconds": str(margin),
+            "EffectTimeoutSeconds": str(takes),
+        }
+        filled = defaults | given
+        environment |= {
+            name: str(filled.get(value["Ref"], ""))
+            for name, value in variables.items()
+            if isinstance(value, dict) and "Ref" in value
+        }
+        try:
+            consumer._locks(dynamodb)
+        except ValueError:
+            starts = False
+        else:
+            starts = True
+        accepted += starts
+        assert (refusals(OF_LOCKS, **given) == []) is starts, given
+        assert not refusals(OF_LOCKS, **given, QueueFeeds="worker")
+    assert accepted
+
+
+def test_behind_a_lock_it_comes_back_after_six_time_outs_of_whichever_length() -> None:
+    by_time_out = OF_LOCKS["Mappings"]["VisibilityTimeout"]["StarterTimeout"]
+    allowed = OF_LOCKS["Parameters"]["StarterTimeoutSeconds"]["AllowedValues"]
+
+    assert properties(LOCKING, "RequestsQueue")["VisibilityTimeout"] == {
+        "Fn::FindInMap": ["VisibilityTimeout", "StarterTimeout", {"Ref": "StarterTimeoutSeconds"}]
+    }
+    assert properties(LOCKING, "ConsumerFunction")["Timeout"] == {"Ref": "StarterTimeoutSeconds"}
+    assert set(by_time_out) == {str(seconds) for seconds in allowed}
+    for seconds in allowed:
+        assert by_time_out[str(seconds)] >= 6 * seconds
+    variables = properties(LOCKING, "ConsumerFunction")["Environment"]["Variables"]
+    assert variables.items() >= MALLOC.items()
+    assert properties(LOCKING, "RequestsQueue")["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
+        "maxReceiveCount": {"Fn::If": ["FeedsWorker", 150, 1000]},
+    }
+
+
+def test_a_worker_takes_in_the_consumers_place() -> None:
+    for feeds, enabled in (("function", True), ("worker", False)):
+        made = resolved(OF_LOCKS, QueueFeeds=feeds)["Resources"]
+        (event,) = properties(made, "ConsumerFunction")["Events"].values()
+        assert event["Properties"]["Enabled"] is enabled
+        assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+@pytest.mark.parametrize("effect", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])
+def test_consumer_reaches_only_its_part(effect: str) -> None:
+    made = resolved(OF_LOCKS, EffectFunctionArn=effect)["Resources"]
+    allowed = list(statements(made["ConsumerRole"]))
+
+    tables = {
+        name
+        for one in allowed
+        if any(action.startswith("dynamodb:") for action in as_list(one["Action"]))
+        for name in references(one["Resource"])
+    }
+    calls = [one for one in allowed if one["Action"] == "lambda:InvokeFunction"]
+    if effect:
+        assert tables == {"FingerprintsTable"}
+        assert [one["Resource"] for one in calls] == [[effect]]
+        assert "AppointmentsTable" not in made
+    else:
+        assert tables == {"FingerprintsTable", "AppointmentsTable"}
+        assert not calls
