@@ -220,8 +220,8 @@ def page(
 ) -> None:
     """Draw the page of an audit that ran elsewhere.
 
-    Such as the night's on EMR Serverless. Reads RESULTS/summary.json, and nothing else: no Spark
-    starts. A folder of records that is named page is audited as ./page.
+    The night's on EMR Serverless, for example. It reads RESULTS/summary.json, and nothing else: no
+    Spark starts. A folder of records that is named page is audited as ./page.
 
     Examples:
 

@@ -104,8 +104,8 @@ def show(
 ) -> None:
     """Show one dead letter whole, and what to do.
 
-    With its message, and what is known of its effect. The effects of a function of your own are
-    looked up where you say.
+    It shows the message, and what is known of its effect, as well. The effects of a function of
+    your own are looked up where you say.
 
     Examples:
 

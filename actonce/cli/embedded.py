@@ -80,7 +80,7 @@ def down() -> None:
 def env() -> None:
     """Print the variables that point tools at the embedded AWS.
 
-    Such as the AWS CLI, SAM and boto3.
+    The AWS CLI, SAM and boto3 read them.
 
     Example:
 

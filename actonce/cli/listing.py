@@ -56,10 +56,10 @@ def list_(
 ) -> None:
     """List recent messages, the newest first.
 
-    Those that have an execution, or a row of a ledger or a lease. Every command takes the ID. STATE
-    is ActOnce's word for how the message stands, STATUS is that of AWS, or of the ledger. actonce
-    dead-letters list shows what waits for a decision, actonce unstarted list what could not be
-    started.
+    It lists those that have an execution, or a row of a ledger or a lease. Every command takes the
+    ID. STATE is ActOnce's word for how the message stands, STATUS is that of AWS, or of the ledger.
+    actonce dead-letters list shows what waits for a decision, actonce unstarted list what could not
+    be started.
 
     Examples:
 

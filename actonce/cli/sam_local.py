@@ -22,7 +22,8 @@ def sam_local(
 ) -> None:
     """Run a function in a container, on the embedded AWS.
 
-    By sam local invoke. Prints what it answers; exit 1 where it raised. Needs a container engine.
+    It does so by sam local invoke. It prints what it answers; exit 1 where it raised. Needs a
+    container engine.
 
     Example:
 

@@ -19,9 +19,9 @@ from actonce.terminal import output as console
 def status(*, at: Chosen, json: Json = False) -> None:
     """Show what waits for whom, the worst first.
 
-    And how the stack is. A message that waits for a decision has a dead letter. One that was not
-    started is in UnstartedQueue. One that is retrying waits for the provider: an attempt failed,
-    and ActOnce tries again by itself. Numbers of messages are SQS's estimates.
+    Then it shows how the stack is. A message that waits for a decision has a dead letter. One that
+    was not started is in UnstartedQueue. One that is retrying waits for the provider: an attempt
+    failed, and ActOnce tries again by itself. Numbers of messages are SQS's estimates.
 
     Running it hides no message from other readers.
 

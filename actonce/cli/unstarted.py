@@ -87,8 +87,8 @@ def show(
 ) -> None:
     """Show one delivery whole, with its body.
 
-    And with its producer's attributes. Of a conflict it also shows the content that was started
-    first under this id.
+    It shows the producer's attributes as well. Of a conflict it also shows the content that was
+    started first under this id.
 
     Example:
 
