@@ -28,13 +28,11 @@ class Listed:
         place: `module:name` of its function, or of its `Typer`, below `actonce.cli`.
         help: the first sentence of its help.
         extra: what has to be installed besides.
-        after_ctrl_c: how to go on where a person ended it in the middle, unless it says so itself.
     """
 
     place: str
     help: str
     extra: str | None = None
-    after_ctrl_c: str = "Say the same again to begin anew."
 
     # Any: the types are of a copy of Click that Typer keeps to itself.
     def load(self, name: str) -> Any:
@@ -60,103 +58,49 @@ class Listed:
 
 
 COMMANDS = {
-    "init": Listed(
-        "init:init",
-        "Put the stack into a repository of yours, or make a project around it.",
-    ),
+    "init": Listed("init:init", "Put the stack into your repository, or begin a project."),
     "audit": Listed(
-        "audit:audit",
-        "Say of each message whether it was acted on once, again, or lost.",
-        extra="audit",
-        after_ctrl_c="It says nothing of the records; say the same again to begin anew.",
+        "audit:audit", "Say of each message: acted on once, again, or lost.", extra="audit"
     ),
-    "audit package": Listed(
-        "audit:package",
-        "Pack the audit for spark-submit, such as EMR Serverless' (release emr-spark-8.0.0).",
-    ),
+    "audit package": Listed("audit:package", "Pack the audit for spark-submit and EMR Serverless."),
     "audit page": Listed(
-        "audit:page",
-        "Draw the page of an audit that ran elsewhere, such as the night's on EMR Serverless.",
-        extra="audit",
+        "audit:page", "Draw the page of an audit that ran elsewhere.", extra="audit"
     ),
-    "collect": Listed(
-        "collect:collect",
-        "Write a day's records as each part of the stack has them, for actonce audit.",
-        after_ctrl_c="The records may be half there; say the same again to replace them.",
-    ),
+    "collect": Listed("collect:collect", "Write the records of a day, for actonce audit."),
     "backfill": Listed(
-        "backfill:backfill",
-        "Send each distinct message of an archive once; go on where it was killed.",
-        extra="pipeline",
-        after_ctrl_c="Say the same again to go on: what was sent is not sent again.",
+        "backfill:backfill", "Send each distinct message of an archive once.", extra="pipeline"
     ),
     "demo": Listed(
-        "demo:demo",
-        "Send requests more than once, interrupt some, and show that each was acted on once.",
-        extra="embedded",
+        "demo:demo", "Send and interrupt requests, and see each acted on once.", extra="embedded"
     ),
-    "effect": Listed(
-        "effect:app", "Try the contract on your own effect, and tell what it does not keep."
-    ),
+    "effect": Listed("effect:app", "Try whether your own effect keeps the contract."),
     "up": Listed(
-        "embedded:up",
-        "Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.",
-        extra="embedded",
-        after_ctrl_c="What was up before is up, and what was half deployed is down; say the same "
-        "again.",
+        "embedded:up", "Bring up the embedded AWS with the stack on it.", extra="embedded"
     ),
     "down": Listed("embedded:down", "Stop the embedded AWS.", extra="embedded"),
     "env": Listed(
         "embedded:env",
-        "Print the variables that point the AWS CLI, SAM and boto3 at the embedded AWS.",
+        "Print the variables that point tools at the embedded AWS.",
         extra="embedded",
     ),
     "sam-local": Listed(
         "sam_local:sam_local",
-        "Run a function in a container by sam local invoke, on the embedded AWS.",
+        "Run a function in a container, on the embedded AWS.",
         extra="embedded",
     ),
-    "send": Listed(
-        "send:send",
-        "Send each line that is not blank as one message, verbatim.",
-        after_ctrl_c="To send all lines again is safe: what was sent before is a duplicate.",
-    ),
-    "pause": Listed(
-        "pausing:pause",
-        "Take no more messages: they wait in RequestsQueue, for 14 days at most, free of charge.",
-    ),
+    "send": Listed("send:send", "Send each line that is not blank as one message, verbatim."),
+    "pause": Listed("pausing:pause", "Take no more messages from the requests queue."),
     "resume": Listed("pausing:resume", "Take messages again."),
-    "status": Listed(
-        "status:status",
-        "Show what waits for whom, the worst first, and how the stack is.",
-    ),
-    "doctor": Listed(
-        "doctor:doctor",
-        "Compare what is deployed with what the stack assumes, and say what to do about it.",
-    ),
-    "list": Listed(
-        "listing:list_",
-        "List recent messages, the newest first: those that have an execution, or a row.",
-    ),
+    "status": Listed("status:status", "Show what waits for whom, the worst first."),
+    "doctor": Listed("doctor:doctor", "Compare what is deployed with what the stack assumes."),
+    "list": Listed("listing:list_", "List recent messages, the newest first."),
     "console": Listed(
-        "web_console:console",
-        "Show in the browser what waits for a person, what happened to any message, and decide.",
-        extra="console",
-        after_ctrl_c="It has ended, and nothing of it runs; what was decided stays decided.",
+        "web_console:console", "Look at messages, and decide, in the browser.", extra="console"
     ),
     "where": Listed("where:where", "Tell the whole story of one message, in order of time."),
-    "worker": Listed(
-        "worker:worker",
-        "Take messages from the queue and act on each once, until SIGTERM or Ctrl-C.",
-    ),
-    "dead-letters": Listed(
-        "dead_letters:app",
-        "Look at dead letters, which are messages that wait for a decision, and decide.",
-    ),
-    "unstarted": Listed(
-        "unstarted:app",
-        "Look at deliveries that could not be started, send them back, or discard them.",
-    ),
+    "worker": Listed("worker:worker", "Act on the messages of the queue, on this host."),
+    "dead-letters": Listed("dead_letters:app", "Look at what waits for a decision, and decide."),
+    "unstarted": Listed("unstarted:app", "Look at, send back or discard what was not started."),
 }
 
 
@@ -200,9 +144,9 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            begun = COMMANDS.get(ctx.invoked_subcommand)
-            how = f". {begun.after_ctrl_c}" if begun else " before it had begun."
-            raise Interrupted(f"Interrupted{how}") from error
+            raise Interrupted(
+                "Interrupted. What was done stays done; the same command again is safe."
+            ) from error
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         two_words = " ".join(args[:2])
@@ -213,18 +157,8 @@ class _Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Click's
-        room = formatter.width - 6 - max(map(len, COMMANDS))
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, _in(room, listed.help)) for name, listed in COMMANDS.items()]
-            )
-
-
-def _in(room: int, text: str) -> str:
-    """As much of a sentence as a line has room for, in whole words."""
-    if len(text) <= room:
-        return text
-    return text[: room - 2].rpartition(" ")[0] + "..."
+            formatter.write_dl([(name, listed.help) for name, listed in COMMANDS.items()])
 
 
 app = typer.Typer(

@@ -88,7 +88,7 @@ def audit(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say of each message whether it was acted on once, again, or lost.
+    """Say of each message: acted on once, again, or lost.
 
     Writes DIR/messages (Parquet, a row per message), DIR/days, DIR/summary.json and
     DIR/report.html, and DIR/cache: what each day's files said, so that the next audit reads only
@@ -218,10 +218,10 @@ def page(
     *,
     at: Chosen,
 ) -> None:
-    """Draw the page of an audit that ran elsewhere, such as the night's on EMR Serverless.
+    """Draw the page of an audit that ran elsewhere.
 
-    Reads RESULTS/summary.json, and nothing else: no Spark starts. A folder of records that is named
-    page is audited as ./page.
+    The night's on EMR Serverless, for example. It reads RESULTS/summary.json, and nothing else: no
+    Spark starts. A folder of records that is named page is audited as ./page.
 
     Examples:
 
@@ -249,10 +249,11 @@ def package(
     at: Chosen,
     json: Json = False,
 ) -> None:
-    """Pack the audit for spark-submit, such as EMR Serverless' (release emr-spark-8.0.0).
+    """Pack the audit for spark-submit and EMR Serverless.
 
-    Writes DIR/audit.py, the entry point, and DIR/pipeline.zip for --py-files. The same sources
-    give the same bytes. A folder of records that is named package is audited as ./package.
+    It runs there on release emr-spark-8.0.0. Writes DIR/audit.py, the entry point, and
+    DIR/pipeline.zip for --py-files. The same sources give the same bytes. A folder of records that
+    is named package is audited as ./package.
 
     Examples:
 

@@ -67,10 +67,10 @@ def backfill(
     at: Chosen,
     json: Json = False,
 ) -> None:
-    """Send each distinct message of an archive once; go on where it was killed.
+    """Send each distinct message of an archive once.
 
-    Duplicates are counted, conflicts (one id, another content) and rows that are no message are
-    listed in DIR with file and line, and the exit status is then 1.
+    Killed, it goes on where it was. Duplicates are counted, conflicts (one id, another content) and
+    rows that are no message are listed in DIR with file and line, and the exit status is then 1.
 
     Examples:
 

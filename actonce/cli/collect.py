@@ -51,10 +51,10 @@ def collect(
     at: Chosen,
     json: Json = False,
 ) -> None:
-    """Write a day's records as each part of the stack has them, for actonce audit.
+    """Write the records of a day, for actonce audit.
 
-    A day collected again replaces its files. What could not be got is said, and the exit status is
-    1; the rest is there.
+    They are what each part of the stack has of it. A day collected again replaces its files. What
+    could not be got is said, and the exit status is 1; the rest is there.
 
     Examples:
 

@@ -1,12 +1,16 @@
 """`actonce dead-letters`: messages that wait for a decision."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from actonce.cli.choosing import Kind, Many, asked_how
+from actonce.cli import many, tables
 from actonce.cli.effects_options import EffectsPlace, of_own_effects
+from actonce.cli.many import Kind, Many, asked_how
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
+from actonce.cli.where import print_summary
+from actonce.messages import history
 from actonce.messages.dead_letters import (
     MEANINGS,
     REASONS,
@@ -17,7 +21,9 @@ from actonce.messages.dead_letters import (
     none_seen,
 )
 from actonce.messages.filters import Listing
-from actonce.messages.history import short_cause
+from actonce.messages.message_summary import summarize
+from actonce.messages.story import Seen, read_story
+from actonce.operate.deciding import Deciding, decide
 from actonce.operate.decisions import ANOTHER_SINCE, Decision, decisions_on
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
@@ -27,10 +33,8 @@ from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed, WrongUse
 
-# What acts on many, what shows one and what decides on one are imported where they are called for.
-
 app = typer.Typer(
-    help="Look at dead letters, which are messages that wait for a decision, and decide.\n\n"
+    help="Look at what waits for a decision, and decide.\n\n"
     "Example:\n\n    actonce dead-letters list",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -44,22 +48,9 @@ OneOrAll = Annotated[
     str | None,
     typer.Argument(metavar="ID", help="The message's id, or its execution's name; or --all."),
 ]
-Note = Annotated[str, typer.Option(help="Why; it stays in the execution's history.")]
-Told = Annotated[
-    str, typer.Option("--note", help="Who says so, and how they know; it stays in the history.")
-]
-Reason = Annotated[
-    str | None, typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(REASONS)}.")
-]
-Error = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Only with this error, as list shows it.")
-]
-Match = Annotated[
-    str | None,
-    typer.Option(metavar="TEXT", help="Only with TEXT in id, error, cause or message."),
-]
-_KINDS = {"reason": Reason, "error": Error}
-_asked_to_decide = asked_how(_KINDS, Match, REASONS, acts=True, paced=True)
+Note = Annotated[str, typer.Option(help="Why you decide so; the execution's history keeps it.")]
+_TEXTS = "id, error, cause or message"
+_asked_to_decide = asked_how(REASONS, _TEXTS, errors=True, acts=True, paced=True)
 _ITS_WORD = "You say that none of these happened. What did happen, happens twice."
 _LETTERS: Kind[DeadLetter] = Kind(
     queue="DeadLetterQueue",
@@ -72,7 +63,7 @@ _LETTERS: Kind[DeadLetter] = Kind(
         one.reason,
         str(one.rounds),
         one.posted_at,
-        ": ".join(filter(None, [in_words(one.error), short_cause(one.cause)])),
+        ": ".join(filter(None, [in_words(one.error), history.short_cause(one.cause)])),
     ),
     as_json=DeadLetter.as_json,
 )
@@ -80,10 +71,10 @@ _LETTERS: Kind[DeadLetter] = Kind(
 
 @app.command("list")
 @of_a_stack()
-@asked_how(_KINDS, Match, REASONS)
+@asked_how(REASONS, _TEXTS, errors=True)
 @explaining(MEANINGS)
 def list_(*, how: Many, at: Chosen) -> None:
-    """List the messages that wait for a decision, the longest waiting first.
+    """List what waits for a decision, the longest first.
 
     ActOnce posts a dead letter for a message that it cannot finish alone, and waits until somebody
     decides. More than 50 are counted by kind; --each lists them all. An execution that somebody
@@ -95,8 +86,6 @@ def list_(*, how: Many, at: Chosen) -> None:
 
         actonce dead-letters list --reason not_performed --before 2h --each
     """
-    from actonce.cli import many  # noqa: PLC0415
-
     listing = _look(find_stack(at), how)
     many.print_list(_LETTERS, listing, how)
     if listing.entries and not how.json:
@@ -113,9 +102,10 @@ def show(
     at: Chosen,
     json: Json = False,
 ) -> None:
-    """Show one dead letter whole, with its message, what is known of its effect, and what to do.
+    """Show one dead letter whole, and what to do.
 
-    The effects of a function of your own are looked up where you say.
+    It shows the message, and what is known of its effect, as well. The effects of a function of
+    your own are looked up where you say.
 
     Examples:
 
@@ -123,12 +113,6 @@ def show(
 
         actonce dead-letters show g-1 --effects-table gift-cards
     """
-    from actonce.cli import tables  # noqa: PLC0415
-    from actonce.cli.where import print_summary  # noqa: PLC0415
-    from actonce.messages import history  # noqa: PLC0415
-    from actonce.messages.message_summary import summarize  # noqa: PLC0415
-    from actonce.messages.story import Seen, read_story  # noqa: PLC0415
-
     check_id(message_id)
     stack = find_stack(at)
     with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
@@ -168,9 +152,10 @@ def show(
 @of_a_stack()
 @_asked_to_decide
 def retry(*, message_id: OneOrAll = None, how: Many, note: Note = "", at: Chosen) -> None:
-    """Try again; where the outcome is unknown, ActOnce looks the effect up first.
+    """Have ActOnce try again; in doubt it looks first.
 
-    Where no function can look it up, a retry is refused: find out by hand, then perform or resolve.
+    Where nobody knows whether the effect happened, ActOnce looks it up before it performs it. Where
+    no function can look it up, ActOnce refuses a retry: find out by hand, then perform or resolve.
 
     An execution that somebody aborted continues. One that failed because nobody decided in time
     posts its dead letter again.
@@ -190,11 +175,12 @@ def retry(*, message_id: OneOrAll = None, how: Many, note: Note = "", at: Chosen
 @app.command()
 @of_a_stack()
 @_asked_to_decide
-def perform(*, message_id: OneOrAll = None, note: Told, how: Many, at: Chosen) -> None:
-    """Perform it without a look-up, because somebody has seen that it did not happen.
+def perform(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
+    """Have ActOnce perform what you know did not happen.
 
-    Look at the provider, or in its table, after the dead letter was posted. If the effect did
-    happen, it happens twice.
+    ActOnce takes your word and looks nothing up. So look yourself first, at the provider or in its
+    table, and after the dead letter was posted: if the effect did happen, it happens twice. Say in
+    the note who looked, and how.
 
     For --all see actonce dead-letters retry --help.
 
@@ -211,7 +197,7 @@ def perform(*, message_id: OneOrAll = None, note: Told, how: Many, at: Chosen) -
 @of_a_stack()
 @_asked_to_decide
 def resolve(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
-    """Close it as done: the effect happened, or somebody made it happen by hand.
+    """Close it as done: it happened, or you did it by hand.
 
     For --all see actonce dead-letters retry --help.
 
@@ -242,17 +228,17 @@ def reject(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) ->
 
 
 def _decide(message_id: str | None, decision: Decision, note: str, at: Chosen, how: Many) -> None:
-    note = note.strip()
-    how.check(message_id)
-    if decision != "retry" and not note:
+    stack = how.stack(at, message_id)
+    if decision != "retry" and not note.strip():
         raise WrongUse("The note is empty: say why, for whoever reads the history.")
-    stack = find_stack(how.allowing(at), changes=not how.every)
-    if message_id is None:
-        _decide_all(stack, decision, note, how)
+    if message_id is None or how.dry_run:
+        named = [message_id] if message_id else []
+        listing = _look(stack, how, named)
+        work = Deciding(stack, listing, decision, note.strip(), rate=how.rate)
+        warning = _ITS_WORD if decision == "perform" else None
+        many.act(_LETTERS, decision, work, how, named, warning=warning)
         return
-    from actonce.operate.deciding import decide  # noqa: PLC0415
-
-    answer = decide(stack, message_id, decision, note)
+    answer = decide(stack, message_id, decision, note.strip())
     if how.json:
         told: dict[str, Any] = {"message_id": message_id, "decision": decision}
         told |= {"end": answer.end, "said": answer.said, "left_behind": answer.left_behind}
@@ -263,23 +249,6 @@ def _decide(message_id: str | None, decision: Decision, note: str, at: Chosen, h
         console.out.print(answer.said)
 
 
-def _decide_all(stack: Stack, decision: Decision, note: str, how: Many) -> None:
-    from actonce.cli import many  # noqa: PLC0415
-    from actonce.operate.deciding_many import Deciding  # noqa: PLC0415
-
-    listing = _look(stack, how)
-    many.act(
-        _LETTERS,
-        decision,
-        listing,
-        how,
-        lambda: Deciding(stack, listing, decision, note, rate=how.rate),
-        warning=_ITS_WORD if decision == "perform" else None,
-    )
-
-
-def _look(stack: Stack, how: Many) -> Listing[DeadLetter]:
-    from actonce.cli import many  # noqa: PLC0415
-
-    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        return many.read(queue, _LETTERS.queue, lambda tell: look(queue, how.narrowing, tell))
+def _look(stack: Stack, how: Many, named: Sequence[str] = ()) -> Listing[DeadLetter]:
+    queue = QueueReader(stack.sqs, stack.dead_letter_queue)
+    return many.read(queue, _LETTERS.queue, lambda tell: look(queue, how.narrowing, tell), named)

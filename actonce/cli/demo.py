@@ -89,12 +89,12 @@ def demo(
     parameter: Parameters = None,
     json_: Json = False,
 ) -> None:
-    """Send requests more than once, interrupt some, and show that each was acted on once.
+    """Send and interrupt requests, and see each acted on once.
 
-    Brings the embedded AWS up if it is not, sends the messages, waits until all has come to rest,
-    and counts what the queues, tables and execution histories say. Then collects the records of the
-    run and audits them: a second, independent count. Exit status 1 if a message was acted on twice
-    or lost, or if the two counts differ.
+    Brings the embedded AWS up if it is not, sends some requests more than once, waits until all has
+    come to rest, and counts what the queues, tables and execution histories say. Then collects the
+    records of the run and audits them: a second, independent count. Exit status 1 if a message was
+    acted on twice or lost, or if the two counts differ.
 
     It starts from empty queues, tables and histories. An embedded AWS that a demo has brought up is
     thrown away for that, with what was sent to it; before any other it asks.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from actonce.adopt.effect_check.calls import Caller
 
 app = typer.Typer(
-    help="Try the contract on your own effect, and tell what it does not keep.\n\n"
+    help="Try whether your own effect keeps the contract.\n\n"
     "Example:\n\n    actonce effect check --yes",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -92,11 +92,11 @@ def check(
     stack_name: StackName = None,
     json: Json = False,
 ) -> None:
-    """Try the contract of docs/your-own-effect.md on your effect, and tell what it does not keep.
+    """Try the contract on your effect, and tell what it does not keep.
 
-    It is performed for real, some 40 times, under ids that begin with actonce-check-: in processes
-    of its own, killed in the call and before it answers. Of AWS it reaches the embedded one, or
-    none; what else it calls has to be a test's.
+    docs/your-own-effect.md has the contract. The effect is performed for real, some 40 times, under
+    ids that begin with actonce-check-: in processes of its own, killed in the call and before it
+    answers. Of AWS it reaches the embedded one, or none; what else it calls has to be a test's.
 
     Exit status: 0, all that was tried is kept; 1, something is not; 2, it cannot be tried.
 

@@ -36,11 +36,12 @@ def up(
         ),
     ] = None,
 ) -> None:
-    """Bring up the embedded AWS with the stack deployed on it by sam build and sam deploy.
+    """Bring up the embedded AWS with the stack on it.
 
-    Harmless when it is up: a changed source or parameter is deployed, and nothing else happens.
-    What cannot be deployed leaves what ran; a parameter's name and value are looked at before
-    anything is stopped. It keeps its port. Its data live until `actonce down`.
+    The stack is deployed by sam build and sam deploy. Harmless when it is up: a changed source or
+    parameter is deployed, and nothing else happens. What cannot be deployed leaves what ran; a
+    parameter's name and value are looked at before anything is stopped. It keeps its port. Its data
+    live until `actonce down`.
 
     With --project the whole of your template is deployed, with your functions. From then on actonce
     means that project, in its folder and below.
@@ -77,7 +78,9 @@ def down() -> None:
 
 
 def env() -> None:
-    """Print the variables that point the AWS CLI, SAM and boto3 at the embedded AWS.
+    """Print the variables that point tools at the embedded AWS.
+
+    The AWS CLI, SAM and boto3 read them.
 
     Example:
 

@@ -66,7 +66,7 @@ def init(
         bool, typer.Option("--upgrade", help="Bring what is in DIR to this version.")
     ] = False,
 ) -> None:
-    """Put the stack into a repository of yours, or make a project around it.
+    """Put the stack into your repository, or begin a project.
 
     Its templates, its state machine and its functions' code go into DIR/actonce, of the version of
     this command line, to be nested in your template; actonce/actonce.json there remembers what they

@@ -10,10 +10,19 @@ from actonce.cli import tables
 from actonce.cli.options import Json, explaining, of_a_stack
 from actonce.messages.filters import read_moment
 from actonce.messages.message_summary import STATES
-from actonce.messages.recent import MOST_ROWS, MOST_STATES, Page, Recent, page
+from actonce.messages.recent import (
+    EXECUTION_STATUSES,
+    MOST_ROWS,
+    MOST_STATES,
+    ROW_STATUSES,
+    Page,
+    Recent,
+    page,
+)
 from actonce.stack.endpoint import Chosen
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
+from actonce.terminal.errors import WrongUse
 from actonce_core.records import timestamp
 
 _ID_CHARACTERS = 40  # of an id whose execution has a hash for its name
@@ -45,11 +54,12 @@ def list_(
     at: Chosen,
     json: Json = False,
 ) -> None:
-    """List recent messages, the newest first: those that have an execution, or a row.
+    """List recent messages, the newest first.
 
-    Every command takes the ID. STATE is ActOnce's word for how the message stands, STATUS is that
-    of AWS, or of the ledger. actonce dead-letters list shows what waits for a decision, actonce
-    unstarted list what could not be started.
+    It lists those that have an execution, or a row of a ledger or a lease. Every command takes the
+    ID. STATE is ActOnce's word for how the message stands, STATUS is that of AWS, or of the ledger.
+    actonce dead-letters list shows what waits for a decision, actonce unstarted list what could not
+    be started.
 
     Examples:
 
@@ -61,9 +71,15 @@ def list_(
 
         actonce list --since 2h --json
     """
+    wanted = None if status is None else status.upper().replace(" ", "_").replace("-", "_")
+    if wanted is not None and wanted.lower() in STATES and wanted not in EXECUTION_STATUSES:
+        raise WrongUse(
+            f"{status!r} is a state, and --status takes AWS's word for it: "
+            f"{', '.join(EXECUTION_STATUSES)}, or of a row {', '.join(ROW_STATUSES)}."
+        )
     moment = read_moment(since, datetime.now(UTC)) if since is not None else None
     stack = find_stack(at)
-    found = page(stack, between=(moment, None), status=status, limit=limit)
+    found = page(stack, between=(moment, None), status=wanted, limit=limit)
     if json:
         console.print_json(
             {

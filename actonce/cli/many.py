@@ -3,21 +3,25 @@
 To list a queue, and to show, ask, act and tell: on what was shown, and on nothing that came later.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Generic
+
+import typer
 
 from actonce.cli import tables
-from actonce.cli.choosing import Kind, Many
-from actonce.messages.filters import E, Entry, Listing, age, grouped
+from actonce.cli.options import Json, Yes, gathered
+from actonce.messages.filters import E, Entry, Listing, Narrowing, age, grouped, read_moment
+from actonce.operate.bulk import Bulk
 from actonce.queues.scan import QueueReader, held_by_another
+from actonce.stack.clients import Stack
+from actonce.stack.endpoint import Chosen
+from actonce.stack.target import find_stack
 from actonce.terminal import output as console
-from actonce.terminal.error_names import in_words
-from actonce.terminal.errors import Failed, Interrupted
+from actonce.terminal.error_names import in_words, name_of
+from actonce.terminal.errors import Failed, Interrupted, WrongUse
 from pipeline.visible import visible_whole
-
-if TYPE_CHECKING:
-    from actonce.operate.bulk import Bulk
 
 GROUPED_FROM = 50
 """As many entries are listed one by one; more by their groups."""
@@ -28,19 +32,174 @@ MOST_GROUPS = 25
 _SHORT = 60  # characters of what others wrote, in a table; ids are whole
 _BAR_FROM = 100  # entries; fewer are read and done before a bar is seen
 
+_ERROR = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only with this error, as list shows it.")
+]
+_BEFORE = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHEN",
+        help="Only what was in the queue before 2026-01-31T09:30 (UTC), or for longer than 90s, "
+        "30m, 2h, 3d.",
+    ),
+]
+_LIMIT = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="At most N, the longest waiting first.")
+]
+_ALL = Annotated[
+    bool, typer.Option("--all", help="All that wait now, and match the other options.")
+]
+_RATE = Annotated[
+    float | None,
+    typer.Option(
+        metavar="N",
+        min=0.1,
+        max=10_000,
+        help="At most N a second, to spare what your function calls.",
+    ),
+]
+_DRY_RUN = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
+]
+_EACH = Annotated[bool, typer.Option("--each", help="Print a line for each, however many.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[E]):
+    """What the commands of one queue call what lies in it.
+
+    Attributes:
+        queue: where it lies.
+        name: of a list of them, in JSON.
+        one: a person's words for one of them.
+        several: for more.
+        headers: of a table of them.
+        row: one of them in it.
+        as_json: one of them for machines.
+    """
+
+    queue: str
+    name: str
+    one: str
+    several: str
+    headers: Sequence[str]
+    row: Callable[[E], Sequence[str]]
+    as_json: Callable[[E], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """How a command acts on many; see the options of the same names.
+
+    Attributes:
+        narrowing: which of all entries are meant.
+        is_narrowed: something was said that is for many only.
+    """
+
+    narrowing: Narrowing
+    is_narrowed: bool = False
+    every: bool = False
+    rate: float | None = None
+    dry_run: bool = False
+    yes: bool = False
+    each: bool = False
+    json: bool = False
+
+    def stack(self, at: Chosen, named: object) -> Stack:
+        """The stack to act on.
+
+        What acts on all asks by itself, with what it would act on; nobody is asked twice.
+
+        Args:
+            at: where it is.
+            named: what the command is to act on; empty for nothing.
+
+        Raises:
+            WrongUse: both something named and --all are meant, or neither; or what is only for many
+                was said of a named one; or somebody has to be asked, and there is nobody.
+        """
+        if bool(named) == self.every:
+            raise WrongUse("Name an ID, as list shows it, or say --all; not both.")
+        if named and self.is_narrowed:
+            raise WrongUse(
+                "--rate, and what narrows --all, such as --reason and --limit, go with --all only: "
+                "leave them out, or name no ID."
+            )
+        asks = self.every and not self.yes and not self.dry_run
+        if asks and (self.json or not console.can_ask()):
+            raise WrongUse("There is no terminal to ask at: say --yes, or --dry-run to look first.")
+        return find_stack(replace(at, yes=self.yes), changes=not (self.every or self.dry_run))
+
+
+def asked_how(
+    reasons: Sequence[str],
+    texts: str,
+    *,
+    errors: bool = False,
+    acts: bool = False,
+    paced: bool = False,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that choose among many, and how it goes about them.
+
+    The command gets them as its argument `how`, a `Many`, and says at that place of its own
+    arguments where its help names them. A reason that there is not is wrong use.
+
+    Args:
+        reasons: those that there are.
+        texts: what --match looks at, for its help.
+        errors: the entries have errors, too.
+        acts: it does something to them.
+        paced: at a rate that can be asked for.
+    """
+    reason = typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(reasons)}.")
+    kinds: dict[str, Any] = {"reason": Annotated[str | None, reason]}
+    kinds |= {"error": _ERROR} if errors else {}
+    match = typer.Option(metavar="TEXT", help=f"Only with TEXT in {texts}.")
+    options = {**kinds, "before": _BEFORE, "match": Annotated[str | None, match], "limit": _LIMIT}
+    if acts:
+        options |= {"every": _ALL} | ({"rate": _RATE} if paced else {})
+        options |= {"dry_run": _DRY_RUN, "yes": Yes}
+    options |= {"each": _EACH, "json": Json}
+
+    def asked_for(before: str | None, limit: int | None, match: str | None, **said: Any) -> Many:
+        if match == "":
+            raise WrongUse(
+                "An empty --match leaves nothing out: is a variable of your shell unset?"
+            )
+        told = {name: said.pop(name) for name in kinds}
+        kind = {name: value for name, value in told.items() if value is not None}
+        if kind.get("reason", reasons[0]) not in reasons:
+            raise WrongUse(
+                f"There is no reason {kind['reason']!r}; there are {', '.join(reasons)}."
+            )
+        if "error" in kind:
+            kind["error"] = name_of(kind["error"])  # as the list shows it, or as it is
+        at = None if before is None else read_moment(before, datetime.now(UTC))
+        narrowed = (*kind.values(), before, limit, match, said.get("rate"))
+        is_narrowed = any(one is not None for one in narrowed)
+        return Many(Narrowing(kind, at, match, limit), is_narrowed, **said)
+
+    return gathered("how", options, asked_for)
+
 
 def read(
-    queue: QueueReader, name: str, look: Callable[[Callable[[int], None]], Listing[E]]
+    queue: QueueReader,
+    name: str,
+    look: Callable[[Callable[[int], None]], Listing[E]],
+    named: Sequence[str] = (),
 ) -> Listing[E]:
-    """Read a queue, with a bar where it takes long; what `look` found."""
-    with console.progress(f"Reading {name}", quiet_until=_BAR_FROM) as bar:
+    """Read a queue, with a bar where it takes long; what `look` found, or of that what is named."""
+    with queue, console.progress(f"Reading {name}", quiet_until=_BAR_FROM) as bar:
         listing = look(lambda number: bar.update(number, max(number, queue.expected)))
     if listing.held_elsewhere:
         console.err.print(
             f"Another reader holds {listing.held_elsewhere:,} more at this moment. They are not "
             "listed here."
         )
-    return listing
+    if not named:
+        return listing
+    chosen = [one for one in listing.entries if any(map(one.is_named, named))]
+    return replace(listing, entries=chosen)
 
 
 def print_list(kind: Kind[E], listing: Listing[E], how: Many) -> None:
@@ -60,11 +219,10 @@ def print_list(kind: Kind[E], listing: Listing[E], how: Many) -> None:
 def act(
     kind: Kind[E],
     verb: str,
-    listing: Listing[E],
+    work: Bulk[E],
     how: Many,
-    make: Callable[[], "Bulk[E]"],
+    named: Sequence[str] = (),
     *,
-    missing: Sequence[str] = (),
     warning: str | None = None,
 ) -> None:
     """Act on what was listed, and tell what became of each.
@@ -74,30 +232,30 @@ def act(
     Args:
         kind: see there.
         verb: what is done, as the command is called.
-        listing: on what.
+        work: what does it, to what was listed.
         how: see there.
-        make: what does it; called once that is asked for.
-        missing: what was named and not found.
+        named: what was listed because it was named, or was not found.
         warning: what to say before it is asked.
 
     Raises:
         Failed: the answer was no, or not all that was asked for was seen and done.
         Interrupted: a person ended it in the middle.
     """
+    listing = work.listing
     entries, held = listing.entries, listing.held_elsewhere
-    if not how.every or _agreed(kind, verb, listing, how, warning):
-        work = make()
+    missing = [name for name in dict.fromkeys(named) if not any(e.is_named(name) for e in entries)]
+    if not (how.every or how.dry_run) or _agreed(kind, verb, listing, how, warning):
         early = _run(verb, work, len(entries)) if entries else None
-        failed = [one for one in work.ended if not one.happened]
-        _print_ends(kind, verb, listing, how, work, missing)
+        _print_ends(kind, verb, how, work, missing)
         if early is not None:
             raise early
-        if missing:
-            why = f", of which {held_by_another(held)}: look again" if held else ""
-            names = ", ".join(map(visible_whole, missing))
-            raise Failed(f"Not found in {kind.queue}: {names}{why}.")
-        if failed:
-            raise Failed(f"{len(failed):,} of {len(entries):,} were not done. Each says why.")
+    failed = [one for one in work.ended if not one.happened]
+    if missing:
+        why = f", of which {held_by_another(held)}: look again" if held else ""
+        names = ", ".join(map(visible_whole, missing))
+        raise Failed(f"Not found in {kind.queue}: {names}{why}.")
+    if failed:
+        raise Failed(f"{len(failed):,} of {len(entries):,} were not done. Each says why.")
     limit = how.narrowing.limit
     if how.every and held and (limit is None or len(entries) < limit):
         what = "Not all could be read" if entries else "Nothing could be read, and nothing was done"
@@ -126,7 +284,7 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
     return True
 
 
-def _run(verb: str, work: "Bulk[E]", total: int) -> BaseException | None:
+def _run(verb: str, work: Bulk[E], total: int) -> BaseException | None:
     """Act, with a bar; what ended it early, for that is told of after the rest."""
     with console.progress(verb.capitalize(), total, quiet_until=_BAR_FROM) as bar:
         try:
@@ -141,21 +299,15 @@ def _run(verb: str, work: "Bulk[E]", total: int) -> BaseException | None:
     return None
 
 
-def _print_ends(
-    kind: Kind[E],
-    verb: str,
-    listing: Listing[E],
-    how: Many,
-    work: "Bulk[E]",
-    missing: Sequence[str],
-) -> None:
+def _print_ends(kind: Kind[E], verb: str, how: Many, work: Bulk[E], missing: Sequence[str]) -> None:
     """Print what became of how many; of each where that was asked for, or it did not happen."""
+    held = work.listing.held_elsewhere
     if how.json:
         told = {"action": verb, "dry_run": False, "counts": work.counted, "left": work.left}
         told |= {"ends": [one.as_json() for one in work.ended], "missing": missing}
         told |= {"file": work.kept_in and str(work.kept_in), "left_behind": work.left_behind}
-        console.print_json(told | {"held_elsewhere": listing.held_elsewhere})
-    elif how.every and not listing.entries and not listing.held_elsewhere:
+        console.print_json(told | {"held_elsewhere": held})
+    elif how.every and not work.listing.entries and not held:
         console.out.print(f"There is no {kind.one} that matches.")
     else:
         for one in work.ended:

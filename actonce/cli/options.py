@@ -17,8 +17,8 @@ StackName = Annotated[
     typer.Option(
         "--stack-name",
         metavar="NAME",
-        help="The stack to talk to; or yours, that it is nested in (PARENT/LogicalId, of several)  "
-        "[ACTONCE_STACK_NAME, samconfig.toml's, actonce]",
+        help="The CloudFormation stack: ActOnce's own, or yours with ActOnce nested in it. Where "
+        "several are: YOURS/LogicalId  [ACTONCE_STACK_NAME, samconfig.toml's, actonce]",
     ),
 ]
 Embedded = Annotated[
@@ -32,30 +32,7 @@ Profile = Annotated[
 ]
 Region = Annotated[str | None, typer.Option(metavar="NAME", help="AWS, in this Region.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-All = Annotated[bool, typer.Option("--all", help="All that wait now, and match the other options.")]
-Before = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WHEN",
-        help="Only what was in the queue before 2026-01-31T09:30 (UTC), or for longer than 90s, "
-        "30m, 2h, 3d.",
-    ),
-]
-Limit = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="At most N, the longest waiting first.")
-]
-Rate = Annotated[
-    float | None,
-    typer.Option(
-        metavar="N",
-        min=0.1,
-        max=10_000,
-        help="At most N a second, to spare what your function calls.",
-    ),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-Each = Annotated[bool, typer.Option("--each", help="Print a line for each, however many.")]
 
 _WHERE = {
     "stack_name": StackName,

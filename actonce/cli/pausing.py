@@ -20,11 +20,11 @@ def pause(
     *,
     at: Chosen,
 ) -> None:
-    """Take no more messages: they wait in RequestsQueue, for 14 days at most, free of charge.
+    """Take no more messages from the requests queue.
 
-    What was taken before is finished: open executions go on, and wait for their provider. On AWS it
-    takes up to a minute until nothing more is taken, and with workers likewise. The producer
-    notices nothing.
+    They wait there, for 14 days at most, free of charge. What was taken before is finished: open
+    executions go on, and wait for their provider. On AWS it takes up to a minute until nothing more
+    is taken, and with workers likewise. The producer notices nothing.
 
     Example:
 

@@ -20,9 +20,10 @@ def sam_local(
     ],
     event: Annotated[Path, typer.Argument(metavar="EVENT", help="A file of events/.")],
 ) -> None:
-    """Run a function in a container by sam local invoke, on the embedded AWS.
+    """Run a function in a container, on the embedded AWS.
 
-    Prints what it answers; exit 1 where it raised. Needs a container engine.
+    It does so by sam local invoke. It prints what it answers; exit 1 where it raised. Needs a
+    container engine.
 
     Example:
 

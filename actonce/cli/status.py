@@ -17,11 +17,11 @@ from actonce.terminal import output as console
 
 @of_a_stack()
 def status(*, at: Chosen, json: Json = False) -> None:
-    """Show what waits for whom, the worst first, and how the stack is.
+    """Show what waits for whom, the worst first.
 
-    A message that waits for a decision has a dead letter. One that was not started is in
-    UnstartedQueue. One that is retrying waits for the provider: an attempt failed, and ActOnce
-    tries again by itself. Numbers of messages are SQS's estimates.
+    Then it shows how the stack is. A message that waits for a decision has a dead letter. One that
+    was not started is in UnstartedQueue. One that is retrying waits for the provider: an attempt
+    failed, and ActOnce tries again by itself. Numbers of messages are SQS's estimates.
 
     Running it hides no message from other readers.
 
@@ -104,7 +104,7 @@ def _what_waits(found: Status) -> list[tuple[str, str, str, str]]:
         rows.append((f"{_label('retrying')}, {_label('at_work')}", why, "", ""))
     taken = f", {requests.in_flight:,} in flight" if requests.in_flight else ""
     delayed = f", {requests.delayed:,} delayed" if requests.delayed else ""
-    rows.append(("requests", f"{requests.waiting:,}{taken}{delayed}", _oldest(requests), ""))
+    rows.append(("requests queue", f"{requests.waiting:,}{taken}{delayed}", _oldest(requests), ""))
     return [
         (what, number, oldest, f"actonce {see}" if see and number != "0" else "")
         for what, number, oldest, see in rows

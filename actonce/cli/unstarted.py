@@ -1,6 +1,6 @@
 """`actonce unstarted`: deliveries that could not be started."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ import typer
 from botocore.exceptions import ClientError
 
 from actonce.cli import many, tables
-from actonce.cli.choosing import Kind, Many, asked_how
+from actonce.cli.many import Kind, Many, asked_how
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.messages import history
 from actonce.messages.filters import Listing
@@ -30,7 +30,7 @@ from actonce_core.records import timestamp
 from pipeline.visible import visible_whole
 
 app = typer.Typer(
-    help="Look at deliveries that could not be started, send them back, or discard them.\n\n"
+    help="Look at, send back or discard what was not started.\n\n"
     "Example:\n\n    actonce unstarted list",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -40,15 +40,8 @@ Ids = Annotated[
     list[str] | None,
     typer.Argument(metavar="ID", help="SQS message ids or message ids; or --all."),
 ]
-Note = Annotated[str, typer.Option(help="Why; it is written to the file with each of them.")]
-Match = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Only with TEXT in an id, detail or body.")
-]
-Reason = Annotated[
-    str | None,
-    typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(REASONS)}."),
-]
-_KINDS = {"reason": Reason}
+Note = Annotated[str, typer.Option(help="Why you discard them; each line of the file keeps it.")]
+_TEXTS = "an id, detail or body"
 _DELIVERIES: Kind[Unstarted] = Kind(
     queue="UnstartedQueue",
     name="unstarted",
@@ -68,10 +61,10 @@ _DELIVERIES: Kind[Unstarted] = Kind(
 
 @app.command("list")
 @of_a_stack()
-@asked_how(_KINDS, Match, REASONS)
+@asked_how(REASONS, _TEXTS)
 @explaining(MEANINGS)
 def list_(*, how: Many, at: Chosen) -> None:
-    """List the deliveries that could not be started, the oldest first.
+    """List what could not be started, the oldest first.
 
     They stay in UnstartedQueue until somebody sends them back or discards them. More than 50 are
     counted by kind; --each lists them all. Why a delivery was not started:
@@ -92,9 +85,10 @@ def show(
     at: Chosen,
     json: Json = False,
 ) -> None:
-    """Show a delivery that could not be started, whole: its body and its producer's attributes.
+    """Show one delivery whole, with its body.
 
-    Of a conflict it also shows the content that was started first under this id.
+    It shows the producer's attributes as well. Of a conflict it also shows the content that was
+    started first under this id.
 
     Example:
 
@@ -149,12 +143,13 @@ def _started_under(stack: Stack, stored_id: str) -> dict[str, Any] | None:
 
 @app.command()
 @of_a_stack()
-@asked_how(_KINDS, Match, REASONS, acts=True, paced=True)
+@asked_how(REASONS, _TEXTS, acts=True, paced=True)
 def redrive(*, ids: Ids = None, how: Many, at: Chosen) -> None:
-    """Send messages back to RequestsQueue as their producers sent them.
+    """Have ActOnce try again to start what it could not start.
 
-    What still cannot be started comes back to UnstartedQueue. What has an execution is suppressed
-    as a duplicate.
+    It sends each message back to the requests queue as its producer sent it. The starter takes it
+    from there: it suppresses a duplicate of what has an execution, and puts what it still cannot
+    start into UnstartedQueue again.
 
     --all shows what it would send back, asks, and sends back these and none that come later. If it
     is interrupted, give the same command again.
@@ -165,23 +160,15 @@ def redrive(*, ids: Ids = None, how: Many, at: Chosen) -> None:
 
         actonce unstarted redrive --all --reason received_too_often
     """
-    how.check(ids)
-    stack = find_stack(how.allowing(at), changes=not how.every)
+    stack = how.stack(at, ids)
     reader = message_reader(stack)
-    listing, missing = _choose(_look(stack, reader, how), ids)
-    many.act(
-        _DELIVERIES,
-        "redrive",
-        listing,
-        how,
-        lambda: Redriving(stack, listing, reader, rate=how.rate),
-        missing=missing,
-    )
+    work = Redriving(stack, _look(stack, reader, how, ids), reader, rate=how.rate)
+    many.act(_DELIVERIES, "redrive", work, how, ids or ())
 
 
 @app.command()
 @of_a_stack()
-@asked_how(_KINDS, Match, REASONS, acts=True)
+@asked_how(REASONS, _TEXTS, acts=True)
 def discard(
     *,
     ids: Ids = None,
@@ -193,7 +180,7 @@ def discard(
     ] = None,
     at: Chosen,
 ) -> None:
-    """Delete what shall not be started, and write it to a file first, whole.
+    """Delete what shall not be started, once a file has it.
 
     Each line of the file is a JSON object with the message's body, its producer's attributes, the
     reason and the note. Keep the file: nothing else has these messages.
@@ -206,41 +193,25 @@ def discard(
 
         actonce unstarted discard --all --reason not_json --to garbage.jsonl --note 'a scanner'
     """
-    how.check(ids)
     if not note.strip():
         raise WrongUse("The note is empty: say why, for whoever reads the file.")
     file = to or Path(f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl")
     if file.exists():
         raise WrongUse(f"{file} is there already; name a new file.")
-    stack = find_stack(how.allowing(at), changes=not how.every)
+    stack = how.stack(at, ids)
     reader = message_reader(stack)
-    listing, missing = _choose(_look(stack, reader, how), ids)
-    many.act(
-        _DELIVERIES,
-        "discard",
-        listing,
-        how,
-        lambda: Discarding(stack, listing, reader, file, note),
-        missing=missing,
+    work = Discarding(stack, _look(stack, reader, how, ids), reader, file, note)
+    many.act(_DELIVERIES, "discard", work, how, ids or ())
+
+
+def _look(
+    stack: Stack, reader: MessageReader, how: Many, ids: Sequence[str] | None = None
+) -> Listing[Unstarted]:
+    queue = _queue(stack)
+    narrowing = how.narrowing
+    return many.read(
+        queue, _DELIVERIES.queue, lambda tell: look(queue, reader, narrowing, tell), ids or ()
     )
-
-
-def _choose(
-    listing: Listing[Unstarted], ids: list[str] | None
-) -> tuple[Listing[Unstarted], list[str]]:
-    """What is to be acted on, and names of which nothing was seen."""
-    if not ids:
-        return listing, []
-    chosen = [one for one in listing.entries if any(map(one.is_named, ids))]
-    missing = [name for name in dict.fromkeys(ids) if not any(e.is_named(name) for e in chosen)]
-    return replace(listing, entries=chosen), missing
-
-
-def _look(stack: Stack, reader: MessageReader, how: Many) -> Listing[Unstarted]:
-    with _queue(stack) as queue:
-        return many.read(
-            queue, _DELIVERIES.queue, lambda tell: look(queue, reader, how.narrowing, tell)
-        )
 
 
 def _queue(stack: Stack) -> QueueReader:

@@ -37,11 +37,12 @@ def console(
     own: EffectsPlace,
     at: Chosen,
 ) -> None:
-    """Show in the browser what waits for a person, what happened to any message, and decide.
+    """Look at messages, and decide, in the browser.
 
-    It listens on this machine only, and shows itself to who has the address that it prints, with
-    its token. It reads DeadLetterQueue and UnstartedQueue once for all its pages, and asks AWS for
-    nothing while no page is open. What it does is done with your credentials, and in your name.
+    It shows what waits for a person, and what happened to any message. It listens on this machine
+    only, and shows itself to who has the address that it prints, with its token. It reads
+    DeadLetterQueue and UnstartedQueue once for all its pages, and asks AWS for nothing while no
+    page is open. What it does is done with your credentials, and in your name.
 
     Examples:
 

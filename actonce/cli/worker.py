@@ -84,12 +84,13 @@ def worker(
     *,
     at: Chosen,
 ) -> None:
-    """Take messages from the queue and act on each once, until SIGTERM or Ctrl-C.
+    """Act on the messages of the queue, on this host.
 
-    For a stack of locks.yaml with QueueFeeds=worker. Prints one JSON line per
-    delivery, as the functions log them. Told to stop, it finishes what it works on and gives the
-    rest back; killed, it loses nothing: SQS brings back what it had. While the stack is paused
-    (`actonce pause`) it takes nothing; it looks about once a minute.
+    It acts on each once, until SIGTERM or Ctrl-C. It is for a stack of locks.yaml with
+    QueueFeeds=worker. Prints one JSON line per delivery, as the functions log them. Told to stop,
+    it finishes what it works on and gives the rest back; killed, it loses nothing: SQS brings back
+    what it had. While the stack is paused (`actonce pause`) it takes nothing; it looks about once a
+    minute.
 
     Examples:
 

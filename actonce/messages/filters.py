@@ -30,6 +30,10 @@ class Entry(ABC):
     def ids(self) -> Mapping[str, str | None]:
         """What it is named by, for machines; the first is there, and what a person calls it."""
 
+    @abstractmethod
+    def is_named(self, name: str) -> bool:
+        """Whether a person means it by that name."""
+
     @property
     def called(self) -> str:
         """An id of it, for a person."""

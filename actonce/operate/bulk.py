@@ -16,6 +16,7 @@ from actonce.messages.filters import E, Listing
 from actonce.queues.scan import READERS, Queued, QueueReader
 from actonce.queues.throttling import is_forbidden, through_throttling
 from actonce.stack.clients import Stack
+from actonce.terminal.errors import Failed
 from pipeline.sqs import RateLimiter
 
 FAILED = "failed"
@@ -218,11 +219,31 @@ class Bulk(ABC, Generic[E]):
         with self._lock:
             self._ends[entry.entry] = Ended(entry, end, said, happened)
 
+    def _not_known(self, error: Exception) -> str | None:
+        """What to say of an entry that may be acted on though it ended so; None: it is not."""
+        raise NotImplementedError
+
+    def _tried(self, name: str, call: Callable[[], T]) -> T | None:
+        """What a call for an entry came to, through throttling; None: it failed, which is noted.
+
+        Raises:
+            Exception: it would fail for every other entry as well. Of this one it is noted only if
+                it may be acted on; otherwise it is as it was.
+        """
+        try:
+            return self._through_throttling(call)
+        except Exception as error:
+            ends_all = not isinstance(error, ClientError | Failed) or (
+                isinstance(error, ClientError) and is_forbidden(error)
+            )
+            unknown = self._not_known(error)
+            if unknown is not None:
+                self._end(name, UNKNOWN, unknown, happened=False)
+            elif not ends_all:
+                self._end(name, FAILED, str(error), happened=False)
+            if ends_all:
+                raise
+            return None
+
     def _through_throttling(self, call: Callable[[], T]) -> T:
         return through_throttling(call, self._stopping)
-
-
-def raise_if_forbidden(error: Exception) -> None:
-    """Raise what AWS would say of every other entry as well."""
-    if isinstance(error, ClientError) and is_forbidden(error):
-        raise error

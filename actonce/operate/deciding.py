@@ -1,14 +1,25 @@
-"""Deciding on one message that waits for a person."""
+"""Deciding: on one message that waits for a person, or on many whose letters were listed before."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.messages.dead_letters import DeadLetter, letter_of
+from actonce.messages.dead_letters import DeadLetter, dead_letter, letter_of
+from actonce.operate.bulk import Bulk
 from actonce.operate.by_token import ByToken
-from actonce.operate.decisions import Answer, Decider, Decision, Unsure, may_be_made, not_known
-from actonce.queues.scan import QueueReader
+from actonce.operate.decisions import (
+    ANOTHER_SINCE,
+    Answer,
+    Decider,
+    Decision,
+    End,
+    Unsure,
+    may_be_made,
+    not_known,
+)
+from actonce.queues.scan import Queued, QueueReader
+from actonce.queues.throttling import is_forbidden
 from actonce.stack.clients import Stack
 
 
@@ -66,3 +77,74 @@ def _without_letters(answer: Answer, queue: QueueReader, letters: Sequence[DeadL
         "counted as waiting, until you give the same command again."
     )
     return replace(answer, said=said, left_behind=left)
+
+
+@dataclass(eq=False)
+class Deciding(Bulk[DeadLetter]):
+    """Makes one decision about every letter that was listed.
+
+    What was posted since is left alone, also of the same messages.
+
+    Attributes:
+        decision: for all of them.
+        note: why.
+    """
+
+    gone = f"It is no longer in the queue: somebody decided on it, or {ANOTHER_SINCE}. Look again."
+
+    decision: Decision
+    note: str = ""
+
+    def run(self, tell: Callable[[int], None] = lambda _: None) -> None:
+        """See `Bulk.run`.
+
+        Raises:
+            Failed: nothing can be decided so just now.
+        """
+        self._by: Decider = decider(self.stack, self.decision, self.note)
+        super().run(tell)
+
+    def _queue(self) -> str:
+        return self.stack.dead_letter_queue
+
+    def _batch(self, batch: Sequence[Queued]) -> Iterator[tuple[Queued, bool]]:
+        for queued in batch:
+            letter = dead_letter(queued)
+            if letter is None:
+                continue  # it was a letter when it was listed, and SQS changes none
+            if letter.entry not in self._ends:
+                yield queued, self._older(letter)
+            elif self._rate_limiter.wait():
+                yield queued, self._newest(letter)
+            else:
+                return
+
+    def _newest(self, letter: DeadLetter) -> bool:
+        """Decide by a message's newest letter; whether its entry goes."""
+        answer = self._tried(letter.entry, lambda: self._by.answer(letter.message_id, [letter]))
+        if answer is None:
+            return False
+        self._end(letter.entry, answer.end, answer.said, happened=answer.end.happened)
+        return answer.end.goes
+
+    def _older(self, letter: DeadLetter) -> bool:
+        """Decide by an older letter; it says nothing of its message, unless it was the open one."""
+        try:
+            # Not again where it is throttled: behind a lock it is two steps. The letter stays.
+            accepted = self._by.answer_older(letter)
+        except ClientError as error:
+            if is_forbidden(error):
+                raise
+            return False
+        if accepted:
+            self._end(letter.entry, End.DECIDED, "Decided.", happened=True)
+        return True
+
+    def _not_known(self, error: Exception) -> str | None:
+        return not_known(error) if may_be_made(error) else None
+
+    def _end(self, name: str, end: str, said: str, *, happened: bool) -> None:
+        """Note what became of a message, unless one of its letters was decided on before."""
+        before = self._ends[self._listed[name].entry]
+        if before is None or before.end != End.DECIDED:
+            super()._end(name, end, said, happened=happened)

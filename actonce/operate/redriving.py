@@ -4,13 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from actonce.messages.unstarted import Unstarted, unstarted
-from actonce.operate.bulk import FAILED, UNKNOWN, Bulk, raise_if_forbidden
+from actonce.operate.bulk import FAILED, Bulk
 from actonce.queues.scan import MAX_ATTRIBUTES, Attributes, Queued, sqs_form, text_form
 from actonce.queues.sending import for_fifo
 from actonce.stack.aws_errors import may_be_done
+from actonce.terminal.errors import Failed
 from actonce_core.delivery import SOURCE_MESSAGE_ID
 from actonce_core.message import MessageReader
 from pipeline.sqs import MAX_BYTES
@@ -48,58 +47,56 @@ class Redriving(Bulk[Unstarted]):
             entry = unstarted(queued, self.reader)
             group = entry.message_group_id
             if group in self._stuck:
-                end, said = FAILED, "A message before it in its group could not be sent back."
-            elif not self._rate_limiter.wait():
-                return
+                said = "A message before it in its group could not be sent back."
+                self._end(entry.entry, FAILED, said, happened=False)
+                is_sent = False
+            elif self._rate_limiter.wait():
+                is_sent = self._is_sent_back(entry)
             else:
-                end, said = self._send(entry)
-            self._end(entry.entry, end, said, happened=end == SENT_BACK)
-            if end != SENT_BACK and group is not None:
+                return
+            if not is_sent and group is not None:
                 self._stuck.add(group)
-            yield queued, end == SENT_BACK
+            yield queued, is_sent
 
-    def _send(self, entry: Unstarted) -> tuple[str, str]:
-        """How it ended, and what to say of that; sent twice, it is a duplicate of itself."""
+    def _is_sent_back(self, entry: Unstarted) -> bool:
+        """Send one back, and note what became of it; sent twice, it is a duplicate of itself."""
         stack = self.stack
-        try:
-            refused = self._through_throttling(
-                lambda: send_back(stack.sqs, stack.requests_queue, entry)
-            )
-        except Exception as error:
-            ended = FAILED, str(error)
-            if may_be_done(error):
-                said = f"It is not known whether it was sent back ({error}). Send it back again."
-                ended = UNKNOWN, said
-                self._end(entry.entry, *ended, happened=False)
-            if not isinstance(error, ClientError):
-                raise
-            raise_if_forbidden(error)
-            return ended
-        return (SENT_BACK, "Sent back.") if refused is None else (FAILED, refused)
+        sent = self._tried(entry.entry, lambda: send_back(stack.sqs, stack.requests_queue, entry))
+        if sent is None:
+            return False
+        self._end(entry.entry, SENT_BACK, "Sent back.", happened=True)
+        return True
+
+    def _not_known(self, error: Exception) -> str | None:
+        if not may_be_done(error):
+            return None
+        return f"It is not known whether it was sent back ({error}). Send it back again."
 
 
-def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str | None:
-    """Send an entry to RequestsQueue as its producer sent it; None, or why that cannot be.
+def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str:
+    """Send an entry to RequestsQueue as its producer sent it; SQS's new id of it.
 
     To be deleted afterwards: a crash between the two leaves the message in both queues, and the
     execution's name makes a duplicate of one of them. The other way round it would be lost.
+
+    Raises:
+        Failed: it cannot be sent back with the id that it had.
     """
     if entry.id_is_lost:
-        return (
+        raise Failed(
             "Its message id was its deduplication id, and SQS replaced that when it moved the "
             "message here. Send the message anew, with the right one."
         )
     attributes = attributes_to_send(entry)
     if attributes is None:
-        return "It has no room left for its source_message_id, so it would get a new id."
-    sqs.send_message(
+        raise Failed("It has no room left for its source_message_id, so it would get a new id.")
+    return sqs.send_message(
         QueueUrl=requests_queue,
         MessageBody=entry.queued.body,
         MessageAttributes=attributes,
         # Its own deduplication id would be dropped for five minutes.
         **for_fifo(requests_queue, entry.message_group_id, entry.entry),
-    )
-    return None
+    )["MessageId"]
 
 
 def attributes_to_send(entry: Unstarted) -> Attributes | None:

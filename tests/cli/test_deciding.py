@@ -15,8 +15,7 @@ from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Listing, Narrowing
-from actonce.operate.deciding import decide
-from actonce.operate.deciding_many import Deciding
+from actonce.operate.deciding import Deciding, decide
 from actonce.operate.decisions import Decision, End, Unsure, may_be_made
 from actonce.queues import scan
 from actonce.stack.clients import Stack

@@ -359,7 +359,7 @@ WORK = Executions(Counted(3), Counted(60, more=True), Counted(1))
 @pytest.mark.parametrize(
     ("found", "told", "warned"),
     [
-        (FOUND, "requests 0, 9 in flight 40 s or more", ""),
+        (FOUND, "requests queue 0, 9 in flight 40 s or more", ""),
         (FOUND, "Last audit of 2026-01-30; clean; made 2 h ago: All 5 messages", ""),
         (FOUND, "Waits for nobody", ""),
         (

@@ -63,6 +63,6 @@ def test_ctrl_c_in_an_audit_is_told_in_a_sentence_and_leaves_no_jvm(
     assert out == ""
     assert err.splitlines() == [
         "Starting Spark …",
-        "actonce: Interrupted. It says nothing of the records; say the same again to begin anew.",
+        "actonce: Interrupted. What was done stays done; the same command again is safe.",
     ]
     assert _javas_of(tmp_path) == []

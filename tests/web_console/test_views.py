@@ -18,8 +18,7 @@ from botocore.config import Config
 from botocore.stub import Stubber
 
 from actonce.cli import app as cli
-from actonce.cli import dead_letters as dead_letters_command
-from actonce.cli import unstarted as unstarted_command
+from actonce.cli import many
 from actonce.console import context, queue_scans
 from actonce.console.cache import Cached
 from actonce.console.templating import TERMS
@@ -457,8 +456,7 @@ def test_the_command_that_is_shown_does_the_same_and_nothing_to_what_came_later(
     unstart(ledger, '{"message_id": "later"}')
     path = f"/{name.replace('_', '-')}/decide"
     (command,) = client.get(path, **ALL, **kind, action=action).commands
-    for module in (dead_letters_command, unstarted_command):
-        monkeypatch.setattr(module, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr(many, "find_stack", lambda *_, **__: ledger)
     monkeypatch.setattr("sys.argv", [*shlex.split(command), "--dry-run", "--json"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -477,7 +475,7 @@ def test_the_command_of_one_message_is_of_that_one_whatever_its_id(
     entry = next(one.entry for one in client.letters.entries if one.message_id == "--all")
     asked: dict[str, Any] = {"snapshot": FIRST, "scope": "ticked", "entry": entry}
     (command,) = client.get("/dead-letters/decide", **asked, action="reject").commands
-    monkeypatch.setattr(dead_letters_command, "find_stack", lambda *_, **__: ledger)
+    monkeypatch.setattr(many, "find_stack", lambda *_, **__: ledger)
     monkeypatch.setattr("sys.argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:
         cli.main()

@@ -1,4 +1,4 @@
-"""What the demo refuses before it touches a stack, and how it counts a team's own effects."""
+"""What the demo refuses, asks and may throw away, and how it counts a team's own effects."""
 
 import fcntl
 import io
@@ -22,18 +22,23 @@ from actonce.embedded import faults, lifecycle
 from actonce.embedded.lifecycle import State
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
+from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
 
 OWN = {"EffectFunctionArn": "arn:aws:lambda:us-east-1:123456789012:function:gift-cards"}
 
 
-def settings(**given: Any) -> demo.Settings:
-    usual: dict[str, Any] = {"file": None, "keep": False, "parameters": None}
-    return demo.Settings(1, 1, faults.Level.NONE, **usual | given)
+class AskedError(Exception):
+    """Somebody was asked whether what is there may go."""
 
 
-def not_asked(_: str) -> None:
-    raise AssertionError
+def asked(_: str) -> None:
+    raise AskedError
+
+
+SETTINGS = demo.Settings(
+    1, 1, faults.Level.NONE, None, keep=False, parameters=None, may_discard=asked
+)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,44 @@ def test_what_cannot_be_is_told_before_anybody_is_asked_or_anything_thrown_away(
 ) -> None:
     monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, OWN, "deployed"))
     with pytest.raises(WrongUse, match=said):
-        demo.run(settings(parameters=parameters, may_discard=not_asked), Paths(tmp_path / "home"))
+        demo.run(replace(SETTINGS, parameters=parameters), Paths(tmp_path / "home"))
+
+
+def test_what_no_demo_has_brought_up_is_asked_for_before_it_is_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def up(*_: object, **__: object) -> None:
+        raise Failed("not asked")
+
+    paths = Paths(tmp_path)
+    monkeypatch.setattr(lifecycle, "running", lambda _: State(7, 1, {}, "deployed"))
+    monkeypatch.setattr(lifecycle, "up", up)
+    for brought_up in (None, "cut o", '{"pid": 8}'):
+        if brought_up is not None:
+            paths.demo.write_text(brought_up)
+        with pytest.raises(AskedError):
+            demo.run(SETTINGS, paths, lambda _: None)
+    for unasked in (replace(SETTINGS, keep=True), SETTINGS):
+        with pytest.raises(Failed, match="not asked"):
+            demo.run(unasked, paths, lambda _: None)
+        paths.demo.write_text('{"pid": 7}')
+
+
+def test_who_says_no_and_where_nobody_can_be_asked_nothing_is_thrown_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command._ask("Gone.", yes=True)
+    monkeypatch.setattr(console, "can_ask", lambda: False)
+    with pytest.raises(WrongUse, match="Say --yes for that, --keep to go on from it"):
+        command._ask("Gone.", yes=False)
+    monkeypatch.setattr(console, "can_ask", lambda: True)
+    for answer in (False, True):
+        monkeypatch.setattr(console, "ask", lambda _, answer=answer: answer)
+        if answer:
+            command._ask("Gone.", yes=False)
+        else:
+            with pytest.raises(Failed, match="Nothing was done"):
+                command._ask("Gone.", yes=False)
 
 
 def stack_that_answers(*answers: Any) -> tuple[Stack, Stubber]:
@@ -69,20 +111,16 @@ def test_what_no_table_shows_is_looked_up_once_for_each_message() -> None:
     found = counted(stack, Own({}), ["in-the-table", "m-1", "m-1"], Counter({"in-the-table": 2}))
     assert found == {"in-the-table": 2, "m-1": 1}
     stubber.assert_no_pending_responses()
-
-    stack, _ = stack_that_answers({"performed": False})
+    stack, _ = stack_that_answers({"performed": False}, None)
     assert counted(stack, Own({}), ["m-1"], Counter()) == {}
-
-    stack, _ = stack_that_answers(None)
     with pytest.raises(Failed, match="name its table with --effects-table"):
         counted(stack, Own({}), ["m-1"], Counter())
 
 
 def test_executions_are_believed_only_where_no_table_tells() -> None:
     foreign = Stack(Aws(), "shop", OWN)
-    assert not is_by_word(foreign, None)
-    assert not is_by_word(foreign, Own({}, table="cards"))
-    assert is_by_word(foreign, Own({}))
+    told = [is_by_word(foreign, own) for own in (None, Own({}, table="cards"), Own({}))]
+    assert told == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -103,27 +141,22 @@ def test_a_demo_that_is_interrupted_says_how_it_leaves_things(
     monkeypatch.setattr(lifecycle, "running", lambda _: state)
     told = demo._interrupted(paths, was_up=was_up)
     assert said in str(told)
-    assert str(told).endswith("actonce demo begins anew.")
-    assert told.exit_status == 130
     assert stopped == ([] if was_up else [paths])  # nothing runs that did not run before
 
 
-def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
-    with pytest.raises(WrongUse, match="there is no such file"):
-        command.demo(file=tmp_path / "nowhere.jsonl")
-
-
-def test_a_second_demo_in_one_folder_touches_nothing(
+def test_a_missing_file_or_another_demo_in_the_folder_is_wrong_use_and_touches_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def touched(*_: object) -> None:
         raise AssertionError
 
     monkeypatch.setattr(lifecycle, "running", touched)
+    with pytest.raises(WrongUse, match="there is no such file"):
+        command.demo(file=tmp_path / "nowhere.jsonl")
     with (tmp_path / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(WrongUse, match="Another demo runs"):
-            demo.run(settings(), Paths(tmp_path))
+            demo.run(SETTINGS, Paths(tmp_path))
 
 
 def test_it_names_the_message_with_most_to_tell() -> None:
@@ -140,8 +173,9 @@ def test_it_names_the_message_with_most_to_tell() -> None:
 def test_what_ended_nowhere_is_lost_and_two_effects_are_one_message_acted_on_twice() -> None:
     sent = [Sent(f"s-{one}", one, one) for one in ("twice", "late", "failed", "gone")]
     sent.append(Sent("s-without-id", None, None))
+    ends = ("started", "suppressed", "failed")
     told = Records(
-        deliveries=[{"end": "suppressed"}, {"end": "failed", "error": "Throttling"}],
+        deliveries=[{"end": end} for end in ends] + [{"end": "failed", "error": "Throttling"}] * 2,
         executions={"twice": "SUCCEEDED", "late": "SUCCEEDED", "failed": "FAILED"},
         resolved=set(),
         effects={"twice": 2, "late": 1},
@@ -149,9 +183,9 @@ def test_what_ended_nowhere_is_lost_and_two_effects_are_one_message_acted_on_twi
         refused={("s-without-id", "no_message_id")},
         waiting=set(),
     )
-    counted = judge(sent, told, 1.0, ordered=True)
-    assert (counted.acted_on_twice, counted.lost, counted.out_of_order) == (1, 1, 1)
-    assert (counted.suppressed, counted.came_back) == (1, {"Throttling": 1})
-    assert not counted.exactly_once
+    counts = judge(sent, told, 1.0, ordered=True)
+    assert (counts.acted_on_twice, counts.lost, counts.out_of_order) == (1, 1, 1)
+    assert (counts.suppressed, counts.came_back) == (1, {"Throttling": 2, "failed": 1})
+    assert not counts.exactly_once
     without = replace(told, effects={"twice": 1, "late": 1}, waiting={"gone"})
     assert judge(sent, without, 1.0, ordered=False).exactly_once
