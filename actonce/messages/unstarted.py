@@ -5,8 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from actonce.messages.filters import Entry, Listing, Narrowing
+from actonce.messages.history import Execution, find_execution
 from actonce.queues.scan import Attributes, Queued, QueueReader, event_form
+from actonce.stack.clients import Stack
 from actonce_core.delivery import (
     SOURCE_DEDUPLICATION_ID,
     SOURCE_GROUP_ID,
@@ -177,6 +181,17 @@ def named(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarte
     """
     read = (unstarted(queued, reader) for queued in queue.messages())
     return sorted((one for one in read if one.is_named(name)), key=lambda entry: entry.since)
+
+
+def started_first(stack: Stack, message_id: str) -> Execution | str:
+    """The execution of a conflict's id; or in a sentence why its content cannot be compared."""
+    if stack.ledger_table is not None:
+        return "A ledger and a lease keep no content, so what came first cannot be compared."
+    try:
+        execution = find_execution(stack, execution_name(message_id))
+    except ClientError as error:
+        return f"What came first could not be read: {error}"
+    return execution or "Step Functions no longer has the first execution to compare it with."
 
 
 def look(

@@ -92,12 +92,16 @@ def test_no_message_is_shown_unless_it_is_asked_for(ledger: Stack, run: Run) -> 
         assert "a secret" in run(command, "show", message_id, "--json")[1]
 
 
-def test_of_a_conflict_both_contents_are_shown(
+def test_of_a_conflict_what_differs_from_what_was_started_is_marked(
     moto_stack: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stack = with_executions(moto_stack, "m-1")
+    stack = with_executions(moto_stack)
+    first = {"message_id": "m-1", "body": '{"message_id": "m-1", "day": "one"}'}
+    stack.stepfunctions.start_execution(
+        stateMachineArn=stack.state_machine, name="m-1", input=json.dumps(first)
+    )
     monkeypatch.setattr(unstarted_command, "find_stack", lambda *_, **__: stack)
-    other = '{"message_id": "m-1", "day": "another"}'
+    other = '{"day": "other", "message_id": "m-1"}'
     hand_on(stack, other)
     hand_on(stack, other.replace("m-1", "m-2"))  # the first of it was not started
 
@@ -105,11 +109,18 @@ def test_of_a_conflict_both_contents_are_shown(
         (told,) = json.loads(run("unstarted", "show", message_id, "--json")[1])["unstarted"]
         return told["started"]
 
-    assert (started("m-1"), started("m-2")) == ({"message_id": "m-1"}, None)
-    heading = run("unstarted", "show", "m-1")[1].partition(other)[2].splitlines()[1]
-    assert heading == "The content that was started first under the id m-1:"
+    assert (started("m-1"), started("m-2")) == (first, None)
+    shown = run("unstarted", "show", "m-1")[1].partition(other)[2].splitlines()[2:]
+    assert shown == [
+        "  {",
+        '-   "day": "one"',
+        '+   "day": "other"',
+        '    "message_id": "m-1"',
+        "  }",
+    ]
     forbid(stack, "stepfunctions", "DescribeExecution")
     assert started("m-1") is None, "who may not look is shown the rest"
+    assert "AccessDenied" in run("unstarted", "show", "m-1")[2]
 
 
 # ------------------------------------------------------------------ asked, and told
