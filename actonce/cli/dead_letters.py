@@ -44,9 +44,12 @@ OneOrAll = Annotated[
     str | None,
     typer.Argument(metavar="ID", help="The message's id, or its execution's name; or --all."),
 ]
-Note = Annotated[str, typer.Option(help="Why; it stays in the execution's history.")]
+Note = Annotated[str, typer.Option(help="Why you decide so; kept in the execution's history.")]
 Told = Annotated[
-    str, typer.Option("--note", help="Who says so, and how they know; it stays in the history.")
+    str,
+    typer.Option(
+        "--note", help="Who has checked that it did not happen, and where; kept in the history."
+    ),
 ]
 Reason = Annotated[
     str | None, typer.Option(metavar="REASON", help=f"Only of this reason: {', '.join(REASONS)}.")
@@ -60,7 +63,7 @@ Match = Annotated[
 ]
 _KINDS = {"reason": Reason, "error": Error}
 _asked_to_decide = asked_how(_KINDS, Match, REASONS, acts=True, paced=True)
-_ITS_WORD = "You say that none of these happened. What did happen, happens twice."
+_ITS_WORD = "You vouch that none of these has happened. Any that has will happen twice."
 _LETTERS: Kind[DeadLetter] = Kind(
     queue="DeadLetterQueue",
     name="dead_letters",
@@ -97,10 +100,11 @@ def list_(*, how: Many, at: Chosen) -> None:
     """
     from actonce.cli import many  # noqa: PLC0415
 
-    listing = _look(find_stack(at), how)
+    stack = find_stack(at)
+    listing = _look(stack, how)
     many.print_list(_LETTERS, listing, how)
     if listing.entries and not how.json:
-        console.say("For what is known of one, and what to do: actonce dead-letters show ID")
+        console.say(f"What to do about one: actonce dead-letters show{stack.options} ID")
 
 
 @app.command()
@@ -126,7 +130,7 @@ def show(
     from actonce.cli import tables  # noqa: PLC0415
     from actonce.cli.where import print_summary  # noqa: PLC0415
     from actonce.messages import history  # noqa: PLC0415
-    from actonce.messages.message_summary import summarize  # noqa: PLC0415
+    from actonce.messages.message_summary import as_argument, summarize  # noqa: PLC0415
     from actonce.messages.story import Seen, read_story  # noqa: PLC0415
 
     check_id(message_id)
@@ -160,8 +164,10 @@ def show(
     if story.dead_letters and not is_of_last(letter, story.dead_letters):
         console.say(f"This letter waits no more: {ANOTHER_SINCE}, which tells the reason.")
     # What is advised comes first.
-    *others, last = sorted(decisions_on(stack, letter), key=lambda one: one != summary.advised)
-    console.say(f"Decide with actonce dead-letters {', '.join(others)} or {last}.")
+    choice = sorted(decisions_on(stack, letter), key=lambda one: one != summary.advised)
+    argument = as_argument(letter.message_id, letter.execution_name)
+    command = f"actonce dead-letters DECISION{stack.options} {argument}"
+    console.say(f"To decide, with {', '.join(choice)} as DECISION: {command}")
 
 
 @app.command()
@@ -191,10 +197,10 @@ def retry(*, message_id: OneOrAll = None, how: Many, note: Note = "", at: Chosen
 @of_a_stack()
 @_asked_to_decide
 def perform(*, message_id: OneOrAll = None, note: Told, how: Many, at: Chosen) -> None:
-    """Perform it without a look-up, because somebody has seen that it did not happen.
+    """Perform it at once, without a look-up: a person has checked that it did not happen.
 
-    Look at the provider, or in its table, after the dead letter was posted. If the effect did
-    happen, it happens twice.
+    Check at the provider, or in its table, after the dead letter was posted. If the effect did
+    happen after all, it happens twice.
 
     For --all see actonce dead-letters retry --help.
 

@@ -37,7 +37,7 @@ Ids = Annotated[
     list[str] | None,
     typer.Argument(metavar="ID", help="SQS message ids or message ids; or --all."),
 ]
-Note = Annotated[str, typer.Option(help="Why; it is written to the file with each of them.")]
+Note = Annotated[str, typer.Option(help="Why; written to the file beside each message.")]
 Match = Annotated[
     str | None, typer.Option(metavar="TEXT", help="Only with TEXT in an id, detail or body.")
 ]
@@ -78,7 +78,12 @@ def list_(*, how: Many, at: Chosen) -> None:
         actonce unstarted list --reason conflict
     """
     stack = find_stack(at)
-    many.print_list(_DELIVERIES, _look(stack, message_reader(stack), how), how)
+    listing = _look(stack, message_reader(stack), how)
+    many.print_list(_DELIVERIES, listing, how)
+    if listing.entries and not how.json:
+        for reason in dict.fromkeys(entry.reason for entry in listing.entries):
+            console.say(f"{reason}: {MEANINGS.get(reason, 'not known')}")
+        console.say(f"One of them whole: actonce unstarted show{stack.options} ID")
 
 
 @app.command()
@@ -106,7 +111,8 @@ def show(
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
     if not found:
         raise Failed(
-            f"{message_id!r} is not in UnstartedQueue; actonce unstarted list shows what is."
+            f"{message_id!r} is not in UnstartedQueue. What is: actonce unstarted "
+            f"list{stack.options}"
         )
     firsts = {
         one.message_id: started_first(stack, one.message_id)

@@ -185,7 +185,13 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
     state = state_of(story)
     row = story.row or {}
     outcome = outcome_of(story)
-    advice = _advice(story, state, letter)
+    advice, conflicts = _advice(story, state, letter), _conflicts(story)
+    if any(entry.is_conflict for entry in story.unstarted):
+        remedy = f"{_REMEDY} {_command(story, 'unstarted show')}"
+        if advice.said is None:
+            advice = _Advice(remedy)
+        else:
+            conflicts = f"{conflicts} {remedy}"
     told = [_happened(story, state, letter), _effect(story, state), _duplicates(story)]
     return Summary(
         state=state,
@@ -198,12 +204,17 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
         sentence=" ".join(filter(None, told)),
         advice=advice.said,
         advised=advice.decision,
-        conflicts=_conflicts(story),
+        conflicts=conflicts,
         unread=tuple(
             f"{_PARTS[part]} could not be read: {why}" for part, why in story.unread.items()
         ),
     )
 
+
+_REMEDY = (
+    "Compare the two contents, and ask the producer which is right. Then discard the refused one, "
+    "or have it sent under a new id; sent back, it would be refused again."
+)
 
 _PARTS: Final[Mapping[Part, str]] = {
     "execution": "Its execution",
@@ -349,8 +360,9 @@ def _forgotten(story: Story) -> str:
 def _not_started(story: Story) -> str:
     if story.unstarted:
         newest = story.unstarted[-1]
+        what = "not started" if newest.reason == RECEIVED_TOO_OFTEN else "refused"
         return (
-            f"It was not started ({newest.reason}): {newest.detail.rstrip('.')}. It has been in "
+            f"It was {what} ({newest.reason}): {newest.detail.rstrip('.')}. It has been in "
             f"UnstartedQueue since {in_utc(newest.since)}."
         )
     refused = next((line for line in reversed(story.deliveries) if line["end"] == "refused"), None)
@@ -594,7 +606,7 @@ class _Advice(NamedTuple):
 
 
 def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Advice:
-    argument = message_argument(story)
+    """Of all but a conflict."""
     if state == "waiting_for_decision" and "effects" in story.unread:
         return _Advice("Find out where its effect would be, which could not be read; then decide.")
     if state == "waiting_for_decision":
@@ -602,11 +614,11 @@ def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Adv
     if (doubt := _doubt(story, state)) is not None:
         return _Advice(doubt)
     if story.execution is not None and state in _BROKEN_OFF:
-        return _Advice(_how_to_continue(story, story.execution), "retry")
+        return _how_to_continue(story, story.execution)
     said = None
-    if story.unstarted:
+    if any(not entry.is_conflict for entry in story.unstarted):
         what = "came" if state == "not_started" else "else came with this id"
-        said = f"See what {what}, and why: actonce unstarted show {argument}"
+        said = f"See what {what}, and why: {_command(story, 'unstarted show')}"
     if state == "not_known" and _may_have_run(story):
         first = "Find out by its effect whether it happened, before you send it again."
         if story.effects:
@@ -615,17 +627,25 @@ def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Adv
     return _Advice(said)
 
 
-def _how_to_continue(story: Story, execution: Execution) -> str:
+def _how_to_continue(story: Story, execution: Execution) -> _Advice:
+    until = "" if execution.stopped_at is None else in_utc(execution.stopped_at + REDRIVEN_FOR)
+    if execution.stopped_at and execution.stopped_at + REDRIVEN_FOR < story.read_at:
+        over = f"Step Functions continued it until {until} only, and starts its id no more."
+        if story.effects:
+            return _Advice(f"{over} {_capital(shown_effects(story))}: nothing is left to do.")
+        return _Advice(
+            f"{over} Find out at the provider whether it happened; if it did not and still "
+            "should, have it sent under a new id."
+        )
     then = "ActOnce looks the effect up before it performs it"
     if _is_undecided(story):
         then = "ActOnce posts the dead letter again"
     elif story.dead_letters and _entered(story.steps)[1] in _AFTER_DECISION:
         then = f"ActOnce carries out what was decided ({_decision(story).get('decision')})"
-    until = ""
-    if execution.stopped_at is not None:
-        until = f" Step Functions allows it until {in_utc(execution.stopped_at + REDRIVEN_FOR)}."
+    allowed = f" Step Functions allows it until {until}." if until else ""
     # Last, and without a full stop, which would be copied as a part of the id.
-    return f"Continue it: {then}.{until} actonce dead-letters retry {message_argument(story)}"
+    said = f"Continue it: {then}.{allowed} {_command(story, 'dead-letters retry')}"
+    return _Advice(said, "retry")
 
 
 def _doubt(story: Story, state: StateName) -> str | None:
@@ -664,8 +684,7 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
         said = "Mend the cause and retry: ActOnce looks it up again before it performs it."
         return _Advice(said, "retry")
     if reason is None:
-        argument = message_argument(story)
-        return _Advice(f"See why it waits: actonce dead-letters show {argument}")
+        return _Advice(f"See why it waits: {_command(story, 'dead-letters show')}")
     check = (
         "It may have happened. Check with the provider: if it did, resolve; if you have seen that "
         "it did not, perform."
@@ -697,11 +716,11 @@ def _conflicts(story: Story) -> str | None:
     number = max(len(story.conflicts), lying)
     if not number:
         return None
-    brought = f"{_counted(number, 'delivery', 'deliveries')} with this id brought another content"
-    refused = f"{brought}, and {'was' if number == 1 else 'were'} refused."
-    if lying:
-        return f"{refused} Compare them: actonce unstarted show {message_argument(story)}"
-    return f"{refused} {_lies_nowhere(story, 'It' if number == 1 else 'They', number)}"
+    were = "was" if number == 1 else "were"
+    brought = f"{_counted(number, 'delivery', 'deliveries')} with this id brought other content"
+    they = "It" if number == 1 else "They"
+    lies = f"{they} {'is' if number == 1 else 'are'} in UnstartedQueue."
+    return f"{brought} and {were} refused. {lies if lying else _lies_nowhere(story, they, number)}"
 
 
 def _lies_nowhere(story: Story, they: str, number: int = 1) -> str:
@@ -744,7 +763,8 @@ def seen_nowhere(stack: Stack, story: Story) -> list[str]:
         pause = find_pause(stack.sqs, stack.requests_queue)
     except ClientError as error:
         errors.append(f"Whether the stack is paused could not be read: {error_text(error)}")
-    return [*unseen(story.message_id, requests, pause, story.unstarted_held_elsewhere), *errors]
+    held = story.unstarted_held_elsewhere
+    return [*unseen(story.message_id, requests, pause, held, stack.options), *errors]
 
 
 def unseen(
@@ -752,6 +772,7 @@ def unseen(
     requests: Depth | None,
     pause: Pause | None,
     held_elsewhere: int | None = None,
+    options: str = "",
 ) -> list[str]:
     """What to tell of a message that no part of the stack has seen: it may be waiting.
 
@@ -760,6 +781,7 @@ def unseen(
         requests: how much waits in RequestsQueue; None: that could not be looked at.
         pause: of the stack; None: it is not paused.
         held_elsewhere: messages of UnstartedQueue that another reader held; None: not looked for.
+        options: see `Stack.options`.
     """
     told = [f"No part of the stack has seen a message {message_id!r}."]
     if held_elsewhere:
@@ -774,9 +796,9 @@ def unseen(
         told.append(f"{_waiting(unread, requests.in_flight, requests.oldest_seconds)}.")
         told.append("It may be one of them.")
     else:
-        told.append("Nothing waits in RequestsQueue. actonce list shows recent messages.")
+        told.append(f"Nothing waits in RequestsQueue. Recent messages: actonce list{options}")
     if pause is not None:
-        told.append("The stack is paused: actonce resume has it take messages again.")
+        told.append(f"The stack is paused. To have it take messages again: actonce resume{options}")
     return told
 
 
@@ -803,6 +825,11 @@ def _counted(number: int, one: str, several: str = "") -> str:
 
 def _times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def _command(story: Story, words: str) -> str:
+    """A command on the message, to be pasted."""
+    return f"actonce {words}{story.options} {message_argument(story)}"
 
 
 def message_argument(story: Story) -> str:

@@ -114,6 +114,8 @@ class Story:
             of another state machine, so that an execution which is not found may have been there.
         unread: the parts that could not be read, and why in a sentence. What they would have told
             is empty here, and not known.
+        options: what a command needs to find it where it was read; see `Stack.options`.
+        read_at: when that was (UTC).
     """
 
     message_id: str
@@ -133,6 +135,8 @@ class Story:
     looks_up: bool = True
     may_be_forgotten: bool = False
     unread: Mapping[Part, str] = field(default_factory=dict)
+    options: str = ""
+    read_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def is_known(self) -> bool:
@@ -257,6 +261,7 @@ def read_story(
             unstarted_as_of=None if lying.is_of_now else lying.at,
             looks_up=stack.find_function is not None,
             may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
+            options=stack.options,
         )
         told = replace(_with_lines(story, lines() or []), unread=reading.unread)
     if reading.errors and not told.is_known:

@@ -88,6 +88,7 @@ def story(
         effects_place=(TABLE_OF_OURS if effects else place) if own is None else "the table cards",
         unstarted_held_elsewhere=None if "unstarted" in unread else 0,
         unread=dict.fromkeys(unread, "AccessDenied"),
+        read_at=NOW,
     )
 
 
@@ -520,16 +521,46 @@ def conflicting() -> unstarted.Unstarted:
     return unstarted.unstarted(entry, MessageReader())
 
 
+AT = " --stack-name shop --region eu-west-1"
+
+
 @pytest.mark.parametrize(
-    "told",
+    ("told", "command"),
     [
-        story(status="ABORTED"),
-        story(row=ROW | {"outcome": "dead_letter"}),
-        replace(story(ends=()), unstarted=[conflicting()]),
+        (story(status="ABORTED"), "dead-letters retry"),
+        (story(row=ROW | {"outcome": "dead_letter"}), "dead-letters show"),
+        (replace(story(ends=()), unstarted=[conflicting()]), "unstarted show"),
     ],
 )
-def test_a_command_ends_what_is_advised_so_that_it_is_copied_as_it_is(told: Story) -> None:
-    assert str(summarize(told).advice).endswith(" m-1")
+def test_a_command_ends_what_is_advised_and_can_be_pasted_as_it_is(
+    told: Story, command: str
+) -> None:
+    for options in ("", AT):
+        advice = str(summarize(replace(told, options=options)).advice)
+        assert advice.endswith(f" actonce {command}{options} m-1")
+
+
+@pytest.mark.parametrize("effects", [0, 1])
+def test_after_14_days_it_is_not_advised_to_continue_what_step_functions_continues_no_more(
+    effects: int,
+) -> None:
+    aborted = story(status="ABORTED", effects=effects, place=TABLE_OF_OURS)
+    for days, advised in ((13.9, "retry"), (14.1, None)):
+        found = summarize(replace(aborted, read_at=NOW + timedelta(days=days)))
+        assert found.advised == advised
+        assert ("dead-letters retry" in str(found.advice)) is (advised is not None)
+    assert ("new id" in str(found.advice)) is not effects
+    assert "m-1" not in str(found.advice)
+
+
+def test_a_conflict_is_told_as_refused_and_not_advised_to_be_sent_back() -> None:
+    for first in (story(ends=()), story(**DONE), story(**RUNS, letter=("rejected", ""))):
+        found = summarize(replace(first, unstarted=[conflicting()]))
+        told = [str(found.advice), str(found.conflicts)]
+        assert sum("under a new id" in one for one in told) == 1
+        assert "was refused" in told[1]
+        assert not any("redrive" in one for one in told)
+        assert "not started" not in found.sentence
 
 
 def test_that_a_conflict_lies_nowhere_is_told_only_of_a_queue_that_was_just_read() -> None:
@@ -546,7 +577,7 @@ def test_that_a_conflict_lies_nowhere_is_told_only_of_a_queue_that_was_just_read
     never = replace(once, unstarted_held_elsewhere=None)
     assert "was not looked at" in told(never)
     lying = replace(earlier, unstarted=[conflicting()])
-    assert told(lying).endswith("actonce unstarted show m-1")
+    assert "It is in UnstartedQueue." in told(lying)
     unlogged = replace(lying, conflicts=[])  # the log has not been read yet
     assert told(unlogged) == told(lying)
 
@@ -554,8 +585,7 @@ def test_that_a_conflict_lies_nowhere_is_told_only_of_a_queue_that_was_just_read
 def test_what_was_not_started_and_lies_in_the_queue_is_told_with_its_reason() -> None:
     lying = summarize(replace(story(ends=()), unstarted=[conflicting()]))
     assert (lying.state, lying.effects) == ("not_started", None)
-    assert "(conflict): Another content." in lying.sentence
-    assert "actonce unstarted show m-1" in str(lying.advice)
+    assert "It was refused (conflict): Another content." in lying.sentence
 
 
 @pytest.mark.parametrize(

@@ -670,7 +670,7 @@ def test_a_conflict_that_is_not_found_is_not_said_to_be_gone(machine: Stack, con
     client.get("/message/log", id="m-1")
     client.finish()
     shown = client.get("/message/now", id="m-1")
-    assert "brought another content" in shown.text
+    assert "brought other content" in shown.text
     assert "look again." in shown.text
     assert shown.fields == {"queue": ["unstarted"], "message": ["m-1"]}
 
