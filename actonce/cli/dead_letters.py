@@ -21,7 +21,7 @@ from actonce.messages.dead_letters import (
     none_seen,
 )
 from actonce.messages.filters import Listing
-from actonce.messages.message_summary import summarize
+from actonce.messages.message_summary import as_argument, summarize
 from actonce.messages.story import Seen, read_story
 from actonce.operate.deciding import Deciding, decide
 from actonce.operate.decisions import ANOTHER_SINCE, Decision, decisions_on
@@ -49,9 +49,15 @@ OneOrAll = Annotated[
     typer.Argument(metavar="ID", help="The message's id, or its execution's name; or --all."),
 ]
 Note = Annotated[str, typer.Option(help="Why you decide so; the execution's history keeps it.")]
+Told = Annotated[
+    str,
+    typer.Option(
+        "--note", help="Who has checked that it did not happen, and where; kept in the history."
+    ),
+]
 _TEXTS = "id, error, cause or message"
 _asked_to_decide = asked_how(REASONS, _TEXTS, errors=True, acts=True, paced=True)
-_ITS_WORD = "You say that none of these happened. What did happen, happens twice."
+_ITS_WORD = "You vouch that none of these has happened. Any that has will happen twice."
 _LETTERS: Kind[DeadLetter] = Kind(
     queue="DeadLetterQueue",
     name="dead_letters",
@@ -86,10 +92,11 @@ def list_(*, how: Many, at: Chosen) -> None:
 
         actonce dead-letters list --reason not_performed --before 2h --each
     """
-    listing = _look(find_stack(at), how)
+    stack = find_stack(at)
+    listing = _look(stack, how)
     many.print_list(_LETTERS, listing, how)
     if listing.entries and not how.json:
-        console.say("For what is known of one, and what to do: actonce dead-letters show ID")
+        console.say(f"What to do about one: actonce dead-letters show{stack.options} ID")
 
 
 @app.command()
@@ -144,8 +151,10 @@ def show(
     if story.dead_letters and not is_of_last(letter, story.dead_letters):
         console.say(f"This letter waits no more: {ANOTHER_SINCE}, which tells the reason.")
     # What is advised comes first.
-    *others, last = sorted(decisions_on(stack, letter), key=lambda one: one != summary.advised)
-    console.say(f"Decide with actonce dead-letters {', '.join(others)} or {last}.")
+    choice = sorted(decisions_on(stack, letter), key=lambda one: one != summary.advised)
+    argument = as_argument(letter.message_id, letter.execution_name)
+    command = f"actonce dead-letters DECISION{stack.options} {argument}"
+    console.say(f"To decide, with {', '.join(choice)} as DECISION: {command}")
 
 
 @app.command()
@@ -175,12 +184,11 @@ def retry(*, message_id: OneOrAll = None, how: Many, note: Note = "", at: Chosen
 @app.command()
 @of_a_stack()
 @_asked_to_decide
-def perform(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) -> None:
+def perform(*, message_id: OneOrAll = None, note: Told, how: Many, at: Chosen) -> None:
     """Have ActOnce perform what you know did not happen.
 
     ActOnce takes your word and looks nothing up. So look yourself first, at the provider or in its
-    table, and after the dead letter was posted: if the effect did happen, it happens twice. Say in
-    the note who looked, and how.
+    table, and after the dead letter was posted: if the effect did happen, it happens twice.
 
     For --all see actonce dead-letters retry --help.
 

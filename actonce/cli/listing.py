@@ -116,6 +116,11 @@ def _show(found: Page, *, is_of_rows: bool) -> None:
         console.err.print(f"States are looked up for up to {MOST_STATES} messages: say --limit.")
     if found.cursor is not None:
         console.err.print("There are more: --limit shows them.")
+        if any(one.ended for one in found.messages):
+            console.err.print(
+                "Step Functions lists a message by when it ended: of those not listed, some may "
+                "have begun later than these."
+            )
     if found.read_in_part:
         console.err.print(
             f"Only about {MOST_ROWS:,} rows of the table were read, and they are in no order of "

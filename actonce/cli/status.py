@@ -29,20 +29,20 @@ def status(*, at: Chosen, json: Json = False) -> None:
 
         actonce status
 
-        watch actonce status
+        watch -n 30 actonce status
     """
     stack = find_stack(at)
     found = status_of(stack, datetime.now(UTC), of_demo(stack))
     if json:
         console.print_json(found.as_json())
     else:
-        _show(found, datetime.now(UTC))
+        _show(found, datetime.now(UTC), stack.options)
 
 
-def _show(found: Status, now: datetime) -> None:
+def _show(found: Status, now: datetime, options: str) -> None:
     tables.print_fields({"Stack": found.stack, "Waits for": _waits_for(found)})
     console.out.print()
-    tables.print_rows(("What", "Number", "Oldest", "See"), _what_waits(found))
+    tables.print_rows(("What", "Number", "Oldest", "See"), _what_waits(found, options))
     console.out.print()
     feeds = ", ".join(f"{one.function} ({one.state})" for one in found.feeds)
     fields = {
@@ -64,14 +64,14 @@ def _show(found: Status, now: datetime) -> None:
     if found.is_fed_all_the_same:
         console.err.print(
             "The stack is paused, and takes messages all the same: a deployment, or somebody, has "
-            "enabled what its queue feeds. Pause it again (actonce pause), or have it go on "
-            "(actonce resume)."
+            f"enabled what its queue feeds. Pause it again (actonce pause{options}), or have it "
+            f"go on (actonce resume{options})."
         )
     if found.is_stopped_without_pause:
         console.err.print(
             "The stack takes no messages, and nobody paused it by actonce pause: what its queue "
-            "feeds was disabled or deleted. Have it go on (actonce resume), or say that it is "
-            "meant (actonce pause)."
+            f"feeds was disabled or deleted. Have it go on (actonce resume{options}), or say that "
+            f"it is meant (actonce pause{options})."
         )
 
 
@@ -81,7 +81,7 @@ def _waits_for(found: Status) -> str:
     return told if is_sure else f"{told}, as far as could be seen"
 
 
-def _what_waits(found: Status) -> list[tuple[str, str, str, str]]:
+def _what_waits(found: Status, options: str) -> list[tuple[str, str, str, str]]:
     """The rows of what waits, the worst first."""
     letters, lying, requests = (
         found.queues[name] for name in ("dead_letters", "unstarted", "requests")
@@ -106,7 +106,7 @@ def _what_waits(found: Status) -> list[tuple[str, str, str, str]]:
     delayed = f", {requests.delayed:,} delayed" if requests.delayed else ""
     rows.append(("requests queue", f"{requests.waiting:,}{taken}{delayed}", _oldest(requests), ""))
     return [
-        (what, number, oldest, f"actonce {see}" if see and number != "0" else "")
+        (what, number, oldest, f"actonce {see}{options}" if see and number != "0" else "")
         for what, number, oldest, see in rows
     ]
 
@@ -125,7 +125,10 @@ def _counted(told: Counted) -> str:
 
 
 def _oldest(depth: Depth) -> str:
-    return "" if depth.oldest_seconds is None else f"{lasted(depth.oldest_seconds)} or more"
+    """By CloudWatch, which is some minutes late; an embedded AWS has no such metric."""
+    if depth.oldest_seconds is not None:
+        return f"{lasted(depth.oldest_seconds)} or more"
+    return "not known" if depth.waiting + depth.in_flight + depth.delayed else ""
 
 
 def _paused(found: Status) -> str:
@@ -144,7 +147,7 @@ def _alarms(found: Status, now: datetime) -> str:
 
 def _audited(found: Status) -> str:
     if found.audited is None:
-        return _not_seen(found, "last_audit", "none at hand: actonce collect, actonce audit")
+        return _not_seen(found, "last_audit", "none found: actonce collect, then actonce audit")
     one = found.audited
     days = one["from"] if one["from"] == one["to"] else f"{one['from']} to {one['to']}"
     when = f"made {lasted(one['age_seconds'])} ago"

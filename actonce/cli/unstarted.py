@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from botocore.exceptions import ClientError
 
 from actonce.cli import many, tables
 from actonce.cli.many import Kind, Many, asked_how
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
-from actonce.messages import history
+from actonce.messages.difference import difference
 from actonce.messages.filters import Listing
 from actonce.messages.message_summary import cannot_be_told
-from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named
+from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named, started_first
 from actonce.operate.discarding import Discarding
 from actonce.operate.redriving import Redriving
 from actonce.queues.scan import QueueReader
@@ -24,10 +23,8 @@ from actonce.stack.message_ids import message_reader
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
-from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
-from pipeline.visible import visible_whole
 
 app = typer.Typer(
     help="Look at, send back or discard what was not started.\n\n"
@@ -74,7 +71,12 @@ def list_(*, how: Many, at: Chosen) -> None:
         actonce unstarted list --reason conflict
     """
     stack = find_stack(at)
-    many.print_list(_DELIVERIES, _look(stack, message_reader(stack), how), how)
+    listing = _look(stack, message_reader(stack), how)
+    many.print_list(_DELIVERIES, listing, how)
+    if listing.entries and not how.json:
+        for reason in dict.fromkeys(entry.reason for entry in listing.entries):
+            console.say(f"{reason}: {MEANINGS.get(reason, 'not known')}")
+        console.say(f"One of them whole: actonce unstarted show{stack.options} ID")
 
 
 @app.command()
@@ -87,8 +89,8 @@ def show(
 ) -> None:
     """Show one delivery whole, with its body.
 
-    It shows the producer's attributes as well. Of a conflict it also shows the content that was
-    started first under this id.
+    It shows the producer's attributes as well. Of a conflict it also marks what differs from the
+    content that was started under this id.
 
     Example:
 
@@ -103,42 +105,35 @@ def show(
         raise Failed(f"{told[0].upper()}{told[1:]}; look again.")
     if not found:
         raise Failed(
-            f"{message_id!r} is not in UnstartedQueue; actonce unstarted list shows what is."
+            f"{message_id!r} is not in UnstartedQueue. What is: actonce unstarted "
+            f"list{stack.options}"
         )
-    started = {
-        name: _started_under(stack, name)
-        for name in dict.fromkeys(entry.message_id for entry in found if entry.is_conflict)
-        if name is not None
+    firsts = {
+        one.message_id: started_first(stack, one.message_id)
+        for one in found
+        if one.is_conflict and one.message_id is not None
     }
     if json:
-        shown = [
-            entry.as_json()
-            | {"attributes": entry.attributes, "body": entry.queued.body}
-            | {"started": started.get(entry.message_id or "")}
-            for entry in found
-        ]
+        shown = []
+        for entry in found:
+            first = firsts.get(entry.message_id or "")
+            started = None if first is None or isinstance(first, str) else first.input
+            whole = {"attributes": entry.attributes, "body": entry.queued.body, "started": started}
+            shown.append(entry.as_json() | whole)
         console.print_json({"unstarted": shown, "held_elsewhere": queue.held_elsewhere})
         return
     for entry in found:
         tables.print_fields(entry.as_json() | {"attributes": entry.attributes or None})
         console.print_lines(entry.queued.body)
-    for name, message in started.items():
-        if message is not None:
-            console.out.print(
-                f"The content that was started first under the id {visible_whole(name)}:"
-            )
-            console.print_json_in_lines(message)
-
-
-def _started_under(stack: Stack, stored_id: str) -> dict[str, Any] | None:
-    """The message that an execution has; None: there is none, or nobody here may look."""
-    if stack.ledger_table is not None:
-        return None  # a row keeps no content
-    try:
-        execution = history.find_execution(stack, execution_name(stored_id))
-    except ClientError:
-        return None
-    return None if execution is None else execution.input or None
+        first = firsts.get(entry.message_id or "")
+        if isinstance(first, str):
+            console.say(first)
+        elif first is not None and entry.is_conflict:
+            console.out.print("Against the content that was started first, which is behind -:")
+            apart = difference(str(first.input.get("body", "")), entry.queued.body)
+            for line in apart.lines():
+                console.out.print(line)
+            console.say(" ".join(apart.notes))
 
 
 @app.command()

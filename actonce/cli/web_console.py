@@ -1,6 +1,5 @@
 """`actonce console`: the page of what waits, what happened, and deciding."""
 
-import shlex
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -51,7 +50,7 @@ def console(
         actonce console --stack-name shop --profile production --read-only
     """
     stack, told = find_stack_and_place(at, changes=not read_only)
-    place = Place(told=told, options=_options(at), discarded=Path.cwd())
+    place = Place(told=told, options=stack.options, discarded=Path.cwd())
     context = Context(
         stack, place, own=own.effects(stack), read_only=read_only, audit=of_demo(stack)
     )
@@ -65,12 +64,3 @@ def console(
     with tempfile.TemporaryDirectory(prefix="actonce-console-") as private:
         folder = Path(private)
         serve(lambda token, number: app(context, token, number), port, ready)
-
-
-def _options(at: Chosen) -> str:
-    """What a command line needs to work where this does."""
-    told = {"--stack-name": at.stack_name, "--profile": at.profile, "--region": at.region}
-    options = [f" {name} {shlex.quote(value)}" for name, value in told.items() if value]
-    if at.embedded is not None:
-        options.append(" --embedded" if at.embedded else " --aws")
-    return "".join(options)

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from actonce.console.difference import parsed_exactly
 from actonce.messages import dead_letters, unstarted
+from actonce.messages.difference import parsed_exactly
 from actonce.messages.filters import age, lasted
 from actonce.messages.history import short_cause
 from actonce.messages.message_summary import STATES, in_utc

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.filters import lasted
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
     FIND_EFFECT,
@@ -31,7 +30,7 @@ from actonce.messages.own_effects import moment
 from actonce.messages.story import Part, Record, Story
 from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
 from actonce.queues.scan import held_by_another
-from actonce.queues.standing import Depth, Pause, depth_of, find_pause
+from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
 from actonce.terminal.error_names import in_words
@@ -185,7 +184,13 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
     state = state_of(story)
     row = story.row or {}
     outcome = outcome_of(story)
-    advice = _advice(story, state, letter)
+    advice, conflicts = _advice(story, state, letter), _conflicts(story)
+    if any(entry.is_conflict for entry in story.unstarted):
+        remedy = f"{_REMEDY} {_command(story, 'unstarted show')}"
+        if advice.said is None:
+            advice = _Advice(remedy)
+        else:
+            conflicts = f"{conflicts} {remedy}"
     told = [_happened(story, state, letter), _effect(story, state), _duplicates(story)]
     return Summary(
         state=state,
@@ -198,12 +203,17 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
         sentence=" ".join(filter(None, told)),
         advice=advice.said,
         advised=advice.decision,
-        conflicts=_conflicts(story),
+        conflicts=conflicts,
         unread=tuple(
             f"{_PARTS[part]} could not be read: {why}" for part, why in story.unread.items()
         ),
     )
 
+
+_REMEDY = (
+    "Compare the two contents, and ask the producer which is right. Then discard the refused one, "
+    "or have it sent under a new id; sent back, it would be refused again."
+)
 
 _PARTS: Final[Mapping[Part, str]] = {
     "execution": "Its execution",
@@ -319,19 +329,17 @@ _TELL_STATE: Final[frozenset[Part]] = frozenset({"execution", "row"})
 
 def _row_goes_on(story: Story, row: Record) -> str:
     """Of a row that is not complete: a holder that died leaves it as one that is at work does."""
-    number = int(row.get("consumption_count", 1))
-    told = f"{_counted(number, 'attempt')} began so far." if number else "It is to be tried again."
-    then = "SQS brings the message back for another."
-    if "attempt_id" in row:
-        told = f"{told} None has said how it ended"
-        if row.get("updated"):
-            told = f"{told}; the last was last told of at {_at(row['updated'])}"
-        told, then = f"{told}.", ""
-        if row.get("lock_seconds"):
-            then = f"Another may take it over after {row['lock_seconds']} s without a word."
+    began = f"{_counted(int(row.get('consumption_count', 1)), 'attempt')} began so far."
     if any(entry.reason == RECEIVED_TOO_OFTEN for entry in story.unstarted):
         then = "SQS gave it up: nobody takes it up again until it is sent back from UnstartedQueue."
-    return f"{told} {then}".rstrip()
+    elif "attempt_id" not in row:
+        then = "SQS brings the message back for another."
+    else:
+        at = f"; its last sign of life was at {_at(row['updated'])}" if "updated" in row else ""
+        then = f"The last one has not said how it ended{at}."
+        if "lock_seconds" in row:
+            then += f" Another may take it over after {row['lock_seconds']} s without one."
+    return f"{began} {then}"
 
 
 def _forgotten(story: Story) -> str:
@@ -349,8 +357,9 @@ def _forgotten(story: Story) -> str:
 def _not_started(story: Story) -> str:
     if story.unstarted:
         newest = story.unstarted[-1]
+        what = "not started" if newest.reason == RECEIVED_TOO_OFTEN else "refused"
         return (
-            f"It was not started ({newest.reason}): {newest.detail.rstrip('.')}. It has been in "
+            f"It was {what} ({newest.reason}): {newest.detail.rstrip('.')}. It has been in "
             f"UnstartedQueue since {in_utc(newest.since)}."
         )
     refused = next((line for line in reversed(story.deliveries) if line["end"] == "refused"), None)
@@ -428,24 +437,25 @@ def _retrying(story: Story) -> str:
     entered, state = _entered(story.steps)
     here = _failures(story.steps[entered:])
     performing = [step for step in failures if step.state == _PERFORM]
-    if state == TELL_DEAD_LETTER:
-        last = _error_told(failures[-1].detail) if failures else ""
-        return f"An attempt failed{last}. ActOnce posts a dead letter."
     last = _error_told((performing or failures)[-1].detail) if failures else ""
-    unclear = f"An attempt ended without a clear answer{last}. " if failures else ""
-    proven = all(step.detail.get("error") in _NOTHING_HAPPENED for step in here)
-    if state == _PERFORM and here and proven:
+    if state == TELL_DEAD_LETTER:
+        return f"An attempt failed{last}. ActOnce posts a dead letter."
+    if (
+        state == _PERFORM
+        and here
+        and all(step.detail.get("error") in _NOTHING_HAPPENED for step in here)
+    ):
         times = _times(len(here))
         return f"The function said {times} that nothing happened{last}. ActOnce tries again."
+    then = "ActOnce waits until no attempt can do anything more, then looks the effect up."
     if state == _PERFORM and not here:
-        return f"{unclear}The look-up found no effect, and ActOnce tries again."
-    if state == FIND_EFFECT and here:
-        failed = f"The look-up failed {_times(len(here))}{_error_told(here[-1].detail)}"
-        return f"{unclear}{failed}, and ActOnce looks again."
-    if state in (FIND_EFFECT, _PERFORM):
-        return f"{unclear}ActOnce looks the effect up."
-    until = "ActOnce waits until no attempt can do anything more, then looks the effect up."
-    return f"{unclear}{until}"
+        then = "The look-up found no effect, and ActOnce tries again."
+    elif state == FIND_EFFECT:
+        then = "ActOnce looks the effect up."
+        if here:
+            failed = f"The look-up failed {_times(len(here))}{_error_told(here[-1].detail)}"
+            then = f"{failed}, and ActOnce looks again."
+    return f"An attempt ended without a clear answer{last}. {then}" if failures else then
 
 
 _NOTHING_HAPPENED = (
@@ -555,12 +565,11 @@ def shown_effects(story: Story) -> str:
     Within a sentence.
     """
     effects, place = story.effects, story.effects_place
-    described = [one["description"] for one in effects if one.get("description")]
+    described = [one["description"] for one in effects if one["description"]]
     more = _described(described[0] if len(described) == 1 else described or None)
     if len(effects) > 1:
         return f"{place} has {len(effects)} effects of it{more}"
-    booked, at = effects[0].get("booked_at"), effects[0].get("at")
-    when = f" (booked {_at(booked)})" if booked else f" (of {_at(at)})" if at else ""
+    when = f" (of {_at(effects[0]['at'])})" if effects[0]["at"] else ""
     return f"{place} has its effect{when}{more}"
 
 
@@ -598,7 +607,7 @@ class _Advice(NamedTuple):
 
 
 def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Advice:
-    argument = message_argument(story)
+    """Of all but a conflict."""
     if state == "waiting_for_decision" and "effects" in story.unread:
         return _Advice("Find out where its effect would be, which could not be read; then decide.")
     if state == "waiting_for_decision":
@@ -606,11 +615,11 @@ def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Adv
     if (doubt := _doubt(story, state)) is not None:
         return _Advice(doubt)
     if story.execution is not None and state in _BROKEN_OFF:
-        return _Advice(_how_to_continue(story, story.execution), "retry")
+        return _how_to_continue(story, story.execution)
     said = None
-    if story.unstarted:
+    if any(not entry.is_conflict for entry in story.unstarted):
         what = "came" if state == "not_started" else "else came with this id"
-        said = f"See what {what}, and why: actonce unstarted show {argument}"
+        said = f"See what {what}, and why: {_command(story, 'unstarted show')}"
     if state == "not_known" and _may_have_run(story):
         first = "Find out by its effect whether it happened, before you send it again."
         if story.effects:
@@ -619,17 +628,25 @@ def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Adv
     return _Advice(said)
 
 
-def _how_to_continue(story: Story, execution: Execution) -> str:
+def _how_to_continue(story: Story, execution: Execution) -> _Advice:
+    until = "" if execution.stopped_at is None else in_utc(execution.stopped_at + REDRIVEN_FOR)
+    if execution.stopped_at and execution.stopped_at + REDRIVEN_FOR < story.read_at:
+        over = f"Step Functions continued it until {until} only, and starts its id no more."
+        if story.effects:
+            return _Advice(f"{over} {_capital(shown_effects(story))}: nothing is left to do.")
+        return _Advice(
+            f"{over} Find out at the provider whether it happened; if it did not and still "
+            "should, have it sent under a new id."
+        )
     then = "ActOnce looks the effect up before it performs it"
     if _is_undecided(story):
         then = "ActOnce posts the dead letter again"
     elif story.dead_letters and _entered(story.steps)[1] in _AFTER_DECISION:
         then = f"ActOnce carries out what was decided ({_decision(story).get('decision')})"
-    until = ""
-    if execution.stopped_at is not None:
-        until = f" Step Functions allows it until {in_utc(execution.stopped_at + REDRIVEN_FOR)}."
+    allowed = f" Step Functions allows it until {until}." if until else ""
     # Last, and without a full stop, which would be copied as a part of the id.
-    return f"Continue it: {then}.{until} actonce dead-letters retry {message_argument(story)}"
+    said = f"Continue it: {then}.{allowed} {_command(story, 'dead-letters retry')}"
+    return _Advice(said, "retry")
 
 
 def _doubt(story: Story, state: StateName) -> str | None:
@@ -668,8 +685,7 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
         said = "Mend the cause and retry: ActOnce looks it up again before it performs it."
         return _Advice(said, "retry")
     if reason is None:
-        argument = message_argument(story)
-        return _Advice(f"See why it waits: actonce dead-letters show {argument}")
+        return _Advice(f"See why it waits: {_command(story, 'dead-letters show')}")
     check = (
         "It may have happened. Check with the provider: if it did, resolve; if you have seen that "
         "it did not, perform."
@@ -688,7 +704,7 @@ def _is_of_before(story: Story) -> bool:
     if story.execution is None:
         return False
     began = story.execution.started_at - _CLOCKS_DIFFER_BY
-    times = [one.get("booked_at") or one.get("at") for one in story.effects]
+    times = [one["at"] for one in story.effects]
     return all(at is not None and datetime.fromisoformat(at) < began for at in times)
 
 
@@ -701,27 +717,24 @@ def _conflicts(story: Story) -> str | None:
     number = max(len(story.conflicts), lying)
     if not number:
         return None
-    brought = f"{_counted(number, 'delivery', 'deliveries')} with this id brought another content"
-    refused = f"{brought}, and {'was' if number == 1 else 'were'} refused."
-    if lying:
-        return f"{refused} Compare them: actonce unstarted show {message_argument(story)}"
-    return f"{refused} {_lies_nowhere(story, 'It' if number == 1 else 'They', number)}"
+    were = "was" if number == 1 else "were"
+    brought = f"{_counted(number, 'delivery', 'deliveries')} with this id brought other content"
+    they = "It" if number == 1 else "They"
+    lies = f"{they} {'is' if number == 1 else 'are'} in UnstartedQueue."
+    return f"{brought} and {were} refused. {lies if lying else _lies_nowhere(story, they, number)}"
 
 
 def _lies_nowhere(story: Story, they: str, number: int = 1) -> str:
     """That something was not found in UnstartedQueue, as far as that was read; a sentence."""
-    lie = "is" if number == 1 else "are"
+    they_are = f"{they.lower()} {'is' if number == 1 else 'are'}"
     if "unstarted" in story.unread:
-        return f"Whether {they.lower()} {lie} in UnstartedQueue could not be read."
-    held = story.unstarted_held_elsewhere
-    if held:
-        return f"{_capital(cannot_be_told(f'{they.lower()} {lie}', held))}."
-    if held == 0:
-        return f"{they} {lie} not in UnstartedQueue now."
-    if story.unstarted_as_of is None:
-        return f"Whether {they.lower()} {lie} in UnstartedQueue was not looked at."
-    at = in_utc(story.unstarted_as_of)
-    return f"{they} {'was' if number == 1 else 'were'} not in UnstartedQueue at {at}; look again."
+        return f"Whether {they_are} in UnstartedQueue could not be read."
+    if story.seen.held_elsewhere:
+        return f"{_capital(cannot_be_told(they_are, story.seen.held_elsewhere))}."
+    if story.seen.at is None:
+        return f"Whether {they_are} in UnstartedQueue was not looked at."
+    were = "was" if number == 1 else "were"
+    return f"{they} {were} not in UnstartedQueue at {in_utc(story.seen.at)}."
 
 
 def cannot_be_told(they_are: str, held_elsewhere: int) -> str:
@@ -739,48 +752,27 @@ def seen_nowhere(stack: Stack, story: Story) -> list[str]:
 
     What cannot be looked at is told of, with why.
     """
-    requests, pause, errors = None, None, []
+    who, held = "No part of the stack", story.seen.held_elsewhere
+    if held:
+        who = "No part of the stack that could be read"
+    told = [f"{who} has seen a message {story.message_id!r}."]
+    if held:
+        told.append(f"{_capital(cannot_be_told('it is', held))}; look again.")
     try:
-        requests = depth_of(stack, stack.requests_queue, datetime.now(UTC))
+        depth = depth_of(stack, stack.requests_queue, datetime.now(UTC))
+        number = depth.waiting + depth.in_flight + depth.delayed
+        waits = f"Nothing waits in RequestsQueue. Recent messages: actonce list{stack.options}"
+        if number:
+            waits = f"It may be one of about {number:,} in RequestsQueue."
+        told.append(waits)
     except ClientError as error:
-        errors = [error_text(error)]
+        told.append(f"It may wait in RequestsQueue, which could not be read: {error_text(error)}")
     try:
-        pause = find_pause(stack.sqs, stack.requests_queue)
+        if find_pause(stack.sqs, stack.requests_queue) is not None:
+            resume = f"actonce resume{stack.options}"
+            told.append(f"The stack is paused. To have it take messages again: {resume}")
     except ClientError as error:
-        errors.append(f"Whether the stack is paused could not be read: {error_text(error)}")
-    return [*unseen(story.message_id, requests, pause, story.unstarted_held_elsewhere), *errors]
-
-
-def unseen(
-    message_id: str,
-    requests: Depth | None,
-    pause: Pause | None,
-    held_elsewhere: int | None = None,
-) -> list[str]:
-    """What to tell of a message that no part of the stack has seen: it may be waiting.
-
-    Args:
-        message_id: as it was asked for.
-        requests: how much waits in RequestsQueue; None: that could not be looked at.
-        pause: of the stack; None: it is not paused.
-        held_elsewhere: messages of UnstartedQueue that another reader held; None: not looked for.
-    """
-    told = [f"No part of the stack has seen a message {message_id!r}."]
-    if held_elsewhere:
-        cannot = cannot_be_told("it is", held_elsewhere)
-        told = [
-            f"No part of the stack that could be read has seen a message {message_id!r}.",
-            f"{_capital(cannot)}; look again.",
-        ]
-    if requests is None:
-        told.append("RequestsQueue could not be looked at: it may wait there.")
-    elif (unread := requests.waiting + requests.delayed) or requests.in_flight:
-        told.append(f"{_waiting(unread, requests.in_flight, requests.oldest_seconds)}.")
-        told.append("It may be one of them.")
-    else:
-        told.append("Nothing waits in RequestsQueue. actonce list shows recent messages.")
-    if pause is not None:
-        told.append("The stack is paused: actonce resume has it take messages again.")
+        told.append(f"Whether the stack is paused could not be read: {error_text(error)}")
     return told
 
 
@@ -809,6 +801,11 @@ def _times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
+def _command(story: Story, words: str) -> str:
+    """A command on the message, to be pasted."""
+    return f"actonce {words}{story.options} {message_argument(story)}"
+
+
 def message_argument(story: Story) -> str:
     """The message as an argument that can be copied into a shell."""
     # Of a row nothing is found by the name of an execution.
@@ -830,15 +827,3 @@ def as_argument(message_id: str, execution_name: str, *, may_be_name: bool = Tru
     if visible(message_id) != message_id or is_long or is_name:
         return execution_name
     return f"{'-- ' if message_id.startswith('-') else ''}{shlex.quote(message_id)}"
-
-
-def _waiting(unread: int, in_flight: int, oldest_seconds: int | None) -> str:
-    parts = []
-    if unread:
-        age = (
-            "" if oldest_seconds is None else f", the oldest for {lasted(oldest_seconds)} or longer"
-        )
-        parts.append(f"{unread:,} wait unread in RequestsQueue{age}")
-    if in_flight:
-        parts.append(f"{in_flight:,} are in flight{'' if unread else ' from RequestsQueue'}")
-    return " and ".join(parts)

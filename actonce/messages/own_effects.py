@@ -126,10 +126,13 @@ class EffectsTable(OwnEffects):
         dynamodb: a client.
         name: the table's name, or its ARN.
         attributes: which of it tell what; `own_id` is not asked for, the table's own key tells.
+        place: what a person calls it, if not by its name.
     """
 
-    def __init__(self, dynamodb: "DynamoDBClient", name: str, attributes: Attributes) -> None:
-        super().__init__(f"the table {name}", attributes)
+    def __init__(
+        self, dynamodb: "DynamoDBClient", name: str, attributes: Attributes, place: str = ""
+    ) -> None:
+        super().__init__(place or f"the table {name}", attributes)
         self._dynamodb = dynamodb
         self._name = name
         self._known: _Shape | None = None

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.delivery_log import delivery_lines
 from actonce.messages.history import Execution, Step
-from actonce.messages.own_effects import OwnEffects, moment, plain, typed
+from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects, plain, typed
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.aws_errors import error_text
@@ -79,16 +79,13 @@ class Seen:
 
     Attributes:
         entries: that it had.
-        held_elsewhere: how many of its messages another reader held.
+        held_elsewhere: how many of its messages another reader held, so that they are not here.
         at: when (UTC); None: it was never read.
-        is_of_now: it was read for whoever asks now, so that what is not among the entries, and
-            not held, does not lie there.
     """
 
     entries: Sequence[Unstarted] = ()
     held_elsewhere: int = 0
     at: datetime | None = None
-    is_of_now: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +97,18 @@ class Story:
         conflicts: likewise, of deliveries that brought the same id with another content.
         fingerprint: the row, `fingerprint` and `first_seen`.
         row: of the ledger, where a ledger or a lease stands in the state machine's place.
-        effects: items of the Appointments table, without the request; of a team's own effects what
-            it names of them (`OwnEffect.as_json`), and none where it does not say where they are:
-            then the execution or the row tells.
-        unstarted: what lies in UnstartedQueue, as far as it was read.
+        effects: `OwnEffect.as_json` of each, the example's appointments too; none where a team does
+            not say where its effects are: then the execution or the row tells.
+        seen: what lies in UnstartedQueue of it, as far as that was read.
         effects_place: what a person calls the place where effects were looked for; None: nowhere,
             so that `effects` is empty whatever happened.
-        unstarted_held_elsewhere: how many messages of UnstartedQueue another reader held, so that
-            they could not be read; None: the queue was not read for this story.
-        unstarted_as_of: when it was read instead (UTC); None: for this story, or never.
         looks_up: whether the stack names a function that can look the effect up.
         may_be_forgotten: its row is older than Step Functions surely remembers executions for, or
             of another state machine, so that an execution which is not found may have been there.
         unread: the parts that could not be read, and why in a sentence. What they would have told
             is empty here, and not known.
+        options: what a command needs to find it where it was read; see `Stack.options`.
+        read_at: when that was (UTC).
     """
 
     message_id: str
@@ -125,14 +120,19 @@ class Story:
     steps: list[Step]
     dead_letters: list[Stay]
     effects: list[Record]
-    unstarted: list[Unstarted]
+    seen: Seen
     effects_place: str | None = None
     conflicts: list[Record] = field(default_factory=list)
-    unstarted_held_elsewhere: int | None = None
-    unstarted_as_of: datetime | None = None
     looks_up: bool = True
     may_be_forgotten: bool = False
     unread: Mapping[Part, str] = field(default_factory=dict)
+    options: str = ""
+    read_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def unstarted(self) -> Sequence[Unstarted]:
+        """Its entries of UnstartedQueue, the oldest first."""
+        return self.seen.entries
 
     @property
     def is_known(self) -> bool:
@@ -164,7 +164,7 @@ class Story:
             "effects": self.effects,
             "effects_place": self.effects_place,
             "unstarted": [entry.as_json() for entry in self.unstarted],
-            "unstarted_held_elsewhere": self.unstarted_held_elsewhere,
+            "unstarted_held_elsewhere": self.seen.held_elsewhere if self.seen.at else None,
             "unread": dict(self.unread),
             "timeline": [moment.as_json() for moment in self.timeline()],
         }
@@ -180,12 +180,7 @@ class Story:
         yield (_delivery_moment(line) for line in (*self.deliveries, *self.conflicts))
         yield (Moment(e.since, "UnstartedQueue", "waits", e.reason) for e in self.unstarted)
         yield (_step_moment(step) for step in self.steps if _is_told(step))
-        yield (_effect_moment(effect) for effect in self.effects if "booked_at" in effect)
-        yield (
-            _own_effect_moment(effect, self.effects_place)
-            for effect in self.effects
-            if effect.get("at")
-        )
+        yield (_effect_moment(one, self.effects_place) for one in self.effects if one["at"])
         yield self._row_moments()
 
     def _fingerprint_moments(self) -> Iterator[Moment]:
@@ -224,7 +219,7 @@ def read_story(
         ClientError: likewise, by AWS's word.
         BotoCoreError: likewise, for AWS was not reached.
     """
-    reading = _Reading()
+    reading, own = _Reading(), own or _example(stack)
     execution = reading.part("execution", lambda: history.find_execution_of(stack, message_id))
     if execution is not None:
         message_id = str(execution.input.get("message_id", message_id))
@@ -236,10 +231,9 @@ def read_story(
 
         lines = begun("log", lambda: _deliveries(stack, message_id) if log else [])
         known = begun("row", lambda: _known(stack, message_id))
-        effects = begun("effects", lambda: _effects(stack, message_id, own))
+        effects = begun("effects", lambda: _effects(message_id, own))
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
-        lying = waiting() or Seen([])
         fingerprint = _fingerprint(known())
         story = Story(
             message_id=message_id,
@@ -251,12 +245,11 @@ def read_story(
             steps=history.steps(events() or []),
             dead_letters=dead_letter_stays(events() or []),
             effects=effects() or [],
-            unstarted=list(lying.entries),
-            effects_place=_effects_place(stack, own),
-            unstarted_held_elsewhere=lying.held_elsewhere if lying.is_of_now else None,
-            unstarted_as_of=None if lying.is_of_now else lying.at,
+            seen=waiting() or Seen(),
+            effects_place=None if own is None else own.place,
             looks_up=stack.find_function is not None,
             may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
+            options=stack.options,
         )
         told = replace(_with_lines(story, lines() or []), unread=reading.unread)
     if reading.errors and not told.is_known:
@@ -368,51 +361,30 @@ def _events(stack: Stack, execution_arn: str | None) -> list[Event]:
     return [] if execution_arn is None else read_events(stack.stepfunctions, execution_arn)
 
 
-def _effects(stack: Stack, message_id: str, own: OwnEffects | None) -> list[Record]:
-    if own is not None:
-        own_effects = [effect.as_json() for effect in own.of_message(message_id)]
-        return sorted(own_effects, key=lambda effect: str(effect["at"]))
+def _example(stack: Stack) -> OwnEffects | None:
     if not stack.is_example:
-        return []
-    pages = stack.dynamodb.get_paginator("query").paginate(
-        TableName=stack.appointments_table,
-        KeyConditionExpression="message_id = :id AND begins_with(appointment_id, :appointment)",
-        ExpressionAttributeValues={
-            ":id": {"S": message_id},
-            ":appointment": {"S": "appointment-"},
-        },
-        ConsistentRead=True,
-    )
-    effects = [_appointment(item) for page in pages for item in page["Items"]]
-    return sorted(effects, key=lambda effect: str(effect.get("booked_at")))
+        return None
+    shown = Attributes(time="booked_at", description=("practice", "slot"))
+    return EffectsTable(stack.dynamodb, stack.appointments_table, shown, "the Appointments table")
 
 
-def _appointment(item: Mapping[str, Any]) -> Record:
-    """An item of the Appointments table; without a time that cannot be read."""
-    told = _plain(item)
-    at = moment(told.pop("booked_at", None))
-    return told | ({"booked_at": timestamp(at)} if at else {})
+def _effects(message_id: str, own: OwnEffects | None) -> list[Record]:
+    found = [] if own is None else [effect.as_json() for effect in own.of_message(message_id)]
+    return sorted(found, key=lambda effect: str(effect["at"]))
 
 
 def _plain(item: Mapping[str, Any]) -> Record:
-    """An item without DynamoDB's types, and without the request, which may be personal."""
-    return {name: plain(value) for name, value in typed(item).items() if name != "request"}
-
-
-def _effects_place(stack: Stack, own: OwnEffects | None) -> str | None:
-    if own is not None:
-        return own.place
-    return "the Appointments table" if stack.is_example else None
+    return {name: plain(value) for name, value in typed(item).items()}
 
 
 def _unstarted(stack: Stack, message_id: str, seen: Seen | None) -> Seen:
-    """The message's entries; they are of now where nothing was seen before."""
+    """The message's entries; the queue is read where nothing was seen before."""
     if seen is not None:
         return replace(seen, entries=[one for one in seen.entries if one.is_named(message_id)])
     reader = message_reader(stack)
     with QueueReader(stack.sqs, stack.unstarted_queue) as queue:
         found = named(queue, reader, message_id)
-        return Seen(found, queue.held_elsewhere, is_of_now=True)
+        return Seen(found, queue.held_elsewhere, datetime.now(UTC))
 
 
 def _delivery_moment(line: Record) -> Moment:
@@ -466,14 +438,7 @@ def _cause(detail: Record) -> str:
     return history.short_cause(detail.get("cause"))
 
 
-def _effect_moment(effect: Record) -> Moment:
-    # The example's practice and slot; what another effect has written there has neither.
-    known = [f"{name} {effect[name]}" for name in ("practice", "slot") if name in effect]
-    more = ", ".join([*known, effect["appointment_id"]])
-    return Moment(datetime.fromisoformat(effect["booked_at"]), "Appointments", "booked", more)
-
-
-def _own_effect_moment(effect: Record, place: str | None) -> Moment:
+def _effect_moment(effect: Record, place: str | None) -> Moment:
     more = json.dumps(effect["description"], ensure_ascii=False) if effect["description"] else ""
     told = ", ".join(filter(None, [effect["effect_id"], more]))
     return Moment(datetime.fromisoformat(effect["at"]), str(place), "acted on", told)

@@ -5,8 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from actonce.messages.filters import Entry, Listing, Narrowing
+from actonce.messages.history import Execution, find_execution
 from actonce.queues.scan import Attributes, Queued, QueueReader, event_form
+from actonce.stack.clients import Stack
 from actonce_core.delivery import (
     SOURCE_DEDUPLICATION_ID,
     SOURCE_GROUP_ID,
@@ -25,7 +29,9 @@ MEANINGS: Mapping[str, str] = {
     Reason.NOT_JSON: "its body is no JSON, or two parsers could read it differently",
     Reason.NO_MESSAGE_ID: "it has no message id where the stack's MessageIdFrom says",
     Reason.TOO_LARGE: "it is larger than an execution's input may be",
-    Reason.CONFLICT: "its message id was first seen with another content",
+    Reason.CONFLICT: "its id was used first for other content. Sent back, it is refused again: "
+    "compare the two and ask the producer which is right; then discard it, or have it sent under "
+    "a new id",
     Reason.TOO_OLD_TO_TELL: "its id was first seen so long ago that Step Functions may have "
     "forgotten it",
     Reason.OTHER_MEMORY: "another state machine, ledger or lease knows what became of it",
@@ -177,6 +183,17 @@ def named(queue: QueueReader, reader: MessageReader, name: str) -> list[Unstarte
     """
     read = (unstarted(queued, reader) for queued in queue.messages())
     return sorted((one for one in read if one.is_named(name)), key=lambda entry: entry.since)
+
+
+def started_first(stack: Stack, message_id: str) -> Execution | str:
+    """The execution of a conflict's id; or in a sentence why its content cannot be compared."""
+    if stack.ledger_table is not None:
+        return "A ledger and a lease keep no content, so what came first cannot be compared."
+    try:
+        execution = find_execution(stack, execution_name(message_id))
+    except ClientError as error:
+        return f"What came first could not be read: {error}"
+    return execution or "Step Functions no longer has the first execution to compare it with."
 
 
 def look(

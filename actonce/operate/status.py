@@ -26,8 +26,9 @@ T = TypeVar("T")
 _FAILS_WITHIN = timedelta(minutes=30)
 """What keeps failing has failed within these, as StarterFailedDeliveriesAlarm has it."""
 
-MOST_LOOKED_UP = 20
-"""Executions that failed, each by a call."""
+MOST_LOOKED_UP = 10
+"""Executions that failed, each by a DescribeExecution. AWS allows an account some ten a second, so
+that also `watch actonce status`, every two seconds, leaves half of them to others."""
 
 MOST_COUNTED = 1000
 """As many executions that run, or were aborted, are counted: one page of Step Functions' list."""

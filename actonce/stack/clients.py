@@ -218,12 +218,14 @@ class Stack:
         name: CloudFormation's: its name, or its ARN where it is nested in a team's own.
         outputs: by name; of the stack that it is nested in as well, if they are `OF_THE_AUDIT`.
         path: see `called`.
+        options: what a command line needs to work on this stack; see `endpoint.options`.
     """
 
     aws: Aws
     name: str
     outputs: dict[str, str]
     path: str = ""
+    options: str = ""
 
     requests_queue = _Output("RequestsQueueUrl")
     unstarted_queue = _Output("UnstartedQueueUrl")

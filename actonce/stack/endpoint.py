@@ -6,6 +6,7 @@ that is up, or was, is meant until somebody says otherwise.
 """
 
 import ipaddress
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,6 +162,19 @@ def stack_name(
     if place.is_embedded:
         return DEFAULT_STACK
     return variables.get(STACK_NAME) or of_samconfig() or DEFAULT_STACK
+
+
+def options(chosen: Chosen, name: str) -> str:
+    """What a command line needs to work there as well, with a blank before it; or nothing.
+
+    All that was said; and the stack's name, whoever said it, unless nobody has to say it.
+    """
+    named = None if name == DEFAULT_STACK and chosen.stack_name is None else name
+    told = {"--stack-name": named, "--profile": chosen.profile, "--region": chosen.region}
+    said = [f" {option} {shlex.quote(value)}" for option, value in told.items() if value]
+    if chosen.embedded is not None:
+        said.append(" --embedded" if chosen.embedded else " --aws")
+    return "".join(said)
 
 
 def line(place: Place, stack: str | None, account: str | None, region: str | None) -> str:

@@ -2,12 +2,13 @@
 
 import os
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths, read_state, running
-from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, stack_name
+from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, options, stack_name
 from actonce.stack.sources import misfit, version
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
@@ -56,7 +57,7 @@ def find_stack_and_place(
     name = stack_name(chosen, place, os.environ, lambda: samconfigs_name(_here()))
     aws = _aws(place)
     told_place = _tell(aws, place, name, asks=changes and not chosen.yes)
-    stack = Stack.find(aws, name)
+    stack = replace(Stack.find(aws, name), options=options(chosen, name))
     told = misfit(stack.called, stack.version, version()) if warn else None
     if told is not None:
         console.say_warning(told)

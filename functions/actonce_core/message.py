@@ -95,8 +95,8 @@ def conflict(message: Message, known: str, seen: str = "") -> Refusal:
     """
     return Refusal(
         Reason.CONFLICT,
-        f"The message id was first seen{seen} with another content "
-        f"(fingerprint {known[:12]}…, now {message.fingerprint[:12]}…).",
+        f"Its id was first used{seen} for other content (that one's fingerprint is "
+        f"{known[:12]}…, this one's {message.fingerprint[:12]}…).",
         message.message_id,
     )
 

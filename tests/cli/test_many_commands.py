@@ -65,9 +65,15 @@ def test_no_message_is_shown_unless_it_is_asked_for(ledger: Stack, actonce: Acto
             assert "a secret" in actonce(command, "show", message_id, *options, stack=ledger).out
 
 
-def test_of_a_conflict_both_contents_are_shown(moto_stack: Stack, actonce: Actonce) -> None:
-    stack = deployed(with_executions(moto_stack, "m-1"))
-    other = '{"message_id": "m-1", "day": "another"}'
+def test_of_a_conflict_what_differs_from_what_was_started_is_marked(
+    moto_stack: Stack, actonce: Actonce
+) -> None:
+    stack = deployed(with_executions(moto_stack))
+    first = {"message_id": "m-1", "body": '{"message_id": "m-1", "day": "one"}'}
+    stack.stepfunctions.start_execution(
+        stateMachineArn=stack.state_machine, name="m-1", input=json.dumps(first)
+    )
+    other = '{"day": "other", "message_id": "m-1"}'
     hand_on(stack, other)
     hand_on(stack, other.replace("m-1", "m-2"))  # the first of it was not started
 
@@ -76,12 +82,18 @@ def test_of_a_conflict_both_contents_are_shown(moto_stack: Stack, actonce: Acton
         (told,) = json.loads(out)["unstarted"]
         return told["started"]
 
-    assert (started("m-1"), started("m-2")) == ({"message_id": "m-1"}, None)
-    shown = actonce("unstarted", "show", "m-1", stack=stack).out
-    heading = shown.partition(other)[2].splitlines()[1]
-    assert heading == "The content that was started first under the id m-1:"
+    assert (started("m-1"), started("m-2")) == (first, None)
+    shown = actonce("unstarted", "show", "m-1", stack=stack).out.partition(other)[2]
+    assert shown.splitlines()[2:] == [
+        "  {",
+        '-   "day": "one"',
+        '+   "day": "other"',
+        '    "message_id": "m-1"',
+        "  }",
+    ]
     forbid(stack, "stepfunctions", "DescribeExecution")
     assert started("m-1") is None, "who may not look is shown the rest"
+    assert "AccessDenied" in actonce("unstarted", "show", "m-1", stack=stack).err
 
 
 # ------------------------------------------------------------------ asked, and told

@@ -187,6 +187,19 @@ def test_of_a_ledger_the_rows_are_listed_by_when_they_were_written(
     assert "Only about 20,000 rows" in ended.err
 
 
+@pytest.mark.usefixtures("stateless")
+def test_where_there_are_more_it_says_by_which_time_step_functions_lists_them(
+    moto_stack: Stack, actonce: Actonce
+) -> None:
+    """`late` began first of these two and ended last; AWS lists it first."""
+    listed = [execution("late", 90, 1), execution("new", 3, 2)]
+    for more, told in (({"nextToken": "a"}, True), ({}, False)):
+        with Stubber(moto_stack.stepfunctions) as answers:
+            answers.add_response("list_executions", {"executions": listed} | more)
+            ended = actonce("list", "--limit", "2", stack=moto_stack)
+        assert ("by when it ended" in ended.err) is told
+
+
 def test_states_tell_by_hand_from_performed_and_who_is_waited_for(
     moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -340,11 +340,11 @@ def test_a_person_is_told_where_it_is_what_is_wrong_and_where_to_look(
     told = [" ".join(line.split()) for line in actonce("status", stack=stack).out.splitlines()]
 
     assert told[:2] == ["Stack actonce", "Waits for a person"]
-    assert told[4] == "waiting for decision about 1 actonce dead-letters list"
+    assert told[4] == "waiting for decision about 1 not known actonce dead-letters list"
     assert {"Account 123456789012", "Region us-east-1"} <= {*told}
     assert "Queue feeds starter (Enabled)" in told
     assert any(line.startswith("Alarms DeadLettersWaitingAlarm (for ") for line in told)
-    assert "Last audit none at hand: actonce collect, actonce audit" in told
+    assert "Last audit none found: actonce collect, then actonce audit" in told
 
 
 PAUSED = Pause("2026-01-31T09:30:00.000Z", "somebody", "")
@@ -362,6 +362,11 @@ WORK = Executions(Counted(3), Counted(60, more=True), Counted(1))
         (FOUND, "requests queue 0, 9 in flight 40 s or more", ""),
         (FOUND, "Last audit of 2026-01-30; clean; made 2 h ago: All 5 messages", ""),
         (FOUND, "Waits for nobody", ""),
+        (
+            replace(FOUND, queues=QUEUES | {"unstarted": Depth(2, 0, 0, None)}),
+            "not started about 2 not known actonce unstarted list",
+            "",
+        ),
         (
             replace(FOUND, executions=WORK),
             "retrying 60 or more actonce list --status running",

@@ -14,13 +14,14 @@ from moto import mock_aws
 
 from actonce.cli.options import of_a_stack
 from actonce.stack.clients import Aws, Stack
-from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, stack_name
+from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, options, stack_name
 from actonce.stack.target import find_aws, find_stack, samconfigs_name
 from actonce.terminal import output
 from actonce.terminal.errors import Failed, WrongUse
 from tests import terminal
 from tests.cli.conftest import Actonce
 from tests.support.queues import received
+from tests.support.stacks import fed
 
 HERE = "http://127.0.0.1:4566"
 OTHER = "http://localhost:4567"
@@ -150,6 +151,31 @@ def test_code_that_makes_clients_of_its_own_reaches_the_same() -> None:
     assert of_none == KEYS
     Aws(HERE).name_to_others(of_embedded)
     assert (of_embedded["AWS_ENDPOINT_URL"], of_embedded["AWS_ACCESS_KEY_ID"]) == (HERE, "test")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "name", "told"),
+    [
+        (Chosen(), "actonce", ""),
+        (Chosen(), "shop", " --stack-name shop"),  # as the variable, or samconfig.toml, says
+        (Chosen("shop/Once", region="eu-west-1"), "shop/Once", " --stack-name shop/Once --region"),
+        (Chosen(profile="a b"), "actonce", " --profile 'a b'"),
+        (Chosen("actonce", embedded=True, yes=True), "actonce", " --stack-name actonce --embedded"),
+        (Chosen(embedded=False), "actonce", " --aws"),
+    ],
+)
+def test_what_a_command_needs_to_work_there_too_is_all_that_was_said(
+    chosen: Chosen, name: str, told: str
+) -> None:
+    assert options(chosen, name).removesuffix(" eu-west-1") == told
+
+
+def test_what_a_command_advises_works_on_the_same_stack(
+    moto_stack: Stack, actonce: Actonce
+) -> None:
+    moto_stack.sqs.send_message(QueueUrl=moto_stack.unstarted_queue, MessageBody="{}")
+    ended = actonce("status", "--stack-name", "shop", stack=fed(moto_stack))
+    assert "actonce unstarted list --stack-name shop" in ended.out
 
 
 # --------------------------------------------------------------------------- what is said, asked

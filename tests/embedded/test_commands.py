@@ -69,7 +69,7 @@ def test_what_is_sent_is_acted_on_told_and_recorded(
     assert story["fingerprint"]["fingerprint"] == story["deliveries"][0]["fingerprint"]
     assert story["execution"]["outcome"] == "performed"
     (effect,) = story["effects"]
-    assert (effect["practice"], "request" in effect) == ("main", False)
+    assert (effect["description"]["practice"], "request" in str(effect)) == ("main", False)
     assert [entry["reason"] for entry in story["unstarted"]] == ["conflict"]
     times = [moment["at"] for moment in story["timeline"]]
     assert times == sorted(times)

@@ -79,12 +79,11 @@ def raw(context: Context, asked: Asked) -> Response:
 
 def _story(context: Context, asked: Asked, *, is_missed: bool = False) -> Story:
     """Its story but for the log, with what is known to lie in UnstartedQueue."""
-    began = datetime.now(UTC)
     context.scan_if_changed("unstarted", is_missed=is_missed)
     latest = context.unstarted.latest
     seen = Seen()
     if latest is not None:
-        seen = Seen(latest.entries, latest.held_elsewhere, latest.at, latest.at >= began)
+        seen = Seen(latest.entries, latest.held_elsewhere, latest.at)
     return read_story(context.stack, asked.message_id, context.own, log=False, unstarted=seen)
 
 

@@ -5,20 +5,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from botocore.exceptions import ClientError
 from starlette.responses import Response
 
 from actonce.console.answers import Asked, Refused, page
 from actonce.console.context import Context
-from actonce.console.difference import difference
 from actonce.console.views.queue_view import QueueView, Scope, group_options, how_far_read
-from actonce.messages import history
+from actonce.messages.difference import difference
 from actonce.messages.filters import Listing
-from actonce.messages.unstarted import REASONS, Unstarted
+from actonce.messages.unstarted import REASONS, Unstarted, started_first
 from actonce.operate.discarding import Discarding
 from actonce.operate.redriving import Redriving
 from actonce.stack.message_ids import message_reader
-from actonce_core.execution import execution_name
 
 
 def entry(context: Context, asked: Asked) -> Response:
@@ -58,18 +55,11 @@ def _entry(context: Context, name: str) -> Unstarted | None:
 
 def _first(context: Context, stored_id: str, body: str) -> dict[str, Any]:
     """What was started under the id, and how another content differs from it."""
-    if context.has_rows:
-        sentence = "A ledger and a lease keep no content, so what came first cannot be compared."
-        return {"first_error": sentence}
-    try:
-        execution = history.find_execution(context.stack, execution_name(stored_id))
-    except ClientError as error:
-        return {"first_error": f"What came first could not be read: {error}"}
-    if execution is None:
-        sentence = "Step Functions no longer has the first execution, so it cannot be compared."
-        return {"first_error": sentence}
-    content = str(execution.input.get("body", ""))
-    return {"first": execution, "difference": difference(content, body)}
+    first = started_first(context.stack, stored_id)
+    if isinstance(first, str):
+        return {"first_error": first}
+    content = str(first.input.get("body", ""))
+    return {"first": first, "difference": difference(content, body)}
 
 
 def _command(

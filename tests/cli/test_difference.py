@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actonce.console.difference import CONTEXT, MAX_LINES, Line, difference
+from actonce.messages.difference import CONTEXT, MAX_LINES, Line, difference
 from tests.hostile import ACT_HIDE_OR_REORDER, HOSTILE, forbidden, texts
 
 LARGE = 1 << 16

@@ -54,6 +54,17 @@ class Difference(NamedTuple):
     rows: list[Row]
     notes: list[str]
 
+    def lines(self) -> Iterator[str]:
+        """For a terminal: behind `-` what only the first has, behind `+` what only the second."""
+        for row in self.rows:
+            if row.left_out:
+                yield f"  … {row.left_out:,} lines that are the same in both …"
+            elif row.left == row.right:
+                yield f"  {''.join(row.left or ())}"
+            else:
+                yield from (f"- {''.join(one)}" for one in [row.left] if one is not None)
+                yield from (f"+ {''.join(one)}" for one in [row.right] if one is not None)
+
 
 def difference(first: str, second: str) -> Difference:
     """Compare two contents, whatever they are."""
