@@ -170,6 +170,24 @@ def test_a_group_is_shown_by_pages_and_of_the_snapshot_that_was_seen(
     assert "one-more" in client.get("/dead-letters", page=2).text
 
 
+def test_what_is_advised_on_a_kind_stands_above_its_list_and_where_it_is_decided(
+    ledger: Stack, console: Open
+) -> None:
+    rejected(ledger)
+    unstart(ledger, '{"message_id": "m-2"}', "conflict")
+    client = console(ledger)
+    for path, reason, told, action in (
+        ("/dead-letters", "rejected", "It did not happen. Mend the cause and retry", "reject"),
+        ("/unstarted", "conflict", "actonce unstarted show", "redrive"),
+    ):
+        listed = client.get(path, reason=reason)
+        asked = client.get(f"{path}/decide", **ALL, reason=reason, action=action)
+        for answer in (listed, asked):
+            assert answer.text.count('class="note advice"') == 1
+            assert told in answer.text
+        assert "advice" not in client.get(path).text, "kinds want different things"
+
+
 def test_a_kind_without_a_name_is_not_all_kinds(ledger: Stack, console: Open) -> None:
     dead(ledger, "named")
     dead(ledger, "nameless", 1, error="")
