@@ -8,6 +8,7 @@ from actonce.terminal.errors import WrongUse
 MODULES = {
     # pip: sam build installs the functions' requirements by the pip of this environment.
     "embedded": (
+        "aws_lambda_powertools",
         "awslambdaric",
         "ministack",
         "packaging",
