@@ -38,7 +38,6 @@ SLOWEST_FIRST = (
     "embedded/test_hazards",
     "embedded/",
     "conformance/test_spoiled",
-    "container/",
     "conformance/",
 )
 """So that no process is left alone with them at the end."""

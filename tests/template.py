@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from actonce.embedded import nesting
 from actonce.stack import embedded_folder as paths
 
 TEMPLATE = paths.PROJECT / "template.yaml"
@@ -15,29 +14,9 @@ LOCKS = TEMPLATE.with_name("locks.yaml")
 Resource = dict[str, Any]
 
 
-class _Loader(yaml.SafeLoader):
-    pass
-
-
-def _intrinsic(loader: _Loader, name: str, node: yaml.Node) -> dict[str, Any]:
-    if isinstance(node, yaml.SequenceNode):
-        value: Any = loader.construct_sequence(node, deep=True)
-    elif isinstance(node, yaml.MappingNode):
-        value = loader.construct_mapping(node, deep=True)
-    else:
-        value = node.value
-        if name == "GetAtt":
-            value = value.split(".", 1)
-    return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
-
-
-_Loader.add_multi_constructor("!", _intrinsic)
-
-
 def load(file: Path = TEMPLATE) -> dict[str, Any]:
     """The whole template."""
-    parsed: dict[str, Any] = yaml.load(file.read_text(), Loader=_Loader)
-    return parsed
+    return dict(nesting.read(file).body)
 
 
 def as_list(value: Any) -> list[Any]:

@@ -1,4 +1,7 @@
-"""What `actonce sam-local` does before and after the container; tests/container/ has the rest."""
+"""What `actonce sam-local` does before and after the container.
+
+tests/embedded/test_in_containers.py has the rest.
+"""
 
 import socket
 import threading
@@ -49,10 +52,11 @@ def test_loopback_is_reached_by_the_gateway_until_the_block_ends() -> None:
         socket.create_connection((host, int(port)))
 
 
-def test_a_gateway_inside_a_virtual_machine_is_left_to_the_engine() -> None:
+def test_a_gateway_inside_a_virtual_machine_is_refused() -> None:
     # 192.0.2.0/24 and its like are for documentation; this one is nobody's address.
-    with reachable_from_containers(4566, "203.0.113.1") as address:
-        assert address == "host.docker.internal:4566"
+    refused = reachable_from_containers(4566, "203.0.113.1")
+    with pytest.raises(Failed, match="runs on this machine"), refused:
+        pass
 
 
 def test_a_container_is_told_the_deployed_names_and_where_aws_is() -> None:

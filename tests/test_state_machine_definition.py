@@ -138,9 +138,8 @@ after `!`."""
 class Scripted:
     """Services that are asked for exactly these steps, in this order."""
 
-    def __init__(self, steps: list[Step], bus: str = "") -> None:
+    def __init__(self, steps: list[Step]) -> None:
         self.steps = list(steps)
-        self.bus = bus
         self.calls: list[tuple[str, Any, float]] = []
         self.letters: list[dict[str, Any]] = []
         self.told: list[dict[str, Any]] = []
@@ -159,8 +158,6 @@ class Scripted:
     def put_events(self, arguments: Any) -> Any:
         (entry,) = arguments["Entries"]
         self.told.append(entry)
-        if self.bus:
-            raise StateFailed(self.bus, "why")
         return {"FailedEntryCount": 0, "Entries": [{"EventId": "e"}]}
 
     def _next(self, asked: str) -> Any:
@@ -186,14 +183,10 @@ def run(
     redrives: int = 0,
     position: Position | None = None,
     message: Any = MESSAGE,
-    bus: str = "",
     **substitutions: str,
 ) -> Scripted:
-    """Run an execution that takes these steps and no other; a name as its `end` is its error.
-
-    `bus`: the error of whatever is put on the event bus; empty: none.
-    """
-    services = Scripted(list(steps), bus)
+    """Run an execution that takes these steps and no other; a name as its `end` is its error."""
+    services = Scripted(list(steps))
     text = asl.PROCESS_MESSAGE.read_text()
     definition = machine.load(text, asl.EXAMPLE_SUBSTITUTIONS | substitutions)
     execution = Execution("m-1", "arn:execution:m-1", message, redrives)
@@ -512,39 +505,16 @@ def test_nothing_leads_past_what_tells() -> None:
     assert telling(asl.definition()).keys() == stepfunctions.TELLING
 
 
-@pytest.mark.parametrize("error", ["EventBridge.FailedEntry", "States.Timeout", "AccessDenied"])
-def test_a_bus_that_fails_changes_nothing(error: str) -> None:
-    retried: list[Step] = [("post", {"decision": "retry", "version": VERSION}), *UNKNOWN * 3]
-    steps = [*UNKNOWN * 3, ("post", {}), *retried[:1], ("find", NOT_FOUND), *retried[1:], RESOLVE]
-    heard = run(*steps, end=RESOLVED_END)
-
-    unheard = run(*steps, end=RESOLVED_END, bus=error)
-
-    assert (unheard.calls, unheard.letters) == (heard.calls, heard.letters)
-    assert len(unheard.told) == 3 * len(heard.told)
-    assert [wait for wait in unheard.waits if wait >= 30] == heard.waits
-
-
-def test_each_dead_letter_and_each_decision_is_told_with_ids_and_reasons_alone() -> None:
-    rejected = ("perform", failed_with("a cause", "Rejected"))
-    post = [
-        ("post", {"decision": one, "note": "a note"})
-        for one in ("RETRY", ["retry"], "retry", "resolve")
-    ]
-    end = {"outcome": "resolved", "note": "a note"}
-    told = run(rejected, *post[:3], rejected, post[3], end=end).told
-
-    needed, made = told[::2], told[1::2]
-    assert {(one["Source"], one["DetailType"]) for one in needed} == {
-        ("actonce", "Decision Needed")
-    }
-    assert {(one["Source"], one["DetailType"]) for one in made} == {("actonce", "Decision Made")}
-    ids = {"message_id": "m-1", "execution_name": "m-1", "execution_arn": "arn:execution:m-1"}
-    same = {"version": 1, "stack": "actonce", **ids, "reason": "rejected"}
-    assert [one["Detail"] for one in needed] == [{**same, "error": "Rejected", "rounds": 0}] * 4
-    assert [one["Detail"] for one in made] == [
-        {**same, "decision": decision} for decision in ("none", "none", "retry", "resolve")
-    ]
+@pytest.mark.parametrize(
+    ("decision", "told"),
+    [("RETRY", "none"), (["retry"], "none"), ("retry", "retry"), ("resolve", "resolve")],
+)
+def test_a_decision_is_told_by_its_name_and_what_is_none_by_nothing_that_others_chose(
+    decision: Any, told: str
+) -> None:
+    (entry,) = STATES["TellDecision"]["Arguments"]["Entries"]
+    expression = entry["Detail"]["decision"]
+    assert asl.evaluate(expression, input={"decision": decision}) == told
 
 
 def test_an_error_is_told_in_characters_that_a_target_can_carry() -> None:

@@ -6,10 +6,11 @@ all the same. So connections to the bridge's gateway are passed on to the loopba
 """
 
 import contextlib
-import errno
 import socket
 import threading
 from collections.abc import Iterator
+
+from actonce.terminal.errors import Failed
 
 LISTEN_BACKLOG = 32
 _CHUNK_BYTES = 64 * 1024
@@ -24,18 +25,19 @@ def reachable_from_containers(port: int, gateway: str) -> Iterator[str]:
         gateway: address of this machine on the containers' network.
 
     Yields:
-        `host:port` as a container reaches it. Where the engine runs in a virtual machine (Docker
-        Desktop), the gateway is not this machine's address, and the engine itself leads
-        `host.docker.internal` to its loopback.
+        `host:port` as a container reaches it.
+
+    Raises:
+        Failed: the gateway is not this machine's: the engine runs in a virtual machine.
     """
     try:
         # Port 0: a free one.
         listener = socket.create_server((gateway, 0), backlog=LISTEN_BACKLOG)
     except OSError as error:
-        if error.errno != errno.EADDRNOTAVAIL:
-            raise
-        yield f"host.docker.internal:{port}"
-        return
+        raise Failed(
+            f"Containers cannot reach this machine by {gateway} ({error.strerror}): sam-local "
+            "needs an engine that runs on this machine itself, as on Linux."
+        ) from error
     with listener:
         threading.Thread(target=_serve, args=(listener, port), daemon=True).start()
         try:

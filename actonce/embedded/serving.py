@@ -34,12 +34,11 @@ def start(paths: Paths, port: int, parameters: dict[str, str]) -> State:
     for folder in (paths.temporary, paths.faults):
         folder.mkdir(parents=True, exist_ok=True)
     lambda_runtime.provide(paths)
-    for _ in range(3):  # another program may take the free port before MiniStack does
-        state = _start_once(paths, port or _free_port(), parameters)
-        if state is not None:
-            paths.port.write_text(str(state.port))
-            return state
-    raise Failed(f"MiniStack did not start; its last words are in {paths.server_log}.")
+    state = _start_once(paths, port or _free_port(), parameters)
+    if state is None:
+        raise Failed(f"MiniStack did not start; its last words are in {paths.server_log}.")
+    paths.port.write_text(str(state.port))
+    return state
 
 
 def stop(paths: Paths, pid: int) -> None:

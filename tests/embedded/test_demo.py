@@ -10,7 +10,6 @@ from actonce.embedded import faults, functions, lifecycle
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal.errors import Failed
-from tests import java
 from tests.embedded.command_line import BAD_LINES, demo, start_demo
 from tests.embedded.waiting import wait_until
 
@@ -56,11 +55,7 @@ def _executions(paths: Paths) -> int:
     )
 
 
-@java.needed
-def test_bad_lines_are_refused_and_the_audit_finds_what_was_done_behind_the_systems_back(
-    paths: Paths, tmp_path: Path
-) -> None:
-    """That it agrees with the demo's own count where nothing is wrong: test_readme.py."""
+def test_bad_lines_of_a_file_are_refused(paths: Paths, tmp_path: Path) -> None:
     lines = [*BAD_LINES, *(json.dumps({"message_id": f"odd ⛵ <{n}>" * 100}) for n in range(3))]
     file = tmp_path / "bad.jsonl"
     file.write_text("\n".join(lines) + "\n")
@@ -72,29 +67,3 @@ def test_bad_lines_are_refused_and_the_audit_finds_what_was_done_behind_the_syst
     conflicts = answer["refused"].pop("conflict")
     assert answer["suppressed"] + conflicts == 2
     assert answer["refused"] == {"no_message_id": 2, "not_json": 2, "too_large": 1}
-
-    state = lifecycle.running(paths)
-    assert state is not None
-    stack = Stack.find(Aws(state.endpoint_url), lifecycle.STACK_NAME)
-    items = stack.dynamodb.scan(TableName=stack.appointments_table)["Items"]
-    first, last, *_ = [item for item in items if item["message_id"]["S"].startswith("odd")]
-    stack.dynamodb.put_item(
-        TableName=stack.appointments_table,
-        Item=first | {"appointment_id": {"S": "appointment-by-hand"}},
-    )
-    stack.dynamodb.delete_item(
-        TableName=stack.appointments_table,
-        Key={"message_id": last["message_id"], "appointment_id": last["appointment_id"]},
-    )
-
-    process = start_demo(paths, "--audit", "--keep", "--messages", "1", "--faults", "none")
-    process.communicate(timeout=400)
-
-    assert process.returncode == 1
-    summary = json.loads((paths.records / "audit" / "summary.json").read_text())
-    alarms = {alarm["message_id"]: alarm["verdict"] for alarm in summary["alarms"]}
-    assert alarms == {
-        first["message_id"]["S"]: "performed_again",
-        last["message_id"]["S"]: "lost",
-        "good": "conflict",
-    }

@@ -4,9 +4,7 @@ import json
 import os
 import signal
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -15,10 +13,9 @@ from actonce.demo.run import depth
 from actonce.embedded import lifecycle
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import Paths
-from lab.conformance.verdict import Ends, Kind
+from lab.conformance.verdict import Kind
 from tests.embedded.command_line import begin, environment, run
 from tests.embedded.hazards import (
-    Sent,
     disagreement,
     effects_by_practice,
     ends_by_practice,
@@ -129,77 +126,3 @@ def test_told_to_stop_a_worker_leaves_nothing_invisible(
         QueueUrl=stack.requests_queue, WaitTimeSeconds=5, MaxNumberOfMessages=10
     )["Messages"]
     stack.sqs.delete_message(QueueUrl=stack.requests_queue, ReceiptHandle=message["ReceiptHandle"])
-
-
-class Zombie(NamedTuple):
-    """A worker that stands still right before its effect, in the table's words."""
-
-    way: str
-    strategy: str
-    effect: str
-    ends: Kind
-
-
-ZOMBIES = (
-    Zombie("ledger-worker-fenced", "ledger", "HeldUpFenced", Kind.SURVIVED),
-    Zombie("lease-worker-fenced", "lease", "HeldUpFenced", Kind.SURVIVED),
-    # What no lock can prevent, and docs/strategies.md says so.
-    Zombie("ledger-worker", "ledger", "HeldUp", Kind.TWICE),
-    Zombie("lease-worker", "lease", "HeldUp", Kind.TWICE),
-)
-
-
-@pytest.fixture(scope="module")
-def stood_still(
-    deployed: tuple[lifecycle.State, Stack], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Ends]:
-    """Each on a queue of its own, so that they can be waited for side by side."""
-    state, stack = deployed
-    with ThreadPoolExecutor(len(ZOMBIES)) as threads:
-        played = [
-            threads.submit(_stand_still, one, state, stack, tmp_path_factory.mktemp(one.way))
-            for one in ZOMBIES
-        ]
-        sent = dict(one.result() for one in played)
-    return ends_by_practice(stack, sent)
-
-
-def _stand_still(
-    zombie: Zombie, state: lifecycle.State, stack: Stack, folder: Path
-) -> tuple[str, list[Sent]]:
-    """What was sent, after the worker slept past its time, another acted, and it woke up."""
-    message_id = f"stood-still-{zombie.way}"
-    body = {"message_id": message_id, "practice": zombie.way}
-    queue_url = stack.sqs.create_queue(QueueName=message_id)["QueueUrl"]
-    options = ("--threads", "1", "--queue", queue_url)
-    asleep = _start(
-        zombie.strategy, state, folder / "asleep.log", *options,
-        "--effect", f"held_up:{zombie.effect}",
-        HELD_UP=str(folder), PYTHONPATH=str(Path(__file__).parent / "held_up"),
-    )  # fmt: skip
-    awake = None
-    try:
-        stack.sqs.send_message(QueueUrl=queue_url, MessageBody=json.dumps(body))
-        wait_until(lambda: any(folder.glob("begun-*")), 60)
-        asleep.send_signal(signal.SIGSTOP)
-        awake = _start(zombie.strategy, state, folder / "awake.log", *options)
-        wait_until(lambda: message_id in records.execution_names(stack, "SUCCEEDED"), 60)
-        assert len(effects_by_practice(stack)[zombie.way]) == 1
-        (folder / "go-on").touch()
-        asleep.send_signal(signal.SIGCONT)
-        wait_until(lambda: "failed" in (folder / "asleep.log").read_text())
-    finally:
-        for worker in filter(None, (asleep, awake)):
-            worker.kill()
-            worker.wait()
-    return zombie.way, [(message_id, body)]
-
-
-@pytest.mark.parametrize("zombie", ZOMBIES, ids=lambda zombie: zombie.way)
-def test_a_worker_that_stood_still_past_its_time_acts_again_only_if_nothing_fences_it(
-    stood_still: dict[str, Ends], zombie: Zombie
-) -> None:
-    verdict = verdict_of(stood_still[zombie.way], "zombie")
-
-    assert verdict.kind == zombie.ends
-    assert not disagreement(zombie.way, "zombie", verdict)

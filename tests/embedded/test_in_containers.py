@@ -1,4 +1,7 @@
-"""Every event of events/, in a container; asserted on answers, as SAM exits 0 whatever they are."""
+"""Events of events/, in a container; asserted on answers, as SAM exits 0 whatever they are.
+
+tests/unit/test_events.py gives the handlers all of them.
+"""
 
 import json
 import os
@@ -11,39 +14,54 @@ import pytest
 from actonce.embedded import sam_local
 from actonce.embedded.lifecycle import State
 from actonce.embedded.sam_local import Answer
-from actonce.queues.scan import counts
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from tests.embedded.waiting import wait_until
 from tests.support.event_cases import EVENTS, read_event
 
-Invoke = Callable[[str, str], Answer]
+ENGINE_REQUIRED = "ACTONCE_REQUIRE_CONTAINERS"
+"""Set to 1 where a missing engine is a failure and not a reason to skip."""
 
-ACKNOWLEDGED = Answer({"batchItemFailures": []}, raised=False)
-NOTHING_FOUND = Answer({"performed": False, "effect": None}, raised=False)
+# Before the embedded AWS, which nobody needs where there is no engine.
+pytestmark = [pytest.mark.container, pytest.mark.usefixtures("engine")]
+
+Invoke = Callable[[str, str], Answer]
 
 
 @pytest.fixture(scope="session")
-def invoke(paths: Paths, state: State, stack: Stack) -> Invoke:
+def engine() -> None:
+    """A container engine that answers; the test is skipped where there is none."""
+    missing = sam_local.engine_missing()
+    if missing and os.environ.get(ENGINE_REQUIRED) == "1":
+        pytest.fail(f"{ENGINE_REQUIRED}=1, but: {missing}")
+    if missing:
+        pytest.skip(f"sam local invoke. {missing}")
+
+
+@pytest.fixture(scope="session")
+def invoke(embedded_paths: Paths, state: State, stack: Stack) -> Invoke:
     """Gives an event of events/ to a function in a container."""
 
     def run(function: str, event: str) -> Answer:
         file = EVENTS / f"{event}.json"
-        return sam_local.invoke(paths, state, stack, function, file, lambda _: None)
+        return sam_local.invoke(embedded_paths, state, stack, function, file, lambda _: None)
 
     return run
 
 
 def test_the_starter_starts_and_refuses(invoke: Invoke, stack: Stack) -> None:
-    # tests/unit/test_events.py gives the handler all of them.
-    assert invoke("StarterFunction", "mixed_batch") == ACKNOWLEDGED
-    listed = stack.stepfunctions.list_executions(stateMachineArn=stack.state_machine)
-    assert len(listed["executions"]) == 2
-    wait_until(lambda: counts(stack.sqs, stack.unstarted_queue)[0] == 2)
+    answer = invoke("StarterFunction", "mixed_batch")
+    assert answer == Answer({"batchItemFailures": []}, raised=False)
+    first = json.loads(read_event("mixed_batch")["Records"][0]["body"])
+    arn = stack.execution_arn(first["message_id"])
+    assert stack.stepfunctions.describe_execution(executionArn=arn)
+    look = {"QueueUrl": stack.unstarted_queue, "VisibilityTimeout": 0}
+    wait_until(lambda: stack.sqs.receive_message(**look).get("Messages"))  # type: ignore[arg-type]
 
 
 def test_perform_books_what_find_then_finds(invoke: Invoke) -> None:
-    assert invoke("AppointmentsFunction", "effect_find_nothing") == NOTHING_FOUND
+    nothing = invoke("AppointmentsFunction", "effect_find_nothing")
+    assert nothing == Answer({"performed": False, "effect": None}, raised=False)
     performed = invoke("AppointmentsFunction", "effect_perform")
     assert not performed.raised
     assert performed.value["effect"]["practice"] == "north"
@@ -67,12 +85,12 @@ def test_the_name_of_an_error_is_the_one_that_the_state_machine_matches(
 @pytest.mark.long
 @pytest.mark.usefixtures("stack")
 def test_the_command_prints_the_answer_and_fails_when_the_handler_raised(
-    paths: Paths,
+    embedded_paths: Paths,
 ) -> None:
     event = str(EVENTS / "effect_perform_rejected.json")
     run = subprocess.run(
         [sys.executable, "-m", "actonce.cli.app", "sam-local", "AppointmentsFunction", event],
-        env=os.environ | {"ACTONCE_DIR": str(paths.home)},
+        env=os.environ | {"ACTONCE_DIR": str(embedded_paths.home)},
         cwd=PROJECT,
         capture_output=True,
         check=False,
