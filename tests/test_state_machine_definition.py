@@ -75,7 +75,8 @@ def test_a_version_that_a_decision_brought_stays_until_another_comes() -> None:
         if name != "DeadLetter"
     ]
     kept = [one["version"] for one in outputs if isinstance(one, dict) and "failure" in one]
-    assert kept == ["{% $states.input.version ? $states.input.version : {} %}"] * 6
+    assert len(kept) >= 6
+    assert set(kept) == {"{% $states.input.version ? $states.input.version : {} %}"}
 
 
 def test_only_the_operator_ends_an_execution_as_failed() -> None:
