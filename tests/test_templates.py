@@ -561,6 +561,17 @@ def test_outputs_that_the_command_line_reads_exist() -> None:
     assert read <= WHOLE["Outputs"].keys()
 
 
+def test_what_becomes_a_record_is_chosen_where_it_is_written() -> None:
+    kept = load(PLAIN[1])["Resources"]
+    (chosen,) = of_type({"Resources": kept}, "AWS::Logs::SubscriptionFilter").values()
+    assert chosen["Properties"]["FilterPattern"] == '{ $.stream = "deliveries" }'
+    assert properties(kept, "ExecutionsRule")["EventPattern"] == {
+        "source": ["aws.states"],
+        "detail-type": ["Step Functions Execution Status Change"],
+        "detail": {"stateMachineArn": [{"Ref": "ProcessMessageArn"}]},
+    }
+
+
 def test_the_example_is_only_made_where_no_other_effect_is_named() -> None:
     example = [RESOURCES[name] for name in RESOURCES if name.startswith("Appointments")]
     assert [one.get("Condition") for one in example] == ["IsExample"] * 4

@@ -1,6 +1,6 @@
 """The daily audit, deployed: schedule, state machine, job, outcome. The job runs on this machine.
 
-The embedded AWS hands no record to Firehose and exports no file (test_stack.py), so the
+The embedded AWS hands no record to Firehose and exports no file, so the
 records are collected and put into the bucket, but for the dead letters: the night records them.
 """
 

@@ -8,10 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from actonce.embedded.lifecycle import State
-from actonce.messages.dead_letters import DeadLetter, letter_of
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
@@ -150,53 +147,6 @@ def test_an_id_of_any_characters_is_found_by_itself_by_its_executions_name_and_b
 
 
 # --------------------------------------------------------------------------- dead letters
-
-
-def posted(stack: Stack, message_id: str) -> DeadLetter | None:
-    with QueueReader(stack.sqs, stack.dead_letter_queue) as queue:
-        return letter_of(queue, message_id)
-
-
-@pytest.fixture
-def dead_letter(stack: Stack, send: Send, message_id: str) -> str:
-    """The id of a message that waits for a decision."""
-    send({"message_id": message_id, "practice": 7})
-    wait_until(lambda: posted(stack, message_id))
-    return message_id
-
-
-def test_a_dead_letter_is_listed_shown_retried_rejected_and_then_decided_no_more(
-    state: State, stack: Stack, dead_letter: str
-) -> None:
-    for _ in range(2):  # it stays in the queue
-        everything = run_json(state, "dead-letters", "list")["dead_letters"]
-        (letter,) = [one for one in everything if one["message_id"] == dead_letter]
-        assert (letter["reason"], letter["error"], letter["rounds"]) == ("rejected", "Rejected", 0)
-        assert "task_token" not in letter
-    shown = run_json(state, "dead-letters", "show", dead_letter)
-    assert shown["execution_status"] == "RUNNING"
-    assert json.loads(shown["message"]["body"]) == {"message_id": dead_letter, "practice": 7}
-    for_a_person = run(state, "dead-letters", "show", dead_letter).stdout
-    assert "practice must be a string" in for_a_person
-    assert "errorMessage" not in for_a_person
-
-    # It fails again: another letter, with another token.
-    first = posted(stack, dead_letter)
-    assert run_json(state, "dead-letters", "retry", dead_letter)["end"] == "decided"
-    second = wait_until(lambda: posted(stack, dead_letter))
-    assert first is not None
-    assert second is not None
-    assert second.task_token != first.task_token
-
-    reject = ("dead-letters", "reject", dead_letter, "--note", "Praxis schließt [x]")
-    assert run_json(state, *reject)["end"] == "decided"
-    assert posted(stack, dead_letter) is None
-    ended = wait_for_execution(stack, stack.execution_arn(dead_letter))
-    assert (ended["status"], ended["error"]) == ("FAILED", "RejectedByOperator")
-    assert ended["cause"] == "Praxis schließt [x]"
-    again = run(state, "dead-letters", "resolve", dead_letter, "--note", "no")
-    assert (again.returncode, "the last decision was reject" in again.stderr) == (1, True)
-    assert run_json(state, *reject)["end"] == "already_decided"
 
 
 # --------------------------------------------------------------------------- unstarted

@@ -74,13 +74,6 @@ def test_an_integration_of_the_audit_is_missing(stack: Stack, resource: str) -> 
         assert error_of(stack, resource, {}) == "States.Runtime"
 
 
-def test_an_event_that_a_bus_does_not_take_fails_no_state(stack: Stack) -> None:
-    entry = {"Source": "gap", "DetailType": "gap", "Detail": {}, "EventBusName": "no-such-bus"}
-
-    with open_gap("test_events.py can have a bus fail, as EventBridge.FailedEntry"):
-        assert error_of(stack, "events:putEvents", {"Entries": [entry]}) == "None"
-
-
 def test_an_execution_that_exists_already_has_another_error(stack: Stack) -> None:
     name = f"gap-{uuid.uuid4()}"
     again = {"StateMachineArn": stack.state_machine, "Name": name, "Input": {}}

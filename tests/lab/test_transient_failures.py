@@ -1,11 +1,6 @@
 """The failure: token buckets, what calls meet, and how a run in it is counted."""
 
 import json
-import socket
-import threading
-import urllib.error
-import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -13,7 +8,7 @@ import pytest
 from appointments import book_key
 from lab.faults.figures import state_transitions
 from lab.faults.kinds import MEASURED
-from lab.faults.proxy import Answered, Forwarded, Request, Unanswered, proxy_before
+from lab.faults.proxy import Answered, Forwarded, Request, Unanswered
 from lab.faults.stack import Meeting, as_answer, meet
 from lab.faults.transient import (
     DYNAMODB,
@@ -178,59 +173,3 @@ def test_each_state_and_each_repeat_of_a_task_is_a_transition() -> None:
     assert state_transitions(happy) == 2
     assert state_transitions(["TaskStateEntered", *["TaskScheduled", "TaskFailed"] * 3]) == 4
     assert state_transitions(["TaskStateEntered", "WaitStateEntered", "ChoiceStateEntered"]) == 4
-
-
-# ------------------------------------------------------------------ the proxy
-
-
-def _post(url: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
-    request = urllib.request.Request(url, body, {"X-Amz-Target": "AmazonSQS.SendMessage"})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status, dict(answer.headers), answer.read()
-    except urllib.error.HTTPError as error:
-        return error.code, dict(error.headers), error.read()
-
-
-def test_the_proxy_passes_on_answers_itself_loses_and_keeps_silent() -> None:
-    done: list[bytes] = []
-    came: list[Request] = []
-    meetings: dict[bytes, Meeting] = {
-        b"refused": Answered(400, b"no"),
-        b"lost": Forwarded(is_lost=True),
-        b"silent": Unanswered(3600),
-    }
-
-    class Echo(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            done.append(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(201)
-            self.send_header("X-Service", "echo")
-            self.end_headers()
-            self.wfile.write(done[-1])
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    def met(request: Request) -> Meeting:
-        came.append(request)
-        return meetings.get(request.body, Forwarded())
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-        # At the end of the proxy what is not answered holds nothing up.
-        with proxy_before(f"http://127.0.0.1:{server.server_port}", met) as proxy:
-            status, headers, body = _post(f"{proxy}/queue", b"passes")
-            assert (status, headers["X-Service"], body) == (201, "echo", b"passes")
-            assert came == [Request("/queue", "AmazonSQS.SendMessage", b"passes")]
-            assert _post(proxy, b"refused")[::2] == (400, b"no")
-            with pytest.raises(OSError, match="closed connection"):
-                _post(proxy, b"lost")
-            host, _, port = proxy.removeprefix("http://").partition(":")
-            with socket.create_connection((host, int(port)), timeout=60) as client:
-                client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nsilent")
-                client.settimeout(0.05)
-                with pytest.raises(TimeoutError):
-                    client.recv(1)
-        server.shutdown()
-    assert done == [b"passes", b"lost"]
