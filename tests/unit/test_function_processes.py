@@ -133,7 +133,7 @@ def test_each_works_in_the_folder_environment_and_output_of_who_entered(
     for process in processes.values():
         assert process.poll() is None
         process.kill()
-        assert process.communicate()[0] == "said\n"
+        assert process.communicate(timeout=30)[0] == "said\n"
     wait_until(lambda: all(map(has_ended, pids)))
 
 

@@ -34,6 +34,7 @@ class Case:
         self.way, self.aws = way, aws
         self.fails: Callable[[], Exception] | None = None
         self.find_fails = False
+        self.found: dict[str, Any] | None = None
 
     def perform(self, request: dict[str, Any]) -> dict[str, Any]:
         if self.fails:
@@ -43,7 +44,7 @@ class Case:
     def find(self, _: str) -> dict[str, Any] | None:
         if self.find_fails:
             raise TimeoutError("the book does not answer")
-        return None
+        return self.found
 
     def consume(self, at: float = 0.0) -> End:
         """What becomes of a delivery on a machine whose time is `at`."""
@@ -132,3 +133,12 @@ def test_what_can_never_be_looked_up_is_one_after_the_retries(case: Case) -> Non
     letter = case.letter(OVER)
     assert letter["reason"] == "outcome_unknown"
     assert "the book does not answer" in letter["cause"]
+
+
+def test_what_cannot_be_looked_up_for_a_while_is_looked_up_later(case: Case) -> None:
+    case.fails, case.find_fails = lambda: ConnectionError("crashed"), True
+    case.goes_back(1)
+    case.goes_back(2 * MAX_ROUNDS, OVER)
+    case.find_fails, case.found = False, {"slot": 1}
+    assert case.consume(OVER).outcome is Start.STARTED
+    assert case.aws.ledger_row("m")["outcome"] == "found"
