@@ -12,8 +12,8 @@ from rich.table import Table
 
 from actonce.adopt.effect_check.target import body_from, sample_body
 from actonce.cli.effects_options import EffectsKey, EffectsTableName, EffectsTime
-from actonce.cli.embedded import Parameters, parsed_parameters
-from actonce.cli.options import Json
+from actonce.cli.embedded import Parameters
+from actonce.cli.options import Json, named_values
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import Own
 from actonce.demo.run import Result, Settings, run
@@ -116,7 +116,7 @@ def demo(
     if file is not None and not file.is_file() and str(file) != "-":
         raise WrongUse(f"--input {file}: there is no such file.")
     paths = Paths.default()
-    parameters = parsed_parameters(parameter)
+    parameters = named_values("--parameter", parameter) if parameter else None
     own = _own(paths, body, file)
     if own is not None:
         own = replace(own, table=effects_table, attributes=Attributes(effects_key, effects_time))

@@ -129,13 +129,7 @@ def _sender(stack: Stack, ids: FifoIds | None, retry_for: float) -> Sender:
         )
     if ids is None:
         return Sender(stack.sqs, stack.requests_queue, retry_for=retry_for)
-    return FifoSender(
-        stack.sqs,
-        stack.requests_queue,
-        ids,
-        retry_for=retry_for,
-        warn=lambda text: console.err.print(text, style="yellow"),
-    )
+    return FifoSender(stack.sqs, stack.requests_queue, ids, retry_for=retry_for)
 
 
 class _Ends:
