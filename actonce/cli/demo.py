@@ -24,7 +24,7 @@ from actonce.stack import extras
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import WrongUse
 from pipeline.spark.java import NONE_FOUND, use_java
 
 MESSAGES = 200
@@ -156,14 +156,12 @@ def _ask(sentence: str, *, yes: bool) -> None:
     """
     if yes:
         console.say(sentence)
-        return
-    if not console.can_ask():
-        raise WrongUse(
+    else:
+        console.agree(
+            f"{sentence} Go on?",
             f"{sentence} Say --yes for that, --keep to go on from it, or name another folder with "
-            "ACTONCE_DIR."
+            "ACTONCE_DIR.",
         )
-    if not console.ask(f"{sentence} Go on?"):
-        raise Failed("Nothing was done; --keep goes on from what is there.")
 
 
 def _own(paths: Paths, body: str | None, file: Path | None) -> Own | None:

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 from rich.text import Text
 
+from actonce.terminal.errors import Failed, WrongUse
 from pipeline.visible import json_text, visible
 
 
@@ -106,18 +107,7 @@ def print_json_in_lines(value: Any) -> None:
     out.print(text)
 
 
-def can_ask() -> bool:
-    """Whether somebody sits there who can be asked."""
-    return sys.stdin is not None and sys.stdin.isatty() and err.is_terminal
-
-
-def ask(question: str) -> bool:
-    """Ask a person; True only for a yes."""
-    err.print(f"{question} [y/N] ", end="")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def ask_at_terminal(question: str) -> bool | None:
+def ask(question: str) -> bool | None:
     """Ask whoever sits at the terminal, also where input and output are files or pipes.
 
     Returns:
@@ -132,6 +122,24 @@ def ask_at_terminal(question: str) -> bool | None:
         return os.read(terminal, 100).strip().lower() in (b"y", b"yes")
     finally:
         os.close(terminal)
+
+
+def agree(question: str, otherwise: str) -> None:
+    """Go on only if a person says yes.
+
+    Args:
+        question: for whoever sits at the terminal.
+        otherwise: what to say where there is none.
+
+    Raises:
+        WrongUse: there is no terminal.
+        Failed: the answer was not yes.
+    """
+    answer = ask(question)
+    if answer is None:
+        raise WrongUse(otherwise)
+    if not answer:
+        raise Failed("Nothing was done.")
 
 
 class Bar(Protocol):

@@ -165,7 +165,7 @@ def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
         "dead-letters show ''",
         "dead-letters retry",
         "dead-letters retry ''",
-        "dead-letters retry --all",  # nobody can be asked
+        "dead-letters retry --all --json",  # what is asked about would not be shown
         "dead-letters retry --all --yes m-1",
         "dead-letters retry m-1 --rate 5",
         "dead-letters retry m-1 --reason rejected --dry-run",
