@@ -259,7 +259,7 @@ CASES = {
         redrive="ExecutionNotRedrivable",
     ),
     "not allowed": Case(
-        "retry", None, "AccessDenied", "FAILED", NOBODY_ANSWERED, redrive="AccessDenied"
+        "retry", None, "^An error occurred", "FAILED", NOBODY_ANSWERED, redrive="AccessDenied"
     ),
     "aborted": Case(
         "retry", CONTINUED, "ended ABORTED in FindEffect", "ABORTED", [entered("FindEffect")],

@@ -113,6 +113,17 @@ def test_whoever_sits_at_the_terminal_is_asked_and_no_is_no(
     assert asked == ["Reject these 1?"] * 3
 
 
+def test_who_names_one_on_aws_is_asked_whether_something_may_change_there(
+    ledger: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead(ledger, "m-1")
+    (entry,) = fill(ledger, 1)
+    monkeypatch.setattr(console, "ask", lambda _: None)
+    for command in (("dead-letters", "retry", "m-1"), ("unstarted", "redrive", entry)):
+        assert actonce(*command, stack=ledger).status == 2
+    assert (ids_left(ledger), len(lying(ledger).entries)) == (["m-1"], 1)
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_dry_run_shows_what_would_be_done_and_does_nothing(
     ledger: Stack, actonce: Actonce, *, named: bool
@@ -177,18 +188,18 @@ def test_what_is_discarded_is_told_with_its_file_and_nothing_makes_no_file(
 
 def test_an_id_is_named_whole_and_the_others_are_seen_to(ledger: Stack, actonce: Actonce) -> None:
     dead(ledger, "request-10")
-    first, second, _ = sorted(fill(ledger, 3))
+    first, second, third = sorted(fill(ledger, 3))
     for command in (("dead-letters", "show"), ("unstarted", "show")):
         ended = actonce(*command, "request-1", stack=ledger)
         assert (ended.status, "request-1'" in ended.err) == (1, True)
     for missing in ("retry", "request-1"), ("reject", "request-1", "--note", "x"):
         ended = actonce("dead-letters", *missing, "--yes", stack=ledger)
         assert (ended.status, "request-1'" in ended.err) == (1, True)
-    named = (first, "request-1", second)
+    named = (first, third[:-1], second)
     ended = actonce("unstarted", "redrive", *named, "--yes", "--json", stack=ledger)
-    assert (ended.status, "Not found in UnstartedQueue: request-1" in ended.err) == (1, True)
+    assert (ended.status, f"Not found in UnstartedQueue: {third[:-1]}" in ended.err) == (1, True)
     told = json.loads(ended.out)
-    assert (told["counts"], told["missing"]) == ({"sent_back": 2}, ["request-1"])
+    assert (told["counts"], told["missing"]) == ({"sent_back": 2}, [third[:-1]])
     assert ids_left(ledger) == ["request-10"]
 
 
