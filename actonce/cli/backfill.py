@@ -93,7 +93,9 @@ def backfill(
     folder = work or archive.absolute().with_name(f"{archive.absolute().name}.backfill")
     stack = None if dry_run else find_stack(at, changes=True)
     if stack is not None and stack.is_fifo:
-        raise WrongUse("RequestsQueue is a FIFO queue; a backfill sends to standard queues only.")
+        raise WrongUse(
+            "The requests queue is a FIFO queue; a backfill sends to standard queues only."
+        )
     problems: list[str] = []
     try:
         selection = Selection.of_options(message_id, content, leave_out)

@@ -123,9 +123,9 @@ def _fifo_ids(group: str | None, dedup_id: str | None) -> FifoIds | None:
 def _sender(stack: Stack, ids: FifoIds | None, retry_for: float) -> Sender:
     if stack.is_fifo != (ids is not None):
         raise WrongUse(
-            "RequestsQueue is a FIFO queue: say --group."
+            "The requests queue is a FIFO queue: say --group."
             if stack.is_fifo
-            else "RequestsQueue is a standard queue: leave --group out."
+            else "The requests queue is a standard queue: leave --group out."
         )
     if ids is None:
         return Sender(stack.sqs, stack.requests_queue, retry_for=retry_for)
