@@ -368,6 +368,29 @@ def test_what_is_sent_again_keeps_its_producers_attributes_and_its_ids(ledger: S
     }
 
 
+@pytest.mark.parametrize(
+    ("own", "message_id", "ids"),
+    [
+        (8, "m-1", {"source_message_id", "source_deduplication_id"}),
+        (9, "m-1", {"source_message_id"}),
+        (9, "d-1", {"source_deduplication_id"}),
+        (10, "m-1", set()),
+        (10, "first-id", None),
+    ],
+)
+def test_what_is_sent_again_has_the_id_that_its_own_comes_from_or_is_not_decided_so(
+    ledger: Stack, own: int, message_id: str, ids: set[str] | None
+) -> None:
+    kept = {f"a{n}": {"dataType": "String", "stringValue": "v"} for n in range(own)}
+    source = {"sqs_message_id": "first-id", "message_attributes": kept, "message_group_id": "g"}
+    dead(ledger, message_id, source=source | {"deduplication_id": "d-1"})
+    answer = decide(ledger, message_id, "retry")
+    assert answer.decided is (ids is not None)
+    assert (row(ledger, message_id).get("outcome") == "dead_letter") is (ids is None)
+    for sent in received(ledger, ledger.requests_queue):
+        assert sent["MessageAttributes"].keys() == kept.keys() | (ids or set())
+
+
 @pytest.mark.parametrize("is_denied", [True, False])
 def test_a_letter_that_was_decided_and_not_deleted_is_told(
     ledger: Stack, *, is_denied: bool
