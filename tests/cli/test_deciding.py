@@ -20,7 +20,7 @@ from actonce.operate.decisions import Decision, End, Unsure, may_be_made
 from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-from tests.cli.conftest import VERSION_DEPLOYED, deployed
+from tests.cli.conftest import VERSION_DEPLOYED
 from tests.hostile import HOSTILE_SENT
 from tests.support.queues import (
     bodies_left,
@@ -33,7 +33,7 @@ from tests.support.queues import (
     received,
     row,
 )
-from tests.support.stacks import fail, forbid
+from tests.support.stacks import deployed, fail, forbid
 
 EXPIRED = ClientError({"Error": {"Code": "ExpiredTokenException", "Message": "no"}}, "UpdateItem")
 NO_ANSWER = ReadTimeoutError(endpoint_url="https://dynamodb.example")
@@ -258,7 +258,7 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
     monkeypatch.setattr(scan, "READERS", 1)  # answers are given in order
     client = boto3.client("stepfunctions")
     moto_stack.aws._clients["stepfunctions"] = client
-    deployed(moto_stack.aws, moto_stack.outputs | VERSION_DEPLOYED)
+    deployed(moto_stack, moto_stack.outputs | VERSION_DEPLOYED)
     reads: list[Any] = []
     moto_stack.aws.client("cloudformation").meta.events.register(
         "before-call.cloudformation.DescribeStacks", lambda **_: reads.append(1)

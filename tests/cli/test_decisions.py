@@ -19,9 +19,10 @@ from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
 from actonce_core.histories.dead_letters import Stay
-from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED, deployed
+from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED
 from tests.support.histories import START, Kind, history_of
 from tests.support.queues import hold, ids_left, post, queued
+from tests.support.stacks import deployed
 
 ARN = STATE_MACHINE.replace(":stateMachine:", ":execution:") + ":m-1"
 
@@ -30,7 +31,7 @@ ARN = STATE_MACHINE.replace(":stateMachine:", ":execution:") + ":m-1"
 def stepfunctions(moto_stack: Stack) -> Iterator[Stubber]:
     client = boto3.client("stepfunctions")
     moto_stack.aws._clients["stepfunctions"] = client
-    deployed(moto_stack.aws, moto_stack.outputs | VERSION_DEPLOYED)
+    deployed(moto_stack, moto_stack.outputs | VERSION_DEPLOYED)
     with Stubber(client) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
