@@ -72,10 +72,11 @@ def send(
 
         actonce send requests.jsonl --group body:practice
     """
-    ids = _fifo_ids(group, dedup_id)
+    if dedup_id is not None and group is None:
+        raise WrongUse("--dedup-id is for FIFO queues, and needs --group.")
     with _opened(file) as source:
         stack = find_stack(at, changes=True)
-        sender = _sender(stack, ids, retry_for)
+        sender = _sender(stack, group, dedup_id, retry_for)
         stream = None
         if record is not None:
             try:
@@ -109,26 +110,19 @@ def send(
         raise Failed(f"{ends.failed:,} of {lines} were not sent; the reason of each stands above.")
 
 
-def _fifo_ids(group: str | None, dedup_id: str | None) -> FifoIds | None:
-    if group is None:
-        if dedup_id is not None:
-            raise WrongUse("--dedup-id is for FIFO queues, and needs --group.")
-        return None
-    try:
-        return FifoIds.parsed(group, dedup_id)
-    except ValueError as error:
-        raise WrongUse(f"--group, --dedup-id: {error}.") from error
-
-
-def _sender(stack: Stack, ids: FifoIds | None, retry_for: float) -> Sender:
-    if stack.is_fifo != (ids is not None):
+def _sender(stack: Stack, group: str | None, dedup_id: str | None, retry_for: float) -> Sender:
+    if stack.is_fifo != (group is not None):
         raise WrongUse(
             "The requests queue is a FIFO queue: say --group."
             if stack.is_fifo
             else "The requests queue is a standard queue: leave --group out."
         )
-    if ids is None:
+    if group is None:
         return Sender(stack.sqs, stack.requests_queue, retry_for=retry_for)
+    try:
+        ids = FifoIds.parsed(group, dedup_id)
+    except ValueError as error:
+        raise WrongUse(f"--group, --dedup-id: {error}.") from error
     return FifoSender(stack.sqs, stack.requests_queue, ids, retry_for=retry_for)
 
 
