@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import shlex
 import sys
 import threading
 import time
@@ -190,12 +189,10 @@ def _refuse_spread(file: str, source: IO[bytes]) -> None:
     head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
     first = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0].rstrip()
     if first in (b"{", b"["):
-        each = "." if first == b"{" else "'.[]'"
-        name = "" if file == "-" else f" {shlex.quote(file)}"
         raise WrongUse(
             f"{'The input' if file == '-' else file} is JSON that takes several lines, and each "
-            "line would be a message. Put each message on a line of its own: "
-            f"jq -c {each}{name} | actonce send -"
+            "line would be a message. Put each message on a line of its own, as jq -c . does, or "
+            "for an array jq -c '.[]'."
         )
 
 
