@@ -8,7 +8,6 @@ links in it, and `SafeConsole` shows as codes what a terminal would obey or nobo
 
 import os
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -184,15 +183,13 @@ class _Lines:
     def __init__(self, text: str, total: int | None, quiet_until: int) -> None:
         self._text, self._total, self._tenth = text, total, -1
         self._quiet_until = quiet_until
-        self._lock = threading.Lock()  # senders' threads tell; a line printed late went backwards
 
     def update(self, done: int, total: int | None = None, text: str | None = None) -> None:
-        with self._lock:
-            self._text, self._total = text or self._text, total or self._total
-            if self._quiet_until and (self._total or 0) < self._quiet_until:
-                return
-            tenth = done * 10 // self._total if self._total else done // 100
-            if tenth > self._tenth:
-                self._tenth = tenth
-                of_total = f" of {self._total}" if self._total else ""
-                err.print(f"{self._text}: {done}{of_total}")
+        self._text, self._total = text or self._text, total or self._total
+        if self._quiet_until and (self._total or 0) < self._quiet_until:
+            return
+        tenth = done * 10 // self._total if self._total else done // 100
+        if tenth > self._tenth:
+            self._tenth = tenth
+            of_total = f" of {self._total}" if self._total else ""
+            err.print(f"{self._text}: {done}{of_total}")

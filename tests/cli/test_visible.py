@@ -29,33 +29,6 @@ from tests.hostile import ACT_HIDE_OR_REORDER, HOSTILE, HOSTILE_SENT, forbidden,
 from tests.support.queues import hand_on, post
 from tests.support.stacks import deployed, with_executions, with_table
 
-# --------------------------------------------------------------------------- progress
-
-
-def test_lines_of_progress_go_forwards_whoever_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    overtaken = threading.Event()
-
-    class Slow:
-        """A console that is slow with the first line, as one is that has yet to be loaded."""
-
-        is_terminal = False
-
-        def print(self, text: str) -> None:
-            if text == "Sent: 10 of 30":
-                other.start()
-                overtaken.wait(0.2)  # until another line is there, or for so long if none may be
-            told.append(text)
-            overtaken.set()
-
-    monkeypatch.setattr(console, "err", Slow())
-    with console.progress("Sent", 30) as bar:
-        other = threading.Thread(target=lambda: bar.update(20))
-        bar.update(10)
-        other.join()
-    assert told == ["Sent: 10 of 30", "Sent: 20 of 30"]
-
-
 # --------------------------------------------------------------------------- the text
 
 
