@@ -60,9 +60,6 @@ def backfill(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Plan and count; send nothing.")
     ] = False,
-    retry_for: Annotated[
-        float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
-    ] = 60.0,
     *,
     at: Chosen,
     json: Json = False,
@@ -105,7 +102,7 @@ def backfill(
                 _check_ids(stack, planned)
                 target = (stack.sqs, stack.requests_queue)
                 with console.progress("Sending", planned.summary().messages) as bar:
-                    problems = planned.send(*target, rate, bar.update, retry_for=retry_for)
+                    problems = planned.send(*target, rate, bar.update)
             summary = planned.summary()
     except (WrongRequest, CannotAudit) as error:
         raise WrongUse(str(error)) from error

@@ -32,9 +32,6 @@ def send(
         Path | None,
         typer.Option(metavar="DIR", help="Write the sent stream, for the audit, under DIR/sent/."),
     ] = None,
-    retry_for: Annotated[
-        float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
-    ] = 60.0,
     group: Annotated[
         str | None,
         typer.Option(
@@ -75,7 +72,7 @@ def send(
         raise WrongUse("--dedup-id is for FIFO queues, and needs --group.")
     with _opened(file) as source:
         stack = find_stack(at, changes=True)
-        sender = _sender(stack, group, dedup_id, retry_for)
+        sender = _sender(stack, group, dedup_id)
         stream = None
         if record is not None:
             try:
@@ -109,7 +106,7 @@ def send(
         raise Failed(f"{ends.failed:,} of {lines} were not sent; the reason of each stands above.")
 
 
-def _sender(stack: Stack, group: str | None, dedup_id: str | None, retry_for: float) -> Sender:
+def _sender(stack: Stack, group: str | None, dedup_id: str | None) -> Sender:
     if stack.is_fifo != (group is not None):
         raise WrongUse(
             "The requests queue is a FIFO queue: say --group."
@@ -117,12 +114,12 @@ def _sender(stack: Stack, group: str | None, dedup_id: str | None, retry_for: fl
             else "The requests queue is a standard queue: leave --group out."
         )
     if group is None:
-        return Sender(stack.sqs, stack.requests_queue, retry_for=retry_for)
+        return Sender(stack.sqs, stack.requests_queue)
     try:
         ids = FifoIds.parsed(group, dedup_id)
     except ValueError as error:
         raise WrongUse(f"--group, --dedup-id: {error}.") from error
-    return FifoSender(stack.sqs, stack.requests_queue, ids, retry_for=retry_for)
+    return FifoSender(stack.sqs, stack.requests_queue, ids)
 
 
 class _Ends:

@@ -151,7 +151,6 @@ def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
     [
         "list --embedded --aws",
         "send",
-        "send --retry-for -1 -",
         "send no-such-file.jsonl",
         "send .",
         "send - --dedup-id x",
