@@ -194,6 +194,14 @@ def test_pretty_printed_json_is_explained_and_not_sent(actonce: Actonce, tmp_pat
             assert (ended.status, "jq -c" in in_one_sentence(ended)) == (2, True)
 
 
+def test_where_effects_are_may_be_said_in_variables_and_in_one_place_only(
+    actonce: Actonce, moto_stack: Stack
+) -> None:
+    places = {"ACTONCE_EFFECTS_TABLE": "cards", "ACTONCE_EFFECTS_FILE": "cards.jsonl"}
+    ended = actonce("where", "m-1", stack=moto_stack, **places)
+    assert (ended.status, "exclude each other" in ended.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("variables", "told"),
     [({"AWS_DEFAULT_REGION": "us-east-1"}, "credentials"), ({}, "--region")],

@@ -391,6 +391,15 @@ def test_what_is_sent_again_has_the_id_that_its_own_comes_from_or_is_not_decided
         assert sent["MessageAttributes"].keys() == kept.keys() | (ids or set())
 
 
+def test_a_letter_that_only_looks_older_frees_no_row_whose_message_nobody_sends(
+    ledger: Stack,
+) -> None:
+    dead(ledger, "m-1", 1, source=None)
+    post(ledger, "m-1", 2)
+    decide_on(ledger, letters(ledger), "retry")
+    assert (row(ledger, "m-1")["outcome"], sent_again(ledger)) == ("dead_letter", 0)
+
+
 @pytest.mark.parametrize("is_denied", [True, False])
 def test_a_letter_that_was_decided_and_not_deleted_is_told(
     ledger: Stack, *, is_denied: bool
