@@ -85,6 +85,7 @@ def _start() -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         cwd=Path(__file__).parent.parent,
         text=True,
+        start_new_session=True,  # nobody sits at its terminal
     )
     atexit.register(server.communicate)  # its standard input ends, and so does it
     return server

@@ -60,9 +60,6 @@ def backfill(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Plan and count; send nothing.")
     ] = False,
-    retry_for: Annotated[
-        float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
-    ] = 60.0,
     *,
     at: Chosen,
     json: Json = False,
@@ -93,7 +90,9 @@ def backfill(
     folder = work or archive.absolute().with_name(f"{archive.absolute().name}.backfill")
     stack = None if dry_run else find_stack(at, changes=True)
     if stack is not None and stack.is_fifo:
-        raise WrongUse("RequestsQueue is a FIFO queue; a backfill sends to standard queues only.")
+        raise WrongUse(
+            "The requests queue is a FIFO queue; a backfill sends to standard queues only."
+        )
     problems: list[str] = []
     try:
         selection = Selection.of_options(message_id, content, leave_out)
@@ -103,7 +102,7 @@ def backfill(
                 _check_ids(stack, planned)
                 target = (stack.sqs, stack.requests_queue)
                 with console.progress("Sending", planned.summary().messages) as bar:
-                    problems = planned.send(*target, rate, bar.update, retry_for=retry_for)
+                    problems = planned.send(*target, rate, bar.update)
             summary = planned.summary()
     except (WrongRequest, CannotAudit) as error:
         raise WrongUse(str(error)) from error

@@ -43,9 +43,6 @@ def collect(
         list[str] | None,
         typer.Option(help=f"Only this one, of {', '.join(STREAMS)}; may be given several times."),
     ] = None,
-    retry_for: Annotated[
-        float, typer.Option(min=0, help="Seconds to try again what AWS throttles.")
-    ] = 300.0,
     *,
     own: EffectsPlace,
     at: Chosen,
@@ -69,7 +66,6 @@ def collect(
         root=to,
         sent=sent,
         streams=_streams(stream),
-        retry_for=retry_for,
     )
     stack = find_stack(at)
     source = own.effects(stack)

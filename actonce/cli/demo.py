@@ -12,8 +12,8 @@ from rich.table import Table
 
 from actonce.adopt.effect_check.target import body_from, sample_body
 from actonce.cli.effects_options import EffectsKey, EffectsTableName, EffectsTime
-from actonce.cli.embedded import Parameters, parsed_parameters
-from actonce.cli.options import Json
+from actonce.cli.embedded import Parameters
+from actonce.cli.options import Json, named_values
 from actonce.demo.outcome import Outcome
 from actonce.demo.own import Own
 from actonce.demo.run import Result, Settings, run
@@ -24,7 +24,7 @@ from actonce.stack import extras
 from actonce.stack.embedded_folder import Paths
 from actonce.terminal import output as console
 from actonce.terminal.error_names import in_words
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import WrongUse
 from pipeline.spark.java import NONE_FOUND, use_java
 
 MESSAGES = 200
@@ -116,7 +116,7 @@ def demo(
     if file is not None and not file.is_file() and str(file) != "-":
         raise WrongUse(f"--input {file}: there is no such file.")
     paths = Paths.default()
-    parameters = parsed_parameters(parameter)
+    parameters = named_values("--parameter", parameter) if parameter else None
     own = _own(paths, body, file)
     if own is not None:
         own = replace(own, table=effects_table, attributes=Attributes(effects_key, effects_time))
@@ -156,14 +156,12 @@ def _ask(sentence: str, *, yes: bool) -> None:
     """
     if yes:
         console.say(sentence)
-        return
-    if not console.can_ask():
-        raise WrongUse(
+    else:
+        console.agree(
+            f"{sentence} Go on?",
             f"{sentence} Say --yes for that, --keep to go on from it, or name another folder with "
-            "ACTONCE_DIR."
+            "ACTONCE_DIR.",
         )
-    if not console.ask(f"{sentence} Go on?"):
-        raise Failed("Nothing was done; --keep goes on from what is there.")
 
 
 def _own(paths: Paths, body: str | None, file: Path | None) -> Own | None:

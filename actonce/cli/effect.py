@@ -114,7 +114,8 @@ def check(
     )
     variables = named_values("--env", variable or ())
     if not yes:
-        _ask(json_=json)
+        often = "The effect is performed for real, some 40 times"
+        console.agree(f"{often}. Go on?", f"{often}, and nobody can be asked here: say --yes.")
     state = running(Paths.default())
     found = []
     with tempfile.TemporaryDirectory() as folder:
@@ -150,16 +151,6 @@ def check(
     else:
         _sum_up(found, failed, printed)
     if failed:
-        raise typer.Exit(1)
-
-
-def _ask(*, json_: bool) -> None:
-    if json_ or not console.can_ask():
-        raise WrongUse(
-            "The effect is performed for real, some 40 times, and nobody can be asked here: say "
-            "--yes."
-        )
-    if not typer.confirm("It is performed for real, some 40 times. Go on?", err=True):
         raise typer.Exit(1)
 
 

@@ -6,7 +6,7 @@ Each may be said once for all commands, in a variable.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,56 +22,28 @@ from actonce.messages.own_effects import (
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 
-EffectsTableName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TABLE",
-        envvar="ACTONCE_EFFECTS_TABLE",
-        help="The table of DynamoDB that a function of your own keeps its effects in.",
-    ),
-]
-EffectsFileName = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        envvar="ACTONCE_EFFECTS_FILE",
-        help="Its effects as JSON Lines instead, gzip or not.",
-    ),
-]
-EffectsKey = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        envvar="ACTONCE_EFFECTS_KEY",
-        help="The attribute there that holds the message's id.",
-    ),
-]
-EffectsTime = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        envvar="ACTONCE_EFFECTS_TIME",
-        help="The one that says when: ISO 8601 with its zone, or seconds or milliseconds since "
-        "1970  [the time of its execution, or row]",
-    ),
-]
-EffectsId = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        envvar="ACTONCE_EFFECTS_ID",
-        help="In a file, the one that tells two effects of a message apart; of a table its key "
-        "does.",
-    ),
-]
-EffectsDescription = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        envvar="ACTONCE_EFFECTS_DESCRIPTION",
-        help="One that is shown; may be given several times.",
-    ),
-]
+
+# Any: what Typer makes of an option is of a type that it keeps to itself.
+def _option(name: str, told: str, metavar: str = "NAME") -> Any:
+    return typer.Option(metavar=metavar, envvar=f"ACTONCE_EFFECTS_{name}", help=told)
+
+
+_TABLE = "The table of DynamoDB that a function of your own keeps its effects in."
+_FILE = "Its effects as JSON Lines instead, gzip or not."
+_KEY = "The attribute there that holds the message's id."
+_TIME = (
+    "The one that says when: ISO 8601 with its zone, or seconds or milliseconds since 1970  [the "
+    "time of its execution, or row]"
+)
+_ID = "In a file, the one that tells two effects of a message apart; of a table its key does."
+_SHOWN = "One that is shown; may be given several times."
+
+EffectsTableName = Annotated[str | None, _option("TABLE", _TABLE, "TABLE")]
+EffectsFileName = Annotated[Path | None, _option("FILE", _FILE, "FILE")]
+EffectsKey = Annotated[str, _option("KEY", _KEY)]
+EffectsTime = Annotated[str | None, _option("TIME", _TIME)]
+EffectsId = Annotated[str, _option("ID", _ID)]
+EffectsDescription = Annotated[list[str] | None, _option("DESCRIPTION", _SHOWN)]
 
 
 @dataclass(frozen=True, slots=True)

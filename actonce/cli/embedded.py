@@ -55,12 +55,8 @@ def up(
         actonce up --project .
     """
     paths = Paths.default() if project is None else Paths.of_project(project)
-    state, _ = lifecycle.up(
-        paths,
-        console.say,
-        port=port,
-        parameters=parsed_parameters(parameter),
-    )
+    parameters = named_values("--parameter", parameter) if parameter else None
+    state, _ = lifecycle.up(paths, console.say, port=port, parameters=parameters)
     stacks = Stack.find_all(Aws(state.endpoint_url), lifecycle.STACK_NAME)
     told = ", ".join(one.called for one in stacks)
     console.out.print(f"Up at {state.endpoint_url}, stack {told}", markup=False)
@@ -91,12 +87,3 @@ def env() -> None:
         raise Failed("The embedded AWS is not up; actonce up brings it up.")
     for name, value in embedded_variables(state.endpoint_url).items():
         console.out.print(f"export {name}={value}", markup=False)
-
-
-def parsed_parameters(texts: list[str] | None) -> dict[str, str] | None:
-    """`NAME=VALUE` texts as a dictionary; None stays None.
-
-    Raises:
-        WrongUse: a text has no `=`.
-    """
-    return None if texts is None else named_values("--parameter", texts)

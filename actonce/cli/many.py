@@ -116,7 +116,7 @@ class Many:
 
         Raises:
             WrongUse: both something named and --all are meant, or neither; or what is only for many
-                was said of a named one; or somebody has to be asked, and there is nobody.
+                was said of a named one; or what is to be asked about would not be shown.
         """
         if bool(named) == self.every:
             raise WrongUse("Name an ID, as list shows it, or say --all; not both.")
@@ -125,9 +125,8 @@ class Many:
                 "--rate, and what narrows --all, such as --reason and --limit, go with --all only: "
                 "leave them out, or name no ID."
             )
-        asks = self.every and not self.yes and not self.dry_run
-        if asks and (self.json or not console.can_ask()):
-            raise WrongUse("There is no terminal to ask at: say --yes, or --dry-run to look first.")
+        if self.every and self.json and not (self.yes or self.dry_run):
+            raise WrongUse("--json shows nothing before it acts: say --yes, or --dry-run.")
         return find_stack(replace(at, yes=self.yes), changes=not (self.every or self.dry_run))
 
 
@@ -266,6 +265,7 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
     """Show what would be acted on, and ask; False where that was all that was asked for.
 
     Raises:
+        WrongUse: there is nobody to ask.
         Failed: the answer was no.
     """
     entries = listing.entries
@@ -279,8 +279,10 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
     if entries and not how.yes:
         if warning is not None:
             console.say(warning)
-        if not console.ask(f"{verb.capitalize()} these {len(entries):,}?"):
-            raise Failed("Nothing was done.")
+        console.agree(
+            f"{verb.capitalize()} these {len(entries):,}?",
+            "There is no terminal to ask at: say --yes, or --dry-run to look first.",
+        )
     return True
 
 

@@ -17,8 +17,9 @@ StackName = Annotated[
     typer.Option(
         "--stack-name",
         metavar="NAME",
-        help="The CloudFormation stack: ActOnce's own, or yours with ActOnce nested in it. Where "
-        "several are: YOURS/LogicalId  [ACTONCE_STACK_NAME, samconfig.toml's, actonce]",
+        help="The CloudFormation stack: ActOnce's own, or yours that ActOnce is nested in; "
+        "YOURS/LogicalId where it is nested twice  [ACTONCE_STACK_NAME, samconfig.toml's, "
+        "actonce]",
     ),
 ]
 Embedded = Annotated[

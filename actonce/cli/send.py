@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import shlex
 import sys
 import threading
 import time
@@ -33,9 +32,6 @@ def send(
         Path | None,
         typer.Option(metavar="DIR", help="Write the sent stream, for the audit, under DIR/sent/."),
     ] = None,
-    retry_for: Annotated[
-        float, typer.Option(min=0, help="Seconds to try again what SQS is too busy for.")
-    ] = 60.0,
     group: Annotated[
         str | None,
         typer.Option(
@@ -72,10 +68,11 @@ def send(
 
         actonce send requests.jsonl --group body:practice
     """
-    ids = _fifo_ids(group, dedup_id)
+    if dedup_id is not None and group is None:
+        raise WrongUse("--dedup-id is for FIFO queues, and needs --group.")
     with _opened(file) as source:
         stack = find_stack(at, changes=True)
-        sender = _sender(stack, ids, retry_for)
+        sender = _sender(stack, group, dedup_id)
         stream = None
         if record is not None:
             try:
@@ -109,33 +106,20 @@ def send(
         raise Failed(f"{ends.failed:,} of {lines} were not sent; the reason of each stands above.")
 
 
-def _fifo_ids(group: str | None, dedup_id: str | None) -> FifoIds | None:
+def _sender(stack: Stack, group: str | None, dedup_id: str | None) -> Sender:
+    if stack.is_fifo != (group is not None):
+        raise WrongUse(
+            "The requests queue is a FIFO queue: say --group."
+            if stack.is_fifo
+            else "The requests queue is a standard queue: leave --group out."
+        )
     if group is None:
-        if dedup_id is not None:
-            raise WrongUse("--dedup-id is for FIFO queues, and needs --group.")
-        return None
+        return Sender(stack.sqs, stack.requests_queue)
     try:
-        return FifoIds.parsed(group, dedup_id)
+        ids = FifoIds.parsed(group, dedup_id)
     except ValueError as error:
         raise WrongUse(f"--group, --dedup-id: {error}.") from error
-
-
-def _sender(stack: Stack, ids: FifoIds | None, retry_for: float) -> Sender:
-    if stack.is_fifo != (ids is not None):
-        raise WrongUse(
-            "RequestsQueue is a FIFO queue: say --group."
-            if stack.is_fifo
-            else "RequestsQueue is a standard queue: leave --group out."
-        )
-    if ids is None:
-        return Sender(stack.sqs, stack.requests_queue, retry_for=retry_for)
-    return FifoSender(
-        stack.sqs,
-        stack.requests_queue,
-        ids,
-        retry_for=retry_for,
-        warn=lambda text: console.err.print(text, style="yellow"),
-    )
+    return FifoSender(stack.sqs, stack.requests_queue, ids)
 
 
 class _Ends:
@@ -202,12 +186,10 @@ def _refuse_spread(file: str, source: IO[bytes]) -> None:
     head = source.peek(1) if isinstance(source, io.BufferedReader) else b""
     first = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0].rstrip()
     if first in (b"{", b"["):
-        each = "." if first == b"{" else "'.[]'"
-        name = "" if file == "-" else f" {shlex.quote(file)}"
         raise WrongUse(
             f"{'The input' if file == '-' else file} is JSON that takes several lines, and each "
-            "line would be a message. Put each message on a line of its own: "
-            f"jq -c {each}{name} | actonce send -"
+            "line would be a message. Put each message on a line of its own, as jq -c . does, or "
+            "for an array jq -c '.[]'."
         )
 
 

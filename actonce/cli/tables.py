@@ -1,28 +1,23 @@
-"""Tables: on a terminal Rich's, elsewhere a line for each row.
+"""Tables: on a terminal the last column is wrapped in the room left; elsewhere a row is a line.
 
-On a terminal the last column, which is for texts, is wrapped in the room that is left; the others
-are not, up to `_WIDEST`, so that ids can be copied whole. Where they leave no room, the terminal
-breaks the lines itself, without a line feed.
+The other columns are never wrapped, so that ids can be copied whole; nor is a word, such as an ARN.
+Where they leave no room, the terminal breaks the lines itself, without a line feed.
 """
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
-from rich.table import Table
-from rich.text import Text
 
 from actonce.terminal import output as console
 from pipeline.visible import visible_whole
 
 _WIDEST = 80
-"""Columns on a terminal; what is longer, as no name of an execution is, is folded."""
+"""Columns; what is longer, as no name of an execution is, widens its own row and no other."""
 
 _NARROWEST = 24
 """Columns that a text can be read in, line below line; where there are fewer it is one line."""
-
-_LONGEST_WORD = 256
-"""Columns of a word in a text, such as an ARN, that is not broken either."""
 
 _GAP = 2
 
@@ -42,29 +37,17 @@ def print_fields(fields: Mapping[str, Any]) -> None:
 
 def _print(headers: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> None:
     lines = [*([headers] if headers else []), *rows]
-    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    if not console.out.is_terminal:
-        for line in lines:
-            padded = (
-                text + " " * (width - cell_len(text))
-                for text, width in zip(line, widths, strict=True)
-            )
-            console.out.print((" " * _GAP).join(padded).rstrip())
-        return
-    natural = widths[-1]
-    widths = [min(width, _WIDEST) for width in widths]
-    gaps = _GAP * (len(widths) - 1)
-    room = console.out.width - sum(widths[:-1]) - gaps
-    words = (word for line in lines for word in line[-1].split(" "))
-    longest = min(_LONGEST_WORD, max(map(cell_len, words)))
-    widths[-1] = min(natural, max(room, longest)) if room >= _NARROWEST else natural
-    width = sum(widths) + gaps
-    table = Table(box=None, pad_edge=False, show_header=bool(headers), width=width)
-    for number, wide in enumerate(widths):
-        table.add_column(headers[number] if headers else "", width=wide, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    for segments in console.out.render_lines(table, console.out.options.update(width=width)):
-        text = Text.assemble(*((one.text, one.style or "") for one in segments))
-        text.rstrip()  # or a terminal that is narrower would show blank lines
-        console.out.print(text)
+    widths = [min(_WIDEST, max(map(cell_len, column))) for column in zip(*lines, strict=True)]
+    before = sum(widths[:-1]) + _GAP * (len(widths) - 1)
+    room = console.out.width - before
+    for number, (*values, text) in enumerate(lines):
+        shown = [text]
+        if console.out.is_terminal and room >= _NARROWEST:
+            shown = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+        padded = "".join(
+            value + " " * (max(0, width - cell_len(value)) + _GAP)
+            for value, width in zip(values, widths[:-1], strict=True)
+        )
+        for begin, line in zip([padded, *[" " * before] * len(shown)], shown or [""], strict=False):
+            style = "bold" if headers and not number else None
+            console.out.print((begin + line).rstrip(), style=style)

@@ -140,11 +140,11 @@ def show(
 @of_a_stack()
 @asked_how(REASONS, _TEXTS, acts=True, paced=True)
 def redrive(*, ids: Ids = None, how: Many, at: Chosen) -> None:
-    """Have ActOnce try again to start what it could not start.
+    """Send back to the requests queue what was not started.
 
-    It sends each message back to the requests queue as its producer sent it. The starter takes it
-    from there: it suppresses a duplicate of what has an execution, and puts what it still cannot
-    start into UnstartedQueue again.
+    Each message goes back as its producer sent it, and the starter tries it again: as a duplicate
+    it suppresses a message that has an execution by now, and what it still cannot start it puts
+    into UnstartedQueue.
 
     --all shows what it would send back, asks, and sends back these and none that come later. If it
     is interrupted, give the same command again.

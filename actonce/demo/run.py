@@ -249,7 +249,7 @@ def _sender(stack: Stack) -> Sender:
     # A deduplication id of its own for every sending: a re-send after more than five minutes, which
     # SQS does not deduplicate, so that what stands behind the queue has to.
     ids = FifoIds(group=_practice, deduplication_id=lambda _: uuid.uuid4().hex)
-    return FifoSender(stack.sqs, stack.requests_queue, ids, warn=console.say)
+    return FifoSender(stack.sqs, stack.requests_queue, ids)
 
 
 def _practice(body: str) -> str:

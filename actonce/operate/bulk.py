@@ -14,9 +14,10 @@ from botocore.exceptions import ClientError
 
 from actonce.messages.filters import E, Listing
 from actonce.queues.scan import READERS, Queued, QueueReader
-from actonce.queues.throttling import is_forbidden, through_throttling
+from actonce.stack.aws_errors import is_forbidden
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
+from actonce_core.transient import patiently
 from pipeline.sqs import RateLimiter
 
 FAILED = "failed"
@@ -30,6 +31,9 @@ LOOK_SECONDS = 0.2
 
 IN_HAND_SECONDS = 10
 """At a rate, no more are taken than are due within these."""
+
+_RETRY_FOR = 120.0
+"""Seconds of throttling that a call among thousands lasts, on top of the SDK's own retries."""
 
 T = TypeVar("T")
 
@@ -233,9 +237,7 @@ class Bulk(ABC, Generic[E]):
         try:
             return self._through_throttling(call)
         except Exception as error:
-            ends_all = not isinstance(error, ClientError | Failed) or (
-                isinstance(error, ClientError) and is_forbidden(error)
-            )
+            ends_all = not isinstance(error, ClientError | Failed) or is_forbidden(error)
             unknown = self._not_known(error)
             if unknown is not None:
                 self._end(name, UNKNOWN, unknown, happened=False)
@@ -246,4 +248,4 @@ class Bulk(ABC, Generic[E]):
             return None
 
     def _through_throttling(self, call: Callable[[], T]) -> T:
-        return through_throttling(call, self._stopping)
+        return patiently(call, _RETRY_FOR, self._stopping.wait)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from actonce.messages.dead_letters import DeadLetter, none_seen
 from actonce.operate.decisions import (
@@ -13,7 +14,7 @@ from actonce.operate.decisions import (
     End,
     is_retried_in_vain,
 )
-from actonce.queues.scan import MAX_ATTRIBUTES, Attributes, sqs_form, text_form
+from actonce.operate.redriving import attributes_again
 from actonce.queues.sending import for_fifo
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -69,8 +70,10 @@ class ByRow:
 
     def answer_older(self, letter: DeadLetter) -> bool:
         """See `Decider`."""
-        if letter.attempt_id is None:
-            return False
+        if letter.attempt_id is None or (
+            self._decision in AGAIN and self._sendable(letter) is None
+        ):
+            return False  # what is freed and not sent would be taken by nobody
         decided = self._rows.decide(
             letter.message_id,
             letter.attempt_id,
@@ -85,8 +88,11 @@ class ByRow:
 
     def _refusal(self, letter: DeadLetter) -> str | None:
         """Why a letter that still waits cannot be decided so; None: it can be."""
-        if self._decision in AGAIN and (letter.source is None or letter.message is None):
-            return "It cannot be sent again: its dead letter does not contain the message."
+        if self._decision in AGAIN and self._sendable(letter) is None:
+            return (
+                "It cannot be sent again: its dead letter does not contain the message, or the "
+                "message has no room for the id that SQS gave it."
+            )
         if self._decision == "retry" and is_retried_in_vain(
             self._stack, letter.reason, letter.cause
         ):
@@ -112,21 +118,22 @@ class ByRow:
         return {name: str(row[name].get("S")) for name in ("status", "outcome") if name in row}
 
     def _send_anew(self, letter: DeadLetter) -> None:
-        if letter.source is None or letter.message is None:
-            return  # an older letter's; its newest is refused before
-        source = letter.source
-        attributes: Attributes = {
-            name: sqs_form(value) for name, value in source["message_attributes"].items()
+        sendable = self._sendable(letter)
+        if sendable is not None:  # which was looked at before
+            self._stack.sqs.send_message(**sendable)
+
+    def _sendable(self, letter: DeadLetter) -> Any | None:
+        """What its message is sent again by; None: it cannot be, as it was."""
+        to, source, message = self._stack.requests_queue, letter.source, letter.message
+        if source is None or message is None:
+            return None
+        ids = {
+            SOURCE_MESSAGE_ID: source["sqs_message_id"],
+            SOURCE_DEDUPLICATION_ID: source["deduplication_id"],
         }
-        # Room for the id of a message whose id is SQS's: sent anew it gets another.
-        if len(attributes) < MAX_ATTRIBUTES:
-            attributes.setdefault(SOURCE_MESSAGE_ID, text_form(source["sqs_message_id"]))
-        if source["deduplication_id"] is not None:
-            attributes[SOURCE_DEDUPLICATION_ID] = text_form(source["deduplication_id"])
-        to = self._stack.requests_queue
-        self._stack.sqs.send_message(
-            QueueUrl=to,
-            MessageBody=letter.message["body"],
-            MessageAttributes=attributes,
-            **for_fifo(to, source["message_group_id"], letter.entry),
-        )
+        own, body = source["message_attributes"], message["body"]
+        attributes = attributes_again(body, own, ids, letter.message_id)
+        if attributes is None:
+            return None
+        sent = {"QueueUrl": to, "MessageBody": body, "MessageAttributes": attributes}
+        return {**sent, **for_fifo(to, source["message_group_id"], letter.entry)}

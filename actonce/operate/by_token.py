@@ -21,6 +21,7 @@ from actonce.operate.decisions import (
     Unsure,
     is_retried_in_vain,
 )
+from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.histories.dead_letters import DEAD_LETTER, Stay, dead_letter_stays
@@ -31,16 +32,6 @@ _AFTER_A_DECISION = frozenset({DEAD_LETTER, "Failed"})
 """Where an execution has failed because a decision said so."""
 
 _NO_OPEN_TASK = frozenset({"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"})
-_NOT_REDRIVEN = frozenset(
-    {
-        "ExecutionNotRedrivable",
-        # of an emulator that knows no such operation
-        "InvalidAction",
-        "UnknownOperationException",
-        "NotImplemented",
-        "NotImplementedException",
-    }
-)
 
 
 class ByToken:
@@ -148,7 +139,7 @@ class ByToken:
         try:
             self._stack.stepfunctions.redrive_execution(executionArn=execution.arn)
         except ClientError as error:
-            if error.response["Error"]["Code"] not in _NOT_REDRIVEN:
+            if may_be_done(error) or is_forbidden(error):
                 raise
             raise Failed(f"{undecided}. Step Functions does not redrive it: {error}") from error
         return Answer(End.CONTINUED, f"{undecided}. It continues now: {then}.")

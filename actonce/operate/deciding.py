@@ -19,7 +19,7 @@ from actonce.operate.decisions import (
     not_known,
 )
 from actonce.queues.scan import Queued, QueueReader
-from actonce.queues.throttling import is_forbidden
+from actonce.stack.aws_errors import is_forbidden
 from actonce.stack.clients import Stack
 
 

@@ -100,18 +100,41 @@ def send_back(sqs: "SQSClient", requests_queue: str, entry: Unstarted) -> str:
 
 
 def attributes_to_send(entry: Unstarted) -> Attributes | None:
-    """The producer's own attributes and `source_message_id`, in SendMessage's form.
+    """The producer's own attributes and the entry's first SQS id; see `attributes_again`."""
+    ids = {SOURCE_MESSAGE_ID: entry.source_message_id}
+    return attributes_again(entry.queued.body, entry.attributes, ids, entry.message_id)
 
-    The latter keeps the id of a message whose id is SQS's, also where SQS moved it here: it may
-    have been started before. A message that has no room for one more goes without, unless its id
-    depends on it; then None.
+
+def attributes_again(
+    body: str,
+    own: Mapping[str, Any],
+    ids: Mapping[str, str | None],
+    message_id: str | None,
+) -> Attributes | None:
+    """Attributes to send a message with again: its own, and the ids that SQS now gives it anew.
+
+    The id that its message id comes from goes with it, for it may have been started before; another
+    one where there is room.
+
+    Args:
+        body: of the message.
+        own: its producer's attributes, in a Lambda event's form.
+        ids: what SQS gave it first, by the names of their attributes; None where there is none.
+        message_id: its message id.
+
+    Returns:
+        In SendMessage's form; None: there is no room for the id that its message id comes from.
     """
-    own = {name: sqs_form(value) for name, value in entry.attributes.items()}
-    whole: Attributes = own | {SOURCE_MESSAGE_ID: text_form(entry.source_message_id)}
-    size = len(entry.queued.body.encode()) + _size(whole.items())
-    if len(whole) <= MAX_ATTRIBUTES and size <= MAX_BYTES:
-        return whole
-    return None if entry.message_id == entry.source_message_id else own
+    told: Attributes = {name: sqs_form(value) for name, value in own.items()}
+    for name, value in sorted(ids.items(), key=lambda one: one[1] != message_id):
+        if value is None:
+            continue
+        more = told | {name: text_form(value)}
+        if len(more) <= MAX_ATTRIBUTES and len(body.encode()) + _size(more.items()) <= MAX_BYTES:
+            told = more
+        elif value == message_id:
+            return None
+    return told
 
 
 def _size(attributes: Iterable[tuple[str, Mapping[str, Any]]]) -> int:

@@ -10,14 +10,14 @@ import math
 import random
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.queues.scan import event_form
+from actonce.queues.scan import Queued
 from actonce_core.delivery import EFFECT_BACKOFF_GROWTH, Delivery, seconds_until_back
 from actonce_core.locking.consumer import Consumer
 from actonce_core.records import delivery_record
@@ -30,14 +30,6 @@ LONG_POLL_SECONDS = 10
 HEARTBEATS_PER_VISIBILITY = 3
 AFTER_NO_ANSWER_SECONDS = 1.0
 WHILE_PAUSED_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """A delivery, and what it takes to delete it."""
-
-    delivery: Delivery
-    receipt_handle: str
 
 
 @dataclass(slots=True)
@@ -92,7 +84,7 @@ class Worker:
         if failures:
             raise failures[0]
 
-    def _receive(self) -> Received | None:
+    def _receive(self) -> Queued | None:
         """A long poll; repeated without an answer, it is the same attempt (FIFO).
 
         With the attempt's id SQS gives the same messages again, instead of locking their groups
@@ -121,19 +113,20 @@ class Worker:
             except BotoCoreError:
                 self._stopped.wait(AFTER_NO_ANSWER_SECONDS)
             else:
-                return next(map(received, answer.get("Messages", [])), None)
+                return next(map(Queued.of, answer.get("Messages", [])), None)
         return None
 
-    def _work_on(self, one: Received) -> None:
+    def _work_on(self, one: Queued) -> None:
         if self._stopped.is_set():
             self._show_again(one, 0)
             return
+        delivery = one.delivery
         with self._kept_invisible(one):
-            error = self._failure(one.delivery)
+            error = self._failure(delivery)
         if error is None:
             self._delete(one)
         else:
-            self._show_again(one, _seconds_until_back(one.delivery))
+            self._show_again(one, _seconds_until_back(delivery))
 
     def _failure(self, delivery: Delivery) -> Exception | None:
         """What kept the delivery from its end; None: nothing did."""
@@ -146,7 +139,7 @@ class Worker:
         return None
 
     @contextlib.contextmanager
-    def _kept_invisible(self, one: Received) -> Iterator[None]:
+    def _kept_invisible(self, one: Queued) -> Iterator[None]:
         """While the context is open it is hidden from others, again and again; after it no more."""
         ended = threading.Event()
 
@@ -162,12 +155,12 @@ class Worker:
             ended.set()
             thread.join()
 
-    def _delete(self, one: Received) -> None:
+    def _delete(self, one: Queued) -> None:
         """If it cannot be deleted it comes again, and is suppressed."""
         with contextlib.suppress(ClientError, BotoCoreError):
             self.sqs.delete_message(QueueUrl=self.queue_url, ReceiptHandle=one.receipt_handle)
 
-    def _show_again(self, one: Received, seconds: int) -> None:
+    def _show_again(self, one: Queued, seconds: int) -> None:
         """Have it visible in so many seconds; without an answer, when its time is over."""
         with contextlib.suppress(ClientError, BotoCoreError):
             self.sqs.change_message_visibility(
@@ -180,19 +173,3 @@ class Worker:
 def _seconds_until_back(delivery: Delivery) -> int:
     chance = random.random()  # noqa: S311 - not for secrets
     return math.ceil(seconds_until_back(delivery.receive_count, chance, EFFECT_BACKOFF_GROWTH))
-
-
-def received(message: Mapping[str, Any]) -> Received:
-    """A message of ReceiveMessage's answer, in the form that Lambda gives it to a function."""
-    return Received(
-        Delivery(
-            sqs_message_id=message["MessageId"],
-            body=message["Body"],
-            attributes=message.get("Attributes", {}),
-            message_attributes={
-                name: event_form(value)
-                for name, value in message.get("MessageAttributes", {}).items()
-            },
-        ),
-        message["ReceiptHandle"],
-    )

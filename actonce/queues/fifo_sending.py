@@ -14,16 +14,6 @@ from pipeline.sqs import batches
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-DEDUPLICATED_FOR_SECONDS = 300
-"""After that SQS takes the same deduplication id for a new message (SQS: "Exactly-once processing
-in Amazon SQS")."""
-
-TOO_LATE_FOR_SQS = (
-    "SQS has not answered for more than five minutes. What it took before, without a word, will be "
-    "in the queue twice: SQS no longer deduplicates it. The execution's name, or the ledger's row, "
-    "still does."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class FifoIds:
@@ -86,29 +76,21 @@ class FifoSender(Sender):
     """Sends one batch after another, with at most one message of each group in a batch.
 
     Invariant: no message is sent before SQS took the one before it in its group; of a group whose
-    message was given up nothing more is sent. Repeated, a message has the same deduplication id.
+    message was given up nothing more is sent. Repeated, a message has the same deduplication id;
+    what SQS no longer deduplicates after five minutes, the execution's name or the row still does.
 
     Args:
         sqs: a client.
         queue_url: of a FIFO queue.
         ids: where group and deduplication id are.
         retry_for: as for `Sender`.
-        warn: told once, when SQS no longer deduplicates what is repeated.
     """
 
     def __init__(
-        self,
-        sqs: "SQSClient",
-        queue_url: str,
-        ids: FifoIds,
-        *,
-        retry_for: float = 60.0,
-        warn: Callable[[str], None],
+        self, sqs: "SQSClient", queue_url: str, ids: FifoIds, *, retry_for: float = 60.0
     ) -> None:
         super().__init__(sqs, queue_url, retry_for=retry_for)
         self._ids = ids
-        self._warn = warn
-        self._warned = False
         self._given_up: set[str] = set()
 
     def send_all(self, source: IO[bytes], report: Report) -> None:
@@ -132,12 +114,6 @@ class FifoSender(Sender):
     def prepared(self, line: Line) -> Line | NotSent:
         """With its ids."""
         return self._ids.put_on(line)
-
-    def before_retry(self, seconds: float) -> None:
-        """Say it when what is sent again is no longer deduplicated by SQS."""
-        if seconds > DEDUPLICATED_FOR_SECONDS and not self._warned:
-            self._warned = True
-            self._warn(TOO_LATE_FOR_SQS)
 
 
 def _group(line: Line) -> str:

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from actonce_core.delivery import Delivery
+
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
@@ -55,6 +57,23 @@ class Queued:
     attributes: Mapping[str, str]
     message_attributes: Mapping[str, Mapping[str, Any]]
     receipt_handle: str
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> Self:
+        """A message of ReceiveMessage's answer."""
+        return cls(
+            sqs_message_id=message["MessageId"],
+            body=message["Body"],
+            attributes=message.get("Attributes", {}),
+            message_attributes=message.get("MessageAttributes", {}),
+            receipt_handle=message["ReceiptHandle"],
+        )
+
+    @property
+    def delivery(self) -> Delivery:
+        """The form that Lambda gives it to a function in."""
+        own = {name: event_form(value) for name, value in self.message_attributes.items()}
+        return Delivery(self.sqs_message_id, self.body, self.attributes, own)
 
     @property
     def sent_at(self) -> datetime:
@@ -132,7 +151,7 @@ def receive(sqs: "SQSClient", queue_url: str, hold: int, *, most: int = 10) -> l
         if error.response["Error"]["Code"].rpartition(".")[2] == "OverLimit":
             return []
         raise
-    return [_queued(message) for message in answer.get("Messages", [])]
+    return [Queued.of(message) for message in answer.get("Messages", [])]
 
 
 def _is_one_server(sqs: "SQSClient") -> bool:
@@ -312,13 +331,3 @@ class QueueReader:
         handles = list(self._handles.values())
         self._handles.clear()
         give_back(self._sqs, self._queue_url, handles)
-
-
-def _queued(message: Mapping[str, Any]) -> Queued:
-    return Queued(
-        sqs_message_id=message["MessageId"],
-        body=message["Body"],
-        attributes=message.get("Attributes", {}),
-        message_attributes=message.get("MessageAttributes", {}),
-        receipt_handle=message["ReceiptHandle"],
-    )

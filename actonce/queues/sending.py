@@ -128,7 +128,7 @@ class Sender:
         self._retry_for = retry_for
         self._stop = threading.Event()
         self._sender: BatchSender[Line] = BatchSender(
-            sqs, queue_url, retry_for=retry_for, stopping=self._stop, before=self._before
+            sqs, queue_url, retry_for=retry_for, stopping=self._stop
         )
 
     def send_all(self, source: IO[bytes], report: Report) -> None:
@@ -193,14 +193,6 @@ class Sender:
             )
             if self._sender.answered_at < began and not self._stop.is_set():
                 raise NoAnswer(f"SQS has not answered for {self._retry_for:g} s: {reasons[0]}")
-
-    def _before(self, _: int, seconds: float) -> bool:
-        if seconds > 0:
-            self.before_retry(seconds)
-        return True
-
-    def before_retry(self, seconds: float) -> None:
-        """Told before a batch is sent, so long after it was sent first."""
 
 
 def _settle(pending: set[Future[None]]) -> set[Future[None]]:

@@ -13,6 +13,7 @@ from botocore.exceptions import ConnectionError as NotConnected
 from botocore.parsers import ResponseParserError
 
 from actonce.terminal.errors import Failed
+from actonce_core.transient import error_code
 
 _GONE: Final = frozenset(
     {
@@ -27,6 +28,15 @@ _GONE: Final = frozenset(
 _SERVER_ERROR: Final = 500
 
 _EXPIRED: Final = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+_FORBIDDEN: Final = _EXPIRED | {
+    "AccessDenied",
+    "AccessDeniedException",
+    "InvalidClientTokenId",
+    "InvalidSignatureException",
+    "KmsAccessDeniedException",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+}
 
 
 def told_of(error: Exception) -> str | None:
@@ -42,6 +52,11 @@ def told_of(error: Exception) -> str | None:
     if isinstance(error, EndpointConnectionError | ConnectionClosedError):
         return f"{told}. Nothing answers there; the embedded AWS is brought up by actonce up."
     return told if isinstance(error, BotoCoreError | ResponseParserError) else None
+
+
+def is_forbidden(error: Exception) -> bool:
+    """Whether AWS says that who asks may not: the next call would be told the same."""
+    return isinstance(error, ClientError) and error_code(error) in _FORBIDDEN
 
 
 def error_text(error: Exception) -> str:

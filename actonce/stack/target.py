@@ -11,7 +11,7 @@ from actonce.stack.embedded_folder import Paths, read_state, running
 from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, options, stack_name
 from actonce.stack.sources import misfit, version
 from actonce.terminal import output as console
-from actonce.terminal.errors import Failed, WrongUse
+from actonce.terminal.errors import WrongUse
 
 _NOT_CHOSEN = Chosen()
 _SAMCONFIG: Final = "samconfig.toml"
@@ -124,14 +124,11 @@ def _tell(aws: Aws, place: Place, name: str | None, *, asks: bool) -> str:
 
 def _ask(told: str) -> None:
     seen = "" if console.err.is_terminal else f"{told}. "
-    answer = console.ask_at_terminal(f"{seen}This changes something there. Go on?")
-    if answer is None:
-        raise WrongUse(
-            f"{told}: this changes something there, and nobody can be asked here. Say --yes; or "
-            "--embedded for the embedded AWS."
-        )
-    if not answer:
-        raise Failed("Nothing was done.")
+    console.agree(
+        f"{seen}This changes something there. Go on?",
+        f"{told}: this changes something there, and nobody can be asked here. Say --yes; or "
+        "--embedded for the embedded AWS.",
+    )
 
 
 def _here() -> Path:

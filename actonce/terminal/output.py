@@ -8,7 +8,6 @@ links in it, and `SafeConsole` shows as codes what a terminal would obey or nobo
 
 import os
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -19,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 from rich.text import Text
 
+from actonce.terminal.errors import Failed, WrongUse
 from pipeline.visible import json_text, visible
 
 
@@ -106,18 +106,7 @@ def print_json_in_lines(value: Any) -> None:
     out.print(text)
 
 
-def can_ask() -> bool:
-    """Whether somebody sits there who can be asked."""
-    return sys.stdin is not None and sys.stdin.isatty() and err.is_terminal
-
-
-def ask(question: str) -> bool:
-    """Ask a person; True only for a yes."""
-    err.print(f"{question} [y/N] ", end="")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def ask_at_terminal(question: str) -> bool | None:
+def ask(question: str) -> bool | None:
     """Ask whoever sits at the terminal, also where input and output are files or pipes.
 
     Returns:
@@ -132,6 +121,24 @@ def ask_at_terminal(question: str) -> bool | None:
         return os.read(terminal, 100).strip().lower() in (b"y", b"yes")
     finally:
         os.close(terminal)
+
+
+def agree(question: str, otherwise: str) -> None:
+    """Go on only if a person says yes.
+
+    Args:
+        question: for whoever sits at the terminal.
+        otherwise: what to say where there is none.
+
+    Raises:
+        WrongUse: there is no terminal.
+        Failed: the answer was not yes.
+    """
+    answer = ask(question)
+    if answer is None:
+        raise WrongUse(otherwise)
+    if not answer:
+        raise Failed("Nothing was done.")
 
 
 class Bar(Protocol):
@@ -176,15 +183,13 @@ class _Lines:
     def __init__(self, text: str, total: int | None, quiet_until: int) -> None:
         self._text, self._total, self._tenth = text, total, -1
         self._quiet_until = quiet_until
-        self._lock = threading.Lock()  # senders' threads tell; a line printed late went backwards
 
     def update(self, done: int, total: int | None = None, text: str | None = None) -> None:
-        with self._lock:
-            self._text, self._total = text or self._text, total or self._total
-            if self._quiet_until and (self._total or 0) < self._quiet_until:
-                return
-            tenth = done * 10 // self._total if self._total else done // 100
-            if tenth > self._tenth:
-                self._tenth = tenth
-                of_total = f" of {self._total}" if self._total else ""
-                err.print(f"{self._text}: {done}{of_total}")
+        self._text, self._total = text or self._text, total or self._total
+        if self._quiet_until and (self._total or 0) < self._quiet_until:
+            return
+        tenth = done * 10 // self._total if self._total else done // 100
+        if tenth > self._tenth:
+            self._tenth = tenth
+            of_total = f" of {self._total}" if self._total else ""
+            err.print(f"{self._text}: {done}{of_total}")

@@ -20,7 +20,7 @@ from actonce.operate.decisions import Decision, End, Unsure, may_be_made
 from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-from tests.cli.conftest import VERSION_DEPLOYED, deployed
+from tests.cli.conftest import VERSION_DEPLOYED
 from tests.hostile import HOSTILE_SENT
 from tests.support.queues import (
     bodies_left,
@@ -33,7 +33,7 @@ from tests.support.queues import (
     received,
     row,
 )
-from tests.support.stacks import fail, forbid
+from tests.support.stacks import deployed, fail, forbid
 
 EXPIRED = ClientError({"Error": {"Code": "ExpiredTokenException", "Message": "no"}}, "UpdateItem")
 NO_ANSWER = ReadTimeoutError(endpoint_url="https://dynamodb.example")
@@ -58,50 +58,64 @@ def sent_again(stack: Stack) -> int:
 # ------------------------------------------------------------------ many
 
 
-def test_all_that_were_shown_are_decided_and_none_that_came_later(ledger: Stack) -> None:
+@pytest.mark.parametrize("decision", ["resolve", "retry"])
+def test_all_that_were_shown_are_decided_with_their_older_letters_and_none_that_came_later(
+    ledger: Stack, decision: Decision
+) -> None:
     for number in range(12):
         dead(ledger, f"m-{number}", number)
-    work = decide_on(ledger, letters(ledger), "resolve", lambda: dead(ledger, "later"))
-    assert (work.counted, work.left) == ({End.DECIDED: 12}, 0)
-    assert row(ledger, "m-7")["outcome"] == "resolved"
-    assert row(ledger, "m-7")["note"] == "a note"
-    assert row(ledger, "later")["outcome"] == "dead_letter"
-    assert ids_left(ledger) == ["later"]
+    post(ledger, "m-7", 1)
 
+    def later() -> None:
+        dead(ledger, "later")
+        post(ledger, "m-1", 50)
 
-def test_what_is_retried_is_sent_again_and_a_letter_posted_since_is_left(ledger: Stack) -> None:
-    for number in range(3):
-        dead(ledger, f"m-{number}", number)
-    work = decide_on(ledger, letters(ledger), "retry", lambda: post(ledger, "m-1", 50))
-    assert work.counted == {End.DECIDED: 3}
-    assert bodies_left(ledger, ledger.requests_queue) == [
-        f'{{"message_id": "m-{n}", "number": {n}}}' for n in range(3)
-    ]
-    assert row(ledger, "m-1")["status"] == "IN_PROGRESS"
-    assert ids_left(ledger) == ["m-1"]
-
-
-def test_older_letters_of_the_same_message_go_with_its_newest(ledger: Stack) -> None:
-    post(ledger, "m-1", 1)
-    dead(ledger, "m-1", 2)
     those = letters(ledger)
-    assert (len(those.entries), those.beside) == (1, 1)
-    work = decide_on(ledger, those, "retry")
-    assert work.counted == {End.DECIDED: 1}
-    assert (sent_again(ledger), ids_left(ledger)) == (1, [])
+    assert (len(those.entries), those.beside) == (12, 1)
+    work = decide_on(ledger, those, decision, later)
+    assert (work.counted, work.left) == ({End.DECIDED: 12}, 0)
+    assert row(ledger, "later")["outcome"] == "dead_letter"
+    assert ids_left(ledger) == ["later", "m-1"]
+    sent = bodies_left(ledger, ledger.requests_queue)
+    if decision == "retry":
+        assert row(ledger, "m-7")["status"] == "IN_PROGRESS"
+        assert sent == sorted(f'{{"message_id": "m-{n}", "number": {n}}}' for n in range(12))
+    else:
+        assert (row(ledger, "m-7")["outcome"], row(ledger, "m-7")["note"]) == ("resolved", "a note")
+        assert sent == []
 
 
-@pytest.mark.parametrize("one_by_one", [True, False])
-def test_it_is_of_the_attempt_that_waits_whichever_letter_looks_newest(
-    ledger: Stack, *, one_by_one: bool
+def test_a_message_is_meant_by_its_newest_letter_and_listed_without_its_text(
+    ledger: Stack,
 ) -> None:
+    dead(ledger, "m-1", 1, reason="rejected", error="Rejected")
+    post(ledger, "m-1", 2, reason="outcome_unknown", cause="find: 503")
+    dead(ledger, "m-2", 3, reason="rejected", message={"body": {"practice": "north"}})
+    for narrowing, expected in (
+        (Narrowing({"reason": "rejected"}), ["m-2"]),
+        (Narrowing({}, match="503"), ["m-1"]),
+        (Narrowing({}, match="north"), ["m-2"]),
+    ):
+        entries = letters(ledger, narrowing).entries
+        assert [one.message_id for one in entries] == expected
+        assert all(one.message is None and one.queued.body == "" for one in entries)
+
+
+@pytest.mark.parametrize("comes_first", ["stale", "open", None])
+def test_it_is_of_the_attempt_that_waits_whichever_letter_looks_newest(
+    ledger: Stack, monkeypatch: pytest.MonkeyPatch, comes_first: str | None
+) -> None:
+    monkeypatch.setattr(scan, "READERS", 1)
+    if comes_first == "open":
+        dead(ledger, "m-1", 1)
     post(ledger, "m-1", 2)  # by a machine whose clock is ahead, which crashed when it had posted it
-    dead(ledger, "m-1", 1)
-    if one_by_one:
+    if comes_first != "open":
+        dead(ledger, "m-1", 1)
+    if comes_first is None:
         assert decide(ledger, "m-1", "retry").decided
     else:
         assert decide_on(ledger, letters(ledger), "reject").counted == {End.DECIDED: 1}
-    assert (sent_again(ledger), ids_left(ledger)) == (int(one_by_one), [])
+    assert (sent_again(ledger), ids_left(ledger)) == (int(comes_first is None), [])
 
 
 @pytest.mark.parametrize("decision", ["retry", "resolve"])
@@ -115,25 +129,6 @@ def test_a_letter_that_was_shown_decides_nothing_that_failed_again_since(
     assert (decided.end, "newer dead letter" in decided.said) == (End.OVER, True)
     assert row(ledger, "m-1")["outcome"] == "dead_letter"
     assert (sent_again(ledger), ids_left(ledger)) == (0, ["m-1"])
-
-
-def test_only_what_is_meant_is_shown_by_its_newest_letter_and_without_messages(
-    ledger: Stack,
-) -> None:
-    dead(ledger, "m-1", 1, reason="rejected", error="Rejected")
-    post(ledger, "m-1", 2, reason="outcome_unknown", cause="find: 503")
-    dead(ledger, "m-2", 3, reason="rejected", message={"body": {"practice": "north"}})
-    dead(ledger, "m-3", 4)
-    for narrowing, expected in (
-        (Narrowing({"reason": "rejected"}), {"m-2"}),
-        (Narrowing({}, match="503"), {"m-1"}),
-        (Narrowing({}, match="north"), {"m-2"}),
-        (Narrowing({"error": "NotPerformed"}, limit=1), {"m-1"}),
-        (Narrowing({}), {"m-1", "m-2", "m-3"}),
-    ):
-        entries = letters(ledger, narrowing).entries
-        assert {one.message_id for one in entries} == expected
-        assert all(one.message is None and one.queued.body == "" for one in entries)
 
 
 def test_what_is_hostile_is_a_letter_and_what_is_none_is_left_alone(ledger: Stack) -> None:
@@ -188,15 +183,6 @@ def test_killed_between_decision_and_deletion_the_next_run_clears_up(ledger: Sta
     assert work.counted == {End.ALREADY: 5}
     assert all(one.happened for one in work.ended)
     assert ids_left(ledger) == []
-
-
-def test_who_may_not_decide_is_told_so_and_nothing_is_deleted(ledger: Stack) -> None:
-    for number in range(3):
-        dead(ledger, f"m-{number}", number)
-    forbid(ledger, "dynamodb", "UpdateItem")
-    with pytest.raises(ClientError, match="AccessDenied"):
-        decide_on(ledger, letters(ledger), "reject")
-    assert len(ids_left(ledger)) == 3
 
 
 @pytest.fixture
@@ -272,7 +258,7 @@ def test_each_waiting_task_is_answered_through_throttling_and_fails_alone(
     monkeypatch.setattr(scan, "READERS", 1)  # answers are given in order
     client = boto3.client("stepfunctions")
     moto_stack.aws._clients["stepfunctions"] = client
-    deployed(moto_stack.aws, moto_stack.outputs | VERSION_DEPLOYED)
+    deployed(moto_stack, moto_stack.outputs | VERSION_DEPLOYED)
     reads: list[Any] = []
     moto_stack.aws.client("cloudformation").meta.events.register(
         "before-call.cloudformation.DescribeStacks", lambda **_: reads.append(1)
@@ -343,6 +329,7 @@ NOTHING_FINDS: dict[str, Any] = {
     ("decision", "more", "is_decided"),
     [
         ("retry", NOTHING_FINDS, False),
+        ("retry", NOTHING_FINDS | {"by_now": "arn:find"}, True),
         ("perform", NOTHING_FINDS, True),
         ("retry", {"reason": "rounds_used_up"}, True),
         ("perform", {"reason": "rounds_used_up"}, True),
@@ -354,6 +341,8 @@ NOTHING_FINDS: dict[str, Any] = {
 def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
     ledger: Stack, decision: Decision, more: dict[str, Any], *, is_decided: bool
 ) -> None:
+    if "by_now" in more:
+        ledger.outputs["FindFunctionArn"] = more["by_now"]
     dead(ledger, "m-1", **more)
     answer = decide(ledger, "m-1", decision)
     assert answer.decided is is_decided, answer.said
@@ -363,12 +352,6 @@ def test_what_is_tried_again_is_looked_up_first_unless_nothing_happened(
     assert ("outcome_unknown" in item) is (is_decided and not nothing_happened)
     assert sent_again(ledger) == is_decided
     assert bool(ids_left(ledger)) is not (is_decided or answer.end.goes)
-
-
-def test_what_can_be_looked_up_by_now_may_be_retried(ledger: Stack) -> None:
-    dead(ledger, "m-1", **NOTHING_FINDS)
-    ledger.outputs["FindFunctionArn"] = "arn:find"
-    assert decide(ledger, "m-1", "retry").decided
 
 
 def test_what_is_sent_again_keeps_its_producers_attributes_and_its_ids(ledger: Stack) -> None:
@@ -383,6 +366,38 @@ def test_what_is_sent_again_keeps_its_producers_attributes_and_its_ids(ledger: S
         "source_message_id": "first-id",
         "source_deduplication_id": "d-1",
     }
+
+
+@pytest.mark.parametrize(
+    ("own", "message_id", "ids"),
+    [
+        (8, "m-1", {"source_message_id", "source_deduplication_id"}),
+        (9, "m-1", {"source_message_id"}),
+        (9, "d-1", {"source_deduplication_id"}),
+        (10, "m-1", set()),
+        (10, "first-id", None),
+    ],
+)
+def test_what_is_sent_again_has_the_id_that_its_own_comes_from_or_is_not_decided_so(
+    ledger: Stack, own: int, message_id: str, ids: set[str] | None
+) -> None:
+    kept = {f"a{n}": {"dataType": "String", "stringValue": "v"} for n in range(own)}
+    source = {"sqs_message_id": "first-id", "message_attributes": kept, "message_group_id": "g"}
+    dead(ledger, message_id, source=source | {"deduplication_id": "d-1"})
+    answer = decide(ledger, message_id, "retry")
+    assert answer.decided is (ids is not None)
+    assert (row(ledger, message_id).get("outcome") == "dead_letter") is (ids is None)
+    for sent in received(ledger, ledger.requests_queue):
+        assert sent["MessageAttributes"].keys() == kept.keys() | (ids or set())
+
+
+def test_a_letter_that_only_looks_older_frees_no_row_whose_message_nobody_sends(
+    ledger: Stack,
+) -> None:
+    dead(ledger, "m-1", 1, source=None)
+    post(ledger, "m-1", 2)
+    decide_on(ledger, letters(ledger), "retry")
+    assert (row(ledger, "m-1")["outcome"], sent_again(ledger)) == ("dead_letter", 0)
 
 
 @pytest.mark.parametrize("is_denied", [True, False])
@@ -402,14 +417,6 @@ def test_a_letter_that_was_decided_and_not_deleted_is_told(
     assert "could not be deleted" in answer.said
     assert ("AccessDenied" in answer.said) is is_denied
     assert row(ledger, "m-1")["outcome"] == "rejected"
-
-
-def test_a_decision_on_one_without_an_answer_is_not_said_to_be_none(ledger: Stack) -> None:
-    dead(ledger, "m-1")
-    fail(ledger, "dynamodb", "UpdateItem", NO_ANSWER)
-    with pytest.raises(Unsure, match="is not known"):
-        decide(ledger, "m-1", "reject")
-    assert ids_left(ledger) == ["m-1"]
 
 
 @pytest.mark.parametrize("decision", ["retry", "resolve"])

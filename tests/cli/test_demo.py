@@ -81,17 +81,15 @@ def test_who_says_no_and_where_nobody_can_be_asked_nothing_is_thrown_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     command._ask("Gone.", yes=True)
-    monkeypatch.setattr(console, "can_ask", lambda: False)
-    with pytest.raises(WrongUse, match="Say --yes for that, --keep to go on from it"):
-        command._ask("Gone.", yes=False)
-    monkeypatch.setattr(console, "can_ask", lambda: True)
-    for answer in (False, True):
+    for answer, error, told in (
+        (None, WrongUse, "Say --yes for that, --keep to go on from it"),
+        (False, Failed, "Nothing was done"),
+    ):
         monkeypatch.setattr(console, "ask", lambda _, answer=answer: answer)
-        if answer:
+        with pytest.raises(error, match=told):
             command._ask("Gone.", yes=False)
-        else:
-            with pytest.raises(Failed, match="Nothing was done"):
-                command._ask("Gone.", yes=False)
+    monkeypatch.setattr(console, "ask", lambda _: True)
+    command._ask("Gone.", yes=False)
 
 
 def stack_that_answers(*answers: Any) -> tuple[Stack, Stubber]:

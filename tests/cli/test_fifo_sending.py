@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from actonce.queues.fifo_sending import TOO_LATE_FOR_SQS, FifoIds, FifoSender
+from actonce.queues.fifo_sending import FifoIds, FifoSender
 from actonce.queues.sending import Accepted, End, NotSent
 from actonce.stack.clients import Stack
 
@@ -27,7 +27,7 @@ def send(
     lines = [json.dumps({"practice": group, "message_id": number}) for group, number in sent]
     ends: list[End] = []
     ids = FifoIds.parsed("body:practice", dedup)
-    sender = FifoSender(*queue, ids, warn=lambda _: None, **more)
+    sender = FifoSender(*queue, ids, **more)
     sender.send_all(io.BytesIO("\n".join(lines).encode()), ends.extend)
     return ends
 
@@ -87,13 +87,3 @@ def test_ids_that_sqs_does_not_take_are_hashed_and_a_line_without_one_is_not_sen
 ) -> None:
     odd = [("Zürich ⛵", 1), ("Z" * 200, 2), ("Z" * 201, 3)]
     assert accepted(send(queue, *odd, ("", 4))) == [1, 2, 3]
-
-
-def test_after_five_minutes_it_says_once_that_sqs_no_longer_deduplicates(
-    queue: tuple[Any, str],
-) -> None:
-    warned: list[str] = []
-    sender = FifoSender(*queue, FifoIds.parsed("all", None), warn=warned.append)
-    for seconds in (1, 300, 301, 400):
-        sender.before_retry(seconds)
-    assert warned == [TOO_LATE_FOR_SQS]

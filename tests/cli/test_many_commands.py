@@ -1,10 +1,6 @@
 """The commands of dead letters and unstarted deliveries, on moto: what is shown and told."""
 
-import io
 import json
-import os
-import pty
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +12,7 @@ from actonce.operate.bulk import Bulk
 from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
-from actonce.terminal.output import SafeConsole
-from tests.cli.conftest import Actonce, Ended
+from tests.cli.conftest import Actonce
 from tests.support.queues import dead, fill, hand_on, hold, ids_left, lying, put_row, row
 from tests.support.stacks import deployed, fail, forbid, with_executions
 
@@ -103,27 +98,30 @@ def test_whoever_sits_at_the_terminal_is_asked_and_no_is_no(
     ledger: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead(ledger, "m-1")
-    leader, follower = pty.openpty()
-    with os.fdopen(follower, "w+b", buffering=0) as raw, monkeypatch.context() as patch:
-        terminal = io.TextIOWrapper(raw)
-        patch.setattr(sys, "stdin", terminal)
-        patch.setattr(console, "err", SafeConsole(stderr=True))
-        assert not console.can_ask()  # what is asked would go to a file
-        console.err.file = terminal
-        assert console.can_ask()
-    os.close(leader)
-    monkeypatch.setattr(console, "can_ask", lambda: True)
+    asked: list[str] = []
+    answers = {None: (2, "dead_letter"), False: (1, "dead_letter"), True: (0, "rejected")}
+    for answer, (status, outcome) in answers.items():
 
-    def reject(answer: str) -> Ended:
-        return actonce("dead-letters", "reject", "--all", "--note", "x", stack=ledger, text=answer)
+        def ask(question: str, answer: bool | None = answer) -> bool | None:
+            asked.append(question)
+            return answer
 
-    for answer in ("n\n", "\n", "", "ja\n"):
-        ended = reject(answer)
-        assert (ended.status, "1 dead letter" in ended.out) == (1, True)
-        assert "Reject these 1? [y/N]" in ended.err
-        assert row(ledger, "m-1")["outcome"] == "dead_letter"
-    assert reject("y\n").out.splitlines()[-1] == "Decided: 1"
-    assert row(ledger, "m-1")["outcome"] == "rejected"
+        monkeypatch.setattr(console, "ask", ask)
+        ended = actonce("dead-letters", "reject", "--all", "--note", "x", stack=ledger)
+        assert (ended.status, "1 dead letter" in ended.out) == (status, True)
+        assert row(ledger, "m-1")["outcome"] == outcome
+    assert asked == ["Reject these 1?"] * 3
+
+
+def test_who_names_one_on_aws_is_asked_whether_something_may_change_there(
+    ledger: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead(ledger, "m-1")
+    (entry,) = fill(ledger, 1)
+    monkeypatch.setattr(console, "ask", lambda _: None)
+    for command in (("dead-letters", "retry", "m-1"), ("unstarted", "redrive", entry)):
+        assert actonce(*command, stack=ledger).status == 2
+    assert (ids_left(ledger), len(lying(ledger).entries)) == (["m-1"], 1)
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -190,18 +188,18 @@ def test_what_is_discarded_is_told_with_its_file_and_nothing_makes_no_file(
 
 def test_an_id_is_named_whole_and_the_others_are_seen_to(ledger: Stack, actonce: Actonce) -> None:
     dead(ledger, "request-10")
-    first, second, _ = sorted(fill(ledger, 3))
+    first, second, third = sorted(fill(ledger, 3))
     for command in (("dead-letters", "show"), ("unstarted", "show")):
         ended = actonce(*command, "request-1", stack=ledger)
         assert (ended.status, "request-1'" in ended.err) == (1, True)
     for missing in ("retry", "request-1"), ("reject", "request-1", "--note", "x"):
         ended = actonce("dead-letters", *missing, "--yes", stack=ledger)
         assert (ended.status, "request-1'" in ended.err) == (1, True)
-    named = (first, "request-1", second)
+    named = (first, third[:-1], second)
     ended = actonce("unstarted", "redrive", *named, "--yes", "--json", stack=ledger)
-    assert (ended.status, "Not found in UnstartedQueue: request-1" in ended.err) == (1, True)
+    assert (ended.status, f"Not found in UnstartedQueue: {third[:-1]}" in ended.err) == (1, True)
     told = json.loads(ended.out)
-    assert (told["counts"], told["missing"]) == ({"sent_back": 2}, ["request-1"])
+    assert (told["counts"], told["missing"]) == ({"sent_back": 2}, [third[:-1]])
     assert ids_left(ledger) == ["request-10"]
 
 

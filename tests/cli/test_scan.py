@@ -1,3 +1,4 @@
+import contextlib
 from typing import Any
 
 import boto3
@@ -75,23 +76,11 @@ def test_what_is_deleted_is_gone_and_the_rest_is_given_back(moto_stack: Stack) -
     assert left(moto_stack) == ["body 3", "body 9"]
 
 
-@pytest.mark.parametrize("error", [None, RuntimeError])
-def test_an_error_and_an_early_end_give_everything_back(
-    moto_stack: Stack, error: type[Exception] | None
-) -> None:
+def test_an_early_end_gives_everything_back(moto_stack: Stack) -> None:
     fill(moto_stack, 15)
-
-    def stop_early() -> None:
-        with reader(moto_stack) as queue:
-            next(queue.messages())
-            if error is not None:
-                raise error
-
-    if error is None:
-        stop_early()
-    else:
-        with pytest.raises(error):
-            stop_early()
+    with contextlib.suppress(RuntimeError), reader(moto_stack) as queue:
+        next(queue.messages())
+        raise RuntimeError
     assert len(left(moto_stack)) == 15
 
 

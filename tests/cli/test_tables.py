@@ -75,12 +75,13 @@ def test_blanks_around_a_value_are_seen(monkeypatch: pytest.MonkeyPatch) -> None
     assert printed(monkeypatch, None, message_id="pay-1 ")[0].split("  ")[-1] == "'pay-1 '"
 
 
-def test_a_word_that_is_copied_is_not_broken_unless_it_has_no_end(
+def test_a_word_that_is_copied_is_not_broken_and_one_without_end_widens_no_other_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     arn = f"arn:aws:states:eu-west-1:123456789012:execution:once:{HASHED}"
     lines = printed(monkeypatch, 80, execution_arn=arn, cause=DETAIL)
     assert [line.split()[-1] for line in lines if "execution_arn" in line] == [arn]
-    lines = printed(monkeypatch, 120, id="x" * 3000, cause=DETAIL)
-    assert max(map(len, lines)) <= 300
-    assert sum(line.count("x") for line in lines) == 3000 + DETAIL.count("x")
+    for width in (120, None):
+        _, long, short = printed(monkeypatch, width, [("x" * 3000, "y", ""), ("z", "y", "")])
+        assert (long.split(), short.split()) == (["x" * 3000, "y"], ["z", "y"])
+        assert len(short) == 83

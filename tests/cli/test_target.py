@@ -205,7 +205,7 @@ def test_before_something_changes_on_aws_a_person_is_asked_each_time(
     moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers: list[bool | None] = [True, False, None]
-    monkeypatch.setattr(output, "ask_at_terminal", lambda _: answers.pop(0))
+    monkeypatch.setattr(output, "ask", lambda _: answers.pop(0))
     for words, status, sent in (((), 0, 1), ((), 1, 0), ((), 2, 0), (("--yes",), 0, 1)):
         ended = actonce("send", "-", *words, stack=moto_stack, text="{}\n")
         assert (ended.status, ended.err.splitlines()[0]) == (status, ON_AWS)
@@ -215,7 +215,7 @@ def test_before_something_changes_on_aws_a_person_is_asked_each_time(
 
 
 def test_who_sits_at_the_terminal_is_asked_and_where_there_is_none_nobody(tmp_path: Path) -> None:
-    ask = "from actonce.terminal.output import ask_at_terminal as ask; print(ask('Go on?'))"
+    ask = "from actonce.terminal.output import ask; print(ask('Go on?'))"
     arguments = [sys.executable, "-c", ask]
     for typed, answer in ((b"y\n", "True"), (b"\n", "False")):
         ended = terminal.run(arguments, os.environ, tmp_path, answers=typed, after=b"[y/N]")

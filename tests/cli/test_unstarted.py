@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actonce.messages.filters import Listing
@@ -28,7 +28,6 @@ from actonce_core.delivery import Delivery
 from actonce_core.execution import execution_name
 from actonce_core.message import MessageReader, Refusal
 from tests.support.queues import (
-    bodies_left,
     fill,
     hand_on,
     handed_on,
@@ -59,6 +58,7 @@ def read(entry: Queued, message_id_from: str = "body:message_id") -> Unstarted:
 
 
 @given(st.dictionaries(names, values, max_size=9), st.booleans())
+@example({"source_group_id": {"dataType": "String", "stringValue": "0"}}, False)
 def test_a_message_goes_back_with_its_producers_attributes_and_its_first_sqs_id(
     own: dict[str, Any], was_moved: bool
 ) -> None:
@@ -71,13 +71,6 @@ def test_a_message_goes_back_with_its_producers_attributes_and_its_first_sqs_id(
     first = "entry-id" if was_moved else "first-id"
     assert sent.pop("source_message_id") == {"DataType": "String", "StringValue": first}
     assert {name: event_form(value) for name, value in sent.items()} == own
-
-
-def test_a_producers_own_source_group_id_is_not_taken_for_the_starters() -> None:
-    own = {"source_group_id": {"dataType": "String", "stringValue": "0"}}
-    sent = attributes_to_send(read(handed_on("{}", own)))
-    assert sent is not None
-    assert sent["source_group_id"] == {"DataType": "String", "StringValue": "0"}
 
 
 @pytest.mark.parametrize(
@@ -157,29 +150,6 @@ def test_what_cannot_be_sent_stays_where_it_is(moto_stack: Stack) -> None:
     assert len(lying(moto_stack).entries) == 1
 
 
-def test_a_crash_after_the_send_leaves_the_message_in_both_queues(moto_stack: Stack) -> None:
-    hand_on(moto_stack, "{}")
-
-    def crash(**_: Any) -> None:
-        raise KeyboardInterrupt
-
-    work = redriving(moto_stack)
-    moto_stack.sqs.meta.events.register("before-call.sqs.DeleteMessageBatch", crash)
-    with pytest.raises(KeyboardInterrupt):
-        work.run()
-    for queue in (moto_stack.requests_queue, moto_stack.unstarted_queue):
-        assert bodies_left(moto_stack, queue) == ["{}"]
-
-
-def test_who_may_not_is_told_so_once_and_nothing_is_lost(moto_stack: Stack) -> None:
-    fill(moto_stack, 3)
-    work = redriving(moto_stack)
-    forbid(moto_stack, "sqs", "SendMessage")
-    with pytest.raises(ClientError, match="AccessDenied"):
-        work.run()
-    assert work.left == len(lying(moto_stack).entries) == 3
-
-
 def test_what_was_sent_without_an_answer_may_be_sent_and_stays(
     moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +203,9 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
 # ------------------------------------------------------------------ for good
 
 
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
 def taking_away(stack: Stack, file: Path) -> Discarding:
     return Discarding(stack, lying(stack), MessageReader(), file, "a test", wait_for_others=0)
 
@@ -253,32 +226,35 @@ def test_what_is_discarded_stands_in_the_file_whole(moto_stack: Stack, tmp_path:
     assert file.stat().st_mode & 0o077 == 0
 
 
-def test_a_file_that_is_there_is_not_written_over(moto_stack: Stack, tmp_path: Path) -> None:
-    hand_on(moto_stack, "{}")
-    file = tmp_path / "discarded.jsonl"
-    file.write_text("mine")
-    with pytest.raises(Failed, match="File exists"):
-        taking_away(moto_stack, file).run()
-    assert (file.read_text(), len(lying(moto_stack).entries)) == ("mine", 1)
-
-
-FULL = OSError(errno.ENOSPC, "No space left on device")
-
-
-def test_what_did_not_reach_the_disk_is_not_deleted(
-    moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fails", ["file", "disk", "deletion"])
+def test_what_is_not_written_and_deleted_is_not_discarded(
+    moto_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
-    hand_on(moto_stack, "{}")
-
     def full(_: int) -> None:
         raise FULL
 
-    work = taking_away(moto_stack, tmp_path / "discarded.jsonl")
-    monkeypatch.setattr(discarding, "sync_folder", lambda _: None)
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(Failed, match="No space left"):
+    fill(moto_stack, 2)
+    file = tmp_path / "discarded.jsonl"
+    work = taking_away(moto_stack, file)
+    error: type[Exception] = Failed
+    if fails == "file":
+        file.write_text("mine")
+    elif fails == "disk":
+        monkeypatch.setattr(discarding, "sync_folder", lambda _: None)
+        monkeypatch.setattr(os, "fsync", full)
+    else:
+        forbid(moto_stack, "sqs", "DeleteMessageBatch")
+        error = ClientError
+    with pytest.raises(error, match={"file": "File exists", "disk": "No space left"}.get(fails)):
         work.run()
-    assert (len(lying(moto_stack).entries), work.kept_in) == (1, None)
+    assert (work.kept_in, work.notes) == (None, [])
+    if fails == "file":
+        assert file.read_text() == "mine"
+    if fails == "deletion":
+        assert work.counted == {"failed": 2}
+        assert all("may still be in the queue" in one.said for one in work.ended)
+        del moto_stack.aws._clients["sqs"]
+    assert len(lying(moto_stack).entries) == 2
 
 
 def test_nothing_is_written_behind_a_line_that_was_cut_off(
@@ -317,14 +293,3 @@ def test_nothing_is_written_behind_a_line_that_was_cut_off(
         with pytest.raises(Failed, match="No space left"):
             work.run()
     assert (len(lying(moto_stack).entries), len(file.read_bytes())) == (30, 50)
-
-
-def test_what_could_not_be_deleted_was_not_discarded(moto_stack: Stack, tmp_path: Path) -> None:
-    fill(moto_stack, 2)
-    work = taking_away(moto_stack, tmp_path / "discarded.jsonl")
-    forbid(moto_stack, "sqs", "DeleteMessageBatch")
-    with pytest.raises(ClientError):
-        work.run()
-    assert work.counted == {"failed": 2}
-    assert (work.notes, work.kept_in) == ([], None)
-    assert all("may still be in the queue" in one.said for one in work.ended)

@@ -19,41 +19,15 @@ from rich.panel import Panel
 from rich.text import Text
 
 from actonce.cli import app as cli
-from actonce.cli import dead_letters, tables, unstarted, where
+from actonce.cli import tables
 from actonce.stack.clients import Stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed
-from actonce_core.message import MessageReader
+from actonce_core.execution import execution_name
 from pipeline.visible import Guarded, json_text, visible
 from tests.hostile import ACT_HIDE_OR_REORDER, HOSTILE, HOSTILE_SENT, forbidden, texts, without_own
-from tests.support.queues import post
-
-# --------------------------------------------------------------------------- progress
-
-
-def test_lines_of_progress_go_forwards_whoever_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    overtaken = threading.Event()
-
-    class Slow:
-        """A console that is slow with the first line, as one is that has yet to be loaded."""
-
-        is_terminal = False
-
-        def print(self, text: str) -> None:
-            if text == "Sent: 10 of 30":
-                other.start()
-                overtaken.wait(0.2)  # until another line is there, or for so long if none may be
-            told.append(text)
-            overtaken.set()
-
-    monkeypatch.setattr(console, "err", Slow())
-    with console.progress("Sent", 30) as bar:
-        other = threading.Thread(target=lambda: bar.update(20))
-        bar.update(10)
-        other.join()
-    assert told == ["Sent: 10 of 30", "Sent: 20 of 30"]
-
+from tests.support.queues import hand_on, post
+from tests.support.stacks import deployed, with_executions, with_table
 
 # --------------------------------------------------------------------------- the text
 
@@ -275,43 +249,36 @@ def test_wrong_use_is_told_in_codes(arguments: tuple[str, ...]) -> None:
     assert not forbidden(got)
 
 
-@pytest.fixture
-def hostile_stack(moto_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+def test_a_terminal_gets_codes_of_what_waits_in_the_queues(
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A dead letter and an unstarted delivery, hostile in all that a producer writes."""
-    for module in (dead_letters, unstarted, where):
-        monkeypatch.setattr(module, "find_stack", lambda *_, **__: moto_stack)
-    monkeypatch.setattr(unstarted, "message_reader", lambda _: MessageReader())
+    stack = with_executions(with_table(deployed(moto_stack)), HOSTILE_SENT)
+    monkeypatch.setattr(Stack, "find", lambda *_: stack)
     written: dict[str, Any] = dict.fromkeys(("reason", "error", "cause"), HOSTILE_SENT)
     message = {"message_id": HOSTILE_SENT, HOSTILE_SENT: [HOSTILE_SENT]}
-    post(moto_stack, HOSTILE_SENT, execution_name="sha256-1", message=message, **written)
-    moto_stack.sqs.send_message(
-        QueueUrl=moto_stack.unstarted_queue,
+    named = execution_name(HOSTILE_SENT)
+    post(moto_stack, HOSTILE_SENT, execution_name=named, message=message, **written)
+    hand_on(stack, json.dumps({"message_id": HOSTILE_SENT}))
+    raw = stack.sqs.send_message(
+        QueueUrl=stack.unstarted_queue,
         MessageBody=json.dumps({"message_id": HOSTILE_SENT}) + "\u009b\u202e\n✓ c",
         MessageAttributes={"note": {"DataType": "String", "StringValue": "\u009b\u202e\n✓ c"}},
-    )
-    return moto_stack
-
-
-@pytest.mark.usefixtures("hostile_stack")
-@pytest.mark.parametrize("json_", [(), ("--json",)], ids=["table", "json"])
-@pytest.mark.parametrize(
-    "command",
-    [
+    )["MessageId"]
+    for words in (
         ("dead-letters", "list"),
         ("dead-letters", "show", HOSTILE_SENT),
-        ("dead-letters", "retry", HOSTILE_SENT),
+        ("dead-letters", "retry", HOSTILE_SENT, "--yes"),
         ("unstarted", "list"),
         ("unstarted", "show", HOSTILE_SENT),
-        ("unstarted", "redrive", "--all"),
-    ],
-    ids=lambda command: " ".join(command).replace(HOSTILE_SENT, "HOSTILE"),
-)
-def test_a_terminal_gets_codes(command: tuple[str, ...], json_: tuple[str, ...]) -> None:
-    got = without_own(on_a_terminal(*command, *json_))
-
-    assert got.strip()
-    assert not forbidden(got)
-    assert not [line for line in got.split("\n") if line.startswith("✓")]
+        ("unstarted", "show", raw),
+        ("unstarted", "redrive", "--all", "--dry-run"),
+    ):
+        for json_ in ((), ("--json",)):
+            got = without_own(on_a_terminal(*words, *json_))
+            assert "--yes" in words or "--all" in words or re.search(r"\\u00(1b|9b)", got), words
+            assert not forbidden(got)
+            assert not [line for line in got.split("\n") if line.startswith("✓")]
 
 
 def test_a_bar_on_a_terminal_moves_the_cursor_itself_and_lets_nobody_else() -> None:

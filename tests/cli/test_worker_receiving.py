@@ -17,7 +17,13 @@ from actonce.terminal.errors import WrongUse
 from actonce_core.delivery import Delivery
 from actonce_core.invoked_effect import InvokedEffect
 
-MESSAGE = {"MessageId": "sqs-1", "ReceiptHandle": "handle-1", "Body": "{}"}
+MESSAGE: dict[str, Any] = {
+    "MessageId": "sqs-1",
+    "ReceiptHandle": "handle-1",
+    "Body": "{}",
+    "Attributes": {"ApproximateReceiveCount": "1"},
+    "MessageAttributes": {"kind": {"DataType": "String", "StringValue": "urgent"}},
+}
 
 
 class Failing:
@@ -31,7 +37,8 @@ class Failing:
             sqs, "https://q", consumer, threads=1, visibility=60, report=self.told.append
         )
 
-    def consume(self, delivery: Delivery) -> Any:  # noqa: ARG002 - as a consumer
+    def consume(self, delivery: Delivery) -> Any:
+        self.delivery = delivery
         self.worker.stop()
         assert self.first is None or self.first.wait(60)
         raise RuntimeError("not today")
@@ -55,6 +62,9 @@ def test_a_queue_that_is_paused_is_left_alone_and_one_that_is_busy_asked_again(
         one.worker.run()
         answers.assert_no_pending_responses()
     assert ([record["sqs_message_id"] for record in one.told], paused) == (["sqs-1"], [])
+    kind = {"dataType": "String", "stringValue": "urgent"}
+    assert one.delivery.attributes == MESSAGE["Attributes"]
+    assert one.delivery.message_attributes == {"kind": kind}
 
 
 def test_a_worker_that_may_not_read_its_queue_says_so() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from actonce.cli import app as cli
+from actonce.terminal import output
 
 EFFECT = '''
 import hashlib, json, os, sys, time, uuid
@@ -121,6 +122,7 @@ def test_wrong_use_is_a_sentence(
     (tmp_path / "broken.py").write_text("raise SystemExit\n")
     body = [] if "--body" in (arguments or "") else ["--body", "{}"]
     yes = [] if arguments is None else [*arguments.split(), "--yes"]
+    monkeypatch.setattr(output, "ask", lambda _: None)  # nobody sits there
     monkeypatch.setattr(sys, "argv", ["actonce", "effect", "check", *body, *yes])
     with pytest.raises(SystemExit) as ended:
         cli.main()

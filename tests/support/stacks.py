@@ -74,11 +74,12 @@ def with_log(stack: Stack) -> Stack:
     return with_outputs(stack, StarterLogGroupName="starter")
 
 
-def deployed(stack: Stack, **parameters: str) -> Stack:
-    """CloudFormation tells of its parameters."""
+def deployed(stack: Stack, outputs: dict[str, str] | None = None, **parameters: str) -> Stack:
+    """CloudFormation tells of its parameters, and of these outputs."""
     template = {
         "Parameters": {name: {"Type": "String"} for name in parameters},
         "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+        "Outputs": {name: {"Value": value} for name, value in (outputs or {}).items()},
     }
     stack.aws.client("cloudformation").create_stack(
         StackName=stack.name,

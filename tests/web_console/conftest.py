@@ -8,8 +8,15 @@ import pytest
 
 from actonce.console import queue_scans
 from actonce.stack.clients import Stack
-from tests.cli.conftest import aws_variables, deployed, moto_stack
-from tests.support.stacks import with_executions, with_ledger, with_log, with_outputs, with_table
+from tests.cli.conftest import aws_variables, moto_stack
+from tests.support.stacks import (
+    deployed,
+    with_executions,
+    with_ledger,
+    with_log,
+    with_outputs,
+    with_table,
+)
 from tests.web_console.asking import Client, console_of
 
 __all__ = ["aws_variables", "moto_stack"]
@@ -20,7 +27,7 @@ Open = Callable[..., Client]
 @pytest.fixture
 def ledger(moto_stack: Stack) -> Stack:
     """A stack with a ledger on moto, as far as the views ask it."""
-    deployed(moto_stack.aws, {})
+    deployed(moto_stack)
     stack = with_log(with_ledger(moto_stack))
     topic = "arn:aws:sns:us-east-1:123456789012:alarms"
     return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=topic)
@@ -29,7 +36,7 @@ def ledger(moto_stack: Stack) -> Stack:
 @pytest.fixture
 def machine(moto_stack: Stack) -> Stack:
     """The same with a state machine in the ledger's place."""
-    deployed(moto_stack.aws, {})
+    deployed(moto_stack)
     return with_executions(with_log(with_table(moto_stack)))
 
 
