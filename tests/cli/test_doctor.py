@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actonce.doctor.facts import Alarms, Denied, Facts, Feed, Function, Gone, Queue, Unseen
+from actonce.doctor.facts import Alarms, Facts, Feed, Function, Gone, Queue, Unseen
 from actonce.doctor.findings import CHECKS, Hazard, examine
 from actonce.queues.standing import Pause
 
@@ -34,8 +34,6 @@ PARAMETERS = {
 }
 SOUND = Facts(
     stack="shop/Once",
-    version="0.1.0",
-    mine="0.1.0",
     parameters=PARAMETERS,
     region="us-east-1",
     effect=EFFECT,
@@ -48,7 +46,6 @@ SOUND = Facts(
     decides=(),
     pause=None,
     alarms=Alarms(1, 0),
-    denied=(),
     now=NOW,
 )
 
@@ -115,11 +112,9 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     (told(EffectFunctionArn=EFFECT.arn.replace("us-", "eu-")), "functions", Hazard.STOPS),
     ({"effect": replace(EFFECT, reserved=0)}, "concurrency", Hazard.STOPS),
     ({"starter": replace(STARTER, reserved=0)}, "concurrency", Hazard.STOPS),
-    ({"denied": (Denied("role", "sqs:SendMessage", "x"),)}, "permissions", Hazard.STOPS),
     ({"find": None}, "looking-up", Hazard.NONE),
     ({"alarms": Alarms(0, 1)}, "alarms", Hazard.NONE),
     ({"alarms": Alarms(1, 0, ("Old",))}, "alarms", Hazard.NONE),
-    ({"version": None}, "version", Hazard.NONE),
 ]
 
 
@@ -138,7 +133,7 @@ def test_every_check_finds_something_here() -> None:
 
 
 def test_the_worst_comes_first() -> None:
-    changed = sound_but(version=None, decides=(OTHER,), effect=replace(EFFECT, timeout=90))
+    changed = sound_but(find=None, decides=(OTHER,), effect=replace(EFFECT, timeout=90))
     hazards = [one.hazard for one in examine(changed).findings]
     assert hazards == [Hazard.TWICE, Hazard.LOST, Hazard.NONE]
 
@@ -163,15 +158,14 @@ UNSEEN = Unseen("GetIt was answered AccessDenied: no")
 BLIND: dict[str, set[str]] = {
     "effect": {"effect-time-out", "effect-version", "functions", "concurrency"},
     "find": {"functions"},
-    "starter": {"queue", "feeding", "functions", "concurrency", "permissions"},
-    "requests": {"queue", "redrive", "permissions"},
-    "unstarted": {"redrive", "unstarted", "permissions"},
-    "dead_letters": {"dead-letters", "permissions"},
+    "starter": {"queue", "feeding", "functions", "concurrency"},
+    "requests": {"queue", "redrive"},
+    "unstarted": {"redrive", "unstarted"},
+    "dead_letters": {"dead-letters"},
     "feeds": {"feeding"},
     "decides": {"dead-letters"},
     "pause": {"pause"},
     "alarms": {"alarms"},
-    "denied": {"permissions"},
 }
 
 

@@ -15,13 +15,14 @@ from moto import mock_aws
 from actonce.cli.options import of_a_stack
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, options, stack_name
+from actonce.stack.sources import version
 from actonce.stack.target import find_aws, find_stack, samconfigs_name
 from actonce.terminal import output
 from actonce.terminal.errors import Failed, WrongUse
 from tests import terminal
 from tests.cli.conftest import Actonce
 from tests.support.queues import received
-from tests.support.stacks import fed
+from tests.support.stacks import fed, with_outputs
 
 HERE = "http://127.0.0.1:4566"
 OTHER = "http://localhost:4567"
@@ -231,11 +232,13 @@ def test_a_profile_is_named_and_one_that_is_not_there_said(
     tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setattr(Stack, "find", lambda *_: moto_stack)
+    monkeypatch.setattr(
+        Stack, "find", lambda *_: with_outputs(moto_stack, ActOnceVersion=version())
+    )
     credentials = tmp_path / "credentials"
     credentials.write_text("[prod]\naws_access_key_id = a\naws_secret_access_key = b\n")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
-    find_stack(Chosen(profile="prod"), warn=False)
+    find_stack(Chosen(profile="prod"))
     assert capfd.readouterr() == ("", f"{ON_AWS}, profile prod\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     with pytest.raises(Failed, match=r"\(nosuch\) could not be found: see aws configure"):
