@@ -197,11 +197,6 @@ class Facts:
         return int(self.parameters.get(parameter, "0") or "0")
 
     @property
-    def is_example(self) -> bool:
-        """Whether the effect is the example's."""
-        return not self.parameters.get("EffectFunctionArn")
-
-    @property
     def starts_executions(self) -> bool:
         """Whether Step Functions stands in front of the effect."""
         return self.parameters.get("Strategy", "step-functions") == "step-functions"

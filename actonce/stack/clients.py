@@ -219,6 +219,7 @@ class Stack:
         outputs: by name; of the stack that it is nested in as well, if they are `OF_THE_AUDIT`.
         path: see `called`.
         options: what a command line needs to work on this stack; see `endpoint.options`.
+        where: the line in which the person was told where it works; see `endpoint.line`.
     """
 
     aws: Aws
@@ -226,6 +227,7 @@ class Stack:
     outputs: dict[str, str]
     path: str = ""
     options: str = ""
+    where: str = ""
 
     requests_queue = _Output("RequestsQueueUrl")
     unstarted_queue = _Output("UnstartedQueueUrl")

@@ -47,22 +47,15 @@ def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Stack:
         Failed: there is no such stack, or see `find_aws`.
         WrongUse: see there.
     """
-    return find_stack_and_place(chosen, changes=changes)[0]
-
-
-def find_stack_and_place(
-    chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False
-) -> tuple[Stack, str]:
-    """As `find_stack`, and the line in which the person was told where it works."""
     place = _place(chosen)
     name = stack_name(chosen, place, os.environ, lambda: samconfigs_name(_here()))
     aws = _aws(place)
-    told_place = _tell(aws, place, name, asks=changes and not chosen.yes)
-    stack = replace(Stack.find(aws, name), options=options(chosen, name))
+    where = _tell(aws, place, name, asks=changes and not chosen.yes)
+    stack = replace(Stack.find(aws, name), options=options(chosen, name), where=where)
     told = misfit(stack.called, stack.version, version())
     if told is not None:
         console.say_warning(told)
-    return stack, told_place
+    return stack
 
 
 def samconfigs_name(folder: Path) -> str | None:

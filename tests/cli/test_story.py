@@ -81,7 +81,7 @@ def story(
     return Story(
         message_id="m-1",
         execution_name="m-1",
-        deliveries=[{"end": end} for end in ends],
+        lines=[{"end": end} for end in ends],
         fingerprint=None,
         row=row,
         execution=execution if status else None,
@@ -498,7 +498,7 @@ def test_a_conflict_is_told_as_refused_and_not_advised_to_be_sent_back() -> None
 
 
 def test_that_a_conflict_lies_nowhere_is_told_as_of_when_the_queue_was_read() -> None:
-    once = replace(story(**DONE), conflicts=[{"end": "refused"}])
+    once = replace(story(**DONE), lines=[{"end": "refused", "reason": "conflict"}])
     assert summarize(story(**DONE)).conflicts is None
     for seen, told in (
         (Seen([], 0, NOW), "It was not in UnstartedQueue at 2026-01-31 09:30:00 UTC."),
