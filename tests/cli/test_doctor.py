@@ -98,7 +98,10 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     (queue(dead_letter_target=f"{SQS}:dlq"), "redrive", Hazard.NONE),
     ({"pause": paused(2), "feeds": (OFF,)}, "pause", Hazard.NONE),
     ({"pause": paused(12), "feeds": (OFF,)}, "pause", Hazard.LOST),
-    ({"pause": paused(0)}, "pause", Hazard.NONE),
+    *(
+        ({"pause": Pause(since, "kim", ""), "feeds": (OFF,)}, "pause", Hazard.NONE)
+        for since in ("2026-03-14T11:00:00", "2026-03-14", "a while")
+    ),
     ({"decides": (OTHER,)}, "dead-letters", Hazard.LOST),
     ({"dead_letters": Gone()}, "dead-letters", Hazard.LOST),
     ({"dead_letters": replace(LETTERS, retention=4 * DAY)}, "dead-letters", Hazard.LOST),
@@ -182,6 +185,8 @@ def test_what_could_not_be_read_is_named_and_never_taken_for_good(fact: str) -> 
     [
         # Which key an alias names is not looked up.
         (queue(key="alias/own"), "queue"),
+        # Nor does AWS tell for how long an account remembers names.
+        (told(NamesRememberedDays="60"), "remembering"),
         # Who may not use the function's key is told no variables.
         (LEDGER | {"starter": replace(STARTER, variables=UNSEEN)}, "consumer-time-out"),
     ],
@@ -192,22 +197,9 @@ def test_what_may_be_right_or_wrong_is_neither(changed: dict[str, Any], check: s
     assert (examined.findings, examined.exit_status) == ((), 3)
 
 
-@pytest.mark.parametrize("since", ["2026-03-14T11:00:00", "2026-03-14", "a while"])
-def test_a_pause_of_which_no_zone_is_told_is_a_pause(since: str) -> None:
-    examined = examine(sound_but(pause=Pause(since, "kim", ""), feeds=(OFF,)))
-    assert [one.check for one in examined.findings] == ["pause"]
-
-
 def test_what_was_found_before_a_check_broke_off_is_told() -> None:
     blind = sound_but(feeds=(OTHER, OFF), pause=UNSEEN)
     examined = examine(blind)
     assert [one.hazard for one in examined.findings] == [Hazard.TWICE]
     assert {one.check for one in examined.not_checked} == {"feeding", "pause"}
     assert examined.exit_status == 1
-
-
-def test_how_long_an_account_remembers_cannot_be_asked() -> None:
-    examined = examine(sound_but(**told(NamesRememberedDays="60")))
-    (one,) = examined.not_checked
-    assert (one.check, examined.exit_status) == ("remembering", 3)
-    assert "NamesRememberedDays is 60" in one.why

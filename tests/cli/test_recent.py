@@ -45,17 +45,6 @@ def names(page: recent.Page) -> list[str]:
 
 
 @pytest.mark.usefixtures("stateless")
-def test_there_are_no_more_where_as_many_are_left_as_are_shown(moto_stack: Stack) -> None:
-    """Of as many as are asked for AWS may give a token behind which there is nothing."""
-    began = [execution(f"m{n}", n) for n in range(4)]
-    with Stubber(moto_stack.stepfunctions) as answers:
-        asked = {"stateMachineArn": moto_stack.state_machine, "maxResults": 5}
-        answers.add_response("list_executions", {"executions": began}, asked)
-        found = recent.page(moto_stack, limit=4)
-    assert (len(found.messages), found.cursor) == (4, None)
-
-
-@pytest.mark.usefixtures("stateless")
 def test_pages_of_executions_follow_each_other_and_no_more_is_read_than_is_shown(
     moto_stack: Stack,
 ) -> None:
@@ -70,6 +59,7 @@ def test_pages_of_executions_follow_each_other_and_no_more_is_read_than_is_shown
         page = recent.page(moto_stack, limit=4)
         answers.add_response("list_executions", more, second)
         third = first | {"nextToken": "b"}
+        # Of as many as are asked for AWS may give a token behind which there is nothing.
         answers.add_response("list_executions", {"executions": began[6:]}, third)
         then = recent.page(moto_stack, cursor=page.cursor, limit=4)
         answers.assert_no_pending_responses()
