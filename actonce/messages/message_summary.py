@@ -343,14 +343,10 @@ def _row_goes_on(story: Story, row: Record) -> str:
 
 
 def _forgotten(story: Story) -> str:
-    seen = "Its execution was started. "
-    if not any(line["end"] in ("started", "suppressed") for line in story.deliveries):
-        first = (story.fingerprint or {}).get("first_seen")
-        seen = f"Its id was first seen at {_at(first)}. " if first else ""
-    lies = _not_started(story) if story.unstarted else _lies_nowhere(story, "It")
     return (
-        f"{seen}Step Functions knows no execution of it now: it forgets them in time, and of "
-        f"another state machine nothing was read here. {lies}"
+        "It may have been started, and Step Functions knows no execution of it now: it forgets "
+        "them in time, and of another state machine nothing was read here. "
+        f"{_not_started(story) if story.unstarted else _lies_nowhere(story)}"
     )
 
 
@@ -362,14 +358,13 @@ def _not_started(story: Story) -> str:
             f"It was {what} ({newest.reason}): {newest.detail.rstrip('.')}. It has been in "
             f"UnstartedQueue since {in_utc(newest.since)}."
         )
-    refused = next((line for line in reversed(story.deliveries) if line["end"] == "refused"), None)
-    if refused is not None:
-        return f"The starter refused it ({refused.get('reason')}). {_lies_nowhere(story, 'It')}"
-    failed = next((line for line in reversed(story.deliveries) if line["end"] == "failed"), None)
-    if failed is not None:
-        error = in_words(str(failed.get("error") or "an error"))
+    last = {str(line["end"]): line for line in story.deliveries}
+    if "refused" in last:
+        return f"The starter refused it ({last['refused'].get('reason')}). {_lies_nowhere(story)}"
+    if "failed" in last:
+        error = in_words(str(last["failed"].get("error") or "an error"))
         return f"The starter failed to start it ({error}); SQS brings it back."
-    return f"No execution of it was started. {_lies_nowhere(story, 'It')}"
+    return f"No execution of it was started. {_lies_nowhere(story)}"
 
 
 def _posted(story: Story, letter: "DeadLetter | None") -> str:
@@ -425,8 +420,6 @@ def _look_up(failure: Record) -> str:
     _, found, said = whole.rpartition(BEFORE_LOOK_UP)
     if nothing_looks_up(whole):
         return "no function is named that could look it up (FindFunctionArn)"
-    if "neither true nor false" in said:
-        return "the look-up answered neither yes nor no"
     error, _, cause = said.partition(": ")
     told = _quoted(error, cause)
     return f"the look-up failed ({told})" if found and told else "the look-up gave no answer"
@@ -717,24 +710,20 @@ def _conflicts(story: Story) -> str | None:
     number = max(len(story.conflicts), lying)
     if not number:
         return None
-    were = "was" if number == 1 else "were"
     brought = f"{_counted(number, 'delivery', 'deliveries')} with this id brought other content"
-    they = "It" if number == 1 else "They"
-    lies = f"{they} {'is' if number == 1 else 'are'} in UnstartedQueue."
-    return f"{brought} and {were} refused. {lies if lying else _lies_nowhere(story, they, number)}"
+    refused = f"{brought} and {'was' if number == 1 else 'were'} refused."
+    return f"{refused} {'UnstartedQueue has it.' if lying else _lies_nowhere(story)}"
 
 
-def _lies_nowhere(story: Story, they: str, number: int = 1) -> str:
-    """That something was not found in UnstartedQueue, as far as that was read; a sentence."""
-    they_are = f"{they.lower()} {'is' if number == 1 else 'are'}"
+def _lies_nowhere(story: Story) -> str:
+    """That nothing of it was found in UnstartedQueue, as far as that was read; a sentence."""
     if "unstarted" in story.unread:
-        return f"Whether {they_are} in UnstartedQueue could not be read."
+        return "Whether it is in UnstartedQueue could not be read."
     if story.seen.held_elsewhere:
-        return f"{_capital(cannot_be_told(they_are, story.seen.held_elsewhere))}."
+        return f"{_capital(cannot_be_told('it is', story.seen.held_elsewhere))}."
     if story.seen.at is None:
-        return f"Whether {they_are} in UnstartedQueue was not looked at."
-    were = "was" if number == 1 else "were"
-    return f"{they} {were} not in UnstartedQueue at {in_utc(story.seen.at)}."
+        return "Whether it is in UnstartedQueue was not looked at."
+    return f"UnstartedQueue had nothing of it at {in_utc(story.seen.at)}."
 
 
 def cannot_be_told(they_are: str, held_elsewhere: int) -> str:

@@ -501,14 +501,14 @@ def test_that_a_conflict_lies_nowhere_is_told_as_of_when_the_queue_was_read() ->
     once = replace(story(**DONE), lines=[{"end": "refused", "reason": "conflict"}])
     assert summarize(story(**DONE)).conflicts is None
     for seen, told in (
-        (Seen([], 0, NOW), "It was not in UnstartedQueue at 2026-01-31 09:30:00 UTC."),
+        (Seen([], 0, NOW), "UnstartedQueue had nothing of it at 2026-01-31 09:30:00 UTC."),
         (Seen([], 1, NOW), "cannot be told"),
         (Seen(), "was not looked at"),
-        (Seen([entry()], 1, NOW), "It is in UnstartedQueue."),
+        (Seen([entry()], 1, NOW), "UnstartedQueue has it."),
     ):
         assert told in str(summarize(replace(once, seen=seen)).conflicts)
     unlogged = story(**DONE, lying=entry())  # the log has not been read yet
-    assert "It is in UnstartedQueue." in str(summarize(unlogged).conflicts)
+    assert "UnstartedQueue has it." in str(summarize(unlogged).conflicts)
 
 
 @pytest.mark.parametrize(
