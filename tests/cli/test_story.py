@@ -435,7 +435,7 @@ def test_that_no_function_looks_up_is_told_by_the_look_up_and_not_by_what_an_att
 
 
 def test_an_effect_of_days_before_is_compared_before_the_message_is_resolved() -> None:
-    for at, advised in (("2026-01-30T10:00:00Z", "resolve"), ("2026-01-29T09:00:00Z", None)):
+    for at, advised in (("2026-01-30T10:00:00Z", "resolve"), ("2026-01-30T09:00:00Z", None)):
         found = summarize(story(**RUNS, letter=("rejected", ""), effects=[effect(at)]))
         assert found.advised == advised
         assert ("from before its execution began" in str(found.advice)) == (advised is None)
