@@ -11,10 +11,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from botocore.exceptions import ClientError
 
+from actonce.messages.dead_letters import DeadLetter
+from actonce.messages.filters import Entry
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
     FIND_EFFECT,
@@ -27,8 +29,8 @@ from actonce.messages.history import (
     short_cause,
 )
 from actonce.messages.own_effects import moment
-from actonce.messages.story import Part, Record, Story
-from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
+from actonce.messages.story import Part, Record, Seen, Story
+from actonce.messages.unstarted import RECEIVED_TOO_OFTEN, Unstarted
 from actonce.queues.scan import held_by_another
 from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.aws_errors import error_text
@@ -36,9 +38,6 @@ from actonce.stack.clients import Stack
 from actonce.terminal.error_names import in_words
 from actonce_core.histories.dead_letters import DECISIONS, Stay
 from pipeline.visible import visible
-
-if TYPE_CHECKING:
-    from actonce.messages.dead_letters import DeadLetter
 
 DESCRIPTION_CHARACTERS = 200
 """As much of an effect's description as is told in the sentence; `--json` has it whole."""
@@ -174,7 +173,7 @@ class Summary:
         return asdict(self)
 
 
-def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
+def summarize(story: Story, letter: DeadLetter | None = None) -> Summary:
     """How a message stands, by all that was read of it.
 
     Args:
@@ -208,6 +207,29 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
             f"{_PARTS[part]} could not be read: {why}" for part, why in story.unread.items()
         ),
     )
+
+
+def advice_on(stack: Stack, entry: Entry) -> str | None:
+    """What to do about an entry of a queue, by what the queue alone tells.
+
+    Neither its history nor its effect is looked at, as `where` does.
+    """
+    letter = entry if isinstance(entry, DeadLetter) else None
+    story = Story(
+        message_id=entry.ids["message_id"] or entry.called,
+        execution_name=entry.called if letter is None else letter.execution_name,
+        lines=[],
+        fingerprint=None,
+        row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
+        execution=None,
+        steps=[],
+        dead_letters=[],
+        effects=[],
+        seen=Seen([entry] if isinstance(entry, Unstarted) else []),
+        looks_up=stack.find_function is not None,
+        options=stack.options,
+    )
+    return summarize(story, letter).advice
 
 
 _REMEDY = (
@@ -300,7 +322,7 @@ def outcome_of(story: Story) -> str | None:
 # --------------------------------------------------------------------------- what happened
 
 
-def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> str:
+def _happened(story: Story, state: StateName, letter: DeadLetter | None) -> str:
     """What happened to it last, and who did it."""
     if state == "waiting_for_decision":
         return _posted(story, letter)
@@ -367,7 +389,7 @@ def _not_started(story: Story) -> str:
     return f"No execution of it was started. {_lies_nowhere(story)}"
 
 
-def _posted(story: Story, letter: "DeadLetter | None") -> str:
+def _posted(story: Story, letter: DeadLetter | None) -> str:
     """Why it waits for a decision."""
     failure = _failure(story, letter)
     reason, error = failure.get("reason"), _error_told(failure)
@@ -386,7 +408,7 @@ def _posted(story: Story, letter: "DeadLetter | None") -> str:
     return f"{why} ActOnce posted a dead letter and waits for a decision.".lstrip()
 
 
-def _failure(story: Story, letter: "DeadLetter | None") -> Record:
+def _failure(story: Story, letter: DeadLetter | None) -> Record:
     """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known.
 
     By its history, which tells of the letter that waits; the one at hand may be of before.
@@ -599,7 +621,7 @@ class _Advice(NamedTuple):
     decision: str | None = None
 
 
-def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Advice:
+def _advice(story: Story, state: StateName, letter: DeadLetter | None) -> _Advice:
     """Of all but a conflict."""
     if state == "waiting_for_decision" and "effects" in story.unread:
         return _Advice("Find out where its effect would be, which could not be read; then decide.")
@@ -657,7 +679,7 @@ def _doubt(story: Story, state: StateName) -> str | None:
     return None
 
 
-def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
+def _what_to_decide(story: Story, letter: DeadLetter | None) -> _Advice:
     failure = _failure(story, letter)
     reason = failure.get("reason")
     did_not_happen = reason in ("rejected", "not_performed")

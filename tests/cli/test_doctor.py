@@ -185,6 +185,7 @@ def test_what_could_not_be_read_is_named_and_never_taken_for_good(fact: str) -> 
     [
         # Which key an alias names is not looked up.
         (queue(key="alias/own"), "queue"),
+        ({"effect": replace(EFFECT, reserved=UNSEEN)}, "concurrency"),
         # Nor does AWS tell for how long an account remembers names.
         (told(NamesRememberedDays="60"), "remembering"),
         # Who may not use the function's key is told no variables.
