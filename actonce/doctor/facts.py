@@ -150,12 +150,10 @@ class Alarms:
     Attributes:
         confirmed: subscriptions of the topic.
         pending: those that nobody has confirmed.
-        silenced: alarms whose actions are disabled.
     """
 
     confirmed: int
     pending: int
-    silenced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

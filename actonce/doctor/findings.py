@@ -371,8 +371,6 @@ def telling(facts: Facts) -> Found:
             f"Nobody is told of alarms: the topic has no subscription{pending}. Set AlarmEmail and "
             "confirm it, or subscribe to AlarmTopicArn."
         )
-    for name in alarms.silenced:
-        yield _advice(f"The alarm {name} tells nobody: its actions are disabled. Enable them.")
 
 
 CHECKS: dict[str, Callable[[Facts], Found]] = {

@@ -135,11 +135,4 @@ def _alarms(stack: Stack) -> Alarms:
         for one in page["Subscriptions"]
     ]
     confirmed = sum(arn.startswith("arn:") for arn in arns)
-    of_topic = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
-    silenced = tuple(
-        alarm["AlarmName"]
-        for page in of_topic.paginate(ActionPrefix=topic)
-        for alarm in page["MetricAlarms"]
-        if topic in alarm["AlarmActions"] and not alarm["ActionsEnabled"]
-    )
-    return Alarms(confirmed, len(arns) - confirmed, silenced)
+    return Alarms(confirmed, len(arns) - confirmed)

@@ -278,24 +278,19 @@ def _page_of_rows(
     stack: Stack, status: str | None, between: Between, offset: int, limit: int
 ) -> Page:
     """Of a table that is read from its beginning, in no order of time."""
-    since, until = between
-    conditions = {
-        "attribute_exists(#status)": None,
-        "#status = :status": status,
-        "updated >= :since": since and timestamp(since),
-        "updated < :until": until and timestamp(until),
-    }
-    values = {text.rpartition(" ")[2]: {"S": one} for text, one in conditions.items() if one}
+    since, until = (moment and timestamp(moment) for moment in between)
+    wanted = {"#status =": status, "updated >=": since, "updated <": until}
+    values = {f"{what} :v{n}": one for n, (what, one) in enumerate(wanted.items()) if one}
     arguments: dict[str, Any] = {
         "TableName": stack.ledger_table,
-        "FilterExpression": " AND ".join(
-            text for text, one in conditions.items() if one or "exists" in text
-        ),
+        "FilterExpression": " AND ".join(["attribute_exists(#status)", *values]),
         "ProjectionExpression": "message_id, #status, outcome, updated, attempt_id, "
         "consumption_count",
         "ExpressionAttributeNames": {"#status": "status"},
     }
-    arguments |= {"ExpressionAttributeValues": values} if values else {}
+    if values:
+        given = {text.rpartition(" ")[2]: {"S": one} for text, one in values.items()}
+        arguments["ExpressionAttributeValues"] = given
     found: list[Recent] = []
     read = 0
     while True:

@@ -117,7 +117,6 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     ({"starter": replace(STARTER, reserved=0)}, "concurrency", Hazard.STOPS),
     ({"find": None}, "looking-up", Hazard.NONE),
     ({"alarms": Alarms(0, 1)}, "alarms", Hazard.NONE),
-    ({"alarms": Alarms(1, 0, ("Old",))}, "alarms", Hazard.NONE),
 ]
 
 
