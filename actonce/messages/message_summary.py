@@ -11,11 +11,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from botocore.exceptions import ClientError
 
-from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Entry
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
@@ -38,6 +37,9 @@ from actonce.stack.clients import Stack
 from actonce.terminal.error_names import in_words
 from actonce_core.histories.dead_letters import DECISIONS, Stay
 from pipeline.visible import visible
+
+if TYPE_CHECKING:
+    from actonce.messages.dead_letters import DeadLetter
 
 DESCRIPTION_CHARACTERS = 200
 """As much of an effect's description as is told in the sentence; `--json` has it whole."""
@@ -173,7 +175,7 @@ class Summary:
         return asdict(self)
 
 
-def summarize(story: Story, letter: DeadLetter | None = None) -> Summary:
+def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
     """How a message stands, by all that was read of it.
 
     Args:
@@ -214,7 +216,7 @@ def advice_on(stack: Stack, entry: Entry) -> str | None:
 
     Neither its history nor its effect is looked at, as `where` does.
     """
-    letter = entry if isinstance(entry, DeadLetter) else None
+    letter = None if isinstance(entry, Unstarted) else cast("DeadLetter", entry)
     story = Story(
         message_id=entry.ids["message_id"] or entry.called,
         execution_name=entry.called if letter is None else letter.execution_name,
@@ -322,7 +324,7 @@ def outcome_of(story: Story) -> str | None:
 # --------------------------------------------------------------------------- what happened
 
 
-def _happened(story: Story, state: StateName, letter: DeadLetter | None) -> str:
+def _happened(story: Story, state: StateName, letter: "DeadLetter | None") -> str:
     """What happened to it last, and who did it."""
     if state == "waiting_for_decision":
         return _posted(story, letter)
@@ -389,7 +391,7 @@ def _not_started(story: Story) -> str:
     return f"No execution of it was started. {_lies_nowhere(story)}"
 
 
-def _posted(story: Story, letter: DeadLetter | None) -> str:
+def _posted(story: Story, letter: "DeadLetter | None") -> str:
     """Why it waits for a decision."""
     failure = _failure(story, letter)
     reason, error = failure.get("reason"), _error_told(failure)
@@ -408,7 +410,7 @@ def _posted(story: Story, letter: DeadLetter | None) -> str:
     return f"{why} ActOnce posted a dead letter and waits for a decision.".lstrip()
 
 
-def _failure(story: Story, letter: DeadLetter | None) -> Record:
+def _failure(story: Story, letter: "DeadLetter | None") -> Record:
     """Why it is a dead letter: `reason`, `error`, `cause`, `rounds`, as far as that is known.
 
     By its history, which tells of the letter that waits; the one at hand may be of before.
@@ -621,7 +623,7 @@ class _Advice(NamedTuple):
     decision: str | None = None
 
 
-def _advice(story: Story, state: StateName, letter: DeadLetter | None) -> _Advice:
+def _advice(story: Story, state: StateName, letter: "DeadLetter | None") -> _Advice:
     """Of all but a conflict."""
     if state == "waiting_for_decision" and "effects" in story.unread:
         return _Advice("Find out where its effect would be, which could not be read; then decide.")
@@ -679,7 +681,7 @@ def _doubt(story: Story, state: StateName) -> str | None:
     return None
 
 
-def _what_to_decide(story: Story, letter: DeadLetter | None) -> _Advice:
+def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
     failure = _failure(story, letter)
     reason = failure.get("reason")
     did_not_happen = reason in ("rejected", "not_performed")
