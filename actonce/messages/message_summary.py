@@ -146,8 +146,6 @@ class Summary:
         outcome: of what has ended: `performed`, `found`, `resolved`, `rejected`, or of a row
             `dead_letter`; None: it has not ended, or says nothing.
         effects: how many the place shows where effects were looked for; None: nowhere.
-        effect_told: whose word it is that the effect happened: `execution`, `row` or `person`;
-            None: nobody's.
         sentence: what happened, who did what to which.
         advice: what to do now, and why; None: nothing.
         advised: the decision that is advised; None: none is waited for, or a person has to find
@@ -163,7 +161,6 @@ class Summary:
     status: str | None
     outcome: str | None
     effects: int | None
-    effect_told: str | None
     sentence: str
     advice: str | None
     advised: str | None
@@ -184,7 +181,6 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
     """
     state = state_of(story)
     row = story.row or {}
-    outcome = outcome_of(story)
     advice, conflicts = _advice(story, state, letter), _conflicts(story)
     if any(entry.is_conflict for entry in story.unstarted):
         remedy = f"{_REMEDY} {_command(story, 'unstarted show')}"
@@ -198,9 +194,8 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
         label=STATES[state].label,
         means=STATES[state].means,
         status=row.get("status") if story.execution is None else story.execution.status,
-        outcome=outcome,
+        outcome=outcome_of(story),
         effects=None if _effects_unknown(story) else len(story.effects),
-        effect_told=_who_says_so(story, outcome),
         sentence=" ".join(filter(None, told)),
         advice=advice.said,
         advised=advice.decision,
@@ -605,12 +600,6 @@ def _described(effect: Any) -> str:
     if len(text) > DESCRIPTION_CHARACTERS:
         text = text[: DESCRIPTION_CHARACTERS - 1] + "…"
     return f": {text}"
-
-
-def _who_says_so(story: Story, outcome: str | None) -> str | None:
-    if outcome in ("performed", "found"):
-        return "row" if story.execution is None else "execution"
-    return "person" if outcome == "resolved" else None
 
 
 # --------------------------------------------------------------------------- what to do
