@@ -12,7 +12,7 @@ from actonce.cli.many import Kind, Many, asked_how
 from actonce.cli.options import Json, check_id, explaining, of_a_stack
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing
-from actonce.messages.message_summary import cannot_be_told
+from actonce.messages.message_summary import advice_on, cannot_be_told
 from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named, started_first
 from actonce.operate.discarding import Discarding
 from actonce.operate.redriving import Redriving
@@ -74,9 +74,9 @@ def list_(*, how: Many, at: Chosen) -> None:
     listing = _look(stack, message_reader(stack), how)
     many.print_list(_DELIVERIES, listing, how)
     if listing.entries and not how.json:
-        for reason in dict.fromkeys(entry.reason for entry in listing.entries):
-            console.say(f"{reason}: {MEANINGS.get(reason, 'not known')}")
-        console.say(f"One of them whole: actonce unstarted show{stack.options} ID")
+        for reason, entry in {one.reason: one for one in reversed(listing.entries)}.items():
+            means = MEANINGS.get(reason, "it does not say why")
+            console.say(f"{reason}: {means}. {advice_on(stack, entry)}")
 
 
 @app.command()

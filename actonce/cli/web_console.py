@@ -13,7 +13,7 @@ from actonce.console.context import Context, Place
 from actonce.console.server import open_in_browser, serve
 from actonce.records.audit_summary import of_demo
 from actonce.stack.endpoint import Chosen
-from actonce.stack.target import find_stack_and_place
+from actonce.stack.target import find_stack
 from actonce.terminal import output as terminal
 
 
@@ -49,8 +49,8 @@ def console(
 
         actonce console --stack-name shop --profile production --read-only
     """
-    stack, told = find_stack_and_place(at, changes=not read_only)
-    place = Place(told=told, options=stack.options, discarded=Path.cwd())
+    stack = find_stack(at, changes=not read_only)
+    place = Place(told=stack.where, options=stack.options, discarded=Path.cwd())
     context = Context(
         stack, place, own=own.effects(stack), read_only=read_only, audit=of_demo(stack)
     )

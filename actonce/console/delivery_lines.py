@@ -36,6 +36,4 @@ class DeliveryLines:
         unread = dict(story.unread)
         if "log" in before.unread:
             unread["log"] = before.unread["log"]
-        return replace(
-            story, deliveries=before.deliveries, conflicts=before.conflicts, unread=unread
-        )
+        return replace(story, lines=before.lines, unread=unread)

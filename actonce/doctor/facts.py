@@ -144,27 +144,16 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
-class Denied:
-    """A call that a role of the stack may not make."""
-
-    role: str
-    action: str
-    resource: str
-
-
-@dataclass(frozen=True, slots=True)
 class Alarms:
     """Who is told of alarms.
 
     Attributes:
         confirmed: subscriptions of the topic.
         pending: those that nobody has confirmed.
-        silenced: alarms whose actions are disabled.
     """
 
     confirmed: int
     pending: int
-    silenced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +162,6 @@ class Facts:
 
     Attributes:
         stack: as a person names it.
-        version, mine: the stack's, None where it says none, and this command line's.
         parameters: the stack's, by name.
         region: where it is.
         effect, find: the functions that perform and look up; None where none is named. A lock's
@@ -183,12 +171,10 @@ class Facts:
         feeds: every mapping of the requests queue, whoever made it.
         decides: every mapping of the dead letters' queue; there should be none.
         pause: None: it is not paused.
-        denied: what the roles may not do and have to.
+        options: see `Stack.options`.
     """
 
     stack: str
-    version: str | None
-    mine: str
     parameters: Mapping[str, str]
     region: str
     effect: Function | Gone | Unseen | None
@@ -201,17 +187,12 @@ class Facts:
     decides: tuple[Feed, ...] | Unseen
     pause: Pause | Unseen | None
     alarms: Alarms | Unseen
-    denied: tuple[Denied, ...] | Unseen
     now: datetime
+    options: str = ""
 
     def number(self, parameter: str) -> int:
         """A parameter's value; 0 for one that the stack's version does not have."""
         return int(self.parameters.get(parameter, "0") or "0")
-
-    @property
-    def is_example(self) -> bool:
-        """Whether the effect is the example's."""
-        return not self.parameters.get("EffectFunctionArn")
 
     @property
     def starts_executions(self) -> bool:

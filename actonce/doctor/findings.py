@@ -7,8 +7,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-from actonce.doctor.facts import Facts, NotSeen, seen, there
-from actonce.stack.sources import misfit
+from actonce.doctor.facts import Facts, NotSeen, Queue, seen, there
 
 _DAY = 24 * 60 * 60
 _KEPT_LONGEST = 14 * _DAY
@@ -16,7 +15,7 @@ _BATCHES_IN_SIX = 6
 _LEAST_RECEIVES = 5
 _CALM_RECEIVES = 100
 _ALWAYS_REMEMBERED_DAYS = 25
-_LONG_PAUSE = 3
+_LONG_PAUSE = timedelta(days=3)
 
 
 class Hazard(StrEnum):
@@ -178,20 +177,16 @@ def functions(facts: Facts) -> Found:
 
 def concurrency(facts: Facts) -> Found:
     """What is called may run."""
-    effect, starter = there(facts.effect), there(facts.starter)
-    if effect is not None and seen(effect.reserved) == 0:
-        yield _stops(
-            f"{effect.name} has a reserved concurrency of 0, so it is never run, and messages "
-            "become dead letters when their patience is over. Give it some, or pause the stack: "
-            "actonce pause."
-        )
-    if starter is None:
-        return
-    if seen(starter.reserved) == 0:
-        yield _stops(
-            f"{starter.name} has a reserved concurrency of 0, so no message is taken. Take the "
-            "limit away; actonce pause is how to stop it."
-        )
+    for fact, then in (
+        (facts.effect, "messages become dead letters when their patience is over"),
+        (facts.starter, "no message is taken"),
+    ):
+        function = there(fact)
+        if function is not None and seen(function.reserved) == 0:
+            yield _stops(
+                f"{function.name} has a reserved concurrency of 0, so it is never run, and {then}. "
+                f"Take the limit away; to pause the stack: actonce pause{facts.options}"
+            )
 
 
 def queue(facts: Facts) -> Found:
@@ -293,7 +288,8 @@ def feeding(facts: Facts) -> Found:
     if not any(one.takes for one in ours) and seen(facts.pause) is None:
         yield _stops(
             "No event source mapping of this stack takes messages, and nobody paused it with "
-            "actonce. actonce resume enables it; if there is none, deploy the stack again."
+            "actonce. If there is none, deploy the stack again; to enable it: actonce "
+            f"resume{facts.options}"
         )
 
 
@@ -303,76 +299,54 @@ def pausing(facts: Facts) -> Found:
     if pause is None:
         return
     requests = there(facts.requests)
-    retention = _KEPT_LONGEST if requests is None else requests.retention
     try:
         began = datetime.fromisoformat(pause.since)
         began = began if began.tzinfo else began.replace(tzinfo=UTC)
     except ValueError:
         began = facts.now
-    days = (facts.now - began).total_seconds() / _DAY
-    drops = began + timedelta(seconds=retention)
-    by = f"The stack is paused since {pause.since} by {pause.by}"
-    if (drops - facts.now).total_seconds() < _LONG_PAUSE * _DAY:
-        yield _lost(
-            f"{by}: from {drops:%Y-%m-%d} on SQS drops what was sent when it began. actonce "
-            "resume, before that."
-        )
-    else:
-        told = f", {days:.0f} days" if days >= 1 else ""
-        yield _advice(f"{by}{told}. actonce resume goes on.")
-    if any(one.takes for one in seen(facts.feeds)):
-        yield _advice(
-            "It says that it is paused, and an event source mapping takes messages all the same. "
-            "Say it again: actonce pause, or actonce resume."
-        )
+    drops = began + timedelta(seconds=_KEPT_LONGEST if requests is None else requests.retention)
+    yield _Found(
+        Hazard.LOST if drops - facts.now < _LONG_PAUSE else Hazard.NONE,
+        f"The stack is paused since {pause.since} by {pause.by}, and from {drops:%Y-%m-%d} on SQS "
+        f"drops what was sent when it began. To go on: actonce resume{facts.options}",
+    )
 
 
 def deciding(facts: Facts) -> Found:
-    """Dead letters wait for a person, and for nobody else."""
+    """Dead letters wait for a person, as long as their executions do, and for nobody else."""
     for one in seen(facts.decides):
         if one.takes:
             yield _lost(
                 f"{one.name} takes from DeadLetterQueue: without its message nobody can decide "
                 "on a dead letter. Remove its event source mapping."
             )
-    letters = there(facts.dead_letters)
-    wait = facts.number("DecisionTimeoutSeconds")
-    if letters is None:
-        yield _lost(
-            "DeadLetterQueue is not there: what cannot be finished waits where nobody sees it. "
-            "Deploy the stack again."
-        )
-    elif letters.retention < wait:
-        yield _lost(
-            f"DeadLetterQueue keeps a dead letter for {letters.retention / _DAY:.3g} days, and its "
-            f"execution waits {wait / _DAY:.3g}: in between nobody can decide. Deploy the stack "
-            "again: somebody changed the queue."
-        )
-    elif letters.dead_letter_target:
-        yield _lost(
-            "DeadLetterQueue has a redrive policy, and looking at a dead letter counts as "
-            "receiving it, so it moves away undecided. Remove the policy."
-        )
+    yield from _waits(
+        "DeadLetterQueue", there(facts.dead_letters), facts.number("DecisionTimeoutSeconds")
+    )
 
 
 def handing_on(facts: Facts) -> Found:
     """What cannot be started waits for a person where it can be seen."""
-    unstarted = there(facts.unstarted)
-    if unstarted is None:
+    yield from _waits("UnstartedQueue", there(facts.unstarted), _KEPT_LONGEST)
+
+
+def _waits(name: str, queue: Queue | None, seconds: int) -> Found:
+    """A queue of the stack keeps for so long what a person has to see."""
+    if queue is None:
         yield _lost(
-            "UnstartedQueue is not there: what cannot be started comes again until the requests "
-            "queue drops it. Deploy the stack again."
+            f"{name} is not there, so what a person has to see cannot wait in it. Deploy the stack "
+            "again."
         )
         return
-    if unstarted.retention < _KEPT_LONGEST:
+    if queue.retention < seconds:
         yield _lost(
-            f"UnstartedQueue drops what waits in it after {unstarted.retention / _DAY:.3g} days, "
-            "and not after 14. Deploy the stack again: somebody changed the queue."
+            f"{name} drops what waits in it after {queue.retention / _DAY:.3g} days, and not after "
+            f"{seconds / _DAY:.3g}. Deploy the stack again: somebody changed the queue."
         )
-    if unstarted.dead_letter_target:
+    if queue.dead_letter_target:
         yield _lost(
-            "UnstartedQueue has a redrive policy, and looking at a delivery counts as receiving "
-            "it, so it moves away and nobody sees it here. Remove the policy."
+            f"{name} has a redrive policy, and looking at a message counts as receiving it, so it "
+            "moves away, and nobody sees it here. Remove the policy."
         )
 
 
@@ -397,27 +371,6 @@ def telling(facts: Facts) -> Found:
             f"Nobody is told of alarms: the topic has no subscription{pending}. Set AlarmEmail and "
             "confirm it, or subscribe to AlarmTopicArn."
         )
-    for name in alarms.silenced:
-        yield _advice(f"The alarm {name} tells nobody: its actions are disabled. Enable them.")
-
-
-def permissions(facts: Facts) -> Found:
-    """The stack's roles may do what they have to."""
-    for one in seen(facts.denied):
-        yield _stops(
-            f"{one.role} may not {one.action} on {one.resource}, so messages wait or become dead "
-            "letters. Deploy the stack again, or see what denies it: a boundary, or a policy of "
-            "your organization."
-        )
-    for used in (facts.starter, facts.requests, facts.unstarted, facts.dead_letters):
-        there(used)  # of what could not be read no permission was looked at
-
-
-def versions(facts: Facts) -> Found:
-    """The stack is of the version of this command line."""
-    told = misfit(facts.stack, facts.version, facts.mine)
-    if told is not None:
-        yield _advice(told)
 
 
 CHECKS: dict[str, Callable[[Facts], Found]] = {
@@ -432,10 +385,8 @@ CHECKS: dict[str, Callable[[Facts], Found]] = {
     "unstarted": handing_on,
     "functions": functions,
     "concurrency": concurrency,
-    "permissions": permissions,
     "remembering": remembering,
     "looking-up": looking_up,
     "alarms": telling,
-    "version": versions,
 }
 """By name, as `--json` and a person see it."""

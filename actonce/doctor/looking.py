@@ -3,15 +3,14 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce.doctor.facts import Alarms, Denied, Facts, Feed, Function, Gone, Queue, Unseen
+from actonce.doctor.facts import Alarms, Facts, Feed, Function, Gone, Queue, Unseen
 from actonce.queues.standing import find_pause
 from actonce.stack.clients import Stack
 from actonce.stack.message_ids import parameters
-from actonce.stack.sources import version
 
 T = TypeVar("T")
 
@@ -20,7 +19,6 @@ _NOT_THERE = (
     "QueueDoesNotExist",
     "ResourceNotFoundException",
 )
-_ALLOWED = "allowed"
 
 
 def look(stack: Stack, now: datetime) -> Facts:
@@ -32,30 +30,24 @@ def look(stack: Stack, now: datetime) -> Facts:
     """
     given = parameters(stack)
     effect, find = stack.outputs.get("EffectFunctionArn"), stack.find_function
-    starter = _or_gone(lambda: _function(stack, stack.starter_function))
     requests = _or_gone(lambda: _queue(stack, stack.requests_queue))
-    unstarted = _or_gone(lambda: _queue(stack, stack.unstarted_queue))
     dead_letters = _or_gone(lambda: _queue(stack, stack.dead_letter_queue))
     return Facts(
         stack=stack.called,
-        version=stack.version,
-        mine=version(),
         parameters=given,
         region=stack.region_and_account[0],
         effect=_or_gone(lambda: _function(stack, effect)) if effect else None,
         find=_or_gone(lambda: _function(stack, find)) if find else None,
-        starter=starter,
+        starter=_or_gone(lambda: _function(stack, stack.starter_function)),
         requests=requests,
-        unstarted=unstarted,
+        unstarted=_or_gone(lambda: _queue(stack, stack.unstarted_queue)),
         dead_letters=dead_letters,
         feeds=_feeds(stack, requests),
         decides=_feeds(stack, dead_letters),
         pause=_or_unseen(lambda: find_pause(stack.sqs, stack.requests_queue)),
         alarms=_or_unseen(lambda: _alarms(stack)),
-        denied=_or_unseen(
-            lambda: tuple(_denied(stack, starter, requests, unstarted, dead_letters))
-        ),
         now=now,
+        options=stack.options,
     )
 
 
@@ -143,54 +135,4 @@ def _alarms(stack: Stack) -> Alarms:
         for one in page["Subscriptions"]
     ]
     confirmed = sum(arn.startswith("arn:") for arn in arns)
-    of_topic = stack.aws.client("cloudwatch").get_paginator("describe_alarms")
-    silenced = tuple(
-        alarm["AlarmName"]
-        for page in of_topic.paginate(ActionPrefix=topic)
-        for alarm in page["MetricAlarms"]
-        if topic in alarm["AlarmActions"] and not alarm["ActionsEnabled"]
-    )
-    return Alarms(confirmed, len(arns) - confirmed, silenced)
-
-
-def _denied(
-    stack: Stack, starter: Any, requests: Any, unstarted: Any, dead_letters: Any
-) -> Iterator[Denied]:
-    """What AWS says that the roles may not do, of what they do for every message."""
-    arns = {
-        name: queue.arn if isinstance(queue, Queue) else ""
-        for name, queue in (("r", requests), ("u", unstarted), ("d", dead_letters))
-    }
-    named = (stack.outputs.get(name) for name in ("EffectFunctionArn", "FindFunctionArn"))
-    invoked = [("lambda:InvokeFunction", arn) for arn in sorted(set(filter(None, named)))]
-    wanted = {}
-    if stack.ledger_table is None:
-        machine = stack.stepfunctions.describe_state_machine(stateMachineArn=stack.state_machine)
-        wanted[machine["roleArn"]] = [*invoked, ("sqs:SendMessage", arns["d"])]
-    if isinstance(starter, Function):
-        role = stack.lambda_.get_function_configuration(FunctionName=starter.arn)["Role"]
-        partition = starter.arn.split(":")[1]
-        region, account = stack.region_and_account
-        memory = f"arn:{partition}:dynamodb:{region}:{account}:table/{stack.fingerprints_table}"
-        of_starter = [
-            (f"sqs:{action}", arns["r"])
-            for action in ("ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility")
-        ]
-        of_starter.append(("sqs:SendMessage", arns["u"]))
-        if stack.ledger_table is None:
-            of_starter.append(("states:StartExecution", stack.state_machine))
-            of_starter.append(("dynamodb:PutItem", memory))
-        else:
-            of_starter += [("dynamodb:UpdateItem", memory), *invoked]
-        wanted[role] = of_starter
-    iam = stack.aws.client("iam")
-    for role, calls in wanted.items():
-        for action, resource in calls:
-            if not resource:
-                continue
-            answer = iam.simulate_principal_policy(
-                PolicySourceArn=role, ActionNames=[action], ResourceArns=[resource]
-            )
-            for result in answer["EvaluationResults"]:
-                if result["EvalDecision"] != _ALLOWED:
-                    yield Denied(role.rpartition("/")[2], action, resource)
+    return Alarms(confirmed, len(arns) - confirmed)

@@ -11,10 +11,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from botocore.exceptions import ClientError
 
+from actonce.messages.filters import Entry
 from actonce.messages.history import (
     BEFORE_LOOK_UP,
     FIND_EFFECT,
@@ -27,8 +28,8 @@ from actonce.messages.history import (
     short_cause,
 )
 from actonce.messages.own_effects import moment
-from actonce.messages.story import Part, Record, Story
-from actonce.messages.unstarted import RECEIVED_TOO_OFTEN
+from actonce.messages.story import Part, Record, Seen, Story
+from actonce.messages.unstarted import RECEIVED_TOO_OFTEN, Unstarted
 from actonce.queues.scan import held_by_another
 from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.aws_errors import error_text
@@ -145,8 +146,6 @@ class Summary:
         outcome: of what has ended: `performed`, `found`, `resolved`, `rejected`, or of a row
             `dead_letter`; None: it has not ended, or says nothing.
         effects: how many the place shows where effects were looked for; None: nowhere.
-        effect_told: whose word it is that the effect happened: `execution`, `row` or `person`;
-            None: nobody's.
         sentence: what happened, who did what to which.
         advice: what to do now, and why; None: nothing.
         advised: the decision that is advised; None: none is waited for, or a person has to find
@@ -162,7 +161,6 @@ class Summary:
     status: str | None
     outcome: str | None
     effects: int | None
-    effect_told: str | None
     sentence: str
     advice: str | None
     advised: str | None
@@ -183,7 +181,6 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
     """
     state = state_of(story)
     row = story.row or {}
-    outcome = outcome_of(story)
     advice, conflicts = _advice(story, state, letter), _conflicts(story)
     if any(entry.is_conflict for entry in story.unstarted):
         remedy = f"{_REMEDY} {_command(story, 'unstarted show')}"
@@ -197,9 +194,8 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
         label=STATES[state].label,
         means=STATES[state].means,
         status=row.get("status") if story.execution is None else story.execution.status,
-        outcome=outcome,
+        outcome=outcome_of(story),
         effects=None if _effects_unknown(story) else len(story.effects),
-        effect_told=_who_says_so(story, outcome),
         sentence=" ".join(filter(None, told)),
         advice=advice.said,
         advised=advice.decision,
@@ -208,6 +204,29 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
             f"{_PARTS[part]} could not be read: {why}" for part, why in story.unread.items()
         ),
     )
+
+
+def advice_on(stack: Stack, entry: Entry) -> str | None:
+    """What to do about an entry of a queue, by what the queue alone tells.
+
+    Neither its history nor its effect is looked at, as `where` does.
+    """
+    letter = None if isinstance(entry, Unstarted) else cast("DeadLetter", entry)
+    story = Story(
+        message_id=entry.ids["message_id"] or entry.called,
+        execution_name=entry.called if letter is None else letter.execution_name,
+        lines=[],
+        fingerprint=None,
+        row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
+        execution=None,
+        steps=[],
+        dead_letters=[],
+        effects=[],
+        seen=Seen([entry] if isinstance(entry, Unstarted) else []),
+        looks_up=stack.find_function is not None,
+        options=stack.options,
+    )
+    return summarize(story, letter).advice
 
 
 _REMEDY = (
@@ -343,14 +362,10 @@ def _row_goes_on(story: Story, row: Record) -> str:
 
 
 def _forgotten(story: Story) -> str:
-    seen = "Its execution was started. "
-    if not any(line["end"] in ("started", "suppressed") for line in story.deliveries):
-        first = (story.fingerprint or {}).get("first_seen")
-        seen = f"Its id was first seen at {_at(first)}. " if first else ""
-    lies = _not_started(story) if story.unstarted else _lies_nowhere(story, "It")
     return (
-        f"{seen}Step Functions knows no execution of it now: it forgets them in time, and of "
-        f"another state machine nothing was read here. {lies}"
+        "It may have been started, and Step Functions knows no execution of it now: it forgets "
+        "them in time, and of another state machine nothing was read here. "
+        f"{_not_started(story) if story.unstarted else _lies_nowhere(story)}"
     )
 
 
@@ -362,14 +377,13 @@ def _not_started(story: Story) -> str:
             f"It was {what} ({newest.reason}): {newest.detail.rstrip('.')}. It has been in "
             f"UnstartedQueue since {in_utc(newest.since)}."
         )
-    refused = next((line for line in reversed(story.deliveries) if line["end"] == "refused"), None)
-    if refused is not None:
-        return f"The starter refused it ({refused.get('reason')}). {_lies_nowhere(story, 'It')}"
-    failed = next((line for line in reversed(story.deliveries) if line["end"] == "failed"), None)
-    if failed is not None:
-        error = in_words(str(failed.get("error") or "an error"))
+    last = {str(line["end"]): line for line in story.deliveries}
+    if "refused" in last:
+        return f"The starter refused it ({last['refused'].get('reason')}). {_lies_nowhere(story)}"
+    if "failed" in last:
+        error = in_words(str(last["failed"].get("error") or "an error"))
         return f"The starter failed to start it ({error}); SQS brings it back."
-    return f"No execution of it was started. {_lies_nowhere(story, 'It')}"
+    return f"No execution of it was started. {_lies_nowhere(story)}"
 
 
 def _posted(story: Story, letter: "DeadLetter | None") -> str:
@@ -425,8 +439,6 @@ def _look_up(failure: Record) -> str:
     _, found, said = whole.rpartition(BEFORE_LOOK_UP)
     if nothing_looks_up(whole):
         return "no function is named that could look it up (FindFunctionArn)"
-    if "neither true nor false" in said:
-        return "the look-up answered neither yes nor no"
     error, _, cause = said.partition(": ")
     told = _quoted(error, cause)
     return f"the look-up failed ({told})" if found and told else "the look-up gave no answer"
@@ -590,12 +602,6 @@ def _described(effect: Any) -> str:
     return f": {text}"
 
 
-def _who_says_so(story: Story, outcome: str | None) -> str | None:
-    if outcome in ("performed", "found"):
-        return "row" if story.execution is None else "execution"
-    return "person" if outcome == "resolved" else None
-
-
 # --------------------------------------------------------------------------- what to do
 
 
@@ -717,24 +723,20 @@ def _conflicts(story: Story) -> str | None:
     number = max(len(story.conflicts), lying)
     if not number:
         return None
-    were = "was" if number == 1 else "were"
     brought = f"{_counted(number, 'delivery', 'deliveries')} with this id brought other content"
-    they = "It" if number == 1 else "They"
-    lies = f"{they} {'is' if number == 1 else 'are'} in UnstartedQueue."
-    return f"{brought} and {were} refused. {lies if lying else _lies_nowhere(story, they, number)}"
+    refused = f"{brought} and {'was' if number == 1 else 'were'} refused."
+    return f"{refused} {'UnstartedQueue has it.' if lying else _lies_nowhere(story)}"
 
 
-def _lies_nowhere(story: Story, they: str, number: int = 1) -> str:
-    """That something was not found in UnstartedQueue, as far as that was read; a sentence."""
-    they_are = f"{they.lower()} {'is' if number == 1 else 'are'}"
+def _lies_nowhere(story: Story) -> str:
+    """That nothing of it was found in UnstartedQueue, as far as that was read; a sentence."""
     if "unstarted" in story.unread:
-        return f"Whether {they_are} in UnstartedQueue could not be read."
+        return "Whether it is in UnstartedQueue could not be read."
     if story.seen.held_elsewhere:
-        return f"{_capital(cannot_be_told(they_are, story.seen.held_elsewhere))}."
+        return f"{_capital(cannot_be_told('it is', story.seen.held_elsewhere))}."
     if story.seen.at is None:
-        return f"Whether {they_are} in UnstartedQueue was not looked at."
-    were = "was" if number == 1 else "were"
-    return f"{they} {were} not in UnstartedQueue at {in_utc(story.seen.at)}."
+        return "Whether it is in UnstartedQueue was not looked at."
+    return f"UnstartedQueue had nothing of it at {in_utc(story.seen.at)}."
 
 
 def cannot_be_told(they_are: str, held_elsewhere: int) -> str:

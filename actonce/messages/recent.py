@@ -62,7 +62,8 @@ class Recent:
 
     Attributes:
         name: what every command takes as its id: the name of its execution, or its row's key.
-        message_id: the producer's; None: its execution is gone, and its name only a hash.
+        message_id: the producer's; None: its name is a hash, and its execution gone or, where the
+            page is too long, not looked up.
         status: the execution's or the row's, as AWS or the ledger calls it.
         state: one of `message_summary.STATES`; None: the page is too long to look them up.
         since: when the execution began, or the row was last written (UTC).
@@ -226,36 +227,30 @@ def _known_status(stack: Stack, status: str) -> str:
 
 
 def _whole(stack: Stack, known: Ended, found: list[Recent]) -> list[Recent]:
-    """Each with its state, where there are not too many, and with the id that its input has.
-
-    The latter takes a call, too, where its name is a hash of the id.
-    """
+    """Each with its state and the id that its input has, where there are not too many."""
+    if len(found) > MOST_STATES:
+        return found
     _ = stack.stepfunctions  # made here: clients may be shared by threads, not made by them
-    with_states = len(found) <= MOST_STATES
 
     def whole(one: Recent) -> Recent:
-        if one.message_id is not None and not with_states:
-            return one
         if (before := known.get(one)) is not None:
             return before
         # Of one that failed only its error tells whether a person had rejected it.
         state = "ended" if one.status == "FAILED" else state_of_execution(one.status)
-        listed = replace(one, state=state if with_states else None)
         try:
             execution = history.find_execution(stack, one.name)
         except ClientError:  # it may not be read
-            return listed
+            execution = None
         if execution is None:
-            return listed
-        told = execution.input.get("message_id")
-        message_id = one.message_id or (None if told is None else str(told))
+            return replace(one, state=state)
+        message_id = one.message_id or execution.input.get("message_id")
         looked_up = replace(
             one,
-            message_id=message_id,
+            message_id=None if message_id is None else str(message_id),
             status=execution.status,
-            state=_state(stack, execution) if with_states else None,
+            state=_state(stack, execution),
         )
-        if with_states and execution.status == one.status:
+        if execution.status == one.status:
             known.keep(looked_up)
         return looked_up
 
@@ -278,24 +273,19 @@ def _page_of_rows(
     stack: Stack, status: str | None, between: Between, offset: int, limit: int
 ) -> Page:
     """Of a table that is read from its beginning, in no order of time."""
-    since, until = between
-    conditions = {
-        "attribute_exists(#status)": None,
-        "#status = :status": status,
-        "updated >= :since": since and timestamp(since),
-        "updated < :until": until and timestamp(until),
-    }
-    values = {text.rpartition(" ")[2]: {"S": one} for text, one in conditions.items() if one}
+    since, until = (moment and timestamp(moment) for moment in between)
+    wanted = {"#status =": status, "updated >=": since, "updated <": until}
+    values = {f"{what} :v{n}": one for n, (what, one) in enumerate(wanted.items()) if one}
     arguments: dict[str, Any] = {
         "TableName": stack.ledger_table,
-        "FilterExpression": " AND ".join(
-            text for text, one in conditions.items() if one or "exists" in text
-        ),
+        "FilterExpression": " AND ".join(["attribute_exists(#status)", *values]),
         "ProjectionExpression": "message_id, #status, outcome, updated, attempt_id, "
         "consumption_count",
         "ExpressionAttributeNames": {"#status": "status"},
     }
-    arguments |= {"ExpressionAttributeValues": values} if values else {}
+    if values:
+        given = {text.rpartition(" ")[2]: {"S": one} for text, one in values.items()}
+        arguments["ExpressionAttributeValues"] = given
     found: list[Recent] = []
     read = 0
     while True:

@@ -5,7 +5,7 @@ with why, and nothing is said to be absent because of it.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -41,17 +41,10 @@ SURELY_REMEMBERED = timedelta(days=25)
 quota is; the parameter NamesRememberedDays is no less by default."""
 
 _LOGGED = (
-    "at",
-    "end",
-    "reason",
-    "detail",
-    "error",
-    "fingerprint",
-    "sqs_message_id",
-    "receive_count",
-    "sent_at",
-    "first_received_at",
+    *("at", "end", "reason", "detail", "error", "fingerprint"),
+    *("sqs_message_id", "receive_count", "sent_at", "first_received_at"),
 )
+"""What is told of a line of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +86,7 @@ class Story:
     """What was found. Every record comes from where its part of the stack keeps it.
 
     Attributes:
-        deliveries: lines of the starter's log.
-        conflicts: likewise, of deliveries that brought the same id with another content.
+        lines: of the starter's log.
         fingerprint: the row, `fingerprint` and `first_seen`.
         row: of the ledger, where a ledger or a lease stands in the state machine's place.
         effects: `OwnEffect.as_json` of each, the example's appointments too; none where a team does
@@ -113,7 +105,7 @@ class Story:
 
     message_id: str
     execution_name: str
-    deliveries: list[Record]
+    lines: list[Record]
     fingerprint: Record | None
     row: Record | None
     execution: Execution | None
@@ -122,12 +114,21 @@ class Story:
     effects: list[Record]
     seen: Seen
     effects_place: str | None = None
-    conflicts: list[Record] = field(default_factory=list)
     looks_up: bool = True
     may_be_forgotten: bool = False
     unread: Mapping[Part, str] = field(default_factory=dict)
     options: str = ""
     read_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def deliveries(self) -> list[Record]:
+        """Its lines, but for conflicts."""
+        return [line for line in self.lines if not _is_conflict(line)]
+
+    @property
+    def conflicts(self) -> list[Record]:
+        """The lines of deliveries that brought the same id with other content."""
+        return [line for line in self.lines if _is_conflict(line)]
 
     @property
     def unstarted(self) -> Sequence[Unstarted]:
@@ -138,8 +139,7 @@ class Story:
     def is_known(self) -> bool:
         """Whether any part of the stack has a record of the message."""
         parts = (
-            self.deliveries,
-            self.conflicts,
+            self.lines,
             self.fingerprint,
             self.row,
             self.execution,
@@ -177,7 +177,7 @@ class Story:
     def _parts(self) -> Iterator[Iterator[Moment]]:
         # Where two times are the same, this order tells the story.
         yield self._fingerprint_moments()
-        yield (_delivery_moment(line) for line in (*self.deliveries, *self.conflicts))
+        yield (_delivery_moment(line) for line in self.lines)
         yield (Moment(e.since, "UnstartedQueue", "waits", e.reason) for e in self.unstarted)
         yield (_step_moment(step) for step in self.steps if _is_told(step))
         yield (_effect_moment(one, self.effects_place) for one in self.effects if one["at"])
@@ -235,10 +235,10 @@ def read_story(
         waiting = begun("unstarted", lambda: _unstarted(stack, message_id, unstarted))
         events = begun("history", lambda: _events(stack, arn))
         fingerprint = _fingerprint(known())
-        story = Story(
+        told = Story(
             message_id=message_id,
             execution_name=execution_name(message_id),
-            deliveries=[],
+            lines=lines() or [],
             fingerprint=fingerprint,
             row=_row(known()),
             execution=execution,
@@ -251,7 +251,7 @@ def read_story(
             may_be_forgotten=_may_be_forgotten(stack, fingerprint, datetime.now(UTC)),
             options=stack.options,
         )
-        told = replace(_with_lines(story, lines() or []), unread=reading.unread)
+    told = replace(told, unread=reading.unread)
     if reading.errors and not told.is_known:
         raise next(iter(reading.errors.values()))
     return told
@@ -261,7 +261,7 @@ def with_log(stack: Stack, story: Story) -> Story:
     """The same, with what the starter's log has of it now."""
     reading = _Reading()
     lines = reading.part("log", lambda: _deliveries(stack, story.message_id))
-    return replace(_with_lines(story, lines or []), unread={**story.unread, **reading.unread})
+    return replace(story, lines=lines or [], unread={**story.unread, **reading.unread})
 
 
 class _Reading:
@@ -282,15 +282,6 @@ class _Reading:
         except (Failed, ClientError, BotoCoreError) as error:
             self.errors[part] = error
             return None
-
-
-def _with_lines(story: Story, lines: Iterable[Record]) -> Story:
-    told = list(lines)
-    return replace(
-        story,
-        deliveries=[line for line in told if not _is_conflict(line)],
-        conflicts=[line for line in told if _is_conflict(line)],
-    )
 
 
 def _deliveries(stack: Stack, message_id: str) -> list[Record]:

@@ -29,9 +29,7 @@ MEANINGS: Mapping[str, str] = {
     Reason.NOT_JSON: "its body is no JSON, or two parsers could read it differently",
     Reason.NO_MESSAGE_ID: "it has no message id where the stack's MessageIdFrom says",
     Reason.TOO_LARGE: "it is larger than an execution's input may be",
-    Reason.CONFLICT: "its id was used first for other content. Sent back, it is refused again: "
-    "compare the two and ask the producer which is right; then discard it, or have it sent under "
-    "a new id",
+    Reason.CONFLICT: "its id was used first for other content",
     Reason.TOO_OLD_TO_TELL: "its id was first seen so long ago that Step Functions may have "
     "forgotten it",
     Reason.OTHER_MEMORY: "another state machine, ledger or lease knows what became of it",

@@ -219,6 +219,7 @@ class Stack:
         outputs: by name; of the stack that it is nested in as well, if they are `OF_THE_AUDIT`.
         path: see `called`.
         options: what a command line needs to work on this stack; see `endpoint.options`.
+        where: the line in which the person was told where it works; see `endpoint.line`.
     """
 
     aws: Aws
@@ -226,6 +227,7 @@ class Stack:
     outputs: dict[str, str]
     path: str = ""
     options: str = ""
+    where: str = ""
 
     requests_queue = _Output("RequestsQueueUrl")
     unstarted_queue = _Output("UnstartedQueueUrl")
@@ -284,7 +286,7 @@ class Stack:
         try:
             for logical_id in inside:
                 above = _outputs(aws, root)
-                root = _nested(aws, root, name).get(logical_id, "")
+                root = _nested(aws, root).get(logical_id, "")
                 if not root:
                     raise Failed(f"There is no stack {name!r} here: {logical_id!r} is not nested.")
             found = list(_within(aws, root, name, above))
@@ -382,27 +384,17 @@ def _within(
         of_the_audit = {one: above[one] for one in OF_THE_AUDIT if one in above}
         yield Stack(aws, name, of_the_audit | outputs, path)
     elif depth < _DEEPEST:
-        for logical_id, nested in sorted(_nested(aws, name, path).items()):
+        for logical_id, nested in sorted(_nested(aws, name).items()):
             yield from _within(aws, nested, f"{path}/{logical_id}", outputs, depth + 1)
 
 
-def _nested(aws: Aws, name: str, path: str) -> dict[str, str]:
+def _nested(aws: Aws, name: str) -> dict[str, str]:
     """The stacks nested in one, by logical id: the ARN of each."""
-    try:
-        pages = aws.client("cloudformation").get_paginator("list_stack_resources")
-        resources = [
-            one for page in pages.paginate(StackName=name) for one in page["StackResourceSummaries"]
-        ]
-    except ClientError as error:
-        if error.response["Error"]["Code"] not in ("AccessDenied", "AccessDeniedException"):
-            raise
-        raise Failed(
-            f"The stack {path!r} is not an ActOnce stack itself, and whether one is nested in it "
-            "cannot be seen: it needs cloudformation:ListStackResources."
-        ) from error
+    pages = aws.client("cloudformation").get_paginator("list_stack_resources")
     return {
         one["LogicalResourceId"]: one["PhysicalResourceId"]
-        for one in resources
+        for page in pages.paginate(StackName=name)
+        for one in page["StackResourceSummaries"]
         # One that is not made yet has no ARN.
         if one["ResourceType"] == "AWS::CloudFormation::Stack"
         and one.get("PhysicalResourceId")

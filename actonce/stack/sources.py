@@ -68,18 +68,16 @@ def misfit(stack_name: str, stack: str | None, mine: str) -> str | None:
         stack: what its output says; None: it has none, for it is older than that output.
         mine: this command line's.
     """
-    name, own = repr(stack_name), numbers(mine)
+    name, its, own = repr(stack_name), numbers(stack or ""), numbers(mine)
+    if stack == mine or (its and own and its[:2] == own[:2]):
+        return None
     if stack is None:
         return (
             f"The stack {name} does not say its version, so it is older than this actonce {mine}: "
             "deploy it anew, or expect that not everything is found."
         )
-    its = numbers(stack)
     if its is None or own is None:
-        said = f"The stack {name} says that its version is {stack!r}, and this is actonce {mine}."
-        return None if stack == mine else said
-    if its[:2] == own[:2]:
-        return None
+        return f"The stack {name} says that its version is {stack!r}, and this is actonce {mine}."
     age, first = ("older", "deploy it anew, or ") if its < own else ("newer", "")
     return (
         f"The stack {name} is of version {stack}, {age} than this actonce {mine}: {first}install "

@@ -34,34 +34,28 @@ def find_aws(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Aws:
     return aws
 
 
-def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False, warn: bool = True) -> Stack:
+def find_stack(chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False) -> Stack:
     """The stack that is meant, where `find_aws` looks; or the one that is nested in it.
+
+    The person is told if its version does not fit.
 
     Args:
         chosen: what the person said.
         changes: see `find_aws`.
-        warn: whether the person is told if its version does not fit.
 
     Raises:
         Failed: there is no such stack, or see `find_aws`.
         WrongUse: see there.
     """
-    return find_stack_and_place(chosen, changes=changes, warn=warn)[0]
-
-
-def find_stack_and_place(
-    chosen: Chosen = _NOT_CHOSEN, *, changes: bool = False, warn: bool = True
-) -> tuple[Stack, str]:
-    """As `find_stack`, and the line in which the person was told where it works."""
     place = _place(chosen)
     name = stack_name(chosen, place, os.environ, lambda: samconfigs_name(_here()))
     aws = _aws(place)
-    told_place = _tell(aws, place, name, asks=changes and not chosen.yes)
-    stack = replace(Stack.find(aws, name), options=options(chosen, name))
-    told = misfit(stack.called, stack.version, version()) if warn else None
+    where = _tell(aws, place, name, asks=changes and not chosen.yes)
+    stack = replace(Stack.find(aws, name), options=options(chosen, name), where=where)
+    told = misfit(stack.called, stack.version, version())
     if told is not None:
         console.say_warning(told)
-    return stack, told_place
+    return stack
 
 
 def samconfigs_name(folder: Path) -> str | None:

@@ -78,6 +78,8 @@ def test_of_a_conflict_what_differs_from_what_was_started_is_marked(
         return told["started"]
 
     assert (started("m-1"), started("m-2")) == (first, None)
+    told = actonce("unstarted", "list", "--stack-name", "shop", stack=stack).err
+    assert told.endswith(" actonce unstarted show --stack-name shop m-1\n")
     shown = actonce("unstarted", "show", "m-1", stack=stack).out.partition(other)[2]
     assert shown.splitlines()[2:] == [
         "  {",

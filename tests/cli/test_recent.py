@@ -45,17 +45,6 @@ def names(page: recent.Page) -> list[str]:
 
 
 @pytest.mark.usefixtures("stateless")
-def test_there_are_no_more_where_as_many_are_left_as_are_shown(moto_stack: Stack) -> None:
-    """Of as many as are asked for AWS may give a token behind which there is nothing."""
-    began = [execution(f"m{n}", n) for n in range(4)]
-    with Stubber(moto_stack.stepfunctions) as answers:
-        asked = {"stateMachineArn": moto_stack.state_machine, "maxResults": 5}
-        answers.add_response("list_executions", {"executions": began}, asked)
-        found = recent.page(moto_stack, limit=4)
-    assert (len(found.messages), found.cursor) == (4, None)
-
-
-@pytest.mark.usefixtures("stateless")
 def test_pages_of_executions_follow_each_other_and_no_more_is_read_than_is_shown(
     moto_stack: Stack,
 ) -> None:
@@ -70,6 +59,7 @@ def test_pages_of_executions_follow_each_other_and_no_more_is_read_than_is_shown
         page = recent.page(moto_stack, limit=4)
         answers.add_response("list_executions", more, second)
         third = first | {"nextToken": "b"}
+        # Of as many as are asked for AWS may give a token behind which there is nothing.
         answers.add_response("list_executions", {"executions": began[6:]}, third)
         then = recent.page(moto_stack, cursor=page.cursor, limit=4)
         answers.assert_no_pending_responses()
@@ -201,40 +191,25 @@ def test_where_there_are_more_it_says_by_which_time_step_functions_lists_them(
 
 
 def test_states_tell_by_hand_from_performed_and_who_is_waited_for(
-    moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
+    moto_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ends: dict[str, tuple[str, dict[str, Any]]] = {
-        "m-1": ("SUCCEEDED", {"output": '{"outcome": "performed"}'}),
-        "m-2": ("SUCCEEDED", {"output": '{"outcome": "resolved", "note": "by telephone"}'}),
-        "m-3": ("FAILED", {"error": "RejectedByOperator", "cause": "no"}),
-        "m-4": ("ABORTED", {}),
-        "m-5": ("RUNNING", {}),
-    }
-    waiting = history_of(started("m-5"), posted())
-
-    def answer(answers: Stubber) -> None:
-        listed = [execution(name, 9) | {"status": end[0]} for name, end in ends.items()]
-        answers.add_response("list_executions", {"executions": listed})
-        for name, (status, told) in ends.items():
-            described = execution(name, 9) | {"status": status, **told}
-            answers.add_response("describe_execution", described, {"executionArn": ANY})
-        answers.add_response("get_execution_history", {"events": waiting})
-
+    ends: list[tuple[str, dict[str, Any], str]] = [
+        ("SUCCEEDED", {"output": '{"outcome": "performed"}'}, "performed"),
+        ("SUCCEEDED", {"output": '{"outcome": "resolved", "note": "by phone"}'}, "resolved"),
+        ("FAILED", {"error": "RejectedByOperator", "cause": "no"}, "rejected"),
+        ("ABORTED", {}, "aborted"),
+        ("RUNNING", {}, "waiting_for_decision"),
+    ]
+    items = [execution(f"m-{n}", 9) | {"status": status} for n, (status, *_) in enumerate(ends)]
     monkeypatch.setattr(recent, "ThreadPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
     with Stubber(moto_stack.stepfunctions) as answers:
-        answer(answers)
+        answers.add_response("list_executions", {"executions": items})
+        for item, (_, told, _) in zip(items, ends, strict=True):
+            answers.add_response("describe_execution", item | told, {"executionArn": ANY})
+        waiting = history_of(started("m-4"), posted())
+        answers.add_response("get_execution_history", {"events": waiting})
         found = recent.page(moto_stack, limit=20)
-    assert [one.state for one in found.messages] == [
-        "performed",
-        "resolved",
-        "rejected",
-        "aborted",
-        "waiting_for_decision",
-    ]
-    with Stubber(moto_stack.stepfunctions) as answers:
-        answer(answers)
-        lines = actonce("list", stack=moto_stack).out.splitlines()
-    assert lines[2].split("  ")[1].strip() == "resolved by hand"
+    assert [one.state for one in found.messages] == [state for *_, state in ends]
 
 
 def test_what_has_ended_is_looked_up_once(

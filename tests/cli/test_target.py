@@ -12,16 +12,16 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from actonce.cli.options import of_a_stack
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, options, stack_name
+from actonce.stack.sources import version
 from actonce.stack.target import find_aws, find_stack, samconfigs_name
 from actonce.terminal import output
 from actonce.terminal.errors import Failed, WrongUse
 from tests import terminal
 from tests.cli.conftest import Actonce
 from tests.support.queues import received
-from tests.support.stacks import fed
+from tests.support.stacks import fed, with_outputs
 
 HERE = "http://127.0.0.1:4566"
 OTHER = "http://localhost:4567"
@@ -131,18 +131,6 @@ def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
             samconfigs_name(below)
 
 
-def test_a_command_called_from_python_has_chosen_nothing() -> None:
-    found = []
-
-    @of_a_stack(asks=True)
-    def command(*, at: Chosen) -> None:
-        found.append(at)
-
-    command()
-    command(profile="prod", yes=True)
-    assert found == [Chosen(), Chosen(profile="prod", yes=True)]
-
-
 def test_code_that_makes_clients_of_its_own_reaches_the_same() -> None:
     of_profile, of_none, of_embedded = dict(KEYS), dict(KEYS), dict(KEYS)
     Aws(profile="prod", region="r").name_to_others(of_profile)
@@ -231,11 +219,13 @@ def test_a_profile_is_named_and_one_that_is_not_there_said(
     tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setattr(Stack, "find", lambda *_: moto_stack)
+    monkeypatch.setattr(
+        Stack, "find", lambda *_: with_outputs(moto_stack, ActOnceVersion=version())
+    )
     credentials = tmp_path / "credentials"
     credentials.write_text("[prod]\naws_access_key_id = a\naws_secret_access_key = b\n")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
-    find_stack(Chosen(profile="prod"), warn=False)
+    find_stack(Chosen(profile="prod"))
     assert capfd.readouterr() == ("", f"{ON_AWS}, profile prod\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     with pytest.raises(Failed, match=r"\(nosuch\) could not be found: see aws configure"):
@@ -306,7 +296,7 @@ def test_the_nested_stack_is_found_by_the_name_of_the_teams(aws: Aws) -> None:
         ("two", WrongUse, "one of two/Cards, two/Mail"),
         *(
             (named, WrongUse, "a stack's name has letters")
-            for named in ("", "--x", "1st", "ünde", "a\x1b[31m", "x" * 129, "arn:aws:sqs:r:1:queue")
+            for named in ("", "--x", "a\x1b[31m", "x" * 129, "arn:aws:sqs:r:1:queue")
         ),
         ("nowhere", Failed, "There is no stack named 'nowhere' here"),
         ("nowhere/Once", Failed, "There is no stack named 'nowhere/Once' here"),

@@ -111,7 +111,7 @@ def test_the_shops_orders_become_one_gift_card_each(
     assert cards(state) == {"twice": 20, "lost": 30, "again": 35, "cannot-look": 40}
 
     # Of one whose execution has not ended the card is there all the same: that is what decides.
-    assert summary(state, "twice")["effect_told"] == "execution"
+    assert summary(state, "twice")["outcome"] == "performed"
     own = ("--effects-table", outputs(state)["GiftCardsTableName"], "--effects-key", "order_id")
     shown = run_json(state, "dead-letters", "show", "cannot-look", *own)["summary"]
     for how in (summary(state, "cannot-look", *own), shown):
@@ -213,7 +213,7 @@ def test_a_nested_project_is_edited_and_what_was_sent_before_is_still_known(
                 order(state, order_id=name, amount=1)
             assert outcome_of(stack, sent[-1]) == "performed"
             for name in sent:
-                assert summary(state, name)["effect_told"] == "execution"
+                assert summary(state, name)["outcome"] == "performed"
     finally:
         template.write_text(good)
         lifecycle.up(paths, lambda _: None, parameters={})

@@ -687,7 +687,7 @@ def test_a_conflict_that_is_not_found_is_not_said_to_be_gone(machine: Stack, con
     client.finish()
     shown = client.get("/message/now", id="m-1")
     assert "brought other content" in shown.text
-    assert "It was not in UnstartedQueue at 2" in shown.text
+    assert "UnstartedQueue had nothing of it at 2" in shown.text
     assert shown.fields == {"queue": ["unstarted"], "message": ["m-1"]}
 
 

@@ -17,11 +17,8 @@ from actonce.console.answers import Asked, Refused, elsewhere, page
 from actonce.console.context import Context, QueueName
 from actonce.console.queue_scans import KEPT, QueueScans, ScanState, Snapshot
 from actonce.console.templating import action_name, address
-from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import E, Entry, Listing
-from actonce.messages.message_summary import in_utc, summarize
-from actonce.messages.story import Story
-from actonce.messages.unstarted import Unstarted
+from actonce.messages.message_summary import advice_on, in_utc
 from actonce.operate.bulk import Bulk
 from actonce_core.records import timestamp
 from pipeline.visible import visible
@@ -142,7 +139,7 @@ class QueueView(Generic[E]):
             is_newest=is_newest,
             is_sure=is_newest and state.is_sure(count),
             chosen=chosen,
-            advice=advice(context, chosen[0]) if chosen and scope.kind else None,
+            advice=advice_on(context.stack, chosen[0]) if chosen and scope.kind else None,
             page=page_of(chosen, asked.number("page")),
             page_link=lambda to: address(self.path, snapshot=number, page=to, **scope.kind),
             actions=self.actions,
@@ -165,7 +162,7 @@ class QueueView(Generic[E]):
             wants_note=wants_note,
             counted=self._counted(chosen),
             chosen=chosen,
-            advice=advice(context, chosen[0]) if scope.kind else None,
+            advice=advice_on(context.stack, chosen[0]) if scope.kind else None,
             snapshot=snapshot,
             kind=scope.kind,
             fields=scope.query(),
@@ -255,28 +252,6 @@ class QueueView(Generic[E]):
         if not chosen:
             raise Refused("Nothing is ticked. Tick some, or choose all.", 422, self.path)
         return snapshot, chosen
-
-
-def advice(context: Context, entry: Entry) -> str | None:
-    """What to do about an entry, as the narrator says it of what the queue alone tells.
-
-    Neither its history nor its effect is looked at: its message's own page does.
-    """
-    letter = entry if isinstance(entry, DeadLetter) else None
-    story = Story(
-        message_id=entry.ids["message_id"] or entry.called,
-        execution_name=entry.called if letter is None else letter.execution_name,
-        deliveries=[],
-        fingerprint=None,
-        row=None if letter is None else {"status": "COMPLETE", "outcome": "dead_letter"},
-        execution=None,
-        steps=[],
-        dead_letters=[],
-        effects=[],
-        unstarted=[entry] if isinstance(entry, Unstarted) else [],
-        looks_up=bool(context.stack.find_function),
-    )
-    return summarize(story, letter).advice
 
 
 def group_options(scope: Scope, chosen: Sequence[Entry]) -> str:

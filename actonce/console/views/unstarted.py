@@ -12,6 +12,7 @@ from actonce.console.context import Context
 from actonce.console.views.queue_view import QueueView, Scope, group_options, how_far_read
 from actonce.messages.difference import difference
 from actonce.messages.filters import Listing
+from actonce.messages.message_summary import advice_on
 from actonce.messages.unstarted import REASONS, Unstarted, started_first
 from actonce.operate.discarding import Discarding
 from actonce.operate.redriving import Redriving
@@ -40,6 +41,7 @@ def entry(context: Context, asked: Asked) -> Response:
         context,
         "unstarted_entry.html.j2",
         entry=found,
+        advice=advice_on(context.stack, found),
         snapshot=state.latest.number if state.latest is not None else 0,
         actions=VIEW.actions,
         commands=[_command(context, one, [found], action, "WHY") for action in VIEW.actions],
