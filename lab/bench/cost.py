@@ -59,11 +59,12 @@ def dollars_per_million(count: Count, prices: Prices) -> dict[str, float]:
 
 def page(text: str, counts: Mapping[str, Any], prices: Prices) -> str:
     """The page with its tables written anew."""
-    tables = {}
-    for traffic in ("message", "duplicate"):
-        of_traffic = [count for count in counts["counts"] if count["traffic"] == traffic]
-        tables[f"dollars of a {traffic}"] = _dollars(of_traffic, prices)
-        tables[f"taken by a {traffic}"] = _taken(of_traffic)
+    by_traffic = {
+        traffic: [count for count in counts["counts"] if count["traffic"] == traffic]
+        for traffic in ("message", "duplicate")
+    }
+    tables = {f"dollars of a {name}": _dollars(of, prices) for name, of in by_traffic.items()}
+    tables["taken by a message"] = _taken(by_traffic["message"])
     where = ", ".join(f"{name} {value}" for name, value in counts["machine"].items())
     tables["prices"] = f"Of {prices['region']}, as of {prices['as_of']}.\n\n{_prices(prices)}"
     tables["counted"] = f"Counted on {counts['counted_on']}: {where}."

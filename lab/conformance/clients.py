@@ -79,6 +79,10 @@ def _described(request: Mapping[str, Any]) -> str:
         return str(request["QueueUrl"])
     if "name" in request:
         return str(request["name"])
+    if "Updates" in request:
+        return ", ".join(f"{one['Action']} {one.get('Name')}" for one in request["Updates"])
+    if "DurableExecutionName" in request:
+        return str(request["DurableExecutionName"])
     text = f"{request.get('TableName')} {row(request.get('Key') or request.get('Item') or {})}"
     if update := request.get("UpdateExpression"):
         text += f" {_filled(update, request)}"

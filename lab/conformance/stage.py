@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -22,6 +22,7 @@ from actonce_core.effect import Effect, NotPerformed, Rejected, answer
 from actonce_core.invoked_effect import InvokedEffect
 from lab.conformance import machine
 from lab.conformance.clients import Client
+from lab.conformance.durable import DurableFunctions
 from lab.conformance.dynamodb import DynamoDB
 from lab.conformance.effects import (
     EFFECTS_TABLE,
@@ -250,10 +251,12 @@ class Stage:
         self.executions.check = self._check
         self.executions.happened = self.happened
         self.executions.version = self.version
+        self.durable = DurableFunctions(world, partial(self.kept.keep, UNSTARTED), CONSUMER_TIMEOUT)
         self.dynamodb: Any = Client(world, self.tables)
         self.sqs: Any = Client(world, self.kept)
         self.requests: Any = Client(world, self.queue)
         self.stepfunctions: Any = Client(world, self.executions)
+        self.lambda_: Any = Client(world, self.durable)
         self.sent: list[tuple[str | None, Any]] = []
         self.wall_offsets: tuple[int, ...] = (0,)
         self.lateness: Lateness = {
@@ -274,6 +277,7 @@ class Stage:
             self.tables,
             self.queue,
             self.executions,
+            self.durable,
         ]
 
     @property

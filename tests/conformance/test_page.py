@@ -41,6 +41,9 @@ LONG = (
     "ledger-worker-fenced",
     "powertools",
     "powertools-best",
+    "durable",
+    "durable-at-most-once",
+    "durable-found",
 )
 """Ways that the long tests walk; the others, `make test-table`."""
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from lab.conformance.stage import Way
+from lab.conformance.ways.durable import DURABLE_WAYS
 from lab.conformance.ways.locks import DECORATED, INVOKING_WAYS, LEASE_WAYS, LEDGER_WAYS
 from lab.conformance.ways.plain import FIFO_ALONE, NONE
 from lab.conformance.ways.powertools import POWERTOOLS, POWERTOOLS_BEST
@@ -25,6 +26,7 @@ WAYS = (
     FIFO_ALONE,
     POWERTOOLS,
     POWERTOOLS_BEST,
+    *DURABLE_WAYS,
     STEP_FUNCTIONS,
     _on_fifo(STEP_FUNCTIONS),
     *LEDGER_WAYS,

@@ -1,0 +1,133 @@
+"""Lambda durable functions, as AWS's SDK has them: what each way to have the step comes to."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from aws_durable_execution_sdk_python.config import StepConfig, StepSemantics
+from aws_durable_execution_sdk_python.retries import RetryPresets
+from botocore.exceptions import ClientError
+
+from lab.bench.cost import PAGE, PRICES
+from lab.conformance.durable import DurableFunctions
+from lab.conformance.hazards import scenario
+from lab.conformance.process import NotKnownHere
+from lab.conformance.stage import Stage, Way, process_message
+from lab.conformance.trial import run_trial, told
+from lab.conformance.verdict import Kind
+from lab.conformance.ways import durable
+from lab.conformance.ways.known import way
+from lab.conformance.world import World
+
+
+@pytest.mark.parametrize(
+    ("name", "hazard", "kind", "steps"),
+    [
+        pytest.param(
+            *("durable", "crash-after-effect", Kind.TWICE),
+            ["a.1: PERFORMS a", "a.1: crashes", "a.2: PERFORMS a"],
+            id="a step is at least once",
+        ),
+        pytest.param(
+            *("durable-at-most-once", "crash-after-effect", Kind.TWICE),
+            ["START perform", "PERFORMS a", "a.1: crashes", "a.2: .*RETRY", "a.3: PERFORMS a"],
+            id="at most once is meant of each retry",
+        ),
+        pytest.param(
+            *("durable-at-most-once", "services-fail", Kind.TWICE),
+            ["PERFORMS a", "SUCCEED perform .throttled", "a.2: .*RETRY", "a.3: PERFORMS a"],
+            id="nor can it be written down that the step succeeded",
+        ),
+        pytest.param(
+            *("durable-found", "crash-after-effect", Kind.SURVIVED), [], id="once, and found"
+        ),
+        pytest.param(
+            *("durable-found", "margin", Kind.SURVIVED), [], id="a straggler is waited for"
+        ),
+        pytest.param(
+            *("durable-found", "resend-91-days", Kind.TWICE),
+            ["0.* a.1: PERFORMS a", "91 d .* a.1: PERFORMS a"],
+            id="a forgotten name is a new one",
+        ),
+        pytest.param(*("durable", "short-history", Kind.TWICE), [], id="after 14 days by default"),
+        pytest.param(
+            *("durable-found", "short-history", Kind.SURVIVED), [], id="after 90 days at most"
+        ),
+    ],
+)
+def test_the_walk_finds_and_tells(name: str, hazard: str, kind: Kind, steps: list[str]) -> None:
+    trial = run_trial(way(name), scenario(hazard))
+
+    assert trial.worst.kind == kind
+    lines = iter(told(trial.story))
+    for pattern in steps:
+        assert any(re.search(pattern, line) for line in lines), (pattern, *told(trial.story))
+
+
+def test_without_a_retry_a_step_is_once_and_a_person_has_to_look() -> None:
+    once = StepConfig(RetryPresets.none(), StepSemantics.AT_MOST_ONCE_PER_RETRY)
+    alone = durable.durable_way("-once", "once", durable.in_a_step(once))
+
+    assert run_trial(alone, scenario("crash")).worst.kind == Kind.PARKED
+
+
+@pytest.mark.parametrize("one", durable.DURABLE_WAYS, ids=lambda one: one.name)
+def test_a_message_takes_its_start_and_a_step_as_the_page_of_costs_counts_them(one: Way) -> None:
+    world = World()
+    stage = Stage(world, one, process_message())
+    stage.send("a")
+    with one.installed(world):
+        world.run()
+
+    state: Any = stage.durable.state()
+    operations = json.loads(state[0][2])[0]
+    price = {
+        name: found["dollars_per_million"]
+        for name, found in json.loads(PRICES.read_text())["prices"].items()
+    }
+    dollars = (
+        (1 + len(operations)) * price["durable_operation"]
+        + price["durable_kb_written"]
+        + 0.15 * 14 / 30
+        + 1.1 * price["lambda_request"]
+        + 0.3 * price["sqs_standard_request"]
+        + 2 * price["write_request_unit"]
+    )
+    assert f"**${dollars:.2f}**" in PAGE.read_text()
+
+
+# ------------------------------------------------------------------ the service
+
+
+@pytest.fixture
+def functions() -> DurableFunctions:
+    world = World()
+    found = DurableFunctions(world, lambda _: None, 30_000, lambda: lambda _event, _context: {})
+    start(found, "one")
+    return found
+
+
+def start(functions: DurableFunctions, payload: str) -> None:
+    functions.invoke(FunctionName="act:1", DurableExecutionName="a", Payload=payload)
+
+
+def test_a_name_with_another_payload_is_refused(
+    functions: DurableFunctions,
+) -> None:
+    start(functions, "one")
+    with pytest.raises(ClientError, match="DurableExecutionAlreadyStarted"):
+        start(functions, "other")
+
+
+def test_a_checkpoint_that_the_sdk_repeats_gets_the_first_answer(
+    functions: DurableFunctions,
+) -> None:
+    update = {"Id": "1", "Type": "STEP", "Action": "START"}
+    request = {"DurableExecutionArn": "a", "CheckpointToken": "1", "Updates": [update]}
+
+    first = functions.checkpoint_durable_execution(**request)
+
+    assert functions.checkpoint_durable_execution(**request) is first
+    with pytest.raises(NotKnownHere):
+        functions.checkpoint_durable_execution(**request | {"CheckpointToken": "0"})
