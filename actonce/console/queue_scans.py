@@ -7,9 +7,7 @@ was found is the sign that something has changed.
 
 import secrets
 import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Generic, TypeVar
@@ -20,14 +18,11 @@ from actonce.stack.aws_errors import error_text
 E = TypeVar("E")
 
 KEPT: Final = 8
-"""Snapshots that are kept for who looks at one of them: what they decide on is what they saw."""
+"""Snapshots that are kept of the newest, and again of those that somebody was asked to decide on:
+what they decide on is what they saw, however often the queue is read meanwhile."""
 
 MOST_ENTRIES: Final = 40_000
-"""Of all snapshots that are kept together; two are kept however long they are."""
-
-PIN_SECONDS: Final = 3600.0
-"""For which a snapshot is kept that somebody was asked to decide on, however often the queue is
-read meanwhile; as many as `KEPT`, and with no more entries together than `MOST_ENTRIES`."""
+"""Of each of the two together; two snapshots are kept however long they are."""
 
 A_MOMENT: Final = 0.2
 """Seconds for which a page waits for a scan that it has begun."""
@@ -84,20 +79,14 @@ class QueueScans(Generic[E]):
 
     Args:
         read: reads the queue whole; it tells what it is given, now and then, how many it has read.
-        clock: seconds, as of `time.monotonic`.
     """
 
-    def __init__(
-        self,
-        read: Callable[[Callable[[int], None]], Listing[E]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, read: Callable[[Callable[[int], None]], Listing[E]]) -> None:
         self._read = read
-        self._clock = clock
         self._next = first_number()
         self._lock = threading.Lock()
-        self._kept: OrderedDict[int, Snapshot[E]] = OrderedDict()
-        self._pinned: OrderedDict[int, tuple[Snapshot[E], float]] = OrderedDict()
+        self._kept: dict[int, Snapshot[E]] = {}
+        self._asked_about: dict[int, Snapshot[E]] = {}
         self._thread: threading.Thread | None = None
         self._again = False
         self._so_far = 0
@@ -118,16 +107,12 @@ class QueueScans(Generic[E]):
     def snapshot(self, number: int) -> Snapshot[E] | None:
         """The snapshot of that number; None: it is kept no more."""
         with self._lock:
-            self._unpin()
-            pinned, _ = self._pinned.get(number, (None, 0.0))
-            return self._kept.get(number) or pinned
+            return self._kept.get(number) or self._asked_about.get(number)
 
     def pin(self, snapshot: Snapshot[E]) -> None:
-        """Keep a snapshot for `PIN_SECONDS`: somebody is asked to decide on what it has."""
+        """Keep a snapshot on which somebody is asked to decide; see `KEPT`."""
         with self._lock:
-            self._pinned.pop(snapshot.number, None)
-            self._pinned[snapshot.number] = snapshot, self._clock()
-            self._unpin()
+            _keep(self._asked_about, snapshot)
 
     def find(self, wanted: Callable[[E], bool]) -> E | None:
         """The entry that is wanted, as it was read last, of all snapshots that are kept."""
@@ -190,27 +175,13 @@ class QueueScans(Generic[E]):
                 self._error = error
                 self._ended = datetime.now(UTC)
                 if found is not None:
-                    self._keep(found, self._ended)
+                    told = (found.entries, found.held_elsewhere, found.beside)
+                    _keep(self._kept, Snapshot(*told, number=self._next, at=self._ended))
+                    self._next += 1
                 if not self._again:
                     self._thread = None
                     return
                 self._again, self._so_far = False, 0
-
-    def _keep(self, found: Listing[E], at: datetime) -> None:
-        self._kept[self._next] = Snapshot(
-            found.entries, found.held_elsewhere, found.beside, number=self._next, at=at
-        )
-        self._next += 1
-        while _are_too_many(list(self._kept.values()), 2):
-            self._kept.popitem(last=False)
-
-    def _unpin(self) -> None:
-        """Let go what was pinned too long ago, or before too many others."""
-        oldest = self._clock() - PIN_SECONDS
-        while any(at < oldest for _, at in self._pinned.values()) or _are_too_many(
-            [one for one, _ in self._pinned.values()], 1
-        ):
-            self._pinned.popitem(last=False)
 
     def _newest(self) -> Snapshot[E] | None:
         return next(reversed(self._kept.values()), None)
@@ -220,6 +191,11 @@ class QueueScans(Generic[E]):
             self._so_far = number
 
 
-def _are_too_many(snapshots: Sequence[Snapshot[E]], at_least: int) -> bool:
-    entries = sum(len(one.entries) for one in snapshots)
-    return len(snapshots) > KEPT or (len(snapshots) > at_least and entries > MOST_ENTRIES)
+def _keep(kept: dict[int, Snapshot[E]], snapshot: Snapshot[E]) -> None:
+    """Keep it as the newest, and let go the oldest that are too many."""
+    kept.pop(snapshot.number, None)
+    kept[snapshot.number] = snapshot
+    while len(kept) > KEPT or (
+        len(kept) > 2 and sum(len(one.entries) for one in kept.values()) > MOST_ENTRIES
+    ):
+        del kept[next(iter(kept))]

@@ -8,7 +8,7 @@ it is.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -44,10 +44,6 @@ MEANINGS: Final[Mapping[str, str]] = {
     for name, told in {**dead_letters.MEANINGS, **unstarted.MEANINGS}.items()
 }
 """What each reason means, in a sentence."""
-
-BODY_LINES: Final = 24
-BODY_CHARACTERS: Final = 1_000
-"""As much of a body stands in a page at once; the rest is unfolded."""
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -135,25 +131,12 @@ def _blanks(number: int) -> Markup:
     return told.format(what, " " * number) if number else Markup("")
 
 
-class Body(NamedTuple):
-    """A message's body, to be read: JSON laid out, anything else as it was sent.
-
-    Attributes:
-        beginning: as much as stands in a page at once.
-        whole: all of it; None: the beginning is.
-    """
-
-    beginning: Markup
-    whole: Markup | None
-
-
-def _body(text: str) -> Body:
+def _body(text: str) -> Markup:
+    """A message's body, to be read: JSON laid out, anything else as it was sent."""
     try:
-        whole = json_text(parsed_exactly(text), indent=2)
+        return _lines(json_text(parsed_exactly(text), indent=2))
     except (ValueError, RecursionError):
-        whole = text
-    beginning = "\n".join(whole.split("\n")[:BODY_LINES])[:BODY_CHARACTERS]
-    return Body(_lines(beginning), None if beginning == whole else _lines(whole))
+        return _lines(text)
 
 
 def term(name: str, shown: str = "") -> Markup:

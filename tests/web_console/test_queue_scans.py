@@ -10,7 +10,6 @@ from actonce.console import queue_scans as module
 from actonce.console.answers import Asked
 from actonce.console.queue_scans import (
     KEPT,
-    PIN_SECONDS,
     SMALL,
     QueueScans,
     ScanState,
@@ -97,11 +96,10 @@ def test_what_somebody_looks_at_is_kept_and_of_long_queues_fewer(
         assert kept == list(expected)
 
 
-def test_what_a_decision_is_asked_about_is_kept_for_an_hour_within_bounds(
+def test_what_a_decision_is_asked_about_is_kept_however_often_the_queue_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now = 0.0
-    scans: QueueScans[str] = QueueScans(lambda _: Listing(["a"] * 6, 0), clock=lambda: now)
+    scans: QueueScans[str] = QueueScans(lambda _: Listing(["a"] * 6, 0))
     for _ in range(3 * KEPT):
         scan(scans)
         assert scans.latest is not None
@@ -111,9 +109,10 @@ def test_what_a_decision_is_asked_about_is_kept_for_an_hour_within_bounds(
     pinned = [n for n in range(1, 3 * KEPT + 1) if scans.snapshot(n)]
     assert pinned == list(range(2 * KEPT + 1, 3 * KEPT + 1))
     monkeypatch.setattr(module, "MOST_ENTRIES", 14)
+    last = scans.snapshot(pinned[-1])
+    assert last is not None
+    scans.pin(last)
     assert [n for n in pinned if scans.snapshot(n)] == pinned[-2:]
-    now = PIN_SECONDS + 1
-    assert scans.snapshot(pinned[-1]) is None
 
 
 FAILED = Failed("No leave to read.")

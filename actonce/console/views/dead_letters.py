@@ -51,19 +51,6 @@ def _command(
     )
 
 
-def _one(context: Context, entry: str) -> DeadLetter:
-    """SQS's id of the entry is that letter's alone."""
-    letter = context.letters.find(lambda letter: letter.entry == entry)
-    if letter is None:
-        sentence = (
-            "Nothing was decided: this console no longer knows the dead letter that the page "
-            "showed. Somebody decided on it, or the message has another one since. Open the page "
-            "again."
-        )
-        raise Refused(sentence, 410, VIEW.path)
-    return letter
-
-
 def _check(context: Context, chosen: Sequence[DeadLetter], decision: str) -> None:
     """Refuse what would decide on none of them; the job says so of some."""
     if decision == "retry" and all(
@@ -79,7 +66,6 @@ def _task(context: Context, shown: Listing[DeadLetter], decision: str, note: str
 
 VIEW: Final = QueueView(
     queue="dead_letters",
-    scans=lambda context: context.letters,
     noun=("dead letter", "dead letters"),
     kinds=("reason", "error"),
     reasons=REASONS,
@@ -87,5 +73,4 @@ VIEW: Final = QueueView(
     command=_command,
     task=_task,
     check=_check,
-    one=_one,
 )

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from actonce.console.answers import Asked, Refused, elsewhere, page
 from actonce.console.context import Context, QueueName
-from actonce.console.queue_scans import KEPT, QueueScans, ScanState, Snapshot
+from actonce.console.queue_scans import KEPT, ScanState, Snapshot
 from actonce.console.templating import action_name, address
 from actonce.messages.filters import E, Entry, Listing
 from actonce.messages.message_summary import advice_on, in_utc
@@ -30,8 +30,13 @@ LONGEST_NOTE = 1000
 """Characters."""
 
 _GONE = (
-    f"This console no longer has that list: it keeps the last {KEPT} that a page asked about, for "
-    "an hour. Nothing was done. Open the list again, and choose again."
+    f"This console no longer has that list: it keeps the last {KEPT} that a page asked about. "
+    "Nothing was done. Open the list again, and choose again."
+)
+
+_UNKNOWN = (
+    "Nothing was done: this console no longer knows what the page showed. Somebody decided on it, "
+    "or the message has another dead letter since. Open the page again."
 )
 
 T = TypeVar("T")
@@ -87,7 +92,6 @@ class QueueView(Generic[E]):
     """Views of a queue.
 
     Attributes:
-        scans: the queue's.
         noun: what lies in it: one of them, and several.
         kinds: names of what an entry's kind has.
         reasons: that a command line can name.
@@ -96,11 +100,9 @@ class QueueView(Generic[E]):
             `group_options`.
         task: what does it.
         check: refuses what would be in vain.
-        one: finds the entry that the page of one message has shown; None: no such page decides.
     """
 
     queue: QueueName
-    scans: Callable[[Context], QueueScans[E]]
     noun: tuple[str, str]
     kinds: Sequence[str]
     reasons: Sequence[str]
@@ -108,7 +110,6 @@ class QueueView(Generic[E]):
     command: Callable[[Context, Scope, Sequence[E], str, str], str]
     task: Callable[[Context, Listing[E], str, str], Bulk[E]]
     check: Callable[[Context, Sequence[E], str], None] = lambda *_: None
-    one: Callable[[Context, str], E] | None = None
 
     @property
     def path(self) -> str:
@@ -120,10 +121,10 @@ class QueueView(Generic[E]):
         scope = self._scope(asked)
         if not scope.snapshot:
             context.scan_if_changed(self.queue)
-        state = self.scans(context).state()
+        state = context.scans(self.queue).state()
         snapshot = state.latest
         if scope.snapshot:
-            snapshot = self.scans(context).snapshot(scope.snapshot)
+            snapshot = context.scans(self.queue).snapshot(scope.snapshot)
         chosen = scope.of_kind(() if snapshot is None else snapshot.entries)
         count = context.count(self.queue)
         number = snapshot and snapshot.number
@@ -149,8 +150,10 @@ class QueueView(Generic[E]):
         """What would be done: with which, how many, and by which command."""
         action, scope = self._action(asked), self._scope(asked)
         snapshot, chosen = self._chosen(context, scope)
+        if snapshot is None:
+            raise Refused(_GONE, 410, self.path)
         self.check(context, chosen, action)
-        self.scans(context).pin(snapshot)
+        context.scans(self.queue).pin(snapshot)
         wants_note = self.wants_note(action)
         note = "WHY" if wants_note else ""
         return page(
@@ -187,11 +190,7 @@ class QueueView(Generic[E]):
         if len(note) > LONGEST_NOTE:
             raise Refused(f"Say why in {LONGEST_NOTE:,} characters at most: {len(note):,} came.")
         scope = self._scope(asked)
-        snapshot = None
-        if self.one is not None and not scope.snapshot:
-            chosen = [self.one(context, asked.one("entry"))]
-        else:
-            snapshot, chosen = self._chosen(context, scope)
+        snapshot, chosen = self._chosen(context, scope)
         self.check(context, chosen, action)
         job = context.jobs.begin(
             key,
@@ -217,10 +216,14 @@ class QueueView(Generic[E]):
     ) -> str | None:
         """The command lines that do the same; None: there are none."""
         if scope.all:
-            held = snapshot is None or snapshot.held_elsewhere
             reason = scope.kind.get("reason")
             is_unnamed = reason is not None and reason not in self.reasons
-            if held or is_unnamed or any(visible(told) != told for told in scope.kind.values()):
+            if (
+                snapshot is None
+                or snapshot.held_elsewhere
+                or is_unnamed
+                or any(visible(told) != told for told in scope.kind.values())
+            ):
                 return None
         return self.command(context, scope, chosen, action, note)
 
@@ -242,9 +245,18 @@ class QueueView(Generic[E]):
             all=asked.one("scope") == "all",
         )
 
-    def _chosen(self, context: Context, scope: Scope) -> tuple[Snapshot[E], list[E]]:
-        """What is meant of what was seen, and nothing that came later; at least one."""
-        snapshot = self.scans(context).snapshot(scope.snapshot)
+    def _chosen(self, context: Context, scope: Scope) -> tuple[Snapshot[E] | None, list[E]]:
+        """What is meant of what was seen, and nothing that came later; at least one.
+
+        A message's page names one entry, and no snapshot: SQS's id is that entry's alone.
+        """
+        scans = context.scans(self.queue)
+        if not scope.snapshot:
+            found = scans.find(lambda one: one.entry in scope.entries)
+            if scope.all or len(scope.entries) != 1 or found is None:
+                raise Refused(_UNKNOWN, 410, self.path)
+            return None, [found]
+        snapshot = scans.snapshot(scope.snapshot)
         if snapshot is None:
             raise Refused(_GONE, 410, self.path)
         of_kind = scope.of_kind(snapshot.entries)

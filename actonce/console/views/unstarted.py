@@ -22,12 +22,13 @@ from actonce.stack.message_ids import message_reader
 def entry(context: Context, asked: Asked) -> Response:
     """One of them whole; of a conflict also what was first, and how the two differ."""
     name = asked.one("entry")
-    found = _entry(context, name)
-    if found is None:
+    found, state = None, context.unstarted.state()
+    if state.latest is None or not any(one.entry == name for one in state.latest.entries):
         context.scan_if_changed("unstarted")
-        found = _entry(context, name)
-    state = context.unstarted.state()
-    if found is None:
+        state = context.unstarted.state()
+    if state.latest is not None:
+        found = next((one for one in state.latest.entries if one.entry == name), None)
+    if state.latest is None or found is None:
         sentence = (
             "This delivery was not found in UnstartedQueue: somebody sent it back or discarded it, "
             f"or it came later. {how_far_read('UnstartedQueue', state)}"
@@ -42,17 +43,11 @@ def entry(context: Context, asked: Asked) -> Response:
         "unstarted_entry.html.j2",
         entry=found,
         advice=advice_on(context.stack, found),
-        snapshot=state.latest.number if state.latest is not None else 0,
+        snapshot=state.latest.number,
         actions=VIEW.actions,
         commands=[_command(context, one, [found], action, "WHY") for action in VIEW.actions],
         **values,
     )
-
-
-def _entry(context: Context, name: str) -> Unstarted | None:
-    latest = context.unstarted.latest
-    entries = () if latest is None else latest.entries
-    return next((entry for entry in entries if entry.entry == name), None)
 
 
 def _first(context: Context, stored_id: str, body: str) -> dict[str, Any]:
@@ -89,7 +84,6 @@ def _task(
 
 VIEW: Final = QueueView(
     queue="unstarted",
-    scans=lambda context: context.unstarted,
     noun=("delivery", "deliveries"),
     kinds=("reason",),
     reasons=REASONS,
