@@ -1,6 +1,6 @@
 """The console in this process, asked as a browser asks it; on moto, with rows for executions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +50,19 @@ def _snapshots_counted_from_the_largest(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.fixture
-def console(tmp_path: Path) -> Open:
-    """Opens a console on a stack; see `console_of`."""
+def console(tmp_path: Path) -> Iterator[Open]:
+    """Opens a console on a stack; see `console_of`.
+
+    Nothing of it goes on after the test: moto's queues have the same names in each, so that a scan
+    which a page did not wait for would hide the next test's messages.
+    """
+    clients: list[Client] = []
 
     def opened(stack: Stack, **more: Any) -> Client:
-        return console_of(stack, tmp_path, **more)
+        clients.append(console_of(stack, tmp_path, **more))
+        return clients[-1]
 
-    return opened
+    yield opened
+    for client in clients:
+        client.context.jobs.stop_all()
+        client.finish()

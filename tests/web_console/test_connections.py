@@ -52,7 +52,8 @@ class Served:
     @property
     def at_work(self) -> int:
         """On how many connections it is not the client's turn."""
-        return sum(not one.waits for one in list(self.server.server_state.connections))
+        every = list(self.server.server_state.connections)
+        return sum(isinstance(one, connections.Connection) and not one.waits for one in every)
 
 
 @pytest.fixture
