@@ -7,7 +7,6 @@ from each other, so the second waits.
 
 import queue
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,19 +69,8 @@ class Job:
     total: int
     task: Bulk[Any]
     began: datetime
-    is_running: bool = False
-    is_stopped: bool = False
-    is_over: bool = False
+    state: State = "waiting"
     error: str | None = None
-
-    @property
-    def state(self) -> State:
-        """How far it is; each of the flags is set once, and by one thread."""
-        if self.is_over:
-            return "ended"
-        if self.is_stopped:
-            return "stopping"
-        return "running" if self.is_running else "waiting"
 
     def progress(self) -> Progress:
         """How far it is."""
@@ -103,11 +91,10 @@ class Jobs:
 
     def __init__(self, after: Callable[[], None]) -> None:
         self._after = after
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()  # of all that is below, and each job's state
         self._jobs: dict[int, Job] = {}
         self._next = 1
         self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._ended = threading.Condition()
         threading.Thread(target=self._run, name="jobs", daemon=True).start()
 
     def begun_with(self, key: str) -> Job | None:
@@ -118,13 +105,12 @@ class Jobs:
     def begin(self, key: str, title: str, command: str | None, total: int, task: Bulk[Any]) -> Job:
         """Begin a job, or find the one that was begun with this key."""
         with self._lock:
-            for known in self._jobs.values():
-                if known.key == key:
-                    return known
+            if known := self.begun_with(key):
+                return known
             job = Job(self._next, key, title, command, total, task, datetime.now(UTC))
             self._jobs[job.number] = job
             self._next += 1
-            over = [one for one in self._jobs.values() if one.is_over]
+            over = [one for one in self._jobs.values() if one.state == "ended"]
             for one in over[: max(0, len(self._jobs) - KEPT)]:
                 del self._jobs[one.number]
         self._waiting.put(job)
@@ -142,7 +128,9 @@ class Jobs:
 
     def stop(self, job: Job) -> None:
         """Stop it; what it has begun is brought to its end, and the rest stays as it was."""
-        job.is_stopped = True
+        with self._lock:
+            if job.state != "ended":
+                job.state = "stopping"
         job.task.stop()
 
     def stop_all(self) -> None:
@@ -152,23 +140,24 @@ class Jobs:
 
     def wait(self, seconds: float) -> None:
         """Wait until all are over, for so long at most."""
-        deadline = time.monotonic() + seconds
-        with self._ended:
-            while not all(job.is_over for job in self.all()):
-                left = deadline - time.monotonic()
-                if left <= 0 or not self._ended.wait(left):
-                    return
+        with self._lock:
+            self._lock.wait_for(
+                lambda: all(job.state == "ended" for job in self._jobs.values()), seconds
+            )
 
     def _run(self) -> None:
         while True:
             job = self._waiting.get()
-            job.is_running = True
+            with self._lock:
+                begins = job.state == "waiting"
+                if begins:
+                    job.state = "running"
             try:
-                if not job.is_stopped:
+                if begins:
                     job.task.run()
             except Exception as error:  # noqa: BLE001 - told in its page; the next one goes on
                 job.error = error_text(error)
             self._after()
-            job.is_over = True
-            with self._ended:
-                self._ended.notify_all()
+            with self._lock:
+                job.state = "ended"
+                self._lock.notify_all()

@@ -166,7 +166,7 @@ class Client:
     def finish(self) -> None:
         """Wait until nothing is under way, and what is read after it has been read."""
         self.context.jobs.wait(60)
-        assert all(job.is_over for job in self.context.jobs.all())
+        assert all(job.state == "ended" for job in self.context.jobs.all())
         for scans in (self.context.letters, self.context.unstarted):
             scans.wait(60)
             assert scans.state().reading is None

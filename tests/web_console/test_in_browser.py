@@ -100,7 +100,7 @@ def test_the_focus_and_the_row_stay_where_they_were_when_the_list_is_looked_at_a
     swap(page)
     page.wait_for("!document.querySelector('#waiting').isOfBefore")
     assert page.evaluate("document.activeElement.href") == before
-    assert "rejected" in page.text(".here")
+    assert "rejected" in page.text("tr:focus-within")
     page.press("Enter")
     page.wait_for("location.pathname == '/dead-letters'")
 
@@ -133,7 +133,7 @@ def test_a_kind_is_decided_on_by_keyboard_alone(ledger: Stack, opens: Opens) -> 
     page.press("?")
     page.wait_for("document.querySelector('#keys').open")
     page.press("j")  # nothing below it moves
-    assert page.evaluate("document.querySelector('.here')") is None
+    assert page.evaluate("document.querySelector('tr:focus-within')") is None
     page.press("Escape", "j", "Enter")
     page.wait_for("document.querySelector('#choose') && document.readyState == 'complete'")
     page.press("j", "x", "a")

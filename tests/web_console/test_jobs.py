@@ -78,7 +78,7 @@ def test_when_the_console_ends_all_are_stopped() -> None:
     jobs.wait(0.01)  # and nobody waits for ever
     jobs.stop_all()
     jobs.wait(30)
-    assert all(job.is_over for job in jobs.all())
+    assert all(job.state == "ended" for job in jobs.all())
     assert (first.stopped.is_set(), second.began.is_set()) == (True, False)
 
 
@@ -129,7 +129,7 @@ def test_a_job_that_ends_just_now_is_not_said_to_have_ended_early(
     client = console(ledger, reads=False)
     work = EndsWhileItIsAsked()
     job = begin(client.context.jobs, "a", work)
-    work.is_over = lambda: job.is_over
+    work.is_over = lambda: job.state == "ended"
     assert work.began.wait(30)
     assert 'hx-get="/jobs/1/now"' in client.get("/jobs/1").text, "it would stay so for ever"
     again = client.get("/jobs/1/now")

@@ -49,11 +49,10 @@ setInterval(() => {
   }
 }, 500);
 
-// A click is lost if what was pressed is gone before it is released, and with it goes the focus. So
-// what comes meanwhile is asked for once more after it, and the focus is put where it was.
+// A click is lost if what was pressed is gone before it is released: what comes meanwhile is asked for
+// once more after it. The focus stays, for htmx gives it to what has the same id.
 let pressed = false;
 const held = new Map(); // by what is to be replaced
-let focused = null;
 
 document.addEventListener("pointerdown", () => { pressed = true; }, true);
 for (const end of ["pointerup", "pointercancel"]) {
@@ -66,40 +65,13 @@ for (const end of ["pointerup", "pointercancel"]) {
   }), true);
 }
 
-// By what an element is known again in what comes in its place.
-function called(element) {
-  if (element.href) {
-    const address = new URL(element.href);
-    address.searchParams.delete("snapshot");
-    return address.href;
-  }
-  const section = element.closest("section[aria-labelledby]");
-  return [section?.getAttribute("aria-labelledby"), element.value, element.textContent].join(" ");
-}
-
 document.body.addEventListener("htmx:beforeSwap", (event) => {
   const { isError, pathInfo, requestConfig, target } = event.detail;
-  if (isError || requestConfig.verb !== "get") return;
-  if (pressed) {
-    const source = requestConfig.elt;
-    const swap = source.getAttribute("hx-swap") || "innerHTML";
-    held.set(target, { path: pathInfo.requestPath, source, target, swap });
-    event.detail.shouldSwap = false;
-  } else if (target.contains(document.activeElement) && document.activeElement.matches("a, button")) {
-    focused = called(document.activeElement);
-  }
-});
-document.body.addEventListener("htmx:afterSwap", () => {
-  if (focused === null || document.activeElement !== document.body) return;
-  const again = [...document.querySelectorAll("main a, main button:enabled")]
-    .find((one) => called(one) === focused);
-  if (!again) return;
-  focused = null;
-  again.focus({ preventScroll: true });
-  const number = rows().findIndex((one) => one.contains(again));
-  if (number < 0) return;
-  row = number;
-  rows()[row].classList.add("here");
+  if (isError || requestConfig.verb !== "get" || !pressed) return;
+  const source = requestConfig.elt;
+  const swap = source.getAttribute("hx-swap") || "innerHTML";
+  held.set(target, { path: pathInfo.requestPath, source, target, swap });
+  event.detail.shouldSwap = false;
 });
 
 // ------------------------------------------------------------------ errors
@@ -136,20 +108,22 @@ document.body.addEventListener("htmx:afterSettle", () => {
 
 // ------------------------------------------------------------------ keys
 
-let row = -1;
 let went = false;
 
 function rows() {
   return [...document.querySelectorAll("[data-row]")];
 }
 
-function go(to) {
+// The row that one is in is the one that has the focus.
+function here() {
+  return document.activeElement.closest("[data-row]");
+}
+
+function go(by) {
   const all = rows();
-  if (!all.length) return;
-  row = Math.max(0, Math.min(all.length - 1, to));
-  all.forEach((one, number) => one.classList.toggle("here", number === row));
-  all[row].querySelector("a")?.focus({ preventScroll: true });
-  all[row].scrollIntoView({ block: "nearest" });
+  const to = all[Math.max(0, Math.min(all.length - 1, all.indexOf(here()) + by))];
+  to?.querySelector("a")?.focus({ preventScroll: true });
+  to?.scrollIntoView({ block: "nearest" });
 }
 
 function all() {
@@ -157,7 +131,7 @@ function all() {
 }
 
 function tick() {
-  const box = rows()[row]?.querySelector("input[type=checkbox]");
+  const box = here()?.querySelector("input[type=checkbox]");
   if (!box) return;
   box.checked = !box.checked;
   box.dispatchEvent(new Event("change", { bubbles: true }));
@@ -166,9 +140,9 @@ function tick() {
 const KEYS = {
   "/": () => document.getElementById("q").focus(),
   "?": () => document.getElementById("keys").showModal(),
-  j: () => go(row + 1),
-  k: () => go(row - 1),
-  o: () => rows()[row]?.querySelector("a")?.click(),
+  j: () => go(1),
+  k: () => go(-1),
+  o: () => here()?.querySelector("a")?.click(),
   x: tick,
   a: all,
 };
