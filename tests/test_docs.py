@@ -286,6 +286,17 @@ def test_the_example_for_node_says_what_happened_and_never_guesses(
 # --------------------------------------------------------------------------- the page of costs
 
 
+def test_the_alarms_that_cost_something_at_rest_are_counted() -> None:
+    resources = template.load(PROJECT / "alarms.yaml")["Resources"].values()
+    alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
+    metrics = sum(
+        sum("MetricStat" in one for one in alarm.get("Metrics", ())) or 1 for alarm in alarms
+    )
+    assert (
+        f"\n| {metrics} metrics under alarms, at 0.10 | {metrics * 0.1:.2f} |\n" in PAGE.read_text()
+    )
+
+
 def test_the_committed_page_is_what_the_counts_and_prices_give() -> None:
     text = PAGE.read_text()
     counts, prices = json.loads(COUNTS.read_text()), json.loads(PRICES.read_text())
