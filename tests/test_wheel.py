@@ -282,6 +282,8 @@ def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Inst
             installed.succeeds("actonce", "effect", "check", "--yes", "--json", folder=made)
         )
         assert checked["failed"] == 0
+        # The function's own time-out, which its template says.
+        assert any(one["story"].endswith(" of 10 s") for one in checked["checks"])
         assert len(checked["checks"]) >= 15
     finally:
         for folder in (installed.here, made):

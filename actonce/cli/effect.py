@@ -1,8 +1,7 @@
 """`actonce effect`: what is yours of it, tried."""
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,6 +37,7 @@ _MARKS = {
     Status.TOLD: ("·", "dim"),
 }
 _LAST_WORDS = 400  # characters of what the effect printed
+_SECONDS_OF_CODE = 4.0  # that names no function, which would have a time-out of its own
 
 
 app.callback()(lambda: None)  # else one command alone would stand for the group
@@ -74,8 +74,9 @@ def check(
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="EffectTimeoutSeconds; on the embedded AWS 4.")
-    ] = 4.0,
+        float | None,
+        typer.Option(min=0.1, help="EffectTimeoutSeconds  [the function's own; of code 4]"),
+    ] = None,
     margin: Annotated[
         float,
         typer.Option(min=0, help="StragglerMarginSeconds: how long what it called may go on."),
@@ -123,10 +124,13 @@ def check(
         called: AbstractContextManager["Caller"]
         place = Path.cwd()
         if target is None or target.startswith("arn:"):
-            called = _deployed(target, find_target, state, stack_name, timeout)
+            function = _deployed(target, find_target, state, stack_name)
+            timeout = timeout or function.timeout
+            called = nullcontext(function)
         elif find_target is not None:
             raise WrongUse("--find goes with the ARN of a function.")
         else:
+            timeout = timeout or _SECONDS_OF_CODE
             endpoint = None if state is None else state.endpoint_url
             environment = targets.environment(endpoint, own_account=own_account) | variables
             code, place = targets.code(target)
@@ -154,15 +158,10 @@ def check(
         raise typer.Exit(1)
 
 
-@contextmanager
 def _deployed(
-    target: str | None,
-    find_target: str | None,
-    state: State | None,
-    stack_name: str | None,
-    timeout: float,
-) -> Iterator[OnLambda]:
-    """Calls a function by its ARN, or that of the stack on the embedded AWS."""
+    target: str | None, find_target: str | None, state: State | None, stack_name: str | None
+) -> OnLambda:
+    """A function by its ARN, or that of the stack on the embedded AWS."""
     if state is None:
         raise WrongUse("The embedded AWS is not up (actonce up), so name the code to try.")
     stack = find_stack(Chosen(stack_name, embedded=True))
@@ -171,8 +170,9 @@ def _deployed(
         effect, finds = stack.outputs.get("EffectFunctionArn"), stack.find_function
     if effect is None:
         raise WrongUse("A lock's consumer performs the example itself: name its code.")
+    timeout = stack.lambda_.get_function_configuration(FunctionName=effect)["Timeout"]
     client = stack.aws.fresh("lambda", client_config(timeout))
-    yield OnLambda(client, state, effect, finds or "")
+    return OnLambda(client, state, effect, finds or "", timeout)
 
 
 def _print(one: Finding) -> None:

@@ -24,12 +24,14 @@ class OnLambda:
         state: of the embedded AWS.
         effect: the function that performs, by name or ARN.
         finds: the one that looks up; empty: there is none.
+        timeout: of the one that performs, in seconds.
     """
 
     lambda_: "LambdaClient"
     state: State
     effect: str
     finds: str
+    timeout: float
     kills: tuple[float, ...] = (0.3, 0.7)  # after a call nothing of it runs
     _typical: float = 0.0
 
