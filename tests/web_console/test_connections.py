@@ -10,14 +10,14 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from actonce.console import connections, server
 from tests.embedded.waiting import wait_until
 
 DEADLINE = 30
-LARGE = "x" * 20_000_000
+LARGE = ["x" * 1_000_000] * 20
 
 
 class Served:
@@ -28,12 +28,16 @@ class Served:
         app = Starlette(
             routes=[
                 Route("/", lambda _: PlainTextResponse("here")),
-                Route("/large", lambda _: PlainTextResponse(LARGE)),
+                Route("/body", self.body, methods=["POST"]),
+                Route("/large", lambda _: StreamingResponse(iter(LARGE))),
                 Route("/late", self.late),
             ]
         )
         self.listener = socket.create_server((server.LOOPBACK, 0))
         self.server = uvicorn.Server(server.config_of(app))
+
+    async def body(self, request: Request) -> Response:
+        return Response(await request.body())
 
     async def late(self, _: Request) -> Response:
         self.asked_late.set()
@@ -88,7 +92,7 @@ def is_closed(connected: socket.socket) -> bool:
     [
         "",
         "GET / HT",
-        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+        "POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
         get("/"),
         get("/large"),
     ],

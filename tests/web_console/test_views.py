@@ -274,6 +274,7 @@ def test_a_whole_group_is_decided_and_nothing_that_came_later(ledger: Stack, con
     dead(ledger, "other", 20, reason="rejected", error="Rejected")
     client = console(ledger)
     dead(ledger, "later", 30)
+    client.read_queues()
     kind = {"reason": "not_performed", "error": "NotPerformed"}
     decide_by(client, "/dead-letters/decide", "resolve", "by telephone", **ALL, **kind)
     assert ids_left(ledger) == ["later", "other"]
