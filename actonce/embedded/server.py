@@ -77,6 +77,27 @@ def keep_attributes() -> None:
     provisioners._update_resource = with_attributes  # noqa: SLF001
 
 
+def retain_nested() -> None:
+    """Have what a nested stack retains outlive it, as on AWS; MiniStack deletes it."""
+    from ministack.services import cloudformation  # noqa: PLC0415 - as `app`
+    from ministack.services.cloudformation import provisioners  # noqa: PLC0415
+
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::CloudFormation::Stack"]  # noqa: SLF001
+    delete = handlers["delete"]
+
+    @functools.wraps(delete)
+    def without_retained(physical_id: str, properties: Any) -> None:
+        name = provisioners._nested_stack_lookup_name(physical_id)  # noqa: SLF001
+        stack = cloudformation._stacks.get(name, {})  # noqa: SLF001
+        declared = stack.get("_template", {}).get("Resources", {})
+        for logical_id in list(stack.get("_resources", {})):
+            if declared.get(logical_id, {}).get("DeletionPolicy") == "Retain":
+                del stack["_resources"][logical_id]
+        delete(physical_id, properties)
+
+    handlers["delete"] = without_retained
+
+
 def allow_expressions_time() -> None:
     """Have an expression of a state machine ended after `EXPRESSION_SECONDS`, not after one.
 
@@ -183,6 +204,7 @@ def main() -> None:
     name_throttling()
     expand_nested()
     keep_attributes()
+    retain_nested()
     allow_expressions_time()
     evaluate_time_outs()
     take_numbers()

@@ -187,6 +187,7 @@ NESTED = cfn._cfn_nested_stack_deploy
         ("take_numbers", cfn._lambda_esm_create, "ScalingConfig", "MaximumConcurrency"),
         ("expand_nested", NESTED, r"_parse_template\(template_body\)", "_apply_transforms"),
         ("keep_attributes", NESTED, r"child_name, child_logical_id,\s+\)", None),
+        ("retain_nested", cfn._cfn_nested_stack_delete, r"_delete_resource\(", "DeletionPolicy"),
         # In local_stack.py: it need not be so short.
         ("LOCAL_RETRY", sfn, r"_scaled_sleep\(min\(sleep_sec, 60\)\)", "JitterStrategy"),
     ],
