@@ -90,9 +90,9 @@ def audit(
 ) -> None:
     """Say of each message: acted on once, again, or lost.
 
-    Writes DIR/messages (Parquet, a row per message), DIR/days, DIR/summary.json and
-    DIR/report.html, and DIR/cache: what each day's files said, so that the next audit reads only
-    files that are new or have changed. Needs Java 17 or 21, or a Spark Connect server in
+    Writes DIR/messages (Parquet, a row per message), DIR/summary.json and DIR/report.html, and
+    DIR/cache: what each day's files said, so that the next audit reads only days whose files came,
+    went or changed. Needs Java 17 or 21, or a Spark Connect server in
     SPARK_REMOTE.
     actonce audit package makes a package of it for EMR Serverless.
 

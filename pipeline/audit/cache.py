@@ -3,7 +3,7 @@
 Below the results' folder:
 
     cache/2026-01-31.manifest                             what a day's rows are of, written last
-    cache/rows/<attempt>/day=2026-01-31/part-*.parquet    the rows, as `COLUMNS` has them
+    cache/rows/<attempt>/day=2026-01-31/part-*.parquet    the rows, as `records.COLUMNS` has them
 
 Invariant: rows are judged only by a manifest that is whole and of this version of the audit, while
 the files of records and of rows are those that it names. Each attempt has a folder of its own, so
@@ -21,37 +21,18 @@ from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
 from uuid import uuid4
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
 
-from pipeline.audit.reading.all_streams import records, without_broken
-from pipeline.audit.reading.listing import DAY, MOST_BYTES, File, Kind, Listing
-from pipeline.audit.reading.places import Found, as_argument, files_below, place, readable
+from pipeline.audit.reading.all_streams import SCHEMA, records
+from pipeline.audit.reading.listing import File, Listing
+from pipeline.audit.reading.places import Found, as_argument, files_below, place
+from pipeline.audit.reading.records import COLUMNS
 from pipeline.audit.reading.streams import STREAM_OF, Code
 from pipeline.audit.results.tables import CACHE, parquet_writer
 from pipeline.audit.sql import columns
 from pipeline.errors import CannotAudit
 
-COLUMNS: Final = {
-    "message_id": "string",
-    "at": "bigint",
-    "code": "int",
-    "f1": "bigint",
-    "f2": "bigint",
-    "stream": "string",
-    "what": "string",
-    "sqs_message_id": "string",
-    "file": "string",
-    "line": "bigint",
-    "problem": "string",
-    "text": "string",
-}
-"""Of a row: a record's columns (see `records.text_records`). Of a line that could not be read
-`file` is where it is, and `text` what is shown of it; else `file` is only as much as tells its day.
-"""
-_SHOWN: Final = 200  # characters of a line that could not be read
 _NO_DICTIONARY: Final = frozenset({"at", "sqs_message_id", "f1", "f2"})
 _SHOWS_LIFE: Final = " OR ".join(
     f"code BETWEEN {int(first)} AND {int(last)}"
@@ -63,7 +44,6 @@ _UNKNOWN_ID: Final = (
     f"{int(STREAM_OF['executions'][0])} AND {int(STREAM_OF['executions'][1])})"
 )
 
-_MOST_PASSES: Final = 8
 _MOST_DAYS: Final = 31
 _MOST_BYTES: Final = 2**31
 """Of what is read in one job: what a kill costs, beside what it costs to start one."""
@@ -207,7 +187,7 @@ class Cache:
         listing: Listing,
         every_day: Collection[date],
         say: Callable[[str], None] | None = None,
-    ) -> Listing:
+    ) -> None:
         """Read what is not cached of a listing, or was cached of other files, and cache it.
 
         Args:
@@ -215,12 +195,8 @@ class Cache:
             every_day: all days that have any, listed or not: nothing is kept of another.
             say: told how much is read, if that takes long.
 
-        Returns:
-            The listing without files that turn out not to be readable.
-
         Raises:
-            CannotAudit: the records change while they are read.
-            Exception: something is wrong, and not with a file of records.
+            CannotAudit: what was written is not there.
         """
         files = _by_day(listing.files)
         self._version = version(self.spark.version)
@@ -241,11 +217,13 @@ class Cache:
         if say is not None and size > _WORTH_TELLING:
             say(f"reading the records of {len(self.again):,} of {len(files):,} days")
         for days in _batches(files, sorted(self.again)):
-            listing = self._read(listing, days)
-        return listing
+            for one in self._written({day: files[day] for day in days}):
+                name = f"{one.day.isoformat()}.manifest"
+                place(self.spark, self._folder).write(name, one.text(self._version))
+                self.days[one.day] = one
 
     def rows(self, days: Iterable[date] | None = None) -> DataFrame:
-        """The rows of days, or of all that are cached, as `COLUMNS` has them."""
+        """The rows of days, or of all that are cached, as `records.COLUMNS` has them."""
         wanted = sorted(self.days if days is None else days)
         return self._read_rows(file.path for day in wanted for file in self.days[day].files)
 
@@ -269,51 +247,19 @@ class Cache:
         found = [Manifest.of(here.read(name) or "", self._version) for name in names]
         return {manifest.day: manifest for manifest in found if manifest}
 
-    def _read(self, listing: Listing, days: Sequence[date]) -> Listing:
-        """Read days and cache them; see `bring_up_to_date`.
-
-        Spark's own reader is quick, and decides only that a file is well. A day with a file that is
-        not is read once more, that file byte by byte, and nothing is counted by both.
-        """
-        waiting = frozenset(days)
-        for _ in range(_MOST_PASSES):
-            files = tuple(file for file in listing.files if file.day in waiting)
-            if not files:
-                return listing
-            try:
-                manifests, careful = self._written(files)
-            except (PySparkException, Py4JJavaError) as error:
-                listing = without_broken(self.spark, listing, files, error)
-                continue
-            listing = listing.carefully(careful)
-            waiting = frozenset(file.day for file in files if readable(file.path) in careful)
-            for one in manifests:
-                if one.day not in waiting:
-                    name = f"{one.day.isoformat()}.manifest"
-                    place(self.spark, self._folder).write(name, one.text(self._version))
-                    self.days[one.day] = one
-            if not waiting:
-                return listing
-        raise CannotAudit("What is below the records' root changes while it is read: try again.")
-
-    def _written(self, files: tuple[File, ...]) -> tuple[list[Manifest], set[str]]:
-        """Write the rows of days: their manifests, and the files to be read byte by byte instead.
-
-        A file is named as `places.readable` has it.
-        """
-        by_day = _by_day(files)
+    def _written(self, files: Mapping[date, Sequence[File]]) -> list[Manifest]:
+        """Write the rows of days, and tell what they are of."""
         attempt = f"rows/{uuid4().hex}"
         began_ms = now_ms()
-        rows = _to_cache(records(self.spark, files))
-        count = write_rows(rows, f"{self._folder}/{attempt}", by_day.keys())
-        parts: dict[date, list[Source]] = {day: [] for day in by_day}
+        rows = records(self.spark, tuple(file for of_day in files.values() for file in of_day))
+        count = write_rows(rows, f"{self._folder}/{attempt}", files.keys())
+        parts: dict[date, list[Source]] = {day: [] for day in files}
         for one in files_below(self.spark, f"{self._folder}/{attempt}"):
             folder, _, name = one.below.partition("/")
             if name.startswith("part-") and name.endswith(".parquet"):
                 part = Source(f"{attempt}/{one.below}", one.size, one.stamp)
                 parts[date.fromisoformat(folder.removeprefix("day="))].append(part)
-        written = self._read_rows(part.path for of_day in parts.values() for part in of_day)
-        counted = _counted(written)
+        counted = _counted(self._read_rows(part.path for some in parts.values() for part in some))
         there = sum(one.rows for one in counted.values())
         if there != count:
             # Spark has another file system for this place than is looked at here, say.
@@ -321,7 +267,7 @@ class Cache:
                 f"Of {count:,} rows that were written below {self._folder}/{attempt}, {there:,} "
                 "are there: name another folder with --out."
             )
-        manifests = [
+        return [
             Manifest(
                 day,
                 tuple(
@@ -331,17 +277,8 @@ class Cache:
                 tuple(parts[day]),
                 counted.get(day, Counted()),
             )
-            for day, of_day in by_day.items()
+            for day, of_day in files.items()
         ]
-        named: set[str] = set()
-        if any(one.quarantined for one in counted.values()):
-            bad = written.where("problem IS NOT NULL").select("file").distinct()
-            named = {readable(row["file"]) for row in bad.collect()}
-        return manifests, named & {
-            readable(file.path)
-            for file in files
-            if file.kind is Kind.TEXT and file.size <= MOST_BYTES
-        }
 
     def _read_rows(self, paths: Iterable[str]) -> DataFrame:
         """The rows in files of the cache; no rows if there is no file."""
@@ -349,8 +286,7 @@ class Cache:
         if not places:
             nothing = (f"CAST(NULL AS {kind}) AS {name}" for name, kind in COLUMNS.items())
             return self.spark.range(0).selectExpr(*nothing)
-        schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-        return self.spark.read.schema(schema).parquet(*places)
+        return self.spark.read.schema(SCHEMA).parquet(*places)
 
     def _clean(
         self,
@@ -368,17 +304,6 @@ class Cache:
                 place(self.spark, self._folder).delete(name)
 
 
-def _to_cache(records: DataFrame) -> DataFrame:
-    """The rows of records (see `records.text_records`), and the `day` of each."""
-    row = {
-        "file": f"CASE WHEN problem IS NULL THEN concat('/dt=', {DAY}, '/') ELSE file END",
-        "text": f"CASE WHEN problem IS NOT NULL THEN substring(text, 1, {_SHOWN}) END",
-    }
-    return records.selectExpr(
-        *(f"{row.get(name, name)} AS {name}" for name in COLUMNS), f"{DAY} AS day"
-    )
-
-
 def write_rows(rows: DataFrame, folder: str, days: Collection[date]) -> int:
     """Write the rows of days, each into `<folder>/day=<day>/`, and tell how many they are."""
     seen = Observation()
@@ -386,10 +311,10 @@ def write_rows(rows: DataFrame, folder: str, days: Collection[date]) -> int:
     observed = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
     if len(days) == 1:
         (day,) = days
-        writer = parquet_writer(observed.drop("day"), schema, _NO_DICTIONARY)
-        writer.parquet(f"{folder}/day={day}")
+        parquet_writer(observed, schema, _NO_DICTIONARY).parquet(f"{folder}/day={day}")
     else:
-        parquet_writer(observed, schema, _NO_DICTIONARY).partitionBy("day").parquet(folder)
+        by_day = observed.selectExpr("*", "folder AS day")
+        parquet_writer(by_day, schema, _NO_DICTIONARY).partitionBy("day").parquet(folder)
     return int(seen.get["rows"])
 
 
@@ -402,10 +327,9 @@ def _counted(rows: DataFrame) -> dict[date, Counted]:
         "newest_at": "max(at)",
         "unknown_ids": f"count_if({_UNKNOWN_ID})",
     }
-    by_day = rows.groupBy(columns({"day": DAY})[0]).agg(*columns(numbers))
     return {
-        date.fromisoformat(row["day"]): Counted(**{name: row[name] for name in numbers})
-        for row in by_day.collect()
+        date.fromisoformat(row["folder"]): Counted(**{name: row[name] for name in numbers})
+        for row in rows.groupBy("folder").agg(*columns(numbers)).collect()
     }
 
 

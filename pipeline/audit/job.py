@@ -23,19 +23,17 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
-from pyspark.sql.types import ArrayType
 
 from pipeline.audit.cache import Cache
 from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.judging.verdicts import UNRESOLVED, Coverage, judged, per_message
 from pipeline.audit.reading.all_streams import before, narrow, of_messages, with_known_ids
-from pipeline.audit.reading.listing import DAY, Listing, list_records
+from pipeline.audit.reading.listing import Listing, list_records
 from pipeline.audit.reading.places import (
     as_argument,
     first_line,
     is_uri,
     place,
-    readable,
 )
 from pipeline.audit.reading.quarantine import NOTHING_UNREAD, Quarantine, quarantine
 from pipeline.audit.reading.streams import STREAMS, EffectsBy
@@ -45,7 +43,6 @@ from pipeline.audit.results.gaps import gap_columns, gaps
 from pipeline.audit.results.tables import (
     CACHE,
     alone_in,
-    days_held,
     empty_days,
     refuse_others,
     write_days,
@@ -84,14 +81,13 @@ def audit(
         configured(spark)
         everything = list_records(spark, request.records, request.out)
         listing = _within_reach(request, everything)
-        _span(request, listing)
+        span = _span(request, listing)
         refuse_others(spark, request.out)
         with alone_in(request.out):
             _begin(spark, request)
             cache = Cache(spark, request.out, request.from_raw)
-            listing = cache.bring_up_to_date(listing, everything.days(), say)
-            # Nothing may be left that can be read.
-            return _Audit(spark, request, listing, _span(request, listing), cache).summary()
+            cache.bring_up_to_date(listing, everything.days(), say)
+            return _Audit(spark, request, listing, span, cache).summary()
     except (PySparkException, Py4JError) as error:
         said = f"The audit did not come to its end: {first_line(error)}"
         if f"/{CACHE}/rows/" in str(error):
@@ -246,7 +242,7 @@ class _Audit:
             return rows
         of_days = f"at BETWEEN {_midnight(since)} AND {_midnight(until + timedelta(days=1)) - 1}"
         if self.known_ids:
-            folders = f"{DAY} BETWEEN '{since}' AND '{until}'"
+            folders = f"folder BETWEEN '{since}' AND '{until}'"
             return of_messages(rows, rows.where(f"{of_days} OR {folders}"))
         outside = self.cache.rows(days.keys() - set(inside)).where(of_days)
         return of_messages(rows, self.cache.rows(inside).union(outside))
@@ -263,9 +259,8 @@ class _Audit:
         judgement = message_rows(
             self._rows_to_judge(), self.request, self.listing, self.bad.days, self.seen
         )
-        since, until = self.span
         whole = self.request.since is None
-        in_range = F.lit(True) if whole else F.col("day").between(since, until)
+        in_range = F.lit(True) if whole else F.col("day").between(*self.span)
         seen = Observation()
         unattributed = F.col("message_id").isNull()
         late = ~unattributed & F.col("touched") & ~in_range
@@ -279,33 +274,23 @@ class _Audit:
             _days_where(late & ~F.col("judged")).alias("late_unjudged"),
         )
         folder = f"{self.request.out}/messages"
-        held = days_held(self.spark, folder)
         messages = observed.where(F.col("message_id").isNotNull() & in_range).drop(*INTERNAL)
-        write_days(messages, folder, whole=whole, schema=judgement.schema)
+        write_days(messages, folder, judgement.schema, whole=whole)
         told = seen.get
         if not whole:
-            gone = {day for day in held if since <= day <= until} - _dates(told["days"])
-            empty_days(folder, messages, gone)
-            empty_days(f"{self.request.out}/days", summary.by_day(messages), gone)
+            empty_days(self.spark, folder, self.span, _dates(told["days"]))
         # As they were written, so that nothing is judged twice.
         reader = self.spark.read.schema(messages.schema).option("basePath", folder)
         return reader.parquet(as_argument(folder)).where(in_range), told
 
     def _results(self, messages: DataFrame, told: dict[str, Any]) -> dict[str, Any]:
-        """Write everything else."""
-        spark, request, listing, bad = self.spark, self.request, self.listing, self.bad
+        """Write everything else: the numbers of each day and of all are one aggregation."""
+        request, listing, bad = self.request, self.listing, self.bad
         span = self.span
-        by_day = summary.by_day(messages)
-        day_rows = sorted((row.asDict() for row in by_day.collect()), key=itemgetter("day"))
-        # As JSON: rows of Python's would start a Python worker to be taken apart.
-        told_days = F.from_json(F.lit(json.dumps(day_rows, default=str)), ArrayType(by_day.schema))
-        write_days(
-            spark.range(1).select(F.inline(told_days)),
-            f"{request.out}/days",
-            whole=request.since is None,
-        )
-        numbers = messages.agg(*columns(gap_columns() | summary.latency_columns()))
-        row = numbers.collect()[0].asDict()
+        numbers = summary.day_columns() | gap_columns() | summary.latency_columns()
+        counted = [one.asDict() for one in messages.rollup("day").agg(*columns(numbers)).collect()]
+        row = next((one for one in counted if one["day"] is None), {})
+        day_rows = sorted((one for one in counted if one["day"]), key=itemgetter("day"))
         verdicts = {name: sum(row[name] for row in day_rows) for name in VERDICTS}
         alarms_total = sum(verdicts[name] for name in ALARMS)
         unjudged = sum(row["unjudged"] for row in day_rows)
@@ -360,7 +345,7 @@ class _Audit:
             "on_trust": trusted,
             "read": self.cache.told(),
         }
-        _write_summary(spark, request, result)
+        _write_summary(self.spark, request, result)
         return result
 
 
@@ -377,15 +362,9 @@ def _span(request: Request, listing: Listing) -> tuple[date, date]:
     """The days that are judged.
 
     Raises:
-        CannotAudit: all of them are later than `as_of`, or nothing can be read.
+        CannotAudit: all of them are later than `as_of`.
     """
     days = listing.days()
-    if not days:
-        first = listing.unread[0]
-        raise CannotAudit(
-            f"Nothing to audit in {request.records}: of {len(listing.unread):,} files none can be "
-            f"read, such as {readable(first.path)} ({first.reason})."
-        )
     since = request.since or min(days)
     if request.as_of is not None and _midnight(since) >= request.as_of.timestamp() * 1000:
         raise CannotAudit(f"--as-of {request.as_of} is before {since}, the first day to judge.")

@@ -262,7 +262,7 @@ def test_an_effect_written_twice_is_an_alarm_and_told(
     assert summary["days"][0]["verdicts"]["resolved"] == 1
     # The results of the day are replaced, not added to.
     listed = stack.aws.client("s3").list_objects_v2(
-        Bucket=stack.outputs["AuditBucketName"], Prefix="audit/days/"
+        Bucket=stack.outputs["AuditBucketName"], Prefix="audit/messages/"
     )["Contents"]
     tables = [item["Key"] for item in listed if item["Key"].endswith(".parquet")]
     assert [Path(key).parent.name for key in tables] == [f"day={day}"]

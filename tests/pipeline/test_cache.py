@@ -16,7 +16,7 @@ from pipeline.audit import cache
 from pipeline.audit.cache import Cache, Counted, Manifest, Source, version
 from pipeline.audit.job import audit
 from pipeline.audit.reading import places
-from pipeline.audit.reading.listing import File, Kind, list_records
+from pipeline.audit.reading.listing import File, list_records
 from pipeline.audit.reading.places import Found
 from pipeline.audit.request import requested
 from pipeline.audit.results.tables import alone_in
@@ -25,7 +25,7 @@ from tests.pipeline.nights import Row, rows_of, said, settled
 from tests.pipeline.streams_on_disk import DAY, at, effect, performed, write
 
 NEXT_DAY = "2026-02-01"
-FILE = File("/r/sent/a", "sent", date(2026, 1, 31), Kind.TEXT, 9, "stamp")
+FILE = File("/r/sent/a", "sent", date(2026, 1, 31), 9, "stamp")
 PART = Source("rows/1/day=2026-01-31/part-0.parquet", 5, "then")
 MANIFEST = Manifest(FILE.day, (Source(FILE.path, 9, "stamp"),), (PART,), Counted(rows=2))
 THERE = {PART.path: Found("", PART.path, 5, stamp="then")}

@@ -1,137 +1,281 @@
-"""From lines to records: whatever a line holds is read, or quarantined."""
+"""From a file to rows: whatever it holds is read, or set aside with its place and a reason."""
 
+import gzip
+import importlib.util
 import json
-from collections.abc import Sequence
-from random import Random
+import os
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
-from pipeline.audit.reading.lines import LINES
-from pipeline.audit.reading.records import text_records
-from tests.pipeline.streams_on_disk import DAY, at, delivery, effect, line_of
+from pipeline.audit.reading.all_streams import records
+from pipeline.audit.reading.listing import list_records
+from pipeline.audit.reading.records import COLUMNS, rows_of
+from tests.pipeline.streams_on_disk import (
+    DAY,
+    FINGERPRINTS,
+    at,
+    dead_letter,
+    delivery,
+    effect,
+    execution,
+    line_of,
+    own_effect,
+    performed,
+    row,
+    sent,
+    write,
+)
 
-ITEM = line_of(*effect("m", at(1)))
-EVENT = json.dumps({"detail-type": "x", "detail": {
-    "name": "m", "status": "RUNNING", "startDate": 1_769_817_600_000,
-    "input": json.dumps({"message_id": "m"}),
-}})  # fmt: skip
 Told = list[tuple[str | None, str | None]]
-"""Of each row of a line, the message id and what is wrong with it."""
+"""Of each row, the message id and what is wrong with it."""
+LINE = line_of(*delivery("m", at(1)))
+PACKED = gzip.compress(
+    b"".join(line_of(*delivery(f"m{n}", at(n))).encode() + b"\n" for n in range(500))
+)
 
 
-def told(spark: SparkSession, texts: Sequence[str], stream: str = "deliveries") -> list[Told]:
-    """What is told of each line, all in one job."""
-    found: list[Told] = [[] for _ in texts]
-    for row in rows_of(spark, texts, stream):
-        found[row["line"]].append((row["message_id"], row["problem"]))
-    return [sorted(rows, key=str) for rows in found]
+def rows(content: str | bytes, stream: str = "deliveries", name: str = "a") -> list[dict[str, Any]]:
+    content = content.encode() if isinstance(content, str) else content
+    found = rows_of(f"s3://r/{stream}/dt={DAY}/{name}", content)
+    return [dict(zip(COLUMNS, one, strict=True)) for one in found]
 
 
-def rows_of(spark: SparkSession, texts: Sequence[str], stream: str) -> list[Row]:
-    """The rows of lines of a stream."""
-    lines = [(f"/r/{stream}/dt={DAY}/a", n, text, None) for n, text in enumerate(texts)]
-    return text_records(spark.createDataFrame(lines, LINES)).collect()
+def told(content: str | bytes, stream: str = "deliveries", name: str = "a") -> Told:
+    return [(one["message_id"], one["problem"]) for one in rows(content, stream, name)]
 
 
 def batch(*message_ids: str | None) -> str:
     """A Logs subscription's, as CloudWatch writes it."""
     events = [
-        {"id": "1"} if name is None else {"message": line_of(*delivery(name, at(1)))}
+        {"id": "1"} if name is None else {"message": line_of(*delivery(name, at(1))) + "\n"}
         for name in message_ids
     ]
     return json.dumps({"messageType": "DATA_MESSAGE", "logEvents": events})
 
 
+def event(**detail: Any) -> str:
+    began = {"name": "m", "status": "RUNNING", "startDate": 1_769_817_600_000}
+    return json.dumps({"detail-type": "x", "detail": began | detail})
+
+
+def spoiled(**fields: Any) -> str:
+    return json.dumps(json.loads(LINE) | fields)
+
+
+# ------------------------------------------------------------------------------- files
+
+
+def test_a_line_that_cannot_be_read_is_named_with_its_place_and_costs_itself_only() -> None:
+    content = b"\xef\xbb\xbf" + LINE.encode() + b"\n\n \r\n\xff\nno record\n" + LINE.encode()
+    good, not_utf8, corrupt, last = rows(content, name="odd name")
+    assert (good["message_id"], good["folder"], good["file"], good["text"]) == (
+        "m",
+        DAY,
+        None,
+        None,
+    )
+    assert last == good
+    places = [
+        (one["file"], one["line"], one["problem"], one["text"]) for one in (not_utf8, corrupt)
+    ]
+    name = f"s3://r/deliveries/dt={DAY}/odd name"
+    assert places == [(name, 4, "not_utf8", "\ufffd"), (name, 5, "corrupt_line", "no record")]
+
+
+def test_a_file_is_unpacked_as_often_as_firehose_packed_it() -> None:
+    twice = gzip.compress(PACKED)
+    assert told(twice) == told(PACKED, name="a.gz") == [(f"m{n}", None) for n in range(500)]
+    assert told(PACKED + PACKED) == 2 * told(PACKED)
+    assert told(gzip.compress(b""), name="a.gz") == told(b"") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (PACKED[: len(PACKED) // 2], "truncated_gzip"),
+        (PACKED[:-8] + b"\0" * 8, "corrupt_gzip"),
+        (PACKED + b"more", "corrupt_gzip"),
+        (gzip.compress(PACKED)[:-4], "truncated_gzip"),
+        (LINE.encode(), "not_gzip"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_broken_is_set_aside_whole(content: bytes, problem: str) -> None:
+    assert told(content, name="a.gz") == [(None, problem)]
+
+
+@given(st.integers(3, len(PACKED) - 1))
+def test_however_short_a_gzip_is_nothing_of_it_is_read(length: int) -> None:
+    assert told(PACKED[:length]) == [(None, "truncated_gzip")]
+
+
+def test_a_file_that_has_gone_is_named(tmp_path: Path) -> None:
+    (row_of_file,) = rows_of(f"file://{tmp_path}/sent/dt={DAY}/a")
+    assert dict(zip(COLUMNS, row_of_file, strict=True))["problem"] == "unreadable_file"
+
+
+@pytest.mark.parametrize("missing", [None, "pandas"])
+def test_the_rows_are_those_of_each_file_with_arrow_and_without(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str | None
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == missing else found(name)
+    )
+    listing = list_records(spark, str(write(tmp_path, performed("m"))))
+    expected = [one for file in listing.files for one in rows_of(file.path)]
+    assert sorted(map(str, map(tuple, records(spark, listing.files).collect()))) == sorted(
+        map(str, expected)
+    )
+    if not os.environ.get("SPARK_REMOTE"):  # as in a bucket: by Spark's reader
+        elsewhere = [
+            replace(one, path=one.path.replace("file://", "file:")) for one in listing.files
+        ]
+        assert records(spark, tuple(elsewhere)).count() == len(expected)
+
+
+# ------------------------------------------------------------------------------- lines
+
 CONTROL = '{"messageType": "CONTROL_MESSAGE", "logEvents": [{"message": "CWL CONTROL MESSAGE"}]}'
-APART = {"nothing": "", "a blank": " ", "a form feed": "\f"}
-JOINED = APART | {
-    "a comma": ",", "a comma and a blank": ", ", "a semicolon": ";", "brackets": "],[",
-    "a bracket": "]", "a brace": "}", "a no-break space": "\u00a0", "a NUL": "\0", "text": " x ",
-    "a name": ',"x":', "a closed object": '},"x":',
-}  # fmt: skip
-
-
-RECORDS = [line_of(*delivery(name, at(1))) for name in "ab"]
+APART = ("", " ", "\f")
+OTHERWISE = (",", ", ", ";", "],[", "]", "}", "\u00a0", "\0", " x ", ',"x":', '},"x":')
+PAIR = [line_of(*delivery(name, at(1))) for name in "ab"]
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [RECORDS, (RECORDS[0], batch("b")), (batch("a"), batch("b")), (CONTROL, batch("b"))],
+    [PAIR, (PAIR[0], batch("b")), (batch("a"), batch("b")), (CONTROL, batch("b"))],
     ids=["records", "a record and a batch", "batches", "a control message and a batch"],
 )
-def test_of_two_objects_on_a_line_none_is_lost(
-    spark: SparkSession, first: str, second: str
-) -> None:
-    """Each is read, or the line is quarantined, whatever lies between them and around."""
-    lines = {name: first + between + second for name, between in JOINED.items()}
-    lines |= {
-        "an array": f"[{first},{second}]",
-        "text before": f"x {first}{second}",
-        "text after": f"{first}{second} x",
-        "text around one": f"x {second}",
-        "text after one": f"{second} x",
-        "an array of one": f"[{second}]",
-    }
-    found = dict(zip(lines, told(spark, list(lines.values())), strict=True))
-    lost = {
-        name: rows
-        for name, rows in found.items()
-        if ("b", None) not in rows and not any(problem for _, problem in rows)
-    }
-    assert lost == {}
+def test_of_two_objects_on_a_line_none_is_lost(first: str, second: str) -> None:
+    """Each is read, or the line is set aside, whatever lies between them and around."""
     both: Told = [("b", None)] if first == CONTROL else [("a", None), ("b", None)]
-    assert [found[name] for name in APART] == [both] * len(APART)
+    assert [told(first + between + second) for between in APART] == [both] * len(APART)
+    for line in (
+        *(first + between + second for between in OTHERWISE),
+        f"[{first},{second}]", f"x {first}{second}", f"{first}{second} x", f"x {second}",
+        f"{second} x", f"[{second}]",
+    ):  # fmt: skip
+        found = told(line)
+        assert ("b", None) in found or any(problem for _, problem in found), line
 
 
-def test_of_a_batch_each_line_is_read_or_quarantined(spark: SparkSession) -> None:
-    assert told(spark, [batch("a", None, "b"), CONTROL, batch()]) == [
-        [("a", None), ("b", None), (None, "not_a_record")], [], [],
-    ]  # fmt: skip
+def test_of_a_batch_each_line_is_read_or_set_aside() -> None:
+    assert told(batch("a", None, "b")) == [("a", None), (None, "not_a_record"), ("b", None)]
+    assert told(f"{CONTROL}\n{batch()}") == []
 
 
 PIECES = (
-    '"',
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    " ",
-    "\\",
-    r"\ud83d",
-    r"\u00e4",
-    "null",
-    "7",
-    "\r",
-    "}{",
-    "\u20ac",
-)
+    *'"{}[],: \\', r"\ud83d", r"\u00e4", "null", "7", "\r", "}{", "\u20ac", "\n",
+)  # fmt: skip
 
 
-def mutated(line: str, random: Random) -> str:
-    """A line with something put in, left out or in another's place, up to three times."""
-    for _ in range(random.randint(0, 3)):
-        place = random.randrange(len(line))
-        line = line[:place] + random.choice(("", *PIECES)) + line[place + random.randint(0, 2) :]
-    return line
+@given(
+    st.sampled_from([
+        ("deliveries", LINE), ("effects", line_of(*effect("m", at(1)))),
+        ("executions", event(input='{"message_id": "m"}')), ("deliveries", batch("m")),
+    ]),
+    st.lists(
+        st.tuples(st.integers(0, 10**6), st.sampled_from(PIECES), st.integers(0, 2)), max_size=3,
+    ),
+)  # fmt: skip
+def test_whatever_a_line_holds_it_becomes_a_row_or_is_a_practice_s_book(
+    line: tuple[str, str], changes: list[tuple[int, str, int]]
+) -> None:
+    stream, text = line
+    for somewhere, piece, gone in changes:
+        place = somewhere % len(text)
+        text = text[:place] + piece + text[place + gone :]
+    found = rows(text, stream)
+    assert found or "book-" in text or "CONTROL" in text
+    assert all((one["problem"] is None) != (one["file"] is not None) for one in found)
+
+
+# ------------------------------------------------------------------------------- records
 
 
 @pytest.mark.parametrize(
-    ("stream", "line"),
-    [("deliveries", line_of(*delivery("m", at(1)))), ("effects", ITEM), ("executions", EVENT)],
-)
-def test_a_line_is_told_the_same_by_either_way(spark: SparkSession, stream: str, line: str) -> None:
-    """One that is an object by a first look goes the short way; behind a blank, the long one."""
-    random = Random(7)
-    lines = [mutated(line, random) for _ in range(500)]
-    short = [row.asDict() for row in rows_of(spark, lines, stream)]
-    long = [row.asDict() for row in rows_of(spark, [f" {one}" for one in lines], stream)]
+    ("stream", "line", "problem"),
+    [
+        ("deliveries", LINE[:-9], "corrupt_line"),
+        ("deliveries", LINE + "xyz", "corrupt_line"),
+        ("deliveries", LINE[:-1] + ', "end": "failed"}', "corrupt_line"),
+        ("deliveries", LINE.replace('"m"', r'"\ud800"'), "corrupt_line"),
+        ("deliveries", "7", "corrupt_line"),
+        ("deliveries", spoiled(version=2), "unknown_version"),
+        ("deliveries", spoiled(stream="sent"), "not_a_record"),
+        ("deliveries", spoiled(message_id=5), "wrong_type"),
+        ("deliveries", spoiled(fingerprint=None), "missing_field"),
+        ("deliveries", spoiled(fingerprint="0"), "wrong_type"),
+        ("deliveries", spoiled(end="swallowed"), "unknown_value"),
+        ("deliveries", spoiled(end=None), "missing_field"),
+        ("deliveries", spoiled(end="refused", reason="mood"), "unknown_value"),
+        ("deliveries", spoiled(at=None), "missing_field"),
+        ("deliveries", spoiled(at="soon"), "wrong_type"),
+        ("deliveries", spoiled(at=at(1).replace("Z", "+02:00")), "wrong_type"),
+        ("deliveries", spoiled(at="1999-12-31T23:59:59Z"), "impossible_time"),
+        ("deliveries", spoiled(at=at(3_601, "2026-02-01")), "impossible_time"),
+        ("effects", '{"Keys": {"appointment_id": {"S": "a"}}}', "deleted_effect"),
+        ("effects", '{"Item": {"message_id": {"S": "m"}}}', "missing_field"),
+        ("effects", '{"Item": {"message_id": {"S": 5}}}', "wrong_type"),
+        ("effects", "{}", "not_a_record"),
+        ("executions", event(startDate=None), "wrong_type"),
+        ("executions", event(startDate=1_769_817_600_000_000), "impossible_time"),
+        ("executions", event(input=r'{"message_id": "\ud800"}'), "corrupt_line"),
+        ("executions", event(status="ASLEEP", stopDate=1_769_817_600_000), "unknown_value"),
+        ("dead_letters", line_of(*dead_letter("m", at(1), "shrug")), "unknown_value"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_record_is_told(stream: str, line: str, problem: str) -> None:
+    assert told(line, stream) == [(None, problem)]
 
-    def comparable(rows: list[dict[str, Any]]) -> list[str]:
-        return sorted(str(row | {"text": row["text"].strip(" \t\r\n")}) for row in rows)
 
-    assert comparable(short) == comparable(long)
-    assert {row["problem"] for row in short} > {None, "corrupt_line"}
+HASHED = "sha256-" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("stream", "line", "message_id", "what"),
+    [
+        ("sent", line_of(*sent(None, at(1))), "sqs:q-1", "accepted by SQS"),
+        ("deliveries", spoiled(end="refused", reason="conflict"), "m", "refused conflict"),
+        ("deliveries", spoiled(end="failed", message_id=None), "sqs:q-1", "failed"),
+        ("executions", line_of(*execution("m", at(1), "TIMED_OUT")), "m", "TIMED_OUT"),
+        ("executions", event(), "m", "RUNNING"),
+        ("executions", event(input="[]"), None, "RUNNING"),
+        ("executions", event(input=json.dumps({"message_id": HASHED})),
+         "sha256-553b2e3090a0fb247023f013b4834fdabd2dd042d701cf10d15b47fe854284d8", "RUNNING"),
+        ("rows", line_of(*row("m", at(1), "found")), "m", "COMPLETE found"),
+        ("effects", line_of(*own_effect("m", at(1))), "m", "an effect"),
+        ("effects", line_of(*effect("m", at(1), "appointment-7")), "m", "appointment-7"),
+        ("dead_letters", line_of(*dead_letter("m", at(1), "retry")), "m",
+         "decided retry rejected Rejected"),
+    ],
+)  # fmt: skip
+def test_what_a_record_says_is_told(
+    stream: str, line: str, message_id: str | None, what: str
+) -> None:
+    (one,) = rows(line, stream)
+    assert (one["message_id"], one["what"], one["problem"]) == (message_id, what, None)
+
+
+def test_a_practice_s_book_is_no_effect_even_if_it_is_deleted() -> None:
+    book = {"appointment_id": {"S": "book-1"}}
+    assert told(json.dumps({"Item": book}) + "\n" + json.dumps({"Keys": book}), "effects") == []
+
+
+def test_contents_and_effects_are_told_apart_by_each_of_their_characters() -> None:
+    numbers = {
+        (one["f1"], one["f2"])
+        for place in range(64)
+        for one in rows(spoiled(fingerprint="0" * place + "1" + "0" * (63 - place)))
+    }
+    assert len(numbers) == 64
+    (first,), (again,) = rows(LINE), rows(spoiled(fingerprint=FINGERPRINTS[0]))
+    assert (first["f1"], first["f2"]) == (again["f1"], again["f2"])
+    of_effects = [rows(line_of(*effect("m", at(1), name)), "effects")[0]["f1"] for name in "aab"]
+    assert of_effects[0] == of_effects[1] != of_effects[2]

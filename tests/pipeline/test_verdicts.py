@@ -12,15 +12,14 @@ import pyarrow.dataset as ds
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lab.bench.records import truth_of
 from lab.bench.records import write as write_planted
 from pipeline.audit.job import audit, message_rows
-from pipeline.audit.reading.all_streams import before, narrow, records
+from pipeline.audit.reading.all_streams import before, records
 from pipeline.audit.reading.listing import list_records
 from pipeline.audit.request import Request
-from pipeline.audit.sql import worked_out
 from tests.pipeline.judge import Record, judge
 from tests.pipeline.streams_on_disk import (
     DAY,
@@ -162,62 +161,15 @@ def test_finds_each_planted_case_and_no_other(spark: SparkSession, tmp_path: Pat
     assert sum(bucket["duplicates"] for bucket in summary["gaps"]["buckets"]) == duplicates
 
 
-def test_a_content_that_differs_in_one_digit_is_a_conflict(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    history: list[Record] = []
-    for place in range(64):
-        other = "0" * place + "1" + "0" * (63 - place)
-        message_id = f"m{place}"
-        history += performed(message_id)
-        history.append(delivery(message_id, at(5), "suppressed", None, other))
-    rows = rows_of(spark, write(tmp_path, history))
-    assert {row["verdict"] for row in rows.values()} == {"conflict"}
-    assert len(rows) == 64
-
-
-def test_one_shuffle_and_a_line_is_parsed_once_whatever_is_asked_of_it(
+def test_a_night_is_one_shuffle_of_what_the_aggregate_needs(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listing = list_records(spark, str(write(tmp_path, performed("m"))))
-    rows = records(spark, listing.files)
     day = date.fromisoformat(DAY)
     limited = Request(str(tmp_path), str(tmp_path / "audit"), since=day, until=day)
-    told = worked_out(rows, "message_id", "what")
-
-    def plan_of(asked: DataFrame) -> str:
-        asked.explain()
-        return capsys.readouterr().out
-
-    judged = plan_of(message_rows(before(rows, NOW), limited, listing))
+    message_rows(before(records(spark, listing.files), NOW), limited, listing).explain()
+    judged = capsys.readouterr().out
     assert judged.count("Exchange") == 1, judged
     assert judged.count("HashAggregate") == 2, judged  # partial and final, both after it
     assert "SortAggregate" not in judged
     assert "ObjectHashAggregate" not in judged
-    unfiltered, filtered = plan_of(told), plan_of(told.where("message_id IN ('m', 'n')"))
-    for plan in (judged, filtered):  # a line whole, or each object of one that has several
-        assert plan.count("from_json(ArrayType(StructType(StructField(stream,") == 2, plan
-    assert filtered.count("RLIKE") == unfiltered.count("RLIKE") > 0, filtered
-
-
-def test_what_is_read_is_compiled_whole(spark: SparkSession, tmp_path: Path) -> None:
-    """Beyond the limit Spark copies each row once for every step."""
-    if os.environ.get("SPARK_REMOTE"):
-        pytest.skip("a client of Spark Connect sees no code")
-    listing = list_records(spark, str(write(tmp_path, performed("m"))))
-    day = date.fromisoformat(DAY)
-    names = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
-    before = [str(spark.conf.get(name)) for name in names]
-    for name, value in zip(names, ("true", "FALLBACK"), strict=True):
-        spark.conf.set(name, value)
-    try:
-        rows = narrow(records(spark, listing.files), day, day)
-        debug = spark._jvm.org.apache.spark.sql.execution.debug  # type: ignore[union-attr]
-        codegen = getattr(getattr(debug, "package$"), "MODULE$")
-        stages = codegen.codegenStringSeq(rows._jdf.queryExecution().executedPlan())
-        longest = [stages.apply(n)._3().maxMethodCodeSize() for n in range(stages.size())]
-    finally:
-        for name, value in zip(names, before, strict=True):
-            spark.conf.set(name, value)
-    limit = int(str(spark.conf.get("spark.sql.codegen.hugeMethodLimit")))
-    assert 0 < max(longest) < limit

@@ -3,8 +3,7 @@
 places       where files are: here, in Hadoop's file systems, in S3
 streams      what a stream is: its name, and what one record of it says
 listing      which files there are
-lines        from files to lines, whatever a delivery did to them
-records      from lines to records: what each says of its message, or what is wrong with it
+records      from a file to rows: what each record says of its message, or what is wrong with it
 all_streams  all streams' records together, and under which id each is known
 quarantine   the lines that are no records
 """

@@ -1,60 +1,93 @@
 """All streams' records, out of all their files."""
 
-from collections.abc import Sequence
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
-from functools import reduce
-from typing import Final
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql.utils import is_remote
 
-from pipeline.audit.reading.lines import broken_files, careful_lines, is_packed, plain_lines
-from pipeline.audit.reading.listing import DAY, File, Kind, Listing
-from pipeline.audit.reading.places import as_argument, readable
-from pipeline.audit.reading.records import text_records
-from pipeline.audit.reading.streams import OPTIONAL, STREAMS, Code
-from pipeline.audit.sql import worked_out
-from pipeline.errors import CannotAudit
+from pipeline.audit.reading.listing import File
+from pipeline.audit.reading.places import HERE, as_argument
+from pipeline.audit.reading.records import COLUMNS, Row, rows_of
+from pipeline.audit.reading.streams import Code
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA: Final = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+_TASKS: Final = 64  # that read files here, at most
+_BATCH: Final = 4096
 
 
 def records(spark: SparkSession, files: tuple[File, ...]) -> DataFrame:
-    """The records of the files; see `records.text_records` for the columns."""
-    readers = {Kind.TEXT: plain_lines, Kind.BYTES: careful_lines}
-    lines = [
-        read(spark, paths)
-        for kind, read in readers.items()
-        if (paths := [file.path for file in files if file.kind is kind])
-    ]
-    there = {file.stream for file in files}
-    told = [stream for stream in STREAMS if stream not in OPTIONAL or stream in there]
-    return text_records(reduce(DataFrame.union, lines), told)
+    """The records of the files, as `records.COLUMNS` has them.
+
+    A file here is read by the task that takes it apart, a piece at a time; one elsewhere is held in
+    memory, by Spark's own reader.
+    """
+    paths = [file.path for file in files]
+    if paths[0].startswith(HERE):
+        table = spark.range(0, len(paths), 1, min(len(paths), _TASKS))
+
+        def read(number: int) -> Iterator[Row]:
+            return rows_of(paths[number])
+
+        return _read(table, read)
+    table = spark.read.format("binaryFile").load([as_argument(path) for path in paths])
+    return _read(table.select("path", "content"), rows_of)
+
+
+def _read(table: DataFrame, read: Callable[..., Iterator[Row]]) -> DataFrame:
+    """The rows that a function makes of each row's values.
+
+    By Arrow, for half the CPU, where it is there: EMR Serverless may bring none, and a client of
+    Spark Connect has nothing else.
+    """
+    if not is_remote() and any(not importlib.util.find_spec(one) for one in ("pyarrow", "pandas")):
+        return table.sparkSession.createDataFrame(
+            table.rdd.flatMap(lambda row: read(*row)), SCHEMA, verifySchema=False
+        )
+
+    def by_arrow(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa
+
+        types = {"string": pa.string(), "bigint": pa.int64(), "int": pa.int32()}
+        for batch in batches:
+            values: Any = zip(*batch.columns, strict=True)
+            rows = chain.from_iterable(read(*(one.as_py() for one in row)) for row in values)
+            while some := list(islice(rows, _BATCH)):
+                yield pa.RecordBatch.from_arrays(
+                    [
+                        pa.array(column, types[kind])
+                        for column, kind in zip(
+                            zip(*some, strict=True), COLUMNS.values(), strict=True
+                        )
+                    ],
+                    names=list(COLUMNS),
+                )
+
+    return table.mapInArrow(by_arrow, SCHEMA)
 
 
 def before(rows: DataFrame, moment: datetime) -> DataFrame:
     """The records that were there before a moment, and those without a time of their own.
 
-    What arrived on an earlier day was there, whatever its own clock said. Later ones stay as rows
-    that tell nothing. Spark would work out a filter's columns once more, below the projection that
-    makes them; an aggregate passes such rows over.
+    What arrived on an earlier day was there, whatever its own clock said.
     """
-    arrived_before = f"coalesce({DAY} < '{moment.astimezone(UTC).date()}', false)"
-    later = f"at >= {int(moment.timestamp() * 1000)} AND NOT {arrived_before}"
-    return rows.withColumns(
-        {
-            name: F.expr(f"CASE WHEN {later} THEN NULL ELSE {name} END")
-            for name in ("message_id", "code", "at")
-        }
-    )
+    arrived_before = f"folder < '{moment.astimezone(UTC).date()}'"
+    return rows.where(f"at IS NULL OR at < {int(moment.timestamp() * 1000)} OR {arrived_before}")
 
 
 def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame:
     """What the aggregate needs, numbers but for the id.
 
     Records that tell no message count on the days asked for only, and quarantined lines, which
-    have no time, if they lie there or in a later folder: they may be late. Others tell nothing (see
-    `before`). `late` says that a record of another day lies in the
-    folder of one of these.
+    have no time, if they lie there or in a later folder: they may be late. `late` says that a
+    record of an earlier day lies in the folder of one of these.
     """
     if since is None or until is None:
         return rows.selectExpr("message_id", "at", "code", "f1", "f2")
@@ -62,15 +95,12 @@ def narrow(rows: DataFrame, since: date | None, until: date | None) -> DataFrame
         int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
         for day in (since, until + timedelta(days=1))
     )
-    return rows.selectExpr(
-        "message_id",
-        "at",
-        f"CASE WHEN code = {int(Code.QUARANTINED)} AND {DAY} < '{since}' THEN NULL "
-        f"WHEN message_id IS NULL AND NOT at BETWEEN {first} AND {last - 1} THEN NULL "
-        "ELSE code END AS code",
-        "f1",
-        "f2",
-        f"at < {first} AND coalesce({DAY} BETWEEN '{since}' AND '{until}', false) AS late",
+    return rows.where(
+        f"message_id IS NOT NULL OR at BETWEEN {first} AND {last - 1} "
+        f"OR code = {int(Code.QUARANTINED)} AND folder >= '{since}'"
+    ).selectExpr(
+        *("message_id", "at", "code", "f1", "f2"),
+        f"at < {first} AND folder BETWEEN '{since}' AND '{until}' AS late",
     )
 
 
@@ -84,7 +114,7 @@ def of_messages(rows: DataFrame, touched: DataFrame) -> DataFrame:
     found = rows.join(
         F.broadcast(ids.distinct()), on=F.expr("xxhash64(message_id) = asked"), how="left_semi"
     )
-    return found.union(rows.where("message_id IS NULL AND code IS NOT NULL"))
+    return found.union(rows.where("message_id IS NULL"))
 
 
 def with_known_ids(rows: DataFrame) -> DataFrame:
@@ -93,7 +123,7 @@ def with_known_ids(rows: DataFrame) -> DataFrame:
     A message is known by SQS's id where a record was written without its own, and by its hash
     where an execution's event came without its input; a delivery tells what both stand for.
     """
-    known = worked_out(rows, "message_id", "sqs_message_id", "code").where(
+    known = rows.where(
         f"message_id IS NOT NULL AND code BETWEEN {int(Code.SENT)} AND {int(Code.FAILED)} "
         "AND NOT startswith(message_id, 'sqs:')"
     )
@@ -117,58 +147,3 @@ def with_known_ids(rows: DataFrame) -> DataFrame:
             for name in columns
         )
     )
-
-
-def without_broken(
-    spark: SparkSession, listing: Listing, files: Sequence[File], error: Exception
-) -> Listing:
-    """The listing without what broke a job over some of its files: a file costs itself only.
-
-    A file that breaks a reader is marked to be read byte by byte. One that cannot be opened is
-    unread: it went after it was listed, or its object is archived or forbidden. Looking for them
-    costs a read of every file, so it is done after a failure only.
-
-    Raises:
-        Exception: `error`, if every file is well that can be held in memory.
-    """
-    held = [file for file in files if file.size <= _HELD_BYTES]
-    packed = [file for file in held if file.kind is Kind.TEXT and is_packed(file.path)]
-    try:
-        broken = broken_files(spark, [file.path for file in packed]) if packed else []
-    except CannotAudit as needed:
-        broken, error = [], needed
-    except PySparkException:  # one of them cannot be opened
-        broken = []
-    if broken:
-        return listing.carefully({readable(path) for path in broken})
-    closed = _unopened(spark, held)
-    if not closed:
-        raise error
-    return listing.without(dict.fromkeys(closed, "unreadable_file"))
-
-
-_HELD_BYTES: Final = 2**27
-
-
-def _unopened(spark: SparkSession, files: Sequence[File]) -> set[str]:
-    """Those of the files, as `readable` has them, that cannot be opened."""
-    if not files:
-        return set()
-    try:
-        read = (
-            spark.read.format("binaryFile")
-            .options(ignoreCorruptFiles="true", ignoreMissingFiles="true")
-            .load([as_argument(file.path) for file in files])
-            .where("length(content) >= 0")
-            .select("path")
-            .collect()
-        )
-    except PySparkException:
-        # What went before a job began keeps Spark from reading any.
-        if len(files) == 1:
-            return {readable(files[0].path)}
-        half = len(files) // 2
-        return _unopened(spark, files[:half]) | _unopened(spark, files[half:])
-    # Spark opens no empty file.
-    asked = {readable(file.path) for file in files if file.size}
-    return asked - {readable(row.path) for row in read}

@@ -5,28 +5,19 @@ Whatever lies below the root is listed here once: to be read, or with the reason
 
 import os
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from enum import StrEnum
 from typing import Final
 
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everywhere in Spark
+from pyspark.sql import SparkSession
 
-from pipeline.audit.reading.places import Found, is_uri, place, readable
+from pipeline.audit.reading.places import HERE, Found, is_uri, place, readable
 from pipeline.audit.reading.streams import STANDS_FOR, STREAMS
 from pipeline.errors import CannotAudit
 
 PLACE: Final = r"(?s)^.*/([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/"
 """In the path of a file that is read: its stream and its day. The last such place: the root's own
 path may hold another, and below its day's folder no file that is read has one."""
-DAY: Final = "substring_index(substring_index(file, '/dt=', -1), '/', 1)"
-"""The same day, as SQL that costs less than a pattern."""
-STREAM: Final = (
-    "substring_index(substring_index(substring_index(file, '/dt=', -2), '/dt=', 1), '/', -1)"
-)
-"""The same stream, likewise."""
 _PLACE_BELOW: Final = re.compile(r"([a-z_]+)/dt=(\d{4}-\d\d-\d\d)/(?!(?:.*/)?dt=)", re.DOTALL)
 _MANIFEST: Final = re.compile(r"/AWSDynamoDB/.*manifest-(summary|files)\.(json|md5|checksum)$")
 _EXPORT: Final = re.compile(r"(.*/AWSDynamoDB/)(?:data/|([^/]+/))", re.DOTALL)
@@ -39,26 +30,13 @@ UNFINISHED_EXPORT: Final = "unfinished_export"
 _CHECKSUM: Final = re.compile(r"^(.*?)\.([^/]*)\.crc$", re.DOTALL)
 _HIDDEN: Final = re.compile(r"(^|/)[_.]")
 RESULTS: Final = re.compile(
-    r"(messages|days)/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
-    r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?)$"
-    r"|(messages|days|quarantine)/(_temporary|\.spark-staging-[^/]*)/.*$"
-    r"|cache/\.?\d{4}-\d\d-\d\d\.manifest(\.[0-9a-f]{32})?(\.crc)?$"
-    r"|cache/rows/[0-9a-f]{32}/(day=[^/]+/)?"
-    r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)$"
-    r"|\.?(summary\.json|report\.html)(\.[0-9a-f]{32})?(\.crc)?$"
+    r"(messages|days|quarantine|cache)/|\.?(summary\.json|report\.html)(\.|$)"
 )
-"""In the results' folder: what an audit writes."""
+"""In the results' folder: what an audit writes, or wrote in an earlier version."""
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 MOST_BYTES: Final = 2**30
-"""Of a file that is read byte by byte, and so held in memory."""
-
-
-class Kind(StrEnum):
-    """How a file is read."""
-
-    TEXT = "text"  # its name tells Spark what it is
-    BYTES = "bytes"  # looked at byte by byte: no telling name, or something is wrong with it
+"""Of a file that is not here, and so held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +50,6 @@ class File:
     path: str
     stream: str
     day: date
-    kind: Kind
     size: int = 0
     stamp: str = ""
     settles: int = 0
@@ -118,24 +95,6 @@ class Listing:
         """Days that the stream, or what stands in its place, has a file for."""
         return self.days_of(stream).union(*map(self.days_of, STANDS_FOR.get(stream, ())))
 
-    def carefully(self, paths: Collection[str]) -> "Listing":
-        """The same with these files, as `readable` has them, to be read byte by byte."""
-        files = tuple(
-            replace(file, kind=Kind.BYTES) if readable(file.path) in paths else file
-            for file in self.files
-        )
-        return Listing(files, self.unread, self.modified)
-
-    def without(self, reasons: dict[str, str]) -> "Listing":
-        """The same without these files, as `readable` has them, each with its reason."""
-        unread = tuple(
-            Unread(file.path, reasons[readable(file.path)], file.stream, file.day)
-            for file in self.files
-            if readable(file.path) in reasons
-        )
-        files = tuple(file for file in self.files if readable(file.path) not in reasons)
-        return Listing(files, self.unread + unread, self.modified)
-
 
 def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
     """List the records below `root`, a folder or a URI that Spark knows.
@@ -170,8 +129,7 @@ def list_records(spark: SparkSession, root: str, out: str = "") -> Listing:
         elif _is_no_record(one, stream, names) or _is_result(one.below, results):
             continue
         if stream and day and not problem:
-            kind = _kind(one.path)
-            files.append(File(one.path, stream, day, kind, one.size, one.stamp, one.settles))
+            files.append(File(one.path, stream, day, one.size, one.stamp, one.settles))
             modified = max(modified, one.modified)
         else:
             reason = problem or "misplaced_file"
@@ -197,7 +155,7 @@ def _problem(one: Found, stream: str | None) -> str | None:
         return "hidden_file"  # Hadoop passes over it in silence
     if one.size == 0 and name.endswith(".gz"):
         return "truncated_gzip"
-    return "too_large" if one.size > MOST_BYTES and _kind(one.path) is Kind.BYTES else None
+    return "too_large" if one.size > MOST_BYTES and not one.path.startswith(HERE) else None
 
 
 def _is_no_record(one: Found, stream: str | None, names: frozenset[str]) -> bool:
@@ -239,21 +197,6 @@ def _is_result(below: str, results: tuple[str, ...]) -> bool:
     )
 
 
-def file_path() -> Column:
-    """Of each row, its file as it is listed; Spark itself tells it percent-encoded.
-
-    What decodes here takes a plus sign for a blank, which it is in no path. Most paths have nothing
-    to decode, and to look is a tenth of the work.
-    """
-    return F.expr(
-        f"CASE WHEN contains({_PATH}, '%') THEN url_decode(replace({_PATH}, '+', '%2B')) "
-        f"ELSE {_PATH} END AS file"
-    )
-
-
-_PATH: Final = "_metadata.file_path"
-
-
 def _day(text: str) -> date | None:
     """A folder's day; none for one that no record can be of."""
     try:
@@ -276,8 +219,3 @@ def _some_day(below: str) -> date | None:
 
 
 _A_DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
-
-
-def _kind(path: str) -> Kind:
-    name = path.rsplit("/", 1)[1].lower()
-    return Kind.TEXT if name.endswith((".jsonl", ".json", ".gz")) else Kind.BYTES

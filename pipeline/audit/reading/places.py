@@ -17,6 +17,9 @@ from pyspark.sql.utils import is_remote
 
 from pipeline.errors import CannotAudit
 
+HERE: Final = "file://"
+"""How the path of a file begins that a process of this machine opens itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -97,7 +100,7 @@ def as_argument(path: str) -> str:
 def first_line(error: Exception) -> str:
     """What an error says first."""
     said = getattr(error, "java_exception", None)
-    return str(error if said is None else said.toString()).split("\n", 1)[0]
+    return str(error if said is None else said.toString()).strip().split("\n", 1)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +175,14 @@ def _named(
         problem = problem or "unreadable_name"
     below = below.encode("utf-8", "backslashreplace").decode("utf-8")
     if status is None:
-        return Found(f"file://{told}", below, problem=problem)
+        return Found(f"{HERE}{told}", below, problem=problem)
     # Whoever sets back a file's time of change cannot set back that of its entry.
     stamp = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
     exact = status.st_mtime_ns % 1_000_000_000 or status.st_ctime_ns % 1_000_000_000
     settles = max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000
     settles += _TICK_MS if exact else _COARSE_TICK_MS
     modified = int(status.st_mtime * 1000)
-    return Found(f"file://{told}", below, status.st_size, modified, problem, stamp, settles)
+    return Found(f"{HERE}{told}", below, status.st_size, modified, problem, stamp, settles)
 
 
 _TICK_MS: Final = 100  # of the clock by which a file system tells the time of a change, at most

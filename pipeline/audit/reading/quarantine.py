@@ -1,6 +1,5 @@
 """Lines that are no records: where each is, and why."""
 
-import re
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -8,14 +7,13 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipeline.audit.reading.listing import PLACE, Listing
-from pipeline.audit.reading.places import as_argument, is_uri, readable
+from pipeline.audit.reading.listing import Listing
+from pipeline.audit.reading.places import is_uri, readable
 from pipeline.audit.reading.streams import STREAMS
 
 MAX_EXAMPLES = 100
 _OF_ANOTHER: Final = frozenset({"not_a_record", "missing_field", "unknown_value", "wrong_type"})
 """Reasons for which a line may be one of another stream, put into the wrong folder."""
-_TABLE: Final = "file string, line long, reason string, text string"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ def quarantine(
     Args:
         spark: the session.
         listing: what is unread of it from `since` on, or in no stream's day, is told.
-        bad: the lines that are no records, as `cache.COLUMNS` has them; None: there is none,
+        bad: the lines that are no records, as `records.COLUMNS` has them; None: there is none,
             and none of an earlier run stays behind.
         since: the first day.
         folder: of the lines.
@@ -65,18 +63,14 @@ def quarantine(
     if bad is not None:
         told = bad.selectExpr("file", "line", "problem AS reason", "text")
         told.write.mode("overwrite").json(folder)
-        table = spark.read.schema(_TABLE).json(as_argument(folder))
-        for row in table.groupBy("reason").count().collect():
-            by_reason[row["reason"]] = by_reason.get(row["reason"], 0) + row["count"]
-        for row in table.select("file", "reason").distinct().collect():
-            place = re.search(PLACE, row["file"])
-            if place:
-                whose = STREAMS if row["reason"] in _OF_ANOTHER else (place[1],)
-                for stream in whose:
-                    days[stream].add(date.fromisoformat(place[2]))
+        for row in bad.groupBy("problem", "stream", "folder").count().collect():
+            reason = row["problem"]
+            by_reason[reason] = by_reason.get(reason, 0) + row["count"]
+            for stream in STREAMS if reason in _OF_ANOTHER else (row["stream"],):
+                days[stream].add(date.fromisoformat(row["folder"]))
         examples += [
-            {"file": readable(row["file"]), "line": row["line"], "reason": row["reason"]}
-            for row in table.orderBy("file", "line").limit(MAX_EXAMPLES).collect()
+            row.asDict() | {"file": readable(row["file"])}
+            for row in told.drop("text").orderBy("file", "line").limit(MAX_EXAMPLES).collect()
         ]
     elif is_uri(folder) or Path(folder).exists():
         spark.range(0).write.mode("overwrite").json(folder)

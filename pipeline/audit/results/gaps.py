@@ -6,7 +6,6 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from pipeline.audit.reading.streams import Code
-from pipeline.audit.sql import worked_out
 
 BUCKETS: Final = (1, 10, 60, 300, 3600, 86_400, 14 * 86_400, 90 * 86_400, None)
 """Upper ends in seconds; None: longer. 300 is a FIFO queue's window, 14 days a queue's longest
@@ -42,13 +41,13 @@ def gaps(
         deliveries: makes the records of deliveries; called only if a message came more than three
             times.
     """
-    counts = {index: counted[f"gap_{index}"] for index in range(len(BUCKETS))}
-    if counted["often"]:
+    counts = {index: counted.get(f"gap_{index}", 0) for index in range(len(BUCKETS))}
+    if counted.get("often"):
         often = messages.where("deliveries > 3").selectExpr(
             "message_id", "unix_millis(first_delivery_at) AS first"
         )
         after = (
-            worked_out(deliveries(), "message_id", "at", "code")
+            deliveries()
             .where(f"code BETWEEN {int(Code.STARTED)} AND {int(Code.REFUSED_OTHER_MEMORY)}")
             .join(often, on="message_id", how="inner")
             .selectExpr(f"{_bucket('at - first')} AS bucket")

@@ -12,7 +12,6 @@ from pipeline.audit.judging.verdict_names import ALARMS, VERDICTS
 from pipeline.audit.judging.verdicts import Interval, absent
 from pipeline.audit.reading.listing import UNFINISHED_EXPORT, Listing
 from pipeline.audit.reading.streams import OPTIONAL, REFUSALS, STREAMS, TELLS, WITNESSES
-from pipeline.audit.sql import columns, worked_out
 
 MAX_ALARMS: Final = 1_000
 MAX_EVENTS: Final = 10_000
@@ -32,9 +31,9 @@ _COUNTED: Final = (
 )  # fmt: skip
 
 
-def by_day(messages: DataFrame) -> DataFrame:
-    """Daily totals: one row per day, as `days/` holds it; a message counts on its first day."""
-    numbers = {
+def day_columns() -> dict[str, str]:
+    """Aggregates over messages, as `totals` and `days_told` read them."""
+    return {
         "messages": "count(1)",
         **{verdict: f"count_if(verdict = '{verdict}')" for verdict in VERDICTS},
         "unjudged": "count_if(NOT judged)",
@@ -43,7 +42,6 @@ def by_day(messages: DataFrame) -> DataFrame:
         "executions": "count_if(execution_records > 0)",
         **{name: f"sum({name})" for name in _COUNTED},
     }
-    return messages.groupBy("day").agg(*columns(numbers))
 
 
 def totals(days: Sequence[Mapping[str, Any]], listing: Listing, nameless: int) -> dict[str, Any]:
@@ -234,13 +232,13 @@ def latency(row: Mapping[str, Any]) -> dict[str, Any]:
     """Percentiles in ms, of messages with an effect and the other time, out of their aggregates."""
 
     def told(name: str) -> dict[str, Any]:
-        p50, p90, p99 = row[f"{name}_percentiles"] or (None, None, None)
+        p50, p90, p99 = row.get(f"{name}_percentiles") or (None, None, None)
         return {
-            "count": row[f"{name}_count"],
+            "count": row.get(f"{name}_count", 0),
             "p50": p50,
             "p90": p90,
             "p99": p99,
-            "max": row[f"{name}_max"],
+            "max": row.get(f"{name}_max"),
         }
 
     return {"sent_to_effect": told("sent"), "first_delivery_to_effect": told("delivery")}
@@ -283,10 +281,9 @@ def alarms(messages: DataFrame, rows: DataFrame) -> list[dict[str, Any]]:
     time = F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
     by_time = Window.partitionBy("message_id").orderBy("at", "code", "what")
     told = (
-        worked_out(rows, "message_id", "at", "stream", "code", "what")
-        .where(F.col("message_id").isin(*timelines))
+        rows.where(F.col("message_id").isin(*timelines))
         .select(
-            "*",
+            *("message_id", "at", "stream", "code", "what"),
             time.alias("time"),
             F.row_number().over(by_time).alias("turn"),
             F.count("*").over(Window.partitionBy("message_id")).alias("all"),

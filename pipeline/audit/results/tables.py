@@ -3,7 +3,7 @@
 import fcntl
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -12,42 +12,32 @@ from typing import Final
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
-from pipeline.audit.reading.listing import RESULTS
+from pipeline.audit.judging.verdicts import Interval
 from pipeline.audit.reading.places import files_below, is_uri, place, readable
 from pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
-_FOLDERS: Final = ("messages", "days", "quarantine", CACHE)
-"""Folders in which files are replaced."""
-_TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
-"""Files that are replaced, and what they hold if an audit wrote them."""
+_REPLACED: Final = ("messages", "quarantine", CACHE, "summary.json", "report.html")
 
 
 def refuse_others(spark: SparkSession, out: str) -> None:
-    """Make sure that whatever a run replaces was written by an audit.
+    """Make sure that what a run replaces is an audit's: its summary, or its cache, lies beside it.
 
     Raises:
         CannotAudit: it was not.
     """
-    texts = {name: place(spark, f"{out}/{name}").read("") for name in _TEXTS}
-    for name, sign in _TEXTS.items():
-        if sign not in (texts[name] or sign):
-            raise CannotAudit(_others(out, name))
-    tables: list[str] = []
-    is_of_audit = texts["summary.json"] is not None
-    for name in _FOLDERS:
-        folder = f"{out}/{name}"
-        here = None if is_uri(folder) else Path(readable(folder))
-        if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
-            raise CannotAudit(_others(out, name))
-        for file in files_below(spark, folder):
-            if not RESULTS.match(f"{name}/{file.below}"):
-                raise CannotAudit(_others(out, f"{name}/{file.below}"))
-            is_of_audit |= name == CACHE and file.below.endswith(".manifest")
-            if file.below.endswith(".parquet") and name != CACHE:
-                tables.append(name)
-    if tables and not is_of_audit:
-        raise CannotAudit(_others(out, tables[0]))
+    if '"exit_status"' in (place(spark, f"{out}/summary.json").read("") or ""):
+        return
+    cached = {one.below for one in files_below(spark, f"{out}/{CACHE}")}
+    if any(name.endswith(".manifest") for name in cached):
+        return
+    for name in _REPLACED:
+        there = f"{out}/{name}"
+        if files_below(spark, there) or (not is_uri(there) and Path(readable(there)).is_file()):
+            raise CannotAudit(
+                f"{out} holds {name}, which no audit has written and this one would replace: name "
+                "another folder with --out."
+            )
 
 
 @contextmanager
@@ -82,13 +72,6 @@ def alone_in(out: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _others(out: str, name: str) -> str:
-    return (
-        f"{out} holds {name}, which no audit has written and this one would replace: name another "
-        "folder with --out."
-    )
-
-
 def parquet_writer(
     table: DataFrame, schema: StructType, unlike: Collection[str] = ()
 ) -> DataFrameWriter:
@@ -105,29 +88,22 @@ def parquet_writer(
     return table.write.options(**{f"parquet.enable.dictionary#{name}": "false" for name in names})
 
 
-def write_days(
-    table: DataFrame, folder: str, *, whole: bool, schema: StructType | None = None
-) -> None:
+def write_days(table: DataFrame, folder: str, schema: StructType, *, whole: bool) -> None:
     """Write a table partitioned by its `day`.
 
     Args:
         table: the rows.
         folder: of the table.
+        schema: of the table, or of one with more columns.
         whole: the table is all there is: other days go. Otherwise they stay.
-        schema: of the table, or of one with more columns, if the table is observed.
     """
-    writer = parquet_writer(table, schema or table.schema).mode("overwrite").partitionBy("day")
+    writer = parquet_writer(table, schema).mode("overwrite").partitionBy("day")
     writer.option("partitionOverwriteMode", "static" if whole else "dynamic").parquet(folder)
 
 
-def empty_days(folder: str, schema_of: DataFrame, days: Iterable[date]) -> None:
-    """Empty days that a table still holds and that have no rows any more."""
-    for day in days:
-        nothing = schema_of.drop("day").limit(0)
-        nothing.write.mode("overwrite").parquet(f"{folder}/day={day.isoformat()}")
-
-
-def days_held(spark: SparkSession, folder: str) -> set[date]:
-    """The days that a table holds files for; none if there is no table."""
-    found = (re.match(r"day=([^/]+)/[^._]", one.below) for one in files_below(spark, folder))
-    return {date.fromisoformat(day[1]) for day in found if day}
+def empty_days(spark: SparkSession, folder: str, days: Interval, but: Collection[date]) -> None:
+    """Empty the days of an interval that a table still holds, but those that have rows."""
+    for one in files_below(spark, folder):
+        found = re.match(r"day=([^/]+)/", one.below)
+        if found and days[0] <= (day := date.fromisoformat(found[1])) <= days[1] and day not in but:
+            place(spark, folder).delete(one.below)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from pipeline.audit.reading.listing import Listing, list_records
+from pipeline.audit.reading.listing import Listing, _problem, list_records
+from pipeline.audit.reading.places import Found
 from pipeline.errors import CannotAudit
 from tests.pipeline.streams_on_disk import DAY, performed, write
 
@@ -156,12 +157,9 @@ def test_an_export_is_read_when_its_summary_is_there(tmp_path: Path, case: str) 
     assert read - {""} == data
 
 
-def test_what_has_no_telling_name_and_fits_in_no_memory_is_named(tmp_path: Path) -> None:
-    root = write(tmp_path, performed("m"))
-    for name in ("object", "large.jsonl"):
-        with (root / "sent" / f"dt={DAY}" / name).open("wb") as file:
-            file.truncate(2**31)
-    assert reasons(listed(root)) == {"object": "too_large"}
+def test_what_is_in_a_bucket_and_fits_in_no_memory_is_named() -> None:
+    for place, problem in (("s3://bucket/", "too_large"), ("file:///", None)):
+        assert _problem(Found(f"{place}sent/dt={DAY}/a", "a", 2**31), "sent") == problem
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody who may not read")

@@ -101,7 +101,7 @@ def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Pa
 @pytest.mark.parametrize(
     "name",
     [
-        "messages/mine.txt", "days/day=1/mine.csv", "quarantine/part-1.txt", "cache/mine.txt",
+        "messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt",
         "messages/day=1/part-1.parquet", "summary.json", "report.html", "messages",
     ],
 )  # fmt: skip
@@ -159,9 +159,7 @@ def test_files_that_cannot_be_opened_cost_themselves_only(
         found = listing.list_records(*arguments)
         day = f"file://{root}/effects/dt={DAY}"
         files = [
-            listing.File(
-                f"{day}/{name}", "effects", date.fromisoformat(DAY), listing._kind(f"/{name}"), n
-            )
+            listing.File(f"{day}/{name}", "effects", date.fromisoformat(DAY), n)
             for n, name in enumerate(ghosts)
         ]
         return listing.Listing((*found.files, *files), found.unread, found.modified)
