@@ -183,7 +183,7 @@ def summarize(story: Story, letter: "DeadLetter | None" = None) -> Summary:
     row = story.row or {}
     advice, conflicts = _advice(story, state, letter), _conflicts(story)
     if any(entry.is_conflict for entry in story.unstarted):
-        remedy = f"{_REMEDY} {_command(story, 'unstarted show')}"
+        remedy = f"{_REMEDY} What differs is shown by {_command(story, 'unstarted show')}"
         if advice.said is None:
             advice = _Advice(remedy)
         else:
@@ -670,6 +670,20 @@ def _doubt(story: Story, state: StateName) -> str | None:
     return None
 
 
+_TO_DECIDE: Final = {
+    "rejected": _Advice(
+        "It did not happen: the function says that it never will. Reject it; or, where the "
+        "function is wrong, mend it and retry.",
+        "reject",
+    ),
+    "not_performed": _Advice("It did not happen. Mend the cause and retry; or reject it.", "retry"),
+    "rounds_used_up": _Advice(
+        "Mend the cause and retry: ActOnce looks it up again before it performs it.", "retry"
+    ),
+}
+"""Where nothing is known of an effect, by the reason of the dead letter."""
+
+
 def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
     failure = _failure(story, letter)
     reason = failure.get("reason")
@@ -685,11 +699,8 @@ def _what_to_decide(story: Story, letter: "DeadLetter | None") -> _Advice:
                 f"is this message's, resolve it. {again} could do it twice."
             )
         return _Advice(said, None if is_of_before else "resolve")
-    if did_not_happen:
-        return _Advice("It did not happen. Mend the cause and retry; or reject it.", "retry")
-    if reason == "rounds_used_up":
-        said = "Mend the cause and retry: ActOnce looks it up again before it performs it."
-        return _Advice(said, "retry")
+    if reason in _TO_DECIDE:
+        return _TO_DECIDE[reason]
     if reason is None:
         return _Advice(f"See why it waits: {_command(story, 'dead-letters show')}")
     check = (

@@ -313,8 +313,8 @@ THROTTLED = "late | FindEffect: Throttled: slow down"
         ),
         (
             waits("rejected", "closed"),
-            "retry",
-            "It did not happen.",
+            "reject",
+            "It did not happen: the function says that it never will.",
             "The function refused it (E: 'closed').",
         ),
         (waits("not_performed"), "retry", "It did not happen.", "no retry"),

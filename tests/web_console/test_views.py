@@ -177,7 +177,12 @@ def test_what_is_advised_on_a_kind_stands_above_its_list_and_where_it_is_decided
     unstart(ledger, '{"message_id": "m-2"}', "conflict")
     client = console(ledger)
     for path, reason, told, action in (
-        ("/dead-letters", "rejected", "It did not happen. Mend the cause and retry", "reject"),
+        (
+            "/dead-letters",
+            "rejected",
+            "It did not happen: the function says that it never will.",
+            "reject",
+        ),
         ("/unstarted", "conflict", "actonce unstarted show", "redrive"),
     ):
         listed = client.get(path, reason=reason)
