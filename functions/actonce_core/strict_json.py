@@ -56,7 +56,8 @@ def parse(text: str) -> JsonValue:
             parse_constant=_refuse_constant,
             object_pairs_hook=_object,
         )
-        canonical(value).encode("utf-8")
+        # A lone surrogate is in the text itself, or comes of an escape.
+        (canonical(value) if "\\u" in text else text).encode("utf-8")
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")  # "Unterminated string starting at"
         raise NotJson(f"{what} at line {error.lineno}, column {error.colno}") from None

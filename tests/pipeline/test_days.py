@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.audit.job import audit
+from pipeline.audit.reading.all_streams import before
 from pipeline.audit.request import requested
 from pipeline.spark.session import BRIEF
 from tests.pipeline.nights import rows_of
@@ -101,6 +103,16 @@ def test_late_records_name_the_day_that_they_touch_and_its_alarm_once(
     assert untouched["exit_status"] == 0
 
 
+def test_what_arrived_before_a_moment_was_there_whatever_its_own_clock_says(
+    spark: SparkSession,
+) -> None:
+    midnight = datetime.fromisoformat(NEXT_DAY).replace(tzinfo=UTC)
+    after = int(midnight.timestamp() * 1000)
+    told = [(folder, at) for folder in (DAY, NEXT_DAY) for at in (None, after - 1, after)]
+    kept = before(spark.createDataFrame(told, "folder string, at long"), midnight).collect()
+    assert sorted(map(str, map(tuple, kept))) == sorted(map(str, told[:-1]))
+
+
 def test_gaps_are_those_to_the_first_delivery_however_often_a_message_came(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -118,7 +130,7 @@ def test_gaps_are_those_to_the_first_delivery_however_often_a_message_came(
 
 
 # Those that meet each of its ways; for all of them: SPARK_REMOTE=local pytest -n 0 tests/pipeline
-CONNECT = "every_real_shape or late_records or each_history"
+CONNECT = "every_real_shape or late_records or with_arrow"
 
 
 @pytest.mark.long
@@ -126,8 +138,7 @@ def test_the_same_on_spark_connect(spark: SparkSession) -> None:
     files = (
         "test_days.py",
         "test_real_shapes.py",
-        "test_verdicts.py",
-        "adversary/test_messages.py",
+        "test_records.py",
     )
     on_spark_connect(spark, files, "-k", CONNECT)
 

@@ -145,6 +145,16 @@ MISSING: dict[str, dict[str, tuple[list[Record], str, bool]]] = {
 }
 
 
+def test_an_unread_line_that_may_be_of_another_stream_makes_no_message_lost(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root = write(tmp_path, [delivery("m", at(1)), *performed("last", 80_000)])
+    put(root, "sent", "misplaced.jsonl", b"{}")
+    assert judged(spark, root)["exit_status"] == 3
+    (row,) = (row for row in rows_of(root / "audit") if row["message_id"] == "m")
+    assert (row["verdict"], row["judged"]) == ("in_flight", False)
+
+
 @pytest.mark.parametrize("missing", MISSING)
 def test_what_a_missing_stream_would_tell_is_not_guessed(
     spark: SparkSession, tmp_path: Path, missing: str

@@ -35,7 +35,7 @@ RESULTS: Final = re.compile(
 """In the results' folder: what an audit writes, or wrote in an earlier version."""
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
-MOST_BYTES: Final = 2**30
+_MOST_BYTES: Final = 2**30
 """Of a file that is not here, and so held in memory."""
 
 
@@ -155,7 +155,7 @@ def _problem(one: Found, stream: str | None) -> str | None:
         return "hidden_file"  # Hadoop passes over it in silence
     if one.size == 0 and name.endswith(".gz"):
         return "truncated_gzip"
-    return "too_large" if one.size > MOST_BYTES and not one.path.startswith(HERE) else None
+    return "too_large" if one.size > _MOST_BYTES and not one.path.startswith(HERE) else None
 
 
 def _is_no_record(one: Found, stream: str | None, names: frozenset[str]) -> bool:

@@ -171,7 +171,7 @@ def _named(
 ) -> Found:
     """A file here; a name that Java cannot take is a problem."""
     told = path.encode("utf-8", "backslashreplace").decode("utf-8")
-    if told != path or _UNNAMEABLE in below:
+    if told != path:
         problem = problem or "unreadable_name"
     below = below.encode("utf-8", "backslashreplace").decode("utf-8")
     if status is None:
@@ -187,7 +187,6 @@ def _named(
 
 _TICK_MS: Final = 100  # of the clock by which a file system tells the time of a change, at most
 _COARSE_TICK_MS: Final = 2_000  # of one that tells no fractions of a second
-_UNNAMEABLE: Final = ":"  # Hadoop's own file system here takes it for a scheme's end
 
 
 @dataclass(frozen=True, slots=True)

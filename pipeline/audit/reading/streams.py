@@ -10,7 +10,7 @@ from typing import Final
 STREAMS: Final = ("sent", "deliveries", "executions", "rows", "effects", "dead_letters")
 
 OPTIONAL: Final = frozenset({"rows"})
-"""Streams that only some stacks have; where no file is of one, no plan speaks of it."""
+"""Streams that only some stacks have."""
 
 STANDS_FOR: Final = {"executions": ("rows",)}
 """By a stream, those that tell the same in its place: a ledger or a lease has a row per message

@@ -299,7 +299,7 @@ CASES = {
     "a misnamed folder named as the results are": Case(3, _named_as_results_are, UNREAD),
     "a stream's day below another's":
         Case(3, well(files=[("deliveries", f"effects/dt={DAY}/x.jsonl", SECOND)]), UNREAD),
-    "a colon in a name": Case(3, effects("10:00.jsonl", SECOND), UNREAD),
+    "a colon in a name": Case(1, effects("10:00.jsonl", SECOND)),
     "bytes that are no UTF-8 in a name": Case(3, _no_utf8_in_a_name, UNREAD),
     "a line end in a name": Case(1, effects("a\nb.jsonl", SECOND)),
     # ------------------------------------------------------------ days nobody looked at
