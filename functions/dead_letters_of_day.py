@@ -20,8 +20,8 @@ from aws_lambda_powertools import Logger
 from botocore.config import Config
 
 from actonce_core.histories.day_file import added_to, key_of
-from actonce_core.histories.dead_letters import Record, dead_letter_records
 from actonce_core.histories.reading import HISTORIES_IN_FLIGHT, Listed, executions_between, tell
+from actonce_core.histories.stays import Record, dead_letter_records
 from actonce_core.records import log_line, timestamp
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 
 import consumer
 from actonce.stack.sources import version, version_of
+from actonce_core.backoff import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.batch import LARGEST_BATCH
-from actonce_core.delivery import LONGEST_BACKOFF_SECONDS, START_BACKOFF_GROWTH, seconds_until_back
 from actonce_core.events import SOURCE
 from lab.bench.limited import MALLOC
 from tests.template import (

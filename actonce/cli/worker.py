@@ -25,8 +25,8 @@ from actonce.terminal.errors import WrongUse
 from actonce_core.effect import Effect
 from actonce_core.invoked_effect import InvokedEffect, client_config
 from actonce_core.locking.consumer import Consumer
-from actonce_core.locking.dead_letters import DeadLetterQueue
 from actonce_core.locking.locks import Lease, Ledger
+from actonce_core.locking.posting import DeadLetterQueue
 from actonce_core.message import MessageReader
 from actonce_core.unstarted import UnstartedQueue
 

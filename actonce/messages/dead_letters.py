@@ -12,7 +12,7 @@ from actonce_core.execution import execution_name
 from actonce_core.records import timestamp
 
 if TYPE_CHECKING:
-    from actonce_core.histories.dead_letters import Stay
+    from actonce_core.histories.stays import Stay
 
 MEANINGS = {
     "rejected": "your function refused it, so it did not happen",

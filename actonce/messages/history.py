@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError
 
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
-from actonce_core.histories.dead_letters import DEAD_LETTER, decision_of
 from actonce_core.histories.events import Event, details, json_object
+from actonce_core.histories.stays import DEAD_LETTER, decision_of
 from actonce_core.records import timestamp
 
 

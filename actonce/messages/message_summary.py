@@ -35,7 +35,7 @@ from actonce.queues.standing import depth_of, find_pause
 from actonce.stack.aws_errors import error_text
 from actonce.stack.clients import Stack
 from actonce.terminal.error_names import in_words
-from actonce_core.histories.dead_letters import DECISIONS, Stay
+from actonce_core.histories.stays import DECISIONS, Stay
 from pipeline.visible import visible
 
 if TYPE_CHECKING:

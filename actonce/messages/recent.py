@@ -24,8 +24,8 @@ from actonce.messages.message_summary import (
 )
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
-from actonce_core.histories.dead_letters import dead_letter_stays
 from actonce_core.histories.reading import read_events
+from actonce_core.histories.stays import dead_letter_stays
 from actonce_core.records import timestamp
 
 EXECUTION_STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")

@@ -25,9 +25,9 @@ from actonce.stack.message_ids import message_reader
 from actonce.terminal.error_names import in_words
 from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
-from actonce_core.histories.dead_letters import Stay, dead_letter_stays
 from actonce_core.histories.events import Event
 from actonce_core.histories.reading import read_events
+from actonce_core.histories.stays import Stay, dead_letter_stays
 from actonce_core.records import timestamp
 
 Record = dict[str, Any]

@@ -24,8 +24,8 @@ from actonce.operate.decisions import (
 from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-from actonce_core.histories.dead_letters import DEAD_LETTER, Stay, dead_letter_stays
 from actonce_core.histories.reading import read_events
+from actonce_core.histories.stays import DEAD_LETTER, Stay, dead_letter_stays
 from actonce_core.records import timestamp
 
 _AFTER_A_DECISION = frozenset({DEAD_LETTER, "Failed"})

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.queues.scan import Queued
-from actonce_core.delivery import EFFECT_BACKOFF_GROWTH, Delivery, seconds_until_back
+from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, seconds_until_back
+from actonce_core.delivery import Delivery
 from actonce_core.locking.consumer import Consumer
 from actonce_core.records import delivery_record
 from actonce_core.transient import is_transient

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from actonce.messages import history
-from actonce_core.histories.dead_letters import dead_letter_records, message_id_of
 from actonce_core.histories.events import Event
+from actonce_core.histories.stays import dead_letter_records, message_id_of
 from actonce_core.records import timestamp
 
 VERSION = 1

@@ -13,7 +13,8 @@ from aws_lambda_powertools import Logger, Metrics, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 from botocore.exceptions import BotoCoreError, ClientError
 
-from actonce_core.delivery import START_BACKOFF_GROWTH, Delivery, seconds_until_back
+from actonce_core.backoff import START_BACKOFF_GROWTH, seconds_until_back
+from actonce_core.delivery import Delivery
 from actonce_core.message import Refusal
 from actonce_core.records import delivery_record, error_name, log_line
 from actonce_core.start import End

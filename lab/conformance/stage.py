@@ -12,12 +12,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.stack.sources import sources
-from actonce_core.delivery import (
-    EFFECT_BACKOFF_GROWTH,
-    START_BACKOFF_GROWTH,
-    Delivery,
-    seconds_until_back,
-)
+from actonce_core.backoff import EFFECT_BACKOFF_GROWTH, START_BACKOFF_GROWTH, seconds_until_back
+from actonce_core.delivery import Delivery
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
 from actonce_core.invoked_effect import InvokedEffect
 from lab.conformance import machine

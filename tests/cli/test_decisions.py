@@ -18,7 +18,7 @@ from actonce.operate.decisions import Decision, End
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name
-from actonce_core.histories.dead_letters import Stay
+from actonce_core.histories.stays import Stay
 from tests.cli.conftest import STATE_MACHINE, VERSION_DEPLOYED
 from tests.support.histories import START, Kind, history_of
 from tests.support.queues import hold, ids_left, post, queued

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actonce.messages import history
-from actonce_core.histories.dead_letters import dead_letter_stays
+from actonce_core.histories.stays import dead_letter_stays
 from tests.support.histories import FAILURE, START, Kind, answered, history_of, posted, succeeded
 
 

@@ -28,7 +28,7 @@ from actonce.queues.scan import Queued
 from actonce.queues.standing import PAUSED_SINCE
 from actonce.stack.clients import Stack
 from actonce_core.execution import execution_name
-from actonce_core.histories.dead_letters import Stay
+from actonce_core.histories.stays import Stay
 from actonce_core.message import MessageReader
 from actonce_core.records import timestamp
 from tests.cli.conftest import Actonce

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actonce_core import batch
-from actonce_core.batch import Batch
-from actonce_core.delivery import (
+from actonce_core.backoff import (
     EFFECT_BACKOFF_GROWTH,
     LONGEST_BACKOFF_SECONDS,
     START_BACKOFF_GROWTH,
-    Delivery,
     seconds_until_back,
 )
+from actonce_core.batch import Batch
+from actonce_core.delivery import Delivery
 from actonce_core.start import End, Start
 from tests.support.deliveries import sqs_record
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from actonce_core import transient
 from actonce_core.histories.day_file import added_to, json_line
-from actonce_core.histories.dead_letters import dead_letter_records
 from actonce_core.histories.reading import Listed, executions_between, tell
+from actonce_core.histories.stays import dead_letter_records
 from actonce_core.transient import patiently
 from tests.support.histories import (
     START,

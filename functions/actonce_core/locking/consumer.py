@@ -17,7 +17,6 @@ from typing import Final
 
 from actonce_core.delivery import Delivery
 from actonce_core.effect import Effect, NotPerformed, Rejected, answer
-from actonce_core.locking.dead_letters import DeadLetterQueue, dead_letter
 from actonce_core.locking.locks import (
     Attempt,
     Completed,
@@ -29,6 +28,7 @@ from actonce_core.locking.locks import (
     StillInProgress,
     act_once,
 )
+from actonce_core.locking.posting import DeadLetterQueue, dead_letter
 from actonce_core.message import Message, MessageReader, Reason, Refusal, conflict
 from actonce_core.start import End, Start
 from actonce_core.unstarted import UnstartedQueue
