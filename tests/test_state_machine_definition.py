@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonata import Jsonata
 
+from actonce.messages.history import NO_FUNCTION_FINDS, nothing_looks_up
 from actonce_core.execution import MAX_INPUT_BYTES
 from lab.conformance import machine, stepfunctions
 from lab.conformance.machine import Aborted, Execution, Position, StateFailed
@@ -259,9 +260,11 @@ def test_looking_up_is_repeated_after_anything_but_its_own_expressions(error: st
 
     (letter,) = taken.letters
     assert (letter["reason"], letter["error"]) == ("outcome_unknown", "E")
-    nobody = "no function is named to look it up (FindFunctionArn)"
+    # By these words a retry is not offered where nothing can look first.
+    nobody = f"{NO_FUNCTION_FINDS} (FindFunctionArn)"
     why = nobody if error == "States.QueryEvaluationError" else f"{error}: why"
     assert letter["cause"] == f"late | FindEffect: {why}"
+    assert nothing_looks_up(letter["cause"]) is (error == "States.QueryEvaluationError")
 
 
 UNKNOWN: list[Step] = [("perform", "!Lambda.Unknown"), ("find", NOT_FOUND)]

@@ -153,8 +153,7 @@ def test_nothing_is_tried_again_while_a_deployment_is_under_way(
 UNKNOWN: dict[str, Any] = {
     "reason": "outcome_unknown",
     "error": "States.Timeout",
-    "cause": "late | FindEffect: States.QueryEvaluationError: The expression threw: No function is "
-    "named to look it up (FindFunctionArn).",
+    "cause": "late | FindEffect: No function is named to look it up (FindFunctionArn)",
 }
 """Why a message waits that nothing could look up."""
 

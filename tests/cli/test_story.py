@@ -299,7 +299,7 @@ def test_it_says_what_is_known_of_the_effect_and_by_whose_word(
     assert expected in found.sentence
 
 
-UNNAMED = "late | FindEffect: States.QueryEvaluationError: No function is named to look it up"
+UNNAMED = "late | FindEffect: No function is named to look it up (FindFunctionArn)"
 THROTTLED = "late | FindEffect: Throttled: slow down"
 
 
