@@ -96,7 +96,7 @@ def test_a_dead_letter_and_its_decision_are_told_and_recorded(
 ) -> None:
     send({"message_id": message_id, "practice": 7})
     wait_until(lambda: summary(state, message_id)["state"] == "waiting_for_decision")
-    assert summary(state, message_id)["advised"] == "retry"
+    assert summary(state, message_id)["advised"] == "reject"
     (letter,) = run_json(state, "where", message_id)["dead_letters"]
     assert (letter["reason"], letter["awaiting_decision"]) == ("rejected", True)
     streams = ("--stream", "dead_letters", "--stream", "executions")
