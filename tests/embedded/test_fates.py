@@ -42,7 +42,7 @@ FATES = {
     "retried": Fate("performed", *DONE),
     "resolved": Fate("resolved", "SUCCEEDED", "resolved", 0),
     "rejected": Fate("rejected", "FAILED", "rejected", 0),
-    "waiting": Fate("waiting_for_decision", "RUNNING", None, 0, "reject", "It did not happen."),
+    "waiting": Fate("waiting_for_decision", "RUNNING", None, 0, "reject", "Reject it"),
     "found": Fate("found", "SUCCEEDED", "found", 1),
     "aborted": Fate("aborted", "ABORTED", None, 0, "retry", "actonce dead-letters retry"),
     "look-up-down": Fate("waiting_for_decision", "RUNNING", None, 1, "resolve", "has its effect"),
