@@ -235,6 +235,15 @@ def test_what_is_wrong_with_a_record_is_told(stream: str, line: str, problem: st
     assert told(line, stream) == [(None, problem)]
 
 
+@pytest.mark.parametrize("output", ["[" * 200_000, "{", r'"\ud800"', "1" * 5_000])
+def test_an_output_that_nobody_can_read_tells_no_outcome(output: str) -> None:
+    ended = {"status": "SUCCEEDED", "stopDate": 1_769_817_600_000, "output": output}
+    (one,) = rows(event(**ended), "executions")
+    assert (one["message_id"], one["what"], one["problem"]) == ("m", "SUCCEEDED", None)
+    ended["output"] = r'{"outcome": "\ud800"}'
+    assert told(event(**ended), "executions") == [(None, "corrupt_line")]
+
+
 HASHED = "sha256-" + "0" * 64
 
 

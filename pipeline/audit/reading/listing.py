@@ -30,9 +30,15 @@ UNFINISHED_EXPORT: Final = "unfinished_export"
 _CHECKSUM: Final = re.compile(r"^(.*?)\.([^/]*)\.crc$", re.DOTALL)
 _HIDDEN: Final = re.compile(r"(^|/)[_.]")
 RESULTS: Final = re.compile(
-    r"(messages|days|quarantine|cache)/|\.?(summary\.json|report\.html)(\.|$)"
+    r"(messages|days)/(day=[^/]+/)?(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?)$"
+    r"|quarantine/(\.?part-[^/]*\.json(\.crc)?|\.?_SUCCESS(\.crc)?)$"
+    r"|(messages|days|quarantine)/(_temporary|\.spark-staging-[^/]*)/.*$"
+    r"|cache/\.?\d{4}-\d\d-\d\d\.manifest(\.[0-9a-f]{32})?(\.crc)?$"
+    r"|cache/rows/[0-9a-f]{32}/(day=[^/]+/)?"
+    r"(\.?part-[^/]*\.parquet(\.crc)?|\.?_SUCCESS(\.crc)?|_temporary/.*)$"
+    r"|\.?(summary\.json|report\.html)(\.[0-9a-f]{32})?(\.crc)?$"
 )
-"""In the results' folder: what an audit writes, or wrote in an earlier version."""
+"""In the results' folder: what an audit writes, or wrote in an earlier version (`days`)."""
 _EARLIEST, _LATEST = date(2000, 1, 1), date(2099, 12, 31)
 
 _MOST_BYTES: Final = 2**30

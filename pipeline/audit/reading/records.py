@@ -260,12 +260,20 @@ def _of_event(detail: Any) -> dict[str, Any]:
             raise Unread("corrupt_line") from None
         told = parsed.get("message_id") if isinstance(parsed, dict) else None
         message_id = _stored(told) if isinstance(told, str) else None
+    return detail | {"at": at, "message_id": message_id, "outcome": _outcome(output)}
+
+
+def _outcome(output: str | None) -> Any:
+    """Of an execution's output, which holds what the effect answered: any JSON, strict or not."""
     try:
         ended = json.loads(output or "null")
-    except ValueError:
-        ended = None
-    outcome = ended.get("outcome") if isinstance(ended, dict) else None
-    return detail | {"at": at, "message_id": message_id, "outcome": outcome}
+        outcome = ended.get("outcome") if isinstance(ended, dict) else None
+        str(outcome).encode("utf-8")
+    except UnicodeEncodeError:
+        raise Unread("corrupt_line") from None
+    except (ValueError, RecursionError):
+        return None
+    return outcome
 
 
 def _stored(message_id: str) -> str:

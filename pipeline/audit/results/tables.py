@@ -13,31 +13,42 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType, TimestampType
 
 from pipeline.audit.judging.verdicts import Interval
+from pipeline.audit.reading.listing import RESULTS
 from pipeline.audit.reading.places import files_below, is_uri, place, readable
 from pipeline.errors import CannotAudit
 
 CACHE: Final = "cache"
-_REPLACED: Final = ("messages", "quarantine", CACHE, "summary.json", "report.html")
+_FOLDERS: Final = ("messages", "quarantine", CACHE)
+"""Folders in which files are replaced."""
+_TEXTS: Final = {"summary.json": '"exit_status"', "report.html": "ActOnce audit"}
+"""Files that are replaced, and what they hold if an audit wrote them."""
 
 
 def refuse_others(spark: SparkSession, out: str) -> None:
-    """Make sure that what a run replaces is an audit's: its summary, or its cache, lies beside it.
+    """Make sure that whatever a run replaces was written by an audit.
 
     Raises:
         CannotAudit: it was not.
     """
-    if '"exit_status"' in (place(spark, f"{out}/summary.json").read("") or ""):
-        return
-    cached = {one.below for one in files_below(spark, f"{out}/{CACHE}")}
-    if any(name.endswith(".manifest") for name in cached):
-        return
-    for name in _REPLACED:
-        there = f"{out}/{name}"
-        if files_below(spark, there) or (not is_uri(there) and Path(readable(there)).is_file()):
-            raise CannotAudit(
-                f"{out} holds {name}, which no audit has written and this one would replace: name "
-                "another folder with --out."
-            )
+    texts = {name: place(spark, f"{out}/{name}").read("") for name in _TEXTS}
+    for name, sign in _TEXTS.items():
+        if sign not in (texts[name] or sign):
+            raise CannotAudit(_others(out, name))
+    tables: list[str] = []
+    is_of_audit = texts["summary.json"] is not None
+    for name in _FOLDERS:
+        folder = f"{out}/{name}"
+        here = None if is_uri(folder) else Path(readable(folder))
+        if here and (here.is_symlink() or (here.exists() and not here.is_dir())):
+            raise CannotAudit(_others(out, name))
+        for file in files_below(spark, folder):
+            if not RESULTS.match(f"{name}/{file.below}"):
+                raise CannotAudit(_others(out, f"{name}/{file.below}"))
+            is_of_audit |= name == CACHE and file.below.endswith(".manifest")
+            if file.below.endswith(".parquet") and name != CACHE:
+                tables.append(name)
+    if tables and not is_of_audit:
+        raise CannotAudit(_others(out, tables[0]))
 
 
 @contextmanager
@@ -70,6 +81,13 @@ def alone_in(out: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _others(out: str, name: str) -> str:
+    return (
+        f"{out} holds {name}, which no audit has written and this one would replace: name another "
+        "folder with --out."
+    )
 
 
 def parquet_writer(

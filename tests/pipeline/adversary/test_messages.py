@@ -1,4 +1,4 @@
-"""What an audit does where files, folders or its own end are against it."""
+"""What one message's records say, many messages in one audit: contradictions, and what is well."""
 
 import errno
 import os
@@ -17,14 +17,72 @@ from pipeline.audit.request import requested
 from pipeline.audit.results.summary import MAX_EVENTS
 from pipeline.audit.results.tables import refuse_others
 from pipeline.errors import CannotAudit
+from tests.pipeline.adversary.planted import CASES
+from tests.pipeline.judge import Record
+from tests.pipeline.nights import verdicts_of
 from tests.pipeline.streams_on_disk import (
     DAY,
     FINGERPRINTS,
     at,
+    dead_letter,
     delivery,
+    effect,
+    execution,
+    named,
     performed,
+    sent,
     write,
 )
+
+
+def began(name: str, seconds: float) -> list[Record]:
+    """A message that was sent and delivered, and whose execution runs."""
+    return performed(name, seconds)[:3]
+
+
+def ended(name: str, seconds: float, *end: str | None) -> Record:
+    return execution(name, at(seconds), *end)  # type: ignore[arg-type]
+
+
+HISTORIES: dict[str, tuple[str, list[Record]]] = {
+    "rejected-then-performed": ("contradiction", [
+        *began("", 2000), dead_letter("", at(2010)), dead_letter("", at(2100), "reject"),
+        ended("", 2101, "FAILED", None, "RejectedByOperator"), effect("", at(2200))]),
+    "resolved-then-performed": ("contradiction", [
+        *began("", 2000), dead_letter("", at(2010)), dead_letter("", at(2100), "resolve"),
+        ended("", 2101, "SUCCEEDED", "resolved"), effect("", at(2200))]),
+    "performed-then-resolved": ("performed_once", [
+        *began("", 2000), effect("", at(2005)), dead_letter("", at(2010)),
+        dead_letter("", at(2100), "resolve"), ended("", 2101, "SUCCEEDED", "resolved")]),
+    "performed-by-two": ("contradiction", [
+        *performed("", 2000), ended("", 2010, "SUCCEEDED", "performed")]),
+    "performed-and-found": ("performed_once", [
+        *performed("", 2000), ended("", 2010, "SUCCEEDED", "found")]),
+    "nobody-asked": ("contradiction", [effect("", at(2000), "ghost")]),
+    "lone-suppressed": ("in_flight", [sent("", at(2000)), delivery("", at(2001), "suppressed")]),
+    "failing": ("refused", [sent("", at(2000)), delivery("", at(2001), "failed", None, None)]),
+    "lost": ("lost", [sent("", at(2000)), delivery("", at(2001))]),
+    "never-delivered": ("lost", [sent("", at(2000))]),
+    "performed-without-effect": ("lost", [
+        *began("", 2000), ended("", 2010, "SUCCEEDED", "performed")]),
+    "by-hand": ("in_flight", [ended("", 2000, "RUNNING"), ended("", 2001, "FAILED")]),
+    "in-conflict": ("conflict", [
+        *performed("", 2000), delivery("", at(2010), "suppressed", None, FINGERPRINTS[1])]),
+}  # fmt: skip
+
+
+def test_each_history_has_its_verdict(spark: SparkSession, tmp_path: Path) -> None:
+    told_of = named({name: history for name, (_, history) in HISTORIES.items()})
+    root = write(tmp_path / "records", [*told_of, *performed("last", 80_000)])
+    summary = audit(spark, requested(str(root), out=str(tmp_path / "out")))
+    told = verdicts_of(tmp_path / "out")
+    assert {name: told[name] for name in HISTORIES} == {
+        name: verdict for name, (verdict, _) in HISTORIES.items()
+    }
+    assert summary["exit_status"] == 1
+
+
+# ------------------------------------------------------------------------------- the results
 
 
 def test_hadoop_lists_what_a_folder_here_holds(spark: SparkSession, tmp_path: Path) -> None:
@@ -52,6 +110,26 @@ def test_what_no_audit_wrote_is_never_replaced(tmp_path: Path, name: str) -> Non
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("mine")
     with pytest.raises(CannotAudit, match=r"no audit has written .* with --out"):
+        refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["messages/mine.txt", "quarantine/part-1.txt", "cache/mine.txt"])
+def test_what_no_audit_wrote_is_not_replaced_beside_an_audits_results_either(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "summary.json").write_text('{"exit_status": 0}')
+    refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(CannotAudit, match=f"holds {name}, which no audit has written"):
+        refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
+
+
+def test_a_table_is_not_replaced_through_a_symbolic_link(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text('{"exit_status": 0}')
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "messages").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CannotAudit, match="holds messages, which no audit has written"):
         refuse_others(None, str(tmp_path))  # type: ignore[arg-type]
 
 
@@ -144,3 +222,8 @@ def test_a_message_that_came_very_often_makes_no_page_of_its_own(
     assert len(alarm["timeline"]) == MAX_EVENTS + 1
     assert "… and 20,005 more records …" in {event["what"] for event in alarm["timeline"]}
     assert (tmp_path / "out" / "summary.json").stat().st_size < 2_000_000
+
+
+def test_every_kind_of_the_adversarys_folders_is_there() -> None:
+    assert len(CASES) > 70
+    assert {planted.status for planted in CASES.values()} == {0, 1, 2, 3}
