@@ -104,6 +104,8 @@ def _is_installed(kind: str) -> bool:
 
 
 def _make_venv() -> None:
+    if VENV.is_symlink():
+        raise Cannot(f"{VENV} leads to {VENV.resolve()}, which would be emptied: remove the link.")
     # Whatever was there goes with its markers: one that came with a copied clone runs that code.
     answer = _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
     if answer.returncode != 0:

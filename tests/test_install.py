@@ -164,6 +164,19 @@ def test_what_a_copied_clone_brings_is_not_installed(
     assert not install._is_installed("demo")
 
 
+def test_an_environment_behind_a_symbolic_link_is_not_emptied(clone: Path) -> None:
+    others = clone / "of another clone"
+    others.mkdir()
+    (others / "theirs").touch()
+    (clone / ".venv").symlink_to(others)
+
+    answer = run(clone, "demo")
+
+    assert answer.returncode == 2
+    assert f"{others}, which would be emptied" in sentence(answer)
+    assert (others / "theirs").exists()
+
+
 def test_what_pip_was_told_uv_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = [
         "global.index-url='https://index.example/simple'",

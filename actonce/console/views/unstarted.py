@@ -88,8 +88,9 @@ VIEW: Final = QueueView(
     kinds=("reason",),
     reasons=REASONS,
     actions={
-        "redrive": "Send it back to RequestsQueue as its producer sent it. If it still cannot be "
-        "started it comes back here; if it has an execution, it is suppressed as a duplicate.",
+        "redrive": "Send it back to RequestsQueue as its producer sent it. If the same content was "
+        "started before, it is suppressed as a duplicate; if it is refused again, as a conflict "
+        "is, it comes back here.",
         "discard": "Delete it for good. First it is written, whole, to a file in the folder where "
         "this console was started.",
     },
