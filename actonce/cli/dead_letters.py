@@ -23,8 +23,9 @@ from actonce.messages.dead_letters import (
 from actonce.messages.filters import Listing
 from actonce.messages.message_summary import as_argument, summarize
 from actonce.messages.story import Seen, read_story
-from actonce.operate.deciding import Deciding, decide
-from actonce.operate.decisions import ANOTHER_SINCE, Decision, decisions_on
+from actonce.operate.decisions.answers import ANOTHER_SINCE
+from actonce.operate.decisions.carried_out import Deciding, decide
+from actonce.operate.decisions.offered import Decision, decisions_on
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen

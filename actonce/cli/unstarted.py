@@ -15,7 +15,7 @@ from actonce.messages.filters import Listing
 from actonce.messages.message_summary import advice_on, cannot_be_told
 from actonce.messages.unstarted import MEANINGS, REASONS, Unstarted, look, named, started_first
 from actonce.operate.discarding import Discarding
-from actonce.operate.redriving import Redriving
+from actonce.operate.sending_back import SendingBack
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
 from actonce.stack.endpoint import Chosen
@@ -157,7 +157,7 @@ def redrive(*, ids: Ids = None, how: Many, at: Chosen) -> None:
     """
     stack = how.stack(at, ids)
     reader = message_reader(stack)
-    work = Redriving(stack, _look(stack, reader, how, ids), reader, rate=how.rate)
+    work = SendingBack(stack, _look(stack, reader, how, ids), reader, rate=how.rate)
     many.act(_DELIVERIES, "redrive", work, how, ids or ())
 
 

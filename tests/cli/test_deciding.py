@@ -15,8 +15,9 @@ from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import DeadLetter
 from actonce.messages.filters import Listing, Narrowing
-from actonce.operate.deciding import Deciding, decide
-from actonce.operate.decisions import Decision, End, Unsure, may_be_made
+from actonce.operate.decisions.answers import End, Unsure, may_be_made
+from actonce.operate.decisions.carried_out import Deciding, decide
+from actonce.operate.decisions.offered import Decision
 from actonce.queues import scan
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed

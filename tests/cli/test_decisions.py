@@ -13,8 +13,9 @@ from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from actonce.messages.dead_letters import dead_letter, is_of_last
-from actonce.operate.deciding import decide
-from actonce.operate.decisions import Decision, End
+from actonce.operate.decisions.answers import End
+from actonce.operate.decisions.carried_out import decide
+from actonce.operate.decisions.offered import Decision
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
 from actonce_core.execution import execution_name

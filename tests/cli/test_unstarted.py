@@ -19,7 +19,7 @@ from actonce.messages.unstarted import Unstarted, unstarted
 from actonce.operate import discarding
 from actonce.operate.bulk import Ended
 from actonce.operate.discarding import Discarding
-from actonce.operate.redriving import Redriving, attributes_to_send
+from actonce.operate.sending_back import SendingBack, attributes_to_send
 from actonce.queues import scan
 from actonce.queues.scan import Queued, event_form, sqs_form
 from actonce.stack.clients import Stack
@@ -128,12 +128,12 @@ def test_a_message_without_room_goes_back_without_its_first_sqs_id_unless_that_i
 # ------------------------------------------------------------------ back
 
 
-def redriving(stack: Stack, reader: MessageReader | None = None, **outputs: str) -> Redriving:
+def redriving(stack: Stack, reader: MessageReader | None = None, **outputs: str) -> SendingBack:
     to = with_outputs(stack, **outputs)
-    return Redriving(to, lying(to), reader or MessageReader(), wait_for_others=0)
+    return SendingBack(to, lying(to), reader or MessageReader(), wait_for_others=0)
 
 
-def failures(work: Redriving) -> list[Ended[Unstarted]]:
+def failures(work: SendingBack) -> list[Ended[Unstarted]]:
     work.run()
     return [one for one in work.ended if not one.happened]
 
@@ -191,7 +191,7 @@ def test_a_message_group_keeps_its_order_also_where_one_cannot_go(
 
     sqs.meta.events.register("before-call.sqs.SendMessage", stuck)
     stack = with_outputs(moto_stack, UnstartedQueueUrl=url, RequestsQueueUrl=to)
-    work = Redriving(stack, Listing(shown, 0), MessageReader(), wait_for_others=5)
+    work = SendingBack(stack, Listing(shown, 0), MessageReader(), wait_for_others=5)
     failed = [one.said for one in failures(work)]
     assert [one.happened for one in work.ended] == [True] * 12 + [False] * 12
     assert [message["Body"] for message in received(moto_stack, to)] == list(map(str, range(10)))

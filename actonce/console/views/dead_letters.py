@@ -10,8 +10,8 @@ from actonce.console.views.queue_view import QueueView, Scope, group_options
 from actonce.messages.dead_letters import REASONS, DeadLetter
 from actonce.messages.filters import Listing
 from actonce.messages.message_summary import as_argument
-from actonce.operate.deciding import Deciding
-from actonce.operate.decisions import IN_VAIN, Decision, is_retried_in_vain
+from actonce.operate.decisions.carried_out import Deciding
+from actonce.operate.decisions.offered import IN_VAIN, Decision, is_retried_in_vain
 
 DECISIONS: Mapping[str, str] = {
     "retry": "Try again. Where the outcome is unknown, ActOnce looks the effect up first.",

@@ -23,7 +23,7 @@ from actonce.messages.message_summary import (
     waits_for_decision,
 )
 from actonce.messages.story import Seen, Story, read_story
-from actonce.operate.decisions import decisions_on
+from actonce.operate.decisions.offered import decisions_on
 from actonce.stack.aws_errors import error_text
 from actonce.stack.sources import sources
 from actonce_core.histories.events import details

@@ -15,7 +15,7 @@ from actonce.messages.filters import Listing
 from actonce.messages.message_summary import advice_on
 from actonce.messages.unstarted import REASONS, Unstarted, started_first
 from actonce.operate.discarding import Discarding
-from actonce.operate.redriving import Redriving
+from actonce.operate.sending_back import SendingBack
 from actonce.stack.message_ids import message_reader
 
 
@@ -73,11 +73,11 @@ def _command(
 
 def _task(
     context: Context, shown: Listing[Unstarted], action: str, note: str
-) -> Redriving | Discarding:
+) -> SendingBack | Discarding:
     stack, waits = context.stack, context.job_waits
     reader = message_reader(stack)
     if action == "redrive":
-        return Redriving(stack, shown, reader, wait_for_others=waits)
+        return SendingBack(stack, shown, reader, wait_for_others=waits)
     file = context.place.discarded / f"discarded-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.jsonl"
     return Discarding(stack, shown, reader, file, note, wait_for_others=waits)
 

@@ -1,4 +1,4 @@
-"""Deciding: on one message that waits for a person, or on many whose letters were listed before."""
+"""A decision, carried out on one message that waits, or on many that were listed before."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,17 +7,17 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.dead_letters import DeadLetter, dead_letter, letter_of
 from actonce.operate.bulk import Bulk
-from actonce.operate.by_token import ByToken
-from actonce.operate.decisions import (
+from actonce.operate.decisions.answers import (
     ANOTHER_SINCE,
     Answer,
     Decider,
-    Decision,
     End,
     Unsure,
     may_be_made,
     not_known,
 )
+from actonce.operate.decisions.by_task_token import ByTaskToken
+from actonce.operate.decisions.offered import Decision
 from actonce.queues.scan import Queued, QueueReader
 from actonce.stack.aws_errors import is_forbidden
 from actonce.stack.clients import Stack
@@ -30,10 +30,10 @@ def decider(stack: Stack, decision: Decision, note: str = "") -> Decider:
         Failed: nothing can be decided so just now.
     """
     if stack.ledger_table is None:
-        return ByToken(stack, decision, note)
-    from actonce.operate.by_row import ByRow  # noqa: PLC0415 - a stack has one of the two
+        return ByTaskToken(stack, decision, note)
+    from actonce.operate.decisions.in_lock_row import InLockRow  # noqa: PLC0415 - a stack has one of the two
 
-    return ByRow(stack, stack.ledger_table, decision, note)
+    return InLockRow(stack, stack.ledger_table, decision, note)
 
 
 def decide(stack: Stack, name: str, decision: Decision, note: str = "") -> Answer:

@@ -1,31 +1,15 @@
-"""Decisions on dead letters: which there are, which can be made, and how each ends."""
+"""How a decision ends, and what makes one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Protocol
 
 from botocore.exceptions import ClientError
 
 from actonce.messages.dead_letters import DeadLetter
-from actonce.messages.history import nothing_looks_up
 from actonce.stack.aws_errors import may_be_done
-from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
-
-Decision = Literal["retry", "perform", "resolve", "reject"]
-"""`perform` is a person's word that it did not happen, so nothing is looked up; `retry` looks
-first wherever the outcome is unknown."""
-
-AGAIN: tuple[Decision, ...] = ("retry", "perform")
-"""Those after which it is tried again."""
-
-IN_VAIN = (
-    "No function can look it up (FindFunctionArn is not set), so a retry would end as the same "
-    "dead letter. Find out by hand whether it happened: if it did not, decide perform; if it did, "
-    "resolve. Note how you know."
-)
-"""Why a retry is refused."""
 
 ANOTHER_SINCE = "the message has a newer dead letter"
 """What to say where a letter that was seen is not the one that waits."""
@@ -123,26 +107,3 @@ class Decider(Protocol):
 
         It is of no more use then, whatever the answer is.
         """
-
-
-def is_retried_in_vain(stack: Stack, reason: str, cause: str) -> bool:
-    """Whether a retry leads back to the same dead letter, because nothing can look it up.
-
-    The letter tells that nothing was named; a retry looks up by what the stack names now.
-
-    Args:
-        stack: that has the letter.
-        reason, cause: of the letter.
-    """
-    was_unnamed = reason == "outcome_unknown" and nothing_looks_up(cause)
-    return was_unnamed and stack.find_function is None
-
-
-def decisions_on(stack: Stack, letter: DeadLetter) -> list[Decision]:
-    """The decisions to choose from; where it is known not to have happened, retry performs it."""
-    again: list[Decision] = ["retry"]
-    if is_retried_in_vain(stack, letter.reason, letter.cause):
-        again = ["perform"]
-    elif not letter.nothing_happened:
-        again = [*AGAIN]
-    return [*again, "resolve", "reject"]

@@ -21,7 +21,7 @@ SENT_BACK = "sent_back"
 
 
 @dataclass(eq=False)
-class Redriving(Bulk[Unstarted]):
+class SendingBack(Bulk[Unstarted]):
     """Sends entries back to RequestsQueue as their producers sent them.
 
     Of a FIFO queue each message group keeps its order: where one cannot be sent back, what stands

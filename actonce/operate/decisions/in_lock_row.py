@@ -5,16 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from actonce.messages.dead_letters import DeadLetter, none_seen
-from actonce.operate.decisions import (
-    AGAIN,
-    ANOTHER_SINCE,
-    IN_VAIN,
-    Answer,
-    Decision,
-    End,
-    is_retried_in_vain,
-)
-from actonce.operate.redriving import attributes_again
+from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, End
+from actonce.operate.decisions.offered import AGAIN, IN_VAIN, Decision, is_retried_in_vain
+from actonce.operate.sending_back import attributes_again
 from actonce.queues.sending import for_fifo
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -25,7 +18,7 @@ _OUTCOMES: dict[Decision, Outcome] = {"resolve": Outcome.RESOLVED, "reject": Out
 """What each decision completes the row with; the others have it tried again."""
 
 
-class ByRow:
+class InLockRow:
     """Writes the decision to the row.
 
     A message that is to be tried again is sent anew after that, and the dead letter deleted last:

@@ -11,16 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from actonce.messages import history
 from actonce.messages.dead_letters import DeadLetter, is_of_last, none_seen
 from actonce.messages.history import Execution
-from actonce.operate.decisions import (
-    AGAIN,
-    ANOTHER_SINCE,
-    IN_VAIN,
-    Answer,
-    Decision,
-    End,
-    Unsure,
-    is_retried_in_vain,
-)
+from actonce.operate.decisions.answers import ANOTHER_SINCE, Answer, End, Unsure
+from actonce.operate.decisions.offered import AGAIN, IN_VAIN, Decision, is_retried_in_vain
 from actonce.stack.aws_errors import is_forbidden, may_be_done
 from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed
@@ -34,7 +26,7 @@ _AFTER_A_DECISION = frozenset({DEAD_LETTER, "Failed"})
 _NO_OPEN_TASK = frozenset({"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"})
 
 
-class ByToken:
+class ByTaskToken:
     """Answers the task that waits; Step Functions takes the first answer only.
 
     Raises:
