@@ -39,13 +39,6 @@ def backfill(
             metavar="FIELDS", help="Columns or dotted paths whose values, joined by /, are the id."
         ),
     ],
-    content: Annotated[
-        str,
-        typer.Option(
-            metavar="FIELDS",
-            help="What makes two rows with one id the same message. Default: all that is sent.",
-        ),
-    ] = "",
     leave_out: Annotated[
         str, typer.Option(metavar="FIELDS", help="Fields that are not sent.")
     ] = "",
@@ -73,7 +66,7 @@ def backfill(
 
         actonce backfill 2016.csv.gz --message-id 'PatientId,ScheduledDay' --leave-out 'No-show'
 
-        actonce backfill archive/ --message-id order.id --content order --rate 50 --dry-run
+        actonce backfill archive/ --message-id order.id --rate 50 --dry-run
     """
     # Here, for Spark takes longer to import than all else of the command line.
     from pipeline.backfill import job  # noqa: PLC0415
@@ -95,7 +88,7 @@ def backfill(
         )
     problems: list[str] = []
     try:
-        selection = Selection.of_options(message_id, content, leave_out)
+        selection = Selection.of_options(message_id, leave_out)
         console.say(f"Planning {archive} in {folder}")
         with ended_together(), job.opened(session, archive, selection, folder) as planned:
             if stack is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pipeline.backfill.errors import WrongRequest
-from pipeline.backfill.rows import BadRow, kind, parse
+from pipeline.backfill.rows import BadRow, parse
 
 JSON_LINES = frozenset({".jsonl", ".ndjson", ".json"})
 CSV = ".csv"
@@ -21,23 +21,6 @@ LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line, and of a CSV field, that are held; far more than a message can have."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveFile:
-    """A file as it was when it was read: what tells whether it has changed since.
-
-    Attributes:
-        name: its path within the archive, with `/`.
-        size: in bytes.
-        modified: its modification time, in nanoseconds.
-        sha256: of its bytes, in hex digits.
-    """
-
-    name: str
-    size: int
-    modified: int
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,33 +72,13 @@ def format_of(name: str) -> str:
     return Path(name.lower().removesuffix(".gz")).suffix
 
 
-def fingerprinted(files: dict[str, Path]) -> list[ArchiveFile]:
-    """What the files are now; reads them to their end."""
-    return [_fingerprinted(name, path) for name, path in files.items()]
-
-
-def changed(known: list[ArchiveFile], files: dict[str, Path]) -> str | None:
-    """The first file that is not what it was, or is new or gone; None if there is none.
-
-    A file with the size and time of then is taken for unchanged; one with another time is read.
-    """
-    then = {file.name: file for file in known}
-    for name in sorted(then.keys() ^ files.keys()):
-        return name
+def digests(files: dict[str, Path]) -> dict[str, str]:
+    """What the files hold now, by name: SHA-256 in hex digits; reads them to their end."""
+    found = {}
     for name, path in files.items():
-        status = path.stat()
-        if (status.st_size, status.st_mtime_ns) == (then[name].size, then[name].modified):
-            continue
-        if _fingerprinted(name, path).sha256 != then[name].sha256:
-            return name
-    return None
-
-
-def _fingerprinted(name: str, path: Path) -> ArchiveFile:
-    status = path.stat()
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return ArchiveFile(name, status.st_size, status.st_mtime_ns, digest)
+        with path.open("rb") as file:
+            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 def columns_of(path: Path) -> list[str] | None:
@@ -148,7 +111,7 @@ def _json_rows(lines: "_Lines") -> Iterator[Row]:
                 continue
             value = parse(text)
             if not isinstance(value, dict):
-                raise BadRow(f"An object was expected, and {kind(value)} found.")
+                raise BadRow("It is no JSON object.")
         except StopIteration:
             return
         except BadRow as error:
@@ -176,14 +139,10 @@ def _csv_rows(lines: "_Lines") -> Iterator[Row]:
         except StopIteration:
             return
         except (BadRow, csv.Error) as error:
-            yield Row(line, None, _csv_problem(error, line, lines.number))
+            problem = str(error) if isinstance(error, BadRow) else f"It is not CSV: {error}."
+            yield Row(line, None, problem)
         else:
             yield Row(line, dict(zip(header, values, strict=True)))
-
-
-def _csv_problem(error: Exception, first: int, last: int) -> str:
-    problem = str(error) if isinstance(error, BadRow) else f"It is not CSV: {error}."
-    return problem if last <= first else f"Lines {first} to {last}, read as one row: {problem}"
 
 
 def _header(reader: Iterator[list[str]]) -> list[str] | None:

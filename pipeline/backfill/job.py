@@ -8,20 +8,19 @@ Invariant: rows = sent + already sent + not sent + duplicates + conflicts + quar
 """
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from pipeline.backfill import archive as archives
 from pipeline.backfill import plan as plans
-from pipeline.backfill.archive import CSV, ArchiveFile, columns_of, files_of, format_of
+from pipeline.backfill.archive import CSV, columns_of, digests, files_of, format_of
 from pipeline.backfill.errors import BackfillFailed, WrongRequest
-from pipeline.backfill.plan import Plan, PlanFiles
+from pipeline.backfill.plan import ENDS, Plan
 from pipeline.backfill.rows import Selection
 from pipeline.backfill.send import Sending
 from pipeline.backfill.work import confirmed_in, read_state, the_only_run, write_whole
@@ -29,7 +28,7 @@ from pipeline.backfill.work import confirmed_in, read_state, the_only_run, write
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-VERSION = 2
+VERSION = 3
 """Of `plan.json`; a folder of another version is refused."""
 
 Progress = Callable[[int, int], None]
@@ -57,37 +56,34 @@ class Summary:
     conflicts: int
     quarantined: int
 
-    @classmethod
-    def of(cls, ends: dict[str, int], already: int, confirmed: int) -> "Summary":
-        """Sum up a plan's rows by their end, confirmations before this run, and after it."""
-        return cls(
+
+class Backfill:
+    """A backfill whose folder is held and whose plan is made. See `opened`."""
+
+    def __init__(self, work: Path) -> None:
+        self._work = work
+        self._plan = Plan(work / "plan")
+        self._ends = {end: self._plan.count(end) for end in ENDS}
+        self._already = confirmed_in(work)
+
+    def summary(self) -> Summary:
+        """Where every row ended until now."""
+        ends, confirmed = self._ends, confirmed_in(self._work)
+        return Summary(
             rows=sum(ends.values()),
             messages=ends["message"],
-            sent=confirmed - already,
-            already_sent=already,
+            sent=confirmed - self._already,
+            already_sent=self._already,
             not_sent=ends["message"] - confirmed,
             duplicates=ends["duplicate"],
             conflicts=ends["conflict"],
             quarantined=ends["quarantined"],
         )
 
-
-class Backfill:
-    """A backfill whose folder is held and whose plan is made. See `opened`."""
-
-    def __init__(self, work: Path, plan: Plan) -> None:
-        self._work = work
-        self._plan = plan
-        self._already = confirmed_in(work)
-
-    def summary(self) -> Summary:
-        """Where every row ended until now."""
-        return Summary.of(self._plan.rows, self._already, confirmed_in(self._work))
-
     def some_messages(self, most: int) -> list[tuple[str, str]]:
         """Ids and bodies of the first planned messages."""
-        rows = PlanFiles(self._work / "plan").rows("message")
-        return [(row["message_id"], row["body"]) for _, row in zip(range(most), rows, strict=False)]
+        rows = islice(self._plan.rows("message"), most)
+        return [(row["message_id"], row["body"]) for row in rows]
 
     def send(
         self,
@@ -113,8 +109,8 @@ class Backfill:
         if not self.summary().not_sent:
             return []
         sending = Sending(sqs, queue_url, self._work, rate, retry_for)
-        total = self._plan.rows["message"]
-        sending.send(self._plan.parts, lambda: progress(self._already + sending.sent, total))
+        total = self._ends["message"]
+        sending.send(lambda: progress(self._already + sending.sent, total))
         return sending.problems
 
     def _remember(self, queue_url: str) -> None:
@@ -143,11 +139,10 @@ def opened(
     """
     files = files_of(archive)
     with the_only_run(work):
-        known = _known_plan(work, files, selection)
-        if known is None:
+        if not _is_planned(work, files, selection):
             _check_columns(files, selection)
-            known = _plan(make_session, files, selection, work)
-        yield Backfill(work, known)
+            _plan(make_session, files, selection, work)
+        yield Backfill(work)
 
 
 def _plan(
@@ -155,35 +150,21 @@ def _plan(
     files: dict[str, Path],
     selection: Selection,
     work: Path,
-) -> Plan:
-    was = archives.fingerprinted(files)
-    plan = plans.write(make_session(), files, selection, work)
-    if _has_changed(was, files):
-        raise BackfillFailed(
-            "The archive changed while it was read: run this again when it is whole."
-        )
-    state = {
-        "version": VERSION,
-        "selection": asdict(selection),
-        "files": [asdict(file) for file in was],
-        "plan": asdict(plan),
-        "made_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
+) -> None:
+    was = digests(files)
+    plans.write(make_session(), files, selection, work)
     try:
+        if digests(files) != was:
+            raise BackfillFailed(
+                "The archive changed while it was read: run this again when it is whole."
+            )
+        state = {"version": VERSION, "selection": _as_json(selection), "files": was}
         write_whole(work / "plan.json", json.dumps(state, indent=1))
     except OSError as error:
-        raise BackfillFailed(f"The plan cannot be written: {error}.") from error
-    return plan
+        raise BackfillFailed(f"The plan cannot be made: {error}.") from error
 
 
-def _has_changed(was: list[ArchiveFile], files: dict[str, Path]) -> bool:
-    try:
-        return archives.changed(was, files) is not None
-    except OSError:  # it is gone, or cannot be read any more
-        return True
-
-
-def _known_plan(work: Path, files: dict[str, Path], selection: Selection) -> Plan | None:
+def _is_planned(work: Path, files: dict[str, Path], selection: Selection) -> bool:
     state = read_state(work / "plan.json")
     if state is None:
         if (work / "sent").exists():
@@ -191,34 +172,29 @@ def _known_plan(work: Path, files: dict[str, Path], selection: Selection) -> Pla
                 f"{work} has confirmations and no plan that they belong to: name another folder "
                 "with --work."
             )
-        return None
+        return False
     if state.get("version") != VERSION:
         raise WrongRequest(f"{work} was made by another version: name another with --work.")
-    # As JSON has it: tuples are lists there.
-    if state["selection"] != json.loads(json.dumps(asdict(selection))):
+    if state["selection"] != _as_json(selection):
         raise WrongRequest(
-            f"{work} was made with {_options(state['selection'])}: ask for the same, or name "
-            "another folder with --work."
+            f"{work} was made with other options: ask for the same, or name another folder with "
+            "--work."
         )
-    name = archives.changed([ArchiveFile(**file) for file in state["files"]], files)
-    if name is not None:
-        raise WrongRequest(
-            f"{name} of the archive is not what it was when {work} was made: name another folder "
-            "with --work to start anew."
-        )
-    return Plan(**state["plan"])
+    known, now = state["files"], digests(files)
+    for name in sorted(known.keys() | now.keys()):
+        if known.get(name) != now.get(name):
+            raise WrongRequest(
+                f"{name} of the archive is not what it was when {work} was made: name another "
+                "folder with --work to start anew."
+            )
+    return True
+
+
+def _as_json(selection: Selection) -> dict[str, list[str]]:
+    return {name: list(fields) for name, fields in asdict(selection).items()}
 
 
 def _check_columns(files: dict[str, Path], selection: Selection) -> None:
     for name, path in files.items():
         if format_of(name) == CSV and (columns := columns_of(path)):
             selection.check_columns(name, columns)
-
-
-def _options(selection: dict[str, Any]) -> str:
-    names = {"message_id": "--message-id", "content": "--content", "leave_out": "--leave-out"}
-    return " ".join(
-        f"{option} '{','.join(selection[name])}'"
-        for name, option in names.items()
-        if selection[name]
-    )

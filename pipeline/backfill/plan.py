@@ -46,15 +46,14 @@ _ROWS_DDL = (
 
 
 @dataclass(frozen=True, slots=True)
-class PlanFiles:
+class Plan:
     """A plan's folder, read without Spark: by senders, and for lists and counts."""
 
     folder: Path
 
-    def of(self, end: str, part: int | None = None) -> list[Path]:
-        """The Parquet files of rows with that end; a part has one at most."""
-        parts = "part=*" if part is None else f"part={part}"
-        return sorted(self.folder.glob(f"end={end}/{parts}/*.parquet"))
+    def of(self, end: str) -> list[Path]:
+        """The Parquet files of rows with that end, one for each part that has any."""
+        return sorted(self.folder.glob(f"end={end}/part=*/*.parquet"))
 
     def count(self, end: str) -> int:
         """How many rows have that end; reads no rows."""
@@ -117,7 +116,7 @@ def judged(planned: DataFrame, parts: int) -> DataFrame:
 _FIRST = ("file", "line", "fingerprint")
 
 
-def write(spark: SparkSession, files: dict[str, Path], selection: Selection, work: Path) -> "Plan":
+def write(spark: SparkSession, files: dict[str, Path], selection: Selection, work: Path) -> Plan:
     """Make the plan of an archive in a folder that is held."""
     parts = max(_LEAST_PARTS, sum(path.stat().st_size for path in files.values()) // PART_BYTES)
     draft, folder = work / "plan.draft", work / "plan"
@@ -131,23 +130,10 @@ def write(spark: SparkSession, files: dict[str, Path], selection: Selection, wor
         .parquet(f"file://{draft.absolute()}")
     )
     draft.rename(folder)
-    plan = PlanFiles(work / "plan")
+    plan = Plan(folder)
     _write_lines(work / "conflicts.jsonl", map(_conflict, plan.rows("conflict")))
     _write_lines(work / "quarantine.jsonl", map(_quarantined, plan.rows("quarantined")))
-    return Plan(parts, {end: plan.count(end) for end in ENDS})
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the plan holds.
-
-    Attributes:
-        parts: how many parts the messages are in.
-        rows: how many rows have each of `ENDS`.
-    """
-
-    parts: int
-    rows: dict[str, int]
+    return plan
 
 
 def _planned_rows(name: str, path: Path, selection: Selection) -> Iterator[dict[str, Any]]:

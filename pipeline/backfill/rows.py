@@ -18,8 +18,6 @@ from pipeline.backfill.errors import WrongRequest
 MESSAGE_ID = "message_id"
 """The field of the body that carries the id; the stack's default MessageIdFrom finds it there."""
 
-_ABSENT = object()
-
 # JSON may have them raw; SQS does not take them (SendMessage, API reference).
 _NONCHARACTERS = re.compile("[\ufffe\uffff]")
 
@@ -34,8 +32,7 @@ class RowMessage:
 
     Attributes:
         message_id: what the starter will read out of the body.
-        fingerprint: SHA-256 of the content's canonical JSON, 64 hex digits; with the whole row as
-            content it is the starter's fingerprint.
+        fingerprint: SHA-256 of the body's canonical JSON, 64 hex digits, as the starter takes it.
         body: canonical JSON of the row, with `message_id`.
     """
 
@@ -46,41 +43,29 @@ class RowMessage:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which fields make the id, the content and the body.
+    """Which fields make the id and the body.
 
     A field is a column's name, or a dotted path into nested objects; a field whose whole name has
     the dots goes before.
 
     Attributes:
         message_id: fields whose values, joined by `/`, are the id.
-        content: fields that say whether two rows with one id are the same message; empty for all.
         leave_out: fields that the body does not get.
     """
 
     message_id: tuple[str, ...]
-    content: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
 
     @classmethod
-    def of_options(cls, message_id: str, content: str = "", leave_out: str = "") -> "Selection":
-        """Read three lists of fields, separated by commas, in quotes where a name has a comma.
+    def of_options(cls, message_id: str, leave_out: str = "") -> "Selection":
+        """Read two lists of fields, separated by commas, in quotes where a name has a comma.
 
         Raises:
-            WrongRequest: one cannot be understood, or they contradict each other.
+            WrongRequest: one cannot be understood.
         """
-        selection = cls(
-            _fields("--message-id", message_id),
-            _fields("--content", content),
-            _fields("--leave-out", leave_out),
-        )
+        selection = cls(_fields("--message-id", message_id), _fields("--leave-out", leave_out))
         if not selection.message_id:
             raise WrongRequest("--message-id names no field.")
-        for field in selection.content:
-            if field in selection.leave_out:
-                raise WrongRequest(
-                    f"--content names {field!r}, which --leave-out keeps out of the message: the "
-                    "starter would not see it."
-                )
         return selection
 
     def check_columns(self, file: str, columns: Iterable[str]) -> None:
@@ -93,18 +78,12 @@ class Selection:
         twice = sorted({name for name in columns if columns.count(name) > 1})
         if twice:
             raise WrongRequest(f"{file}: the column {twice[0]!r} stands twice in the first line.")
-        asked = {
-            "--message-id": self.message_id,
-            "--content": self.content,
-            "--leave-out": self.leave_out,
-        }
-        for option, fields in asked.items():
-            for field in fields:
-                if field not in columns:
-                    raise WrongRequest(
-                        f"{file} has no column {field!r}, which {option} names; it has "
-                        f"{', '.join(columns)}."
-                    )
+        for field in self.message_id + self.leave_out:
+            if field not in columns:
+                raise WrongRequest(
+                    f"{file} has no column {field!r}, which is asked for; it has "
+                    f"{', '.join(columns)}."
+                )
         taken = MESSAGE_ID in columns and MESSAGE_ID not in self.leave_out
         if taken and self.message_id != (MESSAGE_ID,):
             raise WrongRequest(
@@ -131,7 +110,7 @@ class Selection:
         sent = _NONCHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
         if beyond := too_large(execution_input(message_id, sent)):
             raise BadRow(beyond)
-        return RowMessage(message_id, self._fingerprint(body, text), sent)
+        return RowMessage(message_id, hashlib.sha256(text.encode("utf-8")).hexdigest(), sent)
 
     def _id(self, row: dict[str, Any]) -> str:
         parts = [_id_part(field, _find(row, field)) for field in self.message_id]
@@ -139,13 +118,6 @@ class Selection:
             return parts[0]
         # Two ids never become one: without this, ("a/b", "c") and ("a", "b/c") would.
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
-
-    def _fingerprint(self, body: dict[str, Any], text: str) -> str:
-        if self.content:
-            found = {field: _find(body, field) for field in self.content}
-            there = {field: value for field, value in found.items() if value is not _ABSENT}
-            text = strict_json.canonical(there)
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def parse(text: str) -> Any:
@@ -160,15 +132,6 @@ def parse(text: str) -> Any:
         raise BadRow(f"It is not JSON: {error}.") from None
 
 
-def kind(value: Any) -> str:
-    """What a JSON value is, in words."""
-    if isinstance(value, str):
-        return "a string" if value else "an empty string"
-    kinds = {bool: "true or false", int: "an integer", list: "an array", dict: "an object"}
-    kinds |= {float: "a number with a fraction or an exponent"}
-    return kinds.get(type(value), "null")
-
-
 def _fields(option: str, text: str) -> tuple[str, ...]:
     try:
         rows = list(csv.reader([text], skipinitialspace=True, strict=True))
@@ -181,13 +144,12 @@ def _fields(option: str, text: str) -> tuple[str, ...]:
 
 
 def _find(row: dict[str, Any], field: str) -> Any:
+    """The value of a field; None: there is none."""
     if field in row:
         return row[field]
     value: Any = row
     for name in field.split("."):
-        if not isinstance(value, dict) or name not in value:
-            return _ABSENT
-        value = value[name]
+        value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
@@ -204,8 +166,6 @@ def _id_part(field: str, value: Any) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    found = "nothing" if value is _ABSENT else kind(value)
     raise BadRow(
-        f"It has no message id: at {field!r} a string that is not empty, or an integer, was "
-        f"expected, and {found} found."
+        f"It has no message id: {field!r} is neither a string that is not empty nor an integer."
     )

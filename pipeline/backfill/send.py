@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pipeline.backfill.errors import BackfillFailed
-from pipeline.backfill.plan import PlanFiles
+from pipeline.backfill.plan import Plan
 from pipeline.backfill.work import Confirmations
 from pipeline.sqs import MAX_BATCH, Answered, BatchSender, RateLimiter, batches
 
@@ -78,11 +78,10 @@ class Sending:
         """How many messages it has confirmed until now."""
         return sum(tuple(self._sent.values()))
 
-    def send(self, parts: int, progress: Callable[[], None]) -> None:
-        """Send what is not confirmed of the parts.
+    def send(self, progress: Callable[[], None]) -> None:
+        """Send what is not confirmed of the plan's parts.
 
         Args:
-            parts: how many there are.
             progress: called every now and then, and at the end.
 
         Raises:
@@ -97,7 +96,8 @@ class Sending:
             before=lambda number, _: limiter.wait(number),
         )
         with ThreadPoolExecutor(SENDERS, thread_name_prefix="backfill") as threads:
-            pending = {threads.submit(self._send_part, sender, part) for part in range(parts)}
+            files = Plan(self.work / "plan").of("message")
+            pending = {threads.submit(self._send_part, sender, file) for file in files}
             try:
                 while pending:
                     done, pending = wait(pending, _LOOK_SECONDS, FIRST_EXCEPTION)
@@ -112,15 +112,15 @@ class Sending:
                 self.stopping.set()
                 del self.problems[_MOST_TOLD:]
 
-    def _send_part(self, sender: BatchSender[Message], part: int) -> None:
-        for file in PlanFiles(self.work / "plan").of("message", part):
-            with pq.ParquetFile(file) as parquet:
-                confirmations = Confirmations(self.work, part, parquet.metadata.num_rows)
-                left = _unconfirmed(parquet, confirmations.confirmed)
-                for batch in batches(left, max(1, min(MAX_BATCH, int(self.rate)))):
-                    if self.stopping.is_set():
-                        return
-                    self._send_batch(sender, part, batch, confirmations)
+    def _send_part(self, sender: BatchSender[Message], file: Path) -> None:
+        part = int(file.parent.name.removeprefix("part="))
+        with pq.ParquetFile(file) as parquet:
+            confirmations = Confirmations(self.work, part, parquet.metadata.num_rows)
+            left = _unconfirmed(parquet, confirmations.confirmed)
+            for batch in batches(left, max(1, min(MAX_BATCH, int(self.rate)))):
+                if self.stopping.is_set():
+                    return
+                self._send_batch(sender, part, batch, confirmations)
 
     def _send_batch(
         self,

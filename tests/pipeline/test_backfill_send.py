@@ -67,16 +67,16 @@ def received(queue: str) -> list[str]:
     return bodies
 
 
-def sent(work: Path, queue: str, parts: int = 1, retry_for: float = 60.0) -> list[str]:
-    sending = Sending(client(), queue, work, 100_000, retry_for)
-    sending.send(parts, lambda: None)
+def sent(work: Path, queue: str) -> list[str]:
+    sending = Sending(client(), queue, work, 100_000, 60.0)
+    sending.send(lambda: None)
     return sending.problems
 
 
 def test_every_message_is_sent_and_confirmed_once(tmp_path: Path, queue: str) -> None:
     work = planned(planned(tmp_path, 0, 33), 1, 12)
-    assert sent(work, queue, parts=3) == []
-    assert sent(work, queue, parts=3) == []
+    assert sent(work, queue) == []
+    assert sent(work, queue) == []
     expected = [f"m-0-{n}" for n in range(33)] + [f"m-1-{n}" for n in range(12)]
     assert sorted(received(queue)) == sorted(expected)
     (file,) = (work / "sent").glob("dt=*/part-00000.jsonl")
@@ -207,7 +207,7 @@ def test_of_a_batch_only_what_was_not_accepted_is_sent_again(
         {"QueueUrl": ANY, "Entries": [entry]},
     )
     with stub:
-        sending.send(1, lambda: None)
+        sending.send(lambda: None)
     assert sending.problems == ["a.jsonl, line 3: InvalidMessageContents: bad"]
     stub.assert_no_pending_responses()
     assert Confirmations(tmp_path, 0, 3).confirmed == bytes([1, 1, 0])
@@ -231,7 +231,7 @@ def test_a_queue_that_takes_nothing_ends_it(
     sending, stub = stubbed(planned(tmp_path, 0, 30), monkeypatch, retry_for)
     stub.add_client_error("send_message_batch", code, http_status_code=status)
     with stub:
-        sending.send(1, lambda: None)
+        sending.send(lambda: None)
     [problem] = sending.problems
     assert told in problem
 
