@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from actonce.adopt.effect_check.target import body_from, sample_body
+from actonce.adopt.effect_check.bodies import body_from, sample_body
 from actonce.cli.effects_options import EffectsKey, EffectsTableName, EffectsTime
 from actonce.cli.embedded import Parameters
 from actonce.cli.options import Json, named_values

@@ -60,7 +60,7 @@ ON_A_STACK = (
 """Each command that works on a stack, with what it cannot do without."""
 
 ELSEWHERE = {"effect check"}
-"""Takes a stack, if no effect is named."""
+"""Takes a stack of the embedded AWS alone."""
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

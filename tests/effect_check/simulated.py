@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from actonce.adopt.effect_check.calls import AFTER, End, Event, Raw
+from actonce.adopt.effect_check.calls import AFTER, TIMED_OUT, Event, Raw
 
 Handler = Callable[[Event], Any]
 
@@ -55,7 +55,7 @@ class World:
 class Simulated:
     """See `calls.Caller`; `make` is a process' start."""
 
-    kills = (0.4, 0.9, AFTER)
+    dies_at_the_end = True
 
     def __init__(self, make: Callable[[World], Handler], *, can_find: bool = True) -> None:
         self.can_find = can_find
@@ -72,11 +72,11 @@ class Simulated:
             self.world.kill_at = 1 + round(kill * self._typical)
         raw = self._call(self._handler, event)
         self.world.kill_at = None
-        if raw.end is End.ANSWERED and event["operation"] == "perform":
+        if event["operation"] == "perform" and not raw.failed:
             self._typical = max(self._typical, self.world.steps)
-        if kill is not None or raw.end in (End.DIED, End.HUNG):
+        if kill is not None:
             self.renew()
-        return Raw(End.DIED) if kill == AFTER else raw
+        return _failed("Runtime.ExitError") if kill == AFTER and self.dies_at_the_end else raw
 
     def at_once(self, events: list[Event]) -> list[Raw]:
         """All come to their first step before any goes on."""
@@ -112,10 +112,13 @@ class Simulated:
         try:
             answered = json.loads(json.dumps(handler(json.loads(json.dumps(event)))))
         except Killed:
-            return Raw(End.DIED)
+            return _failed("Runtime.ExitError")
         except Hung:
-            return Raw(End.HUNG)
+            return _failed(TIMED_OUT)
         except Exception as error:  # noqa: BLE001 - as Lambda's runtime
-            told = {"errorType": type(error).__name__, "errorMessage": str(error)}
-            return Raw(End.FAILED, told, self.world.took)
-        return Raw(End.ANSWERED, answered, self.world.took)
+            return _failed(type(error).__name__, str(error))
+        return Raw(answered, seconds=self.world.took)
+
+
+def _failed(name: str, message: str = "") -> Raw:
+    return Raw({"errorType": name, "errorMessage": message}, failed=True)

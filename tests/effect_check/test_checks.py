@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actonce.adopt.effect_check.calls import End, Event, Outcome, Raw, read
+from actonce.adopt.effect_check.calls import Event, Outcome, Raw, read
 from actonce.adopt.effect_check.checks import CHECKS, PREFIX, Finding, Settings, Status, Trial
 from actonce_core.effect import NotPerformed, Rejected
 from tests.effect_check.simulated import Hung, Simulated, World
@@ -142,7 +142,7 @@ class RejectedError(Exception):
 
 
 SPOILED: list[tuple[str, str, dict[str, Any]]] = [
-    ("performs", "--timeout", {"act": raises(Hung)}),
+    ("performs", "shorter than EffectTimeoutSeconds", {"act": raises(Hung)}),
     ("performs", '"performed": true', {"act": answers(performed=1)}),
     ("performs", '"effect"', {"act": lambda self, m: {"performed": bool(Good.act(self, m))}}),
     ("small-answer", "32,768 bytes", {"act": answers(effect="x" * 40_000)}),
@@ -233,6 +233,10 @@ def test_what_cannot_be_tried_is_said_to_be_so() -> None:
     assert untried(without) == {one.name for one in CHECKS if one.looks}
     assert {"performs", "rejected", "two-at-once"}.isdisjoint(untried(without))
 
+    unkilled = Simulated(Good)
+    unkilled.dies_at_the_end = False
+    assert untried({one.check: one for one in Trial(unkilled, SETTINGS).run()}) == {"killed-after"}
+
     broken = findings(but(act=raises(Hung)))
     assert untried(broken) == set(broken) - {"performs"}
 
@@ -240,16 +244,14 @@ def test_what_cannot_be_tried_is_said_to_be_so() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (Raw(End.ANSWERED, {"performed": True, "effect": None}), Outcome.PERFORMED),
-        (Raw(End.ANSWERED, {"performed": True}), Outcome.UNKNOWN),
-        (Raw(End.ANSWERED, {"not_performed": True}), Outcome.UNKNOWN),
-        (Raw(End.FAILED, {"errorType": "Rejected", "errorMessage": "no"}), Outcome.REJECTED),
-        (Raw(End.FAILED, {"errorType": "NotPerformed", "errorMessage": ""}), Outcome.NOT_PERFORMED),
-        (Raw(End.FAILED, {"errorType": "a.NotPerformed"}), Outcome.UNKNOWN),
-        (Raw(End.FAILED, "no object"), Outcome.UNKNOWN),
-        (Raw(End.ANSWERED, []), Outcome.UNKNOWN),
-        (Raw(End.DIED), Outcome.UNKNOWN),
-        (Raw(End.HUNG), Outcome.UNKNOWN),
+        (Raw({"performed": True, "effect": None}), Outcome.PERFORMED),
+        (Raw({"performed": True}), Outcome.UNKNOWN),
+        (Raw({"not_performed": True}), Outcome.UNKNOWN),
+        (Raw({"errorType": "Rejected", "errorMessage": "no"}, failed=True), Outcome.REJECTED),
+        (Raw({"errorType": "NotPerformed"}, failed=True), Outcome.NOT_PERFORMED),
+        (Raw({"errorType": "a.NotPerformed"}, failed=True), Outcome.UNKNOWN),
+        (Raw("no object", failed=True), Outcome.UNKNOWN),
+        (Raw([]), Outcome.UNKNOWN),
     ],
 )
 def test_an_answer_is_read_as_the_stack_reads_it(raw: Raw, said: Outcome) -> None:

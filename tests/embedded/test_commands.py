@@ -12,8 +12,10 @@ from actonce.embedded.lifecycle import State
 from actonce.messages.unstarted import Unstarted, named
 from actonce.queues.scan import QueueReader
 from actonce.stack.clients import Stack
+from actonce.stack.embedded_folder import Paths
 from actonce_core.message import MessageReader
-from tests.embedded.command_line import run, run_json
+from tests.actonce_server import run_actonce
+from tests.embedded.command_line import environment, run, run_json
 from tests.embedded.waiting import wait_for_execution, wait_until
 
 Send = Callable[[Any], None]
@@ -146,9 +148,6 @@ def test_an_id_of_any_characters_is_found_by_itself_by_its_executions_name_and_b
         assert run_json(state, "where", name)["effects"] == story["effects"]
 
 
-# --------------------------------------------------------------------------- dead letters
-
-
 # --------------------------------------------------------------------------- unstarted
 
 
@@ -198,3 +197,17 @@ def test_a_conflict_is_listed_and_shown_comes_back_with_what_it_had_and_is_disca
     assert discarded.stdout.endswith("Discarded: 1\n"), discarded.stderr
     assert json.loads(file.read_text())["body"] == first.queued.body
     assert entries(stack, message_id) == []
+
+
+def test_the_example_keeps_the_contract_also_where_its_process_is_killed(
+    state: State, embedded_paths: Paths
+) -> None:
+    bodies = ("--body", '{"practice": "checked"}', "--rejected", '{"practice": 7}')
+    check = ("effect", "check", *bodies, "--margin", "0.05", "--json", "--yes")
+    home = {"ACTONCE_DIR": str(embedded_paths.home)}
+    answer = run_actonce(check, environment(state.endpoint_url, **home), seconds=200)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    found = {one["check"]: one["status"] for one in json.loads(answer.stdout)["checks"]}
+    assert found.pop("performed-again") == "told"
+    assert found.pop("not-performed") == "not tried"
+    assert set(found.values()) == {"passed"}

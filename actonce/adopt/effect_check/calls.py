@@ -11,17 +11,13 @@ from actonce_core.invoked_effect import InvokedEffect
 
 Event = dict[str, Any]
 
+KILLS = (0.3, 0.7)
+"""Shares of the time that a call takes: when its process is killed in the middle."""
 AFTER = 1.0
-"""The share of a call at which the effect has acted, and not answered yet."""
+"""The share at which the effect has acted, and not answered yet."""
 
-
-class End(StrEnum):
-    """How a call ended."""
-
-    ANSWERED = "answered"
-    FAILED = "failed"  # it raised something, or its answer cannot be one
-    DIED = "died"
-    HUNG = "hung"  # it was ended at its time-out
+TIMED_OUT = "Sandbox.Timedout"
+"""Lambda's error of a function that it ended at its time-out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +26,24 @@ class Raw:
 
     Attributes:
         answer: as JSON has it; of a call that failed Lambda's `{"errorType", "errorMessage"}`.
+        failed: it raised something, its process died, or its time was over.
         seconds: that it took.
     """
 
-    end: End
     answer: Any = None
+    failed: bool = False
     seconds: float = 0.0
 
 
 class Caller(Protocol):
-    """Who calls the effect: in processes of its own, or on the embedded AWS."""
+    """Who calls the effect."""
 
     def call(self, event: Event, kill: float | None = None) -> Raw:
         """Call it once. A process that was used before may be used again, as Lambda does.
 
         Args:
-            kill: the share of the time that a call takes after which its process is killed.
+            kill: the share of the time that a call takes after which its process is killed; at
+                `AFTER` it answers all the same where nobody can kill it then.
         """
 
     def at_once(self, events: list[Event]) -> list[Raw]:
@@ -60,10 +58,6 @@ class Caller(Protocol):
     @property
     def can_find(self) -> bool:
         """Whether there is something to ask `find`."""
-
-    @property
-    def kills(self) -> tuple[float, ...]:
-        """The shares at which it can be killed here."""
 
 
 class Outcome(StrEnum):
@@ -101,11 +95,8 @@ class _OneAnswer:
 
     def invoke(self, **_: Any) -> dict[str, Any]:
         payload = io.BytesIO(json.dumps(self.raw.answer).encode())
-        failed = {"FunctionError": "Unhandled"} if self.raw.end is End.FAILED else {}
+        failed = {"FunctionError": "Unhandled"} if self.raw.failed else {}
         return {"Payload": payload, **failed}
-
-
-_NO_ANSWER = {End.DIED: "its process died", End.HUNG: "it had not ended at its time-out"}
 
 
 def read(raw: Raw, operation: str, message_id: str) -> Answer:
@@ -114,8 +105,6 @@ def read(raw: Raw, operation: str, message_id: str) -> Answer:
     def answer(said: Outcome, words: str = "", effect: Any = None) -> Answer:
         return Answer(message_id, said, raw, effect, words)
 
-    if raw.end in _NO_ANSWER:
-        return answer(Outcome.UNKNOWN, _NO_ANSWER[raw.end])
     stack = InvokedEffect(cast("Any", _OneAnswer(raw)), "effect", "effect")
     try:
         if operation == "find":

@@ -1,4 +1,4 @@
-"""What the contract promises, each tried on an effect and told; knows no processes.
+"""What the contract promises, each tried on an effect and told; knows no function of Lambda's.
 
 A check is a function: its docstring says what it asks, and above it stands what to change where
 that is not kept. Its story is then what was called, what came, and what should have. The effect is
@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 from actonce.adopt.effect_check.calls import (
     AFTER,
+    KILLS,
+    TIMED_OUT,
     Answer,
     Caller,
-    End,
     Outcome,
     Raw,
     find_event,
@@ -424,8 +425,7 @@ def _two_at_once(trial: Trial) -> None:
 )
 def _killed_in(trial: Trial) -> str:
     """Killed in the middle, the first look after the margin is final."""
-    kills = [kill for kill in trial.caller.kills if kill < AFTER]
-    return f"{sum(_killed(trial, kill) for kill in kills)} of {len(kills)} had happened"
+    return f"{sum(_killed(trial, kill) for kill in KILLS)} of {len(KILLS)} had happened"
 
 
 @_check(
@@ -434,14 +434,14 @@ def _killed_in(trial: Trial) -> str:
 )
 def _killed_after(trial: Trial) -> None:
     """Killed before it could answer, it is found."""
-    if AFTER not in trial.caller.kills:
-        raise _Untried("nobody can be killed at that moment here")
     _killed(trial, AFTER)
 
 
 def _killed(trial: Trial, kill: float) -> bool:
     """Whether it had happened; after the margin the first look is final."""
     told = trial.perform(trial.new_id("killed"), kill=kill)
+    if kill == AFTER and not told.raw.failed:
+        raise _Untried("its process is no Python, so nothing here can kill it at that moment")
     trial.caller.wait(trial.settings.margin)
     # It may have been quicker than the kill.
     acted = kill == AFTER or told.said is Outcome.PERFORMED
@@ -484,13 +484,10 @@ def _hint(told: Answer | None) -> str:
     """What to change of an answer that hangs, or was meant to be clear and is not."""
     if told is None or told.said is not Outcome.UNKNOWN:
         return ""
-    if told.raw.end is End.HUNG:
-        return (
-            "Give every call that it makes a time-out shorter than EffectTimeoutSeconds, or check "
-            "with the --timeout that it is deployed with."
-        )
     answer = told.raw.answer if isinstance(told.raw.answer, dict) else {}
     name = str(answer.get("errorType", ""))
+    if name == TIMED_OUT:
+        return "Give every call that it makes a time-out shorter than EffectTimeoutSeconds."
     bare = name.lower().replace("_", "").removesuffix("error").removesuffix("exception")
     for meant in ("NotPerformed", "Rejected"):
         if bare.endswith(meant.lower()):

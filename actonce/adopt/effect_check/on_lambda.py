@@ -5,10 +5,11 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from actonce.adopt.effect_check.calls import End, Event, Raw
-from actonce.embedded import functions
+from actonce.adopt.effect_check.calls import AFTER, Event, Raw
+from actonce.embedded import faults, functions
 from actonce.stack.embedded_folder import State
 
 if TYPE_CHECKING:
@@ -22,17 +23,16 @@ class OnLambda:
     Args:
         lambda_: a client that repeats nothing.
         state: of the embedded AWS.
+        faults: its folder of faults; by them a process in Python dies before it answers.
         effect: the function that performs, by name or ARN.
         finds: the one that looks up; empty: there is none.
-        timeout: of the one that performs, in seconds.
     """
 
     lambda_: "LambdaClient"
     state: State
+    faults: Path
     effect: str
     finds: str
-    timeout: float
-    kills: tuple[float, ...] = (0.3, 0.7)  # after a call nothing of it runs
     _typical: float = 0.0
 
     @property
@@ -44,9 +44,13 @@ class OnLambda:
         """See `calls.Caller`."""
         if kill is None:
             raw = self._call(event)
-            if raw.end is End.ANSWERED and event["operation"] == "perform":
-                self._typical = max(self._typical, raw.seconds)
+            if event["operation"] == "perform" and not raw.failed:
+                self._typical = min(self._typical or raw.seconds, raw.seconds)  # no cold start
             return raw
+        if kill == AFTER:
+            planned = {event["message"]["message_id"]: {"perform": ["after:killed"]}}
+            with faults.around_functions(self.faults, planned):
+                return self._call(event)
         timer = threading.Timer(kill * self._typical, self.renew)
         timer.start()
         try:
@@ -73,5 +77,4 @@ class OnLambda:
         response = self.lambda_.invoke(FunctionName=function, Payload=json.dumps(event))
         seconds = time.monotonic() - began
         text = response["Payload"].read()
-        end = End.FAILED if "FunctionError" in response else End.ANSWERED
-        return Raw(end, json.loads(text) if text else None, seconds)
+        return Raw(json.loads(text) if text else None, "FunctionError" in response, seconds)

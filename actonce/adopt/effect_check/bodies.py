@@ -1,0 +1,38 @@
+"""The bodies of messages that a person named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from actonce.terminal.errors import WrongUse
+
+SAMPLES = (Path("events/perform.json"), Path("events/effect_perform.json"))
+
+
+def body_from(text: str) -> Any:
+    """A body as a person gives it: JSON, or `@FILE` of it.
+
+    Raises:
+        WrongUse: it is none.
+    """
+    try:
+        return json.loads(Path(text[1:]).read_bytes() if text.startswith("@") else text)
+    except OSError as error:
+        raise WrongUse(f"{text[1:]} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise WrongUse(f"{text!r} is no JSON ({error}).") from error
+
+
+def sample_body(folder: Path) -> Any:
+    """The body of the sample event that lies in a folder, or beside it.
+
+    Raises:
+        WrongUse: there is none.
+    """
+    for sample in (base / file for base in (folder, folder.parent) for file in SAMPLES):
+        if sample.is_file():
+            try:
+                return json.loads(json.loads(sample.read_bytes())["message"]["body"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise WrongUse(f"{sample} is no event of perform; give --body.") from error
+    raise WrongUse("Say what a message that it performs is: --body '{…}', or --body @FILE.")
