@@ -29,6 +29,8 @@ Into .gitignore:
 
     .actonce/
     .aws-sam/
+    discarded-*.jsonl
+    records/
 
 Into your template, in front of a function of yours (here GiftCards, with its time-out):
 
@@ -38,6 +40,10 @@ executions keep:
 
       AutoPublishAlias: live
       AutoPublishAliasAllProperties: true
+
+Take away what triggered it before (its Events: of type SQS), and have it answer perform and find
+(docs/your-own-effect.md). A parameter's new value alone publishes no version: name it in the
+function's VersionDescription.
 
 Producers send to !GetAtt Once.Outputs.RequestsQueueUrl. FindFunctionArn only if the function looks
 at what it is asked: one that does not would act. Location is written out, without !Sub, and sam

@@ -147,7 +147,11 @@ def _alarms(found: Status, now: datetime) -> str:
 
 def _audited(found: Status) -> str:
     if found.audited is None:
-        return _not_seen(found, "last_audit", "none found: actonce collect, then actonce audit")
+        return _not_seen(
+            found,
+            "last_audit",
+            "none by a daily audit or a demo; actonce audit has a page of its own",
+        )
     one = found.audited
     days = one["from"] if one["from"] == one["to"] else f"{one['from']} to {one['to']}"
     when = f"made {lasted(one['age_seconds'])} ago"

@@ -1,5 +1,6 @@
 """A demo of a team's own effect: what is sent to it, and how what it did is counted."""
 
+import json
 import random
 from collections import Counter
 from collections.abc import Iterable
@@ -10,8 +11,10 @@ from typing import Any
 from actonce.demo.requests import Traffic, resent
 from actonce.messages.own_effects import Attributes, EffectsTable
 from actonce.stack.clients import Stack
-from actonce.terminal.errors import Failed
+from actonce.terminal.errors import Failed, WrongUse
+from actonce_core.delivery import Delivery
 from actonce_core.invoked_effect import InvokedEffect
+from actonce_core.message import Message, MessageReader
 
 _LOOKS_AT_ONCE = 8
 
@@ -35,6 +38,20 @@ class Own:
         if self.table is None:
             return None
         return EffectsTable(stack.dynamodb, self.table, self.attributes)
+
+    def check(self, reader: MessageReader) -> None:
+        """Whether the stack reads the ids that `generate` makes.
+
+        Raises:
+            WrongUse: it finds none, or another: all messages would be one.
+        """
+        body, *_ = self.generate(1, 0).bodies
+        read = reader.read(Delivery("demo", body, {}, {}))
+        if not isinstance(read, Message) or read.message_id != json.loads(body)["message_id"]:
+            raise WrongUse(
+                "The demo puts its ids into message_id, and this stack reads them elsewhere "
+                "(MessageIdFrom): bring messages of your own with --input."
+            )
 
     def generate(self, messages: int, seed: int) -> Traffic:
         """Messages like the sample, each under an id of its own; the same seed gives the same."""

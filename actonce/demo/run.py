@@ -130,6 +130,8 @@ def _run_alone(settings: Settings, paths: Paths, say: Say) -> Result:
             for folder in (paths.sent, paths.records):
                 shutil.rmtree(folder, ignore_errors=True)
         reader = reader_of(stack)
+        if settings.own is not None and settings.file is None:
+            settings.own.check(reader)
         source, planned = _traffic(settings, reader)
         record = SentRecord(paths.sent, str(settings.file or "generated"), reader)
         with faults.around_functions(paths.faults, planned), settings.around(stack):

@@ -67,6 +67,7 @@ class Function:
         reserved: its reserved concurrency; None: none.
         variables: its environment.
         durable: seconds of its DurableConfig's ExecutionTimeout; None: it is no durable function.
+        deployed_since: what of a published version is other than what is deployed by now.
     """
 
     arn: str
@@ -74,6 +75,7 @@ class Function:
     reserved: int | Unseen | None = None
     variables: Mapping[str, str] | Unseen | None = None
     durable: int | None = None
+    deployed_since: tuple[str, ...] | Unseen = ()
 
     @property
     def is_version(self) -> bool:

@@ -125,6 +125,12 @@ def effect_version(facts: Facts) -> Found:
             "executions are open is theirs as well: with a longer time-out it could act after it "
             "was looked up, and be asked again. Name a version of it with EffectFunctionArn."
         )
+    elif function is not None and (since := seen(function.deployed_since)):
+        yield _advice(
+            f"{function.name} is what executions call, and its {' and '.join(since)} are not what "
+            "is deployed by now. SAM publishes a version when the function's own text changes, not "
+            "a parameter's value: name that value in its VersionDescription, and deploy."
+        )
 
 
 def consumer_time_out(facts: Facts) -> Found:
@@ -178,7 +184,7 @@ def functions(facts: Facts) -> Found:
 def concurrency(facts: Facts) -> Found:
     """What is called may run."""
     for fact, then in (
-        (facts.effect, "messages become dead letters when their patience is over"),
+        (facts.effect, "messages become dead letters after their retries"),
         (facts.starter, "no message is taken"),
     ):
         function = there(fact)
@@ -214,7 +220,9 @@ def queue(facts: Facts) -> Found:
             "nothing can be taken. Give the key as KmsKeyArn."
         )
     starter = there(facts.starter)
-    if starter is not None and requests.visibility < _BATCHES_IN_SIX * starter.timeout:
+    is_theirs = bool(facts.parameters.get("RequestsQueueName"))  # the stack's own is the template's
+    short = starter is not None and requests.visibility < _BATCHES_IN_SIX * starter.timeout
+    if is_theirs and starter is not None and short:
         yield _advice(
             f"{requests.name} has a visibility timeout of {requests.visibility} s, less than six "
             f"times the time-out of what it feeds ({starter.timeout} s): messages come again while "

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -90,7 +91,33 @@ def _function(stack: Stack, name: str) -> Function:
         variables = Unseen(f"the variables of {name} were answered {error.get('ErrorCode')}")
     durable = found.get("DurableConfig", {}).get("ExecutionTimeout")
     arn = name if name.startswith("arn:") else found["FunctionArn"]
-    return Function(arn, found["Timeout"], reserved, variables, durable)
+    function = Function(arn, found["Timeout"], reserved, variables, durable)
+    if not function.is_version:
+        return function
+    now = _or_unseen(
+        lambda: stack.lambda_.get_function_configuration(FunctionName=found["FunctionName"])
+    )
+    since = now if isinstance(now, Unseen) else tuple(_that_differs(found, now))
+    return replace(function, deployed_since=since)
+
+
+def _that_differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """In which of what a deployment changes two configurations of a function differ."""
+    for name, what in _CONFIGURED.items():
+        if one.get(name) != other.get(name):
+            yield what
+
+
+_CONFIGURED = {
+    "CodeSha256": "code",
+    "Environment": "variables",
+    "Handler": "handler",
+    "MemorySize": "memory",
+    "Role": "role",
+    "Runtime": "runtime",
+    "Timeout": "time-out",
+}
+"""By AWS's names, in a person's words."""
 
 
 def _queue(stack: Stack, url: str) -> Queue:

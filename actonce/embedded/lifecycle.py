@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -95,7 +95,7 @@ def up(
                 f"{state.project or 'ActOnce alone'}; actonce down stops it."
             )
         wanted = dict(parameters) if parameters is not None else state.parameters if state else {}
-        values, nested = _values(paths, wanted)
+        values, nested = _values(paths, wanted, kept=parameters is None)
         digest = _digest(paths, wanted)
         if state is not None and state.deployed == digest and not fresh:
             return state, Stack.find_all(Aws(state.endpoint_url), STACK_NAME)[0]
@@ -289,28 +289,43 @@ def _deploy(
     return stacks[0]
 
 
-def _values(paths: Paths, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+def _values(
+    paths: Paths, given: Mapping[str, str], *, kept: bool = False
+) -> tuple[dict[str, str], dict[str, str]]:
     """The parameters of the outermost template, and those of the ActOnce nested in it.
 
     A team's time-out of its effect stays what it is, for its function's is deployed as it is.
+    Those that are `kept` were given the last time.
 
     Raises:
         WrongUse: one that is given is a parameter of neither, or may not have its value.
     """
     if not paths.is_project:
         template = nesting.read(own_template(paths, given))
-        declared.check(given, [template])
+        _check(given, [template], kept=kept)
         local = {**LOCAL_PARAMETERS, "PythonRuntime": _python_runtime(), **given}
         return {name: local[name] for name in local.keys() & template.parameters.keys()}, {}
     project = _project(paths)
     inner = prepared.actonce_in(project)
-    declared.check(given, [project, *inner])
+    _check(given, [project, *inner], kept=kept)
     outer = {name: value for name, value in given.items() if name in project.parameters}
     nested = {name: value for name, value in given.items() if name not in project.parameters}
     hurried = {
         name: value for name, value in LOCAL_PARAMETERS.items() if name != local_stack.THEIRS
     }
     return outer, {**hurried, **nested}
+
+
+def _check(given: Mapping[str, str], templates: Sequence[nesting.Template], *, kept: bool) -> None:
+    try:
+        declared.check(given, templates)
+    except WrongUse as error:
+        if not kept:
+            raise
+        raise WrongUse(
+            f"{error} It was given to the last up, which is remembered: name with --parameter all "
+            "that you want now."
+        ) from error
 
 
 def _python_runtime() -> str:

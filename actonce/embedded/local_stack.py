@@ -115,8 +115,8 @@ def _say_what_differs(
         )
     elif runtime.startswith("nodejs"):
         settings.say(
-            f"{name} runs on this machine's Node: what it throws has no name of its own here, "
-            "and of @aws-sdk it has what its package brings, or a stand-in if it is required."
+            f"{name} runs on this machine's Node, and of @aws-sdk it has what its package brings, "
+            "or a stand-in if it is required."
         )
     if properties.get("Layers"):
         settings.say(f"{name} may miss its layers on the embedded AWS.")

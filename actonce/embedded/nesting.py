@@ -75,7 +75,9 @@ def read(file: Path, logical_id: str = "") -> Template:
     try:
         body = yaml.load(file.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe one
     except OSError as error:
-        raise WrongUse(f"{file} cannot be read: {error.strerror or error}.") from error
+        missing = isinstance(error, FileNotFoundError) and file.parent.name == "actonce"
+        advice = " actonce init puts it there." if missing else ""
+        raise WrongUse(f"{file} cannot be read: {error.strerror or error}.{advice}") from error
     except (yaml.YAMLError, ValueError) as error:
         told = " ".join(str(error).split())
         raise WrongUse(f"{file} is not YAML: {told}") from error

@@ -194,6 +194,47 @@ def run_python_by_awss_own_client(bootstrap: Path) -> None:
     lambda_svc._execute_function_warm = executed  # noqa: SLF001
 
 
+class _Named(str):
+    """An error's message that knows the error's name."""
+
+    __slots__ = ("name",)
+    name: str
+
+
+def name_errors_of_node() -> None:
+    """Have an error of a function in Node be known by its name, as AWS's runtime tells it.
+
+    MiniStack's own calls whatever they throw `Runtime.HandlerError`.
+    """
+    from ministack.core import lambda_runtime as workers  # noqa: PLC0415 - as `app`
+    from ministack.services import lambda_svc  # noqa: PLC0415
+
+    told = workers._NODEJS_WORKER_SCRIPT  # noqa: SLF001
+    for error, trace in (("err", 'trace: err.stack || ""'), ("e", "trace: e.stack")):
+        told = told.replace(trace, f"{trace}, name: {error}.name")
+    workers._NODEJS_WORKER_SCRIPT = told  # noqa: SLF001
+    invoke, execute = workers.Worker.invoke, lambda_svc._execute_function_warm  # noqa: SLF001
+
+    @functools.wraps(invoke)
+    def with_name(*arguments: Any, **options: Any) -> Any:
+        result = invoke(*arguments, **options)
+        if isinstance(result.get("name"), str):
+            result["error"] = _Named(result["error"])
+            result["error"].name = result["name"]
+        return result
+
+    @functools.wraps(execute)
+    def executed(*arguments: Any) -> Any:
+        result = execute(*arguments)
+        body = result.get("body")
+        if result.get("error") and isinstance(said := body.get("errorMessage"), _Named):
+            body["errorType"] = said.name
+        return result
+
+    workers.Worker.invoke = with_name
+    lambda_svc._execute_function_warm = executed  # noqa: SLF001
+
+
 def main() -> None:
     """Serve until SIGTERM."""
     runtime, bytecode = (Path(one) for one in sys.argv[1:])
@@ -208,6 +249,7 @@ def main() -> None:
     allow_expressions_time()
     evaluate_time_outs()
     take_numbers()
+    name_errors_of_node()
     run_python_by_awss_own_client(runtime / BOOTSTRAP)
     with start_host(runtime, bytecode):
         try:

@@ -80,6 +80,7 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     ({"effect": replace(EFFECT, durable=1)}, "effect-time-out", Hazard.TWICE),
     ({"effect": of_cards("")}, "effect-version", Hazard.TWICE),
     ({"effect": of_cards(":live")}, "effect-version", Hazard.TWICE),
+    ({"effect": replace(EFFECT, deployed_since=("code",))}, "effect-version", Hazard.NONE),
     (LEDGER | {"starter": replace(CONSUMER, timeout=60)}, "consumer-time-out", Hazard.TWICE),
     ({"feeds": (OURS, OTHER)}, "feeding", Hazard.TWICE),
     ({"feeds": (replace(OURS, reports_failures=False),)}, "feeding", Hazard.LOST),
@@ -89,7 +90,7 @@ FOUND: list[tuple[dict[str, Any], str, Hazard]] = [
     ({"requests": Gone(), "feeds": (OURS,)}, "queue", Hazard.STOPS),
     (queue(arn=f"{SQS}:orders.fifo"), "queue", Hazard.LOST),
     (queue(key="arn:aws:kms:us-east-1:1:key/a"), "queue", Hazard.STOPS),
-    (queue(visibility=179), "queue", Hazard.NONE),
+    (queue(visibility=179) | told(RequestsQueueName="orders"), "queue", Hazard.NONE),
     (queue(retention=4 * DAY), "redrive", Hazard.NONE),
     (queue(retention=3600), "redrive", Hazard.LOST),
     (queue(dead_letter_target=""), "redrive", Hazard.NONE),
@@ -147,6 +148,7 @@ def test_the_worst_comes_first() -> None:
         queue(arn=f"{SQS}:orders.fifo") | told(QueueType="fifo"),
         queue(max_receive_count=100),
         queue(key="alias/aws/sqs"),
+        queue(visibility=18),
         {"effect": replace(EFFECT, timeout=5, durable=10)},
         {"feeds": (OFF,)} | told(QueueFeeds="worker"),
     ],
@@ -185,6 +187,7 @@ def test_what_could_not_be_read_is_named_and_never_taken_for_good(fact: str) -> 
         # Which key an alias names is not looked up.
         (queue(key="alias/own"), "queue"),
         ({"effect": replace(EFFECT, reserved=UNSEEN)}, "concurrency"),
+        ({"effect": replace(EFFECT, deployed_since=UNSEEN)}, "effect-version"),
         # Nor does AWS tell for how long an account remembers names.
         (told(NamesRememberedDays="60"), "remembering"),
         # Who may not use the function's key is told no variables.

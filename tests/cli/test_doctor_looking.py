@@ -93,6 +93,24 @@ def test_a_version_is_read_as_it_is_named() -> None:
     assert isinstance(effect.variables, Unseen)
 
 
+def test_a_version_is_held_against_what_is_deployed_by_now() -> None:
+    stack = answering("AccessDenied")
+    function: Any = stack.lambda_
+    version = f"arn:aws:lambda:{ACCOUNT}:function:cards:3"
+
+    def answer(params: Any, **_: Any) -> Any:
+        of_version = "cards%3A3" in params["url_path"]
+        variables = {"PROVIDER": "old" if of_version else "new"}
+        told: dict[str, Any] = {"FunctionName": "cards", "FunctionArn": "arn", "Timeout": 15}
+        return SimpleNamespace(status_code=200), told | {"Environment": {"Variables": variables}}
+
+    function.meta.events.register_first("before-call.lambda.GetFunctionConfiguration", answer)
+    stack.outputs["EffectFunctionArn"] = version
+    effect = look(stack, datetime.now(UTC)).effect
+    assert isinstance(effect, Function)
+    assert effect.deployed_since == ("variables",)
+
+
 def test_a_mapping_is_read_with_what_it_drops() -> None:
     stack = answering("AccessDenied")
     client: Any = stack.aws.client

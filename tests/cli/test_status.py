@@ -319,7 +319,7 @@ def test_a_person_is_told_where_it_is_what_is_wrong_and_where_to_look(
     assert {"Account 123456789012", "Region us-east-1"} <= {*told}
     assert "Queue feeds starter (Enabled)" in told
     assert any(line.startswith("Alarms DeadLettersWaitingAlarm (for ") for line in told)
-    assert "Last audit none found: actonce collect, then actonce audit" in told
+    assert "Last audit none by a daily audit or a demo; actonce audit has a page of its own" in told
 
 
 PAUSED = Pause("2026-01-31T09:30:00.000Z", "somebody", "")

@@ -232,6 +232,9 @@ def test_the_shop_in_node_keeps_its_own_queue(tmp_path: Path) -> None:
             stack.sqs.send_message(QueueUrl=queue, MessageBody=json.dumps(body))
         run(state, "send", "-", input_text='{"order_id": "sent", "amount": 30}\n')
         assert {outcome_of(stack, name) for name in ("twice", "sent")} == {"performed"}
+        run(state, "send", "-", input_text='{"order_id": "refused", "amount": 0}\n')
+        letters = wait_until(lambda: run_json(state, "dead-letters", "list")["dead_letters"])
+        assert [(one["message_id"], one["reason"]) for one in letters] == [("refused", "rejected")]
         assert cards(state) == {"twice": 20, "sent": 30}
         assert any("this machine's Node" in one for one in said)
         attributes = stack.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])

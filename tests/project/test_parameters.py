@@ -62,6 +62,10 @@ def test_nothing_is_stopped_or_deployed_for_what_cannot_be(
             lifecycle.up(Paths(tmp_path), lambda _: None, parameters={"Bogus": "1"}, fresh=fresh)
     with pytest.raises(Failed, match="sam build failed"):
         lifecycle.up(Paths(tmp_path), lambda _: None, fresh=True)
+    # A parameter of the last time that the template has no more was not given this time.
+    monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, {"Bogus": "1"}, "deployed"))
+    with pytest.raises(WrongUse, match="given to the last up"):
+        lifecycle.up(Paths(tmp_path), lambda _: None)
 
 
 def test_the_port_of_the_last_time_is_taken_again_unless_it_is_taken(

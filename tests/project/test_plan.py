@@ -16,6 +16,7 @@ from actonce.embedded import lifecycle, nesting
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.stack.sources import MANIFEST
 from actonce.terminal.errors import WrongUse
+from actonce_core.message import MessageReader
 from tests import template
 
 FUNCTIONS = PurePosixPath("actonce", "functions")
@@ -144,6 +145,9 @@ def test_the_demo_of_a_project_is_of_its_own_effect(
     assert {(body["amount"], body["message_id"]) for body in bodies} == {
         (20, message_id) for message_id in traffic.message_ids
     }
+    own.check(MessageReader("body:message_id"))
+    with pytest.raises(WrongUse, match="--input"):
+        own.check(MessageReader("body:order_id"))
     assert demo_command._own(Paths(shop / "other"), None, None) is None  # the example's
     with pytest.raises(WrongUse, match="has to be an object"):
         demo_command._own(Paths.default(), "[]", None)

@@ -119,6 +119,10 @@ Resources:
         ("Resources: [\n", "is not YAML"),
         ("- a list\n", "is no template"),
         (SHOP.replace("actonce/template.yaml", "nowhere.yaml"), "nowhere.yaml cannot be read"),
+        (
+            SHOP.replace("actonce/template.yaml", "gone/actonce/template.yaml"),
+            "actonce init puts it there",
+        ),
         (SHOP.replace("actonce/template.yaml", '!Sub "${Runs}/template.yaml"'), "written out"),
         (None, r"has no template\.yaml"),
     ],
