@@ -85,6 +85,10 @@ def test_after_actonce_each_order_has_its_one_card(tmp_path: Path) -> None:
         assert cards(state).keys() == {"before", "other", "held"}
         assert as_it_was.items() <= sent(aws, table).items(), "a card was sent again"
 
+        tags = stack.sqs.list_queue_tags(QueueUrl=queue[1])["Tags"]
+        assert {tag for tag in tags if tag.startswith("actonce-paused")} == set(
+            re.findall(r"actonce-paused-\w+", PAGE)
+        )
         # What the page says that stays, and one thing that goes.
         for queue_url in (stack.unstarted_queue, stack.dead_letter_queue):
             stack.sqs.get_queue_attributes(QueueUrl=queue_url)
