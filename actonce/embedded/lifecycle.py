@@ -25,7 +25,7 @@ from actonce.embedded import parameters as declared
 from actonce.embedded.sam import STACK_NAME
 from actonce.stack.clients import Aws, Stack
 from actonce.stack.embedded_folder import PROJECT, Paths, State, is_server, running
-from actonce.terminal.errors import WrongUse
+from actonce.terminal.errors import Failed, WrongUse
 
 __all__ = [
     "LOCAL_PARAMETERS",
@@ -98,7 +98,8 @@ def up(
         values, nested = _values(paths, wanted, kept=parameters is None)
         digest = _digest(paths, wanted)
         if state is not None and state.deployed == digest and not fresh:
-            return state, Stack.find_all(Aws(state.endpoint_url), STACK_NAME)[0]
+            with contextlib.suppress(Failed):  # somebody deployed something else there
+                return state, Stack.find_all(Aws(state.endpoint_url), STACK_NAME)[0]
         if state is None:
             serving.require_free(port)
         paths.deploy_log.unlink(missing_ok=True)

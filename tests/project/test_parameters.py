@@ -1,6 +1,7 @@
 """What `up` looks at before anything is stopped, and what is known where it is killed or fails."""
 
 import json
+import os
 import socket
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from actonce.embedded import lifecycle, nesting, parameters, serving
 from actonce.embedded.lifecycle import State
+from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT, Paths
 from actonce.terminal.errors import Failed, WrongUse
 
@@ -65,6 +67,27 @@ def test_nothing_is_stopped_or_deployed_for_what_cannot_be(
     # A parameter of the last time that the template has no more was not given this time.
     monkeypatch.setattr(lifecycle, "running", lambda _: State(1, 1, {"Bogus": "1"}, "deployed"))
     with pytest.raises(WrongUse, match="given to the last up"):
+        lifecycle.up(Paths(tmp_path), lambda _: None)
+
+
+def test_what_somebody_else_deployed_in_its_place_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class DeployedError(Exception):
+        pass
+
+    def deployed(*_: object) -> None:
+        raise DeployedError
+
+    def none_there(*_: object) -> None:
+        raise Failed("is not an ActOnce stack")
+
+    monkeypatch.setattr(lifecycle, "running", lambda _: State(os.getpid(), 1, {}, "same"))
+    monkeypatch.setattr(lifecycle, "_digest", lambda *_: "same")
+    monkeypatch.setattr(lifecycle, "build", lambda *_: None)
+    monkeypatch.setattr(Stack, "find_all", none_there)
+    monkeypatch.setattr(lifecycle, "_deploy", deployed)
+    with pytest.raises(DeployedError):
         lifecycle.up(Paths(tmp_path), lambda _: None)
 
 

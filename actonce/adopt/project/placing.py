@@ -68,8 +68,8 @@ def place(root: Path, version: str, managed: Files, seeds: Files) -> None:
     there = manifest_of(root)
     if there is not None:
         raise Failed(
-            f"{root} has ActOnce {there.version} already; actonce init --upgrade brings it to "
-            f"{version}."
+            f"{root} has ActOnce {there.version} already"
+            + ("." if there.version == version else f"; --upgrade brings it to {version}.")
         )
     with _failing():
         found = sorted(one.name for one in root.iterdir()) if root.is_dir() else []
