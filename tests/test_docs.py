@@ -187,11 +187,12 @@ def test_every_link_leads_to_a_file_and_to_a_heading_of_it(page: Path) -> None:
     assert astray == []
 
 
+PIPELINE = PROJECT / "examples" / "pipeline" / "deploy.yml"
 COMMAND_LINES = {
     line
-    for page in PAGES
+    for page in (*PAGES, PIPELINE)
     for line in re.findall(
-        r"^(?: {4})?(?:echo .*\| )?actonce (.*)$",
+        r"^(?: {4}| +- run: )?(?:echo .*\| )?actonce (.*)$",
         page.read_text("utf-8").replace("\\\n", " "),
         re.MULTILINE,
     )

@@ -35,6 +35,7 @@ BIN = Path(sys.executable).parent
 SAMS = (TEMPLATE, LOCKS)
 PLAIN = tuple(TEMPLATE.with_name(f"{name}.yaml") for name in ("alarms", "records", "audit"))
 NOTIFICATIONS = PROJECT / "examples" / "notifications" / "template.yaml"
+PIPELINE = PROJECT / "examples" / "pipeline" / "roles.yaml"
 EXAMPLES = tuple(sorted(PROJECT.glob("examples/gift_shop*/template.yaml")))
 
 HOLDS_WHAT_CANNOT_BE_MADE_AGAIN = {
@@ -71,7 +72,7 @@ def test_sam_validate_finds_nothing(file: Path, tmp_path: Path) -> None:
 
 
 def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
-    files = (*PLAIN, NOTIFICATIONS, *EXAMPLES)
+    files = (*PLAIN, NOTIFICATIONS, PIPELINE, *EXAMPLES)
     assert said_by("cfn-lint", "--regions", "us-east-1", "--", *files, folder=tmp_path) == ""
 
 
@@ -171,7 +172,7 @@ def test_every_alarm_tells_a_topic_and_is_quiet_when_nothing_happens(file: Path)
 # --------------------------------------------------------------------------- least privilege
 
 
-@by_file(*SAMS, *PLAIN, NOTIFICATIONS)
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS, PIPELINE)
 def test_nobody_may_do_everything_but_the_owner_of_a_key(file: Path) -> None:
     allowed = [
         (name, action)
@@ -184,7 +185,7 @@ def test_nobody_may_do_everything_but_the_owner_of_a_key(file: Path) -> None:
     assert allowed == ([("AlarmTopicKey", "kms:*")] if file.stem == "alarms" else [])
 
 
-@by_file(*SAMS, *PLAIN, NOTIFICATIONS)
+@by_file(*SAMS, *PLAIN, NOTIFICATIONS, PIPELINE)
 def test_every_wildcard_says_why(file: Path) -> None:
     for line in file.read_text().splitlines():
         # Of the versions of a function the statement says it once, above.

@@ -15,9 +15,11 @@ import pytest
 import install
 from actonce.cli.app import COMMANDS
 from actonce.records.audit_package import pack
+from actonce.stack.clients import EMBEDDED_CREDENTIALS, EMBEDDED_REGION, Aws
 from actonce.stack.embedded_folder import PROJECT
 from actonce.stack.sources import version
 from tests.embedded.waiting import wait_until
+from tests.project.test_pipeline_example import lines
 
 pytestmark = [pytest.mark.long, pytest.mark.embedded]
 
@@ -40,12 +42,16 @@ class Installed:
         wanted = f"actonce[{','.join(extras)}] @ {self.wheel.as_uri()}"
         self._run_uv(*into, "--constraint", locked, wanted)
 
-    def run(self, *command: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *command: str, folder: Path | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_OF_THE_CLONE)}
+        path = f"{self.venv / 'bin'}{os.pathsep}{kept['PATH']}"
+        own = {"PATH": path, "AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"}
         return subprocess.run(
-            [str(self.venv / "bin" / command[0]), *command[1:]],
+            [shutil.which(command[0], path=path) or command[0], *command[1:]],
             cwd=folder or self.here,
-            env=kept | {"AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"},
+            env=kept | own | variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -58,6 +64,13 @@ class Installed:
         assert answer.returncode == 0, answer.stdout + answer.stderr
         assert str(PROJECT) not in answer.stdout + answer.stderr
         return answer.stdout
+
+    def shell(self, line: str, folder: Path, **variables: str) -> str:
+        """Run a line of a pipeline, as that does, to a good end; all that it said."""
+        answer = self.run("bash", "-e", "-c", line, folder=folder, **variables)
+        said = answer.stdout + answer.stderr
+        assert answer.returncode == 0, f"{line}: {said}"
+        return said
 
     def _run_uv(self, *arguments: str) -> None:
         environment = os.environ | install._told_to_pip()
@@ -265,8 +278,6 @@ def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Inst
     installed.add("embedded")
     made = installed.here / "my shop"
     assert "cd 'my shop'" in installed.succeeds("actonce", "init", "--new", "my shop")
-    its_tests = ("python", "-m", "unittest", "discover", "-s", "tests")
-    assert "Ran 6 tests" in installed.run(*its_tests, folder=made).stderr
     try:
         # What the wheel brought, from a folder that is nothing to it.
         assert "stack actonce" in installed.succeeds("actonce", "up")
@@ -274,17 +285,31 @@ def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Inst
         installed.succeeds("actonce", "send", "one.jsonl")
         _comes_to(installed, installed.here, "m-1", "performed")
         assert "Stopped" in installed.succeeds("actonce", "down")
-        # And the project: its own effect, of which one message is sent twice.
-        installed.succeeds("actonce", "up", folder=made)
+        # And the project, as its pipeline does: first it is tried.
+        told = [installed.shell(line, made) for line in lines("try")[1:]]
+        # The function's own time-out, which its template says.
+        assert any(" of 10 s)" in one for one in told)
         installed.succeeds("actonce", "send", "events/requests.jsonl", folder=made)
         _comes_to(installed, made, "request-1", "performed", deliveries=2)
-        checked = json.loads(
-            installed.succeeds("actonce", "effect", "check", "--yes", "--json", folder=made)
+        # Then each stage is deployed, as far as the embedded AWS goes: to its change set.
+        (url,) = re.findall(
+            "AWS_ENDPOINT_URL=(.*)", installed.succeeds("actonce", "env", folder=made)
         )
-        assert checked["failed"] == 0
-        # The function's own time-out, which its template says.
-        assert any(one["story"].endswith(" of 10 s") for one in checked["checks"])
-        assert len(checked["checks"]) >= 15
+        Aws(url).client("s3").create_bucket(Bucket="artifacts")
+        account = EMBEDDED_CREDENTIALS | {
+            "AWS_ENDPOINT_URL": url,
+            "AWS_DEFAULT_REGION": EMBEDDED_REGION,
+            "ARTIFACTS": "artifacts",
+            "CLOUDFORMATION_ROLE": "arn:aws:iam::000000000000:role/pipeline/cloudformation",
+        }
+        for stage, overridden in (("staging", {}), ("prod", {"AlarmEmail": "on-call@example.com"})):
+            build, deploy, _ = lines(stage)[1:]
+            installed.shell(build, made, **account)
+            said = installed.shell(f"{deploy} --no-execute-changeset", made, **account)
+            shown = dict(re.findall(r"^\s*(\w[\w ]+?) +: (.*)$", said, re.M))
+            assert shown["Stack name"] == f"my-shop-{stage}"
+            assert json.loads(shown["Parameter overrides"]) == overridden
+            assert "Changeset created successfully" in said
     finally:
         for folder in (installed.here, made):
             installed.run("actonce", "down", folder=folder)

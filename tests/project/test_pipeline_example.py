@@ -1,0 +1,195 @@
+"""What a team deploys its stages by: samconfig.toml, the example of a pipeline, and its roles."""
+
+import re
+import tomllib
+from typing import Any
+
+import yaml
+from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
+
+from actonce.adopt.project.plan import seeds
+from actonce.stack.embedded_folder import PROJECT
+from tests import template
+
+EXAMPLE = PROJECT / "examples" / "pipeline"
+SKELETON = PROJECT / "actonce" / "adopt" / "project" / "skeleton"
+DOCS = PROJECT / "docs"
+WORKFLOW: dict[Any, Any] = yaml.safe_load((EXAMPLE / "deploy.yml").read_text())
+ROLES = template.load(EXAMPLE / "roles.yaml")
+SAMCONFIG = tomllib.loads(
+    next(text for path, text in seeds("shop").items() if path.name == "samconfig.toml").decode()
+)
+STAGES = ("staging", "prod")
+
+
+def lines(job: str) -> list[str]:
+    """What a job of the example runs, a command each."""
+    return [step["run"] for step in WORKFLOW["jobs"][job]["steps"] if "run" in step]
+
+
+def statements(role: str) -> list[dict[str, Any]]:
+    return list(template.statements(ROLES["Resources"][role]["Properties"]["Policies"]))
+
+
+def allowed(role: str) -> set[str]:
+    return {one for said in statements(role) for one in template.as_list(said["Action"])}
+
+
+# --------------------------------------------------------------------------- the workflow
+
+
+def test_the_workflow_has_the_form_that_github_takes() -> None:
+    # YAML's `on` is true.
+    assert WORKFLOW.keys() == {"name", True, "permissions", "concurrency", "env", "jobs"}
+    for name, job in WORKFLOW["jobs"].items():
+        known = {"needs", "if", "runs-on", "timeout-minutes", "environment", "permissions", "env"}
+        assert job.keys() <= known | {"steps"}, name
+        assert job["runs-on"] == "ubuntu-latest"
+        assert set(template.as_list(job.get("needs", []))) <= WORKFLOW["jobs"].keys()
+        for step in job["steps"]:
+            assert len({"run", "uses"} & step.keys()) == 1, step
+            assert step.keys() <= {"run", "uses", "with"}, "a failed command ends its job"
+            assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "a/b@v1"))
+
+
+def test_a_stage_is_deployed_after_the_one_before_it_was_found_good() -> None:
+    jobs = WORKFLOW["jobs"]
+    assert [(name, job.get("needs")) for name, job in jobs.items()] == [
+        ("try", None),
+        ("staging", "try"),
+        ("prod", "staging"),
+    ]
+    # A pull request, perhaps a stranger's, comes to no account.
+    assert jobs["staging"]["if"] == "github.event_name == 'push'"
+    assert WORKFLOW[True]["push"] == {"branches": ["main"]}
+    for stage in STAGES:
+        build, deploy, doctor = lines(stage)[1:]
+        assert build == "sam build"
+        assert deploy.startswith(f"sam deploy --config-env {stage} ")
+        deployed = SAMCONFIG[stage]["global"]["parameters"]["stack_name"]
+        assert doctor == f"actonce doctor --aws --stack-name {deployed}"
+
+
+def test_only_a_job_of_an_environment_may_ask_for_credentials_and_none_are_kept() -> None:
+    assert WORKFLOW["permissions"] == {"contents": "read"}
+    for name, job in WORKFLOW["jobs"].items():
+        roles = [s["with"]["role-to-assume"] for s in job["steps"] if "aws-actions" in str(s)]
+        is_stage = name in STAGES
+        assert job.get("environment") == (name if is_stage else None)
+        assert roles == (["${{ vars.PIPELINE_ROLE }}"] if is_stage else [])
+        wanted = {"contents": "read", "id-token": "write"} if is_stage else None
+        assert job.get("permissions") == wanted
+    text = (EXAMPLE / "deploy.yml").read_text()
+    assert "secrets." not in text
+    # What an environment says is what the roles' stack has made, and where it is.
+    names = {name.upper() for name in ROLES["Outputs"]}
+    variables = {name.replace("_", "") for name in re.findall(r"vars\.(\w+)", text)}
+    assert variables == names | {"AWSREGION"}
+
+
+# --------------------------------------------------------------------------- samconfig.toml
+
+
+def test_each_stage_has_a_stack_of_its_own_and_all_that_its_deployment_needs() -> None:
+    """Sam takes a section by itself; tests/test_wheel.py has it take them."""
+    stages = {name: said for name, said in SAMCONFIG.items() if name != "version"}
+    parameters = {name: said["deploy"]["parameters"] for name, said in stages.items()}
+    stacks = [said["global"]["parameters"]["stack_name"] for said in stages.values()]
+
+    assert list(stages) == ["default", *STAGES]
+    assert stacks == ["shop", "shop-staging", "shop-prod"]
+    needed = parameters["default"]["capabilities"]
+    assert [said["capabilities"] for said in parameters.values()] == [needed] * 3
+    known = template.load(SKELETON / "template.yaml")["Parameters"]
+    for said in parameters.values():
+        assert {one.partition("=")[0] for one in said.get("parameter_overrides", [])} <= {*known}
+    for stage in STAGES:  # an empty change is no failure, and nobody is there to confirm one
+        assert parameters[stage]["fail_on_empty_changeset"] is False
+        assert "confirm_changeset" not in parameters[stage]
+
+
+# --------------------------------------------------------------------------- the roles
+
+
+def test_the_pipeline_s_role_is_for_one_environment_of_one_repository() -> None:
+    role = ROLES["Resources"]["PipelineRole"]["Properties"]
+    (trust,) = template.statements(role["AssumeRolePolicyDocument"])
+    issuer = "token.actions.githubusercontent.com"
+    assert trust["Condition"] == {
+        "StringEquals": {
+            f"{issuer}:aud": "sts.amazonaws.com",
+            f"{issuer}:sub": {"Fn::Sub": "repo:${Repository}:environment:${Environment}"},
+        }
+    }
+    (told,) = re.findall(
+        r"^\| who runs `doctor` \| (.*) \|$", (DOCS / "operations.md").read_text(), re.M
+    )
+    doctors = {":".join(one) for one in of_services(told)}
+    assert len(doctors) > 5
+    assert doctors | {"cloudformation:ListStackResources"} <= allowed("PipelineRole")
+
+
+def of_services(told: str) -> list[tuple[str, str]]:
+    """Actions as a page lists them: a service's name stands before the first of its own."""
+    service, found = "", []
+    for one in re.findall(r"`([\w:]+)`", told):
+        named, _, action = one.rpartition(":")
+        service = named or service
+        found.append((service, action))
+    return found
+
+
+ONE_EACH = {
+    "AWS::Serverless::StateMachine": "AWS::StepFunctions::StateMachine",
+    "AWS::Serverless::Application": "AWS::CloudFormation::Stack",
+}
+
+
+def kinds() -> set[str]:
+    """The types of resources that a project of `actonce init --new` consists of on AWS."""
+    files = (PROJECT / "template.yaml", PROJECT / "alarms.yaml", SKELETON / "template.yaml")
+    found = {one["Type"] for file in files for one in template.load(file)["Resources"].values()}
+    plain = {ONE_EACH.get(kind, kind) for kind in found} - {"AWS::Serverless::Function"}
+    of_functions = ("Function", "Version", "Alias", "EventSourceMapping")
+    return plain | {f"AWS::Lambda::{one}" for one in of_functions}
+
+
+def asked_by(kind: str) -> dict[str, set[str]]:
+    """What AWS says that each operation on a resource of this type needs to be allowed."""
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", kind).schema
+    return {name: set(one["permissions"]) for name, one in schema["handlers"].items()}
+
+
+OF_WHAT_THE_STACK_HAS_NOT = {
+    "cloudformation:GetStackPolicy",
+    "cloudformation:GetTemplate",
+    "iam:DeleteGroupPolicy",
+    "iam:DeleteUserPolicy",
+    "kms:Decrypt",  # docs/operations.md: whoever deploys with a key of their own
+    "logs:DeleteDataProtectionPolicy",
+}
+
+
+def test_cloudformation_may_read_and_delete_each_resource_and_do_nothing_that_none_asks_for() -> (
+    None
+):
+    asked = [asked_by(kind) for kind in sorted(kinds())]
+    everything = {one for said in asked for needed in said.values() for one in needed}
+    always = {one for said in asked for name in ("read", "delete") for one in said.get(name, ())}
+    may = allowed("CloudFormationRole")
+
+    assert may - everything == {"cloudformation:CreateChangeSet", "ssm:GetParameters"}
+    services = {one.partition(":")[0] for one in may}
+    own = {one for one in always if one.partition(":")[0] in services}
+    assert own - may == OF_WHAT_THE_STACK_HAS_NOT
+    makes = re.compile(r"\w+:(Create|Put|Set|Publish)")
+    for said in asked:
+        assert any(makes.match(one) for one in said["create"] & may), said
+
+
+def test_cloudformation_s_role_cannot_change_itself_or_the_pipeline_s() -> None:
+    for role in ("PipelineRole", "CloudFormationRole"):
+        assert ROLES["Resources"][role]["Properties"]["Path"] == "/pipeline/"
+    iam = [one for one in statements("CloudFormationRole") if "iam:" in str(one["Action"])]
+    reached = {one["Resource"]["Fn::Sub"].partition(":role/")[2] for one in iam}
+    assert reached == {"${Stack}-*"}
