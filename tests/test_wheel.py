@@ -42,15 +42,17 @@ class Installed:
         wanted = f"actonce[{','.join(extras)}] @ {self.wheel.as_uri()}"
         self._run_uv(*into, "--constraint", locked, wanted)
 
-    def run(
-        self, *command: str, folder: Path | None = None, **variables: str
+    def run(self, *command: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return self._run([str(self.venv / "bin" / command[0]), *command[1:]], folder or self.here)
+
+    def _run(
+        self, command: list[str], folder: Path, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_OF_THE_CLONE)}
-        path = f"{self.venv / 'bin'}{os.pathsep}{kept['PATH']}"
-        own = {"PATH": path, "AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"}
+        own = {"AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"}
         return subprocess.run(
-            [shutil.which(command[0], path=path) or command[0], *command[1:]],
-            cwd=folder or self.here,
+            command,
+            cwd=folder,
             env=kept | own | variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -67,7 +69,8 @@ class Installed:
 
     def shell(self, line: str, folder: Path, **variables: str) -> str:
         """Run a line of a pipeline, as that does, to a good end; all that it said."""
-        answer = self.run("bash", "-e", "-c", line, folder=folder, **variables)
+        path = f"{self.venv / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        answer = self._run(["bash", "-e", "-c", line], folder, PATH=path, **variables)
         said = answer.stdout + answer.stderr
         assert answer.returncode == 0, f"{line}: {said}"
         return said
@@ -295,13 +298,22 @@ def test_with_the_embedded_extra_its_stack_and_a_new_project_run(installed: Inst
         (url,) = re.findall(
             "AWS_ENDPOINT_URL=(.*)", installed.succeeds("actonce", "env", folder=made)
         )
-        Aws(url).client("s3").create_bucket(Bucket="artifacts")
         account = EMBEDDED_CREDENTIALS | {
             "AWS_ENDPOINT_URL": url,
             "AWS_DEFAULT_REGION": EMBEDDED_REGION,
-            "ARTIFACTS": "artifacts",
-            "CLOUDFORMATION_ROLE": "arn:aws:iam::000000000000:role/pipeline/cloudformation",
+            "SAM_CLI_POLL_DELAY": "0.2",
         }
+        of_stage, of_roles = re.findall(
+            "^sam .*$", (PROJECT / "docs" / "stages.md").read_text(), re.M
+        )
+        assert lines("staging")[2].startswith(of_stage)
+        shutil.copy(PROJECT / "examples" / "pipeline" / "roles.yaml", installed.here)
+        installed.shell(of_roles, installed.here, **account)
+        name = of_roles.partition("--stack-name ")[2].split()[0]
+        (roles,) = Aws(url).client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+        outputs = {one["OutputKey"]: one["OutputValue"] for one in roles["Outputs"]}
+        account["ARTIFACTS"] = outputs["Artifacts"]
+        account["CLOUDFORMATION_ROLE"] = outputs["CloudFormationRole"]
         for stage, overridden in (("staging", {}), ("prod", {"AlarmEmail": "on-call@example.com"})):
             build, deploy, _ = lines(stage)[1:]
             installed.shell(build, made, **account)
