@@ -710,7 +710,6 @@ def test_what_the_consumer_would_refuse_is_refused_at_deployment_and_nothing_els
             starts = True
         accepted += starts
         assert (refusals(OF_LOCKS, **given) == []) is starts, given
-        assert not refusals(OF_LOCKS, **given, QueueFeeds="worker")
     assert accepted
 
 
@@ -725,20 +724,14 @@ def test_behind_a_lock_it_comes_back_after_six_time_outs_of_whichever_length() -
     assert set(by_time_out) == {str(seconds) for seconds in allowed}
     for seconds in allowed:
         assert by_time_out[str(seconds)] >= 6 * seconds
-    variables = properties(LOCKING, "ConsumerFunction")["Environment"]["Variables"]
-    assert variables.items() >= MALLOC.items()
+    consumer_function = properties(LOCKING, "ConsumerFunction")
+    assert consumer_function["Environment"]["Variables"].items() >= MALLOC.items()
+    (event,) = consumer_function["Events"].values()
+    assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert properties(LOCKING, "RequestsQueue")["RedrivePolicy"] == {
         "deadLetterTargetArn": {"Fn::GetAtt": ["UnstartedQueue", "Arn"]},
-        "maxReceiveCount": {"Fn::If": ["FeedsWorker", 150, 1000]},
+        "maxReceiveCount": 1000,
     }
-
-
-def test_a_worker_takes_in_the_consumers_place() -> None:
-    for feeds, enabled in (("function", True), ("worker", False)):
-        made = resolved(OF_LOCKS, QueueFeeds=feeds)["Resources"]
-        (event,) = properties(made, "ConsumerFunction")["Events"].values()
-        assert event["Properties"]["Enabled"] is enabled
-        assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
 @pytest.mark.parametrize("effect", ["", "arn:aws:lambda:us-east-1:123456789012:function:theirs"])

@@ -98,7 +98,6 @@ COMMANDS = {
         "web_console:console", "Look at messages, and decide, in the browser.", extra="console"
     ),
     "where": Listed("where:where", "Tell the whole story of one message, in order of time."),
-    "worker": Listed("worker:worker", "Act on the messages of the queue, on this host."),
     "dead-letters": Listed("dead_letters:app", "Look at what waits for a decision, and decide."),
     "unstarted": Listed("unstarted:app", "Look at, send back or discard what was not started."),
 }

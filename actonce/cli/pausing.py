@@ -24,7 +24,7 @@ def pause(
 
     They wait there, for 14 days at most, free of charge. What was taken before is finished: open
     executions go on, and wait for their provider. On AWS it takes up to a minute until nothing more
-    is taken, and with workers likewise. The producer notices nothing.
+    is taken. The producer notices nothing.
 
     Example:
 

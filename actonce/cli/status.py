@@ -51,9 +51,7 @@ def _show(found: Status, now: datetime, options: str) -> None:
         "Version": found.version,
         "Strategy": found.strategy,
         "Paused": _paused(found),
-        "Queue feeds": "workers on hosts"
-        if found.is_for_workers
-        else feeds or _not_seen(found, "feeds", "nothing"),
+        "Queue feeds": feeds or _not_seen(found, "feeds", "nothing"),
         "Alarms": _alarms(found, now),
         "Last audit": _audited(found),
     }

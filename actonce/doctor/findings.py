@@ -291,8 +291,6 @@ def feeding(facts: Facts) -> Found:
                 f"The event source mapping of {one.name} has filter criteria: what they do not "
                 "match is deleted from the requests queue, and nobody is told. Remove them."
             )
-    if facts.parameters.get("QueueFeeds", "function") == "worker":
-        return
     if not any(one.takes for one in ours) and seen(facts.pause) is None:
         yield _stops(
             "No event source mapping of this stack takes messages, and nobody paused it with "

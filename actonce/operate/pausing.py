@@ -1,7 +1,7 @@
 """Pausing a stack: messages wait in RequestsQueue, where waiting is free.
 
-The event source mapping is disabled; and two tags on RequestsQueue say so, since when, by whom and
-why, to workers on hosts and to whoever asks.
+The event source mapping is disabled; and tags on RequestsQueue say so to whoever asks, since when,
+by whom and why.
 
 Invariant: the tags are written first and removed last. Interrupted in between, or with somebody
 enabling the mapping, by hand or by a deployment, the stack says that it is paused while it is not,
@@ -11,27 +11,15 @@ pauses looks at the tags again once the mapping is disabled, and `actonce status
 """
 
 import re
-import threading
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.queues.standing import PAUSED_BY, PAUSED_NOTE, PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
-from actonce.stack.message_ids import parameters
 from actonce_core.records import timestamp
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 LONGEST_TAG = 256
 """Characters of a tag's value. Source: "Amazon SQS cost allocation tags"."""
-
-LOOK_EVERY_SECONDS = 60.0
 
 _ON = ("Enabled", "Enabling")
 _OFF = ("Disabled", "Disabling")
@@ -71,11 +59,6 @@ def feeds(stack: Stack) -> list[Feed]:
     ]
 
 
-def workers_feed(stack: Stack) -> bool:
-    """Whether workers on hosts are to take its messages (the parameter QueueFeeds), no function."""
-    return parameters(stack).get("QueueFeeds", "function") == "worker"
-
-
 def pause(stack: Stack, *, by: str, note: str, now: datetime) -> Pause:
     """Pause the stack; once more, it stays paused as it was.
 
@@ -102,7 +85,7 @@ def pause(stack: Stack, *, by: str, note: str, now: datetime) -> Pause:
 
 
 def resume(stack: Stack) -> Pause | None:
-    """Let the stack take messages again; where workers feed on the queue, only those.
+    """Let the stack take messages again.
 
     Returns:
         How it was paused; None: it was not.
@@ -111,8 +94,7 @@ def resume(stack: Stack) -> Pause | None:
         ClientError: it may be paused still; resume it again.
     """
     found = find_pause(stack.sqs, stack.requests_queue)
-    if not workers_feed(stack):
-        _enable(stack, enabled=True)
+    _enable(stack, enabled=True)
     if found is not None:
         tags = [PAUSED_SINCE, PAUSED_BY, PAUSED_NOTE]
         stack.sqs.untag_queue(QueueUrl=stack.requests_queue, TagKeys=tags)
@@ -129,43 +111,3 @@ def _enable(stack: Stack, *, enabled: bool) -> None:
 def _as_tag(text: str) -> str:
     """What SQS takes as a tag's value."""
     return re.sub(r"[^A-Za-z0-9 _.:/=+@-]", "-", text)[:LONGEST_TAG]
-
-
-@dataclass(slots=True)
-class PauseWatch:
-    """Tells a worker whether its queue is paused; it looks about once a minute.
-
-    Where it cannot look, what it saw last holds; before that, not paused.
-
-    Attributes:
-        sqs: a client.
-        queue_url: of the queue that is tagged.
-        monotonic: seconds.
-        tell: told, once for each change, what it saw.
-    """
-
-    sqs: "SQSClient"
-    queue_url: str
-    monotonic: Callable[[], float] = time.monotonic
-    tell: Callable[[Pause | None], None] = lambda _pause: None
-    _seen: Pause | None = None
-    _look_at: float | None = None
-    _lock: Any = field(default_factory=threading.Lock)
-
-    def is_paused(self) -> bool:
-        """Whether to leave the messages in the queue."""
-        with self._lock:
-            now = self.monotonic()
-            if self._look_at is None or now >= self._look_at:
-                self._look_at = now + LOOK_EVERY_SECONDS
-                self._look()
-            return self._seen is not None
-
-    def _look(self) -> None:
-        try:
-            found = find_pause(self.sqs, self.queue_url)
-        except (ClientError, BotoCoreError):
-            return
-        if found != self._seen:
-            self._seen = found
-            self.tell(found)

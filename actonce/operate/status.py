@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from actonce.messages.message_summary import REDRIVEN_FOR
 from actonce.messages.recent import Ended, page
-from actonce.operate.pausing import Feed, feeds, workers_feed
+from actonce.operate.pausing import Feed, feeds
 from actonce.queues.standing import Depth, Pause, depth_of, find_pause, highest_ages
 from actonce.records import audit_summary
 from actonce.stack.clients import Stack
@@ -77,7 +77,6 @@ class Status:
         stack: its name.
         pause: None where it is not paused, or that could not be seen.
         feeds: what its queue feeds; nothing where that could not be seen.
-        is_for_workers: whether workers on hosts are to take its messages, and no function.
         queues: by `requests`, `unstarted` and `dead_letters`.
         account: its number.
         region: its name.
@@ -109,7 +108,6 @@ class Status:
     audited: Mapping[str, Any] | None = None
     oldest_failed_seconds: int | None = None
     not_seen: Mapping[str, str] = field(default_factory=dict)
-    is_for_workers: bool = False
 
     @property
     def waiting_for_decision(self) -> int:
@@ -143,7 +141,7 @@ class Status:
         """Nothing is taken, and nobody said pause: what the queue feeds was disabled by others."""
         off = all(one.is_disabled for one in self.feeds)
         is_seen = self.not_seen.keys().isdisjoint(("pause", "feeds"))
-        return self.pause is None and off and is_seen and not self.is_for_workers
+        return self.pause is None and off and is_seen
 
     @property
     def is_fed_all_the_same(self) -> bool:
@@ -224,7 +222,6 @@ def status(
         version=stack.version,
         strategy=stack.outputs.get("Strategy"),
         pause=pause.result(),
-        is_for_workers=workers_feed(stack),
         feeds=tuple(fed.result() or ()),
         queues=found,
         executions=_executions(listed.result(), _all(found["dead_letters"])),

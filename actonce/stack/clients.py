@@ -6,7 +6,7 @@ one that CloudFormation makes for what is nested. Of two, `PARENT/LogicalId` say
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -58,8 +58,6 @@ OF_THE_AUDIT = ("RecordsBucketName", "AuditBucketName", "AuditStateMachineArn")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
 _ARN = re.compile(r"arn:[a-z0-9-]+:cloudformation:[^:\s]+:[0-9]{12}:stack/[^/\s]+/[^/\s]+")
 _DEEPEST = 5  # levels of stacks within stacks that are looked into
-
-_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
 def embedded_variables(endpoint_url: str) -> dict[str, str]:
@@ -148,21 +146,6 @@ class Aws:
         except (ClientError, BotoCoreError):
             return None
         return Caller(answer["Account"], answer["Arn"])
-
-    def name_to_others(self, variables: MutableMapping[str, str]) -> None:
-        """Change an environment so that what runs with it reaches the same by the usual variables.
-
-        For code that makes clients of its own; what needs no variable leaves them as they are.
-        """
-        if self.endpoint_url is not None:
-            variables.update(embedded_variables(self.endpoint_url))
-            return
-        if self.profile is not None:
-            for name in _KEYS:  # they would stand in front of it
-                variables.pop(name, None)
-            variables["AWS_PROFILE"] = self.profile
-        if self.region is not None:
-            variables.update(AWS_DEFAULT_REGION=self.region, AWS_REGION=self.region)
 
     def _make(self, service: str, config: Config) -> Any:
         if self.endpoint_url is not None:

@@ -207,14 +207,10 @@ _ANY = (
 
 _INVOKES = frozenset({"step-functions", "ledger-invoking", "lease-invoking"})
 """What has a function of its own perform the effect."""
-_FENCED_WORKERS = frozenset({"ledger-worker-fenced", "lease-worker-fenced"})
-_AS_IT_SHIPS = _FENCED_WORKERS | {"step-functions", "ledger-fenced", "lease-fenced"}
+_AS_IT_SHIPS = frozenset({"step-functions", "ledger-fenced", "lease-fenced"})
 """The example's effect checks the fence."""
 _ANSWERED = frozenset({"step-functions", "ledger", "lease"})
-_OURS = _AS_IT_SHIPS | {
-    *("ledger", "ledger-worker", "lease", "lease-worker"),
-    *("step-functions-fifo", "lease-fenced-fifo"),
-}
+_OURS = _AS_IT_SHIPS | {"ledger", "lease", "step-functions-fifo", "lease-fenced-fifo"}
 """This project's, with the effect that only counts."""
 _WITH_A_STRATEGY = _OURS | _INVOKES | {"ledger-idempotent"}
 
@@ -408,13 +404,6 @@ SCENARIOS = (
         budget=2, ways=_ANSWERED,
     ),
     Scenario(
-        "long-zombie", "stood still, and a long effect",
-        "A process stands still for 20 s or 10 minutes, or crashes, and an effect takes as long "
-        "as the way allows for; both, or either of them twice.",
-        ONCE, (Hazard.PAUSE, Hazard.EFFECT_LATE, Hazard.CRASH), budget=2,
-        pauses=(20_000, LONG_PAUSE), ways=_FENCED_WORKERS,
-    ),
-    Scenario(
         "slow-look-up", "a slow look-up",
         "It takes 10 s to look the effect up; its answer was lost, or a process crashes.",
         Sent(wrong=(SLOW,)), (Hazard.EFFECT_ANSWER_LOST, Hazard.CRASH), ways=_ANSWERED,
@@ -424,14 +413,14 @@ SCENARIOS = (
         "A consumer crashes before its effect; what the next one asks for is done at once, and "
         "it stands still for 10 minutes before it hears that.",
         ONCE, (Hazard.CRASH_BEFORE_EFFECT, Hazard.ANSWER_LATE), budget=2, pauses=(LONG_PAUSE,),
-        ways=frozenset({"ledger", "ledger-worker", "lease", "lease-worker-fenced"}),
+        ways=frozenset({"ledger", "ledger-idempotent", "lease"}),
     ),
     Scenario(
         "late-answer", "an answer comes late",
         "What a process asks for is done at once, and it stands still for 20 s, 40 s, 50 s or 10 "
         "minutes before it hears that.",
         ONCE_OR_TWICE, (Hazard.ANSWER_LATE,), pauses=(20_000, 40_000, 50_000, LONG_PAUSE),
-        ways=_OURS,
+        ways=_OURS | {"ledger-idempotent"},
     ),
     Scenario(
         "unheard", "heartbeats are not heard",
@@ -442,7 +431,7 @@ SCENARIOS = (
             "lateness": (_AT_THE_MARGIN,),
             "unheard_until": (LEASE + STRAGGLER_MARGIN + 2_000,),
         },
-        set_up=_unheard, ways=frozenset({"lease", "lease-worker"}),
+        set_up=_unheard, ways=frozenset({"lease"}),
     ),
     Scenario(
         "late-straggler", "a late answer, and a late effect",
@@ -451,7 +440,7 @@ SCENARIOS = (
         Sent(again=(CONSUMER_TIMEOUT + STRAGGLER_MARGIN + 1_000,)),
         (Hazard.ANSWER_LATE, Hazard.EFFECT_OUTLIVES), budget=2, pauses=(40_000, 50_000),
         where={"wall_offsets": ((0, CLOCK_SKEW),), "lateness": (_AT_THE_MARGIN,)},
-        ways=frozenset({"ledger", "ledger-worker"}),
+        ways=frozenset({"ledger", "ledger-idempotent"}),
     ),
     Scenario(
         "provider-down", "the provider is down",

@@ -21,9 +21,7 @@ OURS: tuple[Column, ...] = (
     ("Step Functions", ("step-functions",)),
     ("FIFO queue", ("step-functions-fifo",)),
     ("ledger", ("ledger-fenced", "ledger", "ledger-invoking", "ledger-idempotent")),
-    ("worker", ("ledger-worker-fenced", "ledger-worker")),
     ("lease", ("lease-fenced", "lease", "lease-invoking", "lease-fenced-fifo")),
-    ("worker", ("lease-worker-fenced", "lease-worker")),
 )
 
 

@@ -95,7 +95,7 @@ ended."""
 
 @dataclass(slots=True, eq=False)
 class Process:
-    """What dies, stands still and forgets as one: an invocation of a function, or a worker.
+    """What dies, stands still and forgets as one: a consumer, or an invocation of a function.
 
     Attributes:
         name: of the process, in stories.

@@ -28,7 +28,6 @@ PARAMETERS = {
     "KmsKeyArn": "",
     "MaximumConcurrency": "10",
     "NamesRememberedDays": "25",
-    "QueueFeeds": "function",
     "QueueType": "standard",
     "Strategy": "step-functions",
 }
@@ -150,7 +149,6 @@ def test_the_worst_comes_first() -> None:
         queue(key="alias/aws/sqs"),
         queue(visibility=18),
         {"effect": replace(EFFECT, timeout=5, durable=10)},
-        {"feeds": (OFF,)} | told(QueueFeeds="worker"),
     ],
 )
 def test_what_is_right_is_not_found(changed: dict[str, Any]) -> None:

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from actonce.operate.pausing import PauseWatch, feeds, pause, resume
+from actonce.operate.pausing import feeds, pause, resume
 from actonce.operate.status import Status, status
-from actonce.queues.standing import PAUSED_BY, PAUSED_SINCE, Pause, find_pause
+from actonce.queues.standing import PAUSED_SINCE, Pause, find_pause
 from actonce.stack.clients import Stack
 from tests.cli.conftest import Actonce
 from tests.support.stacks import NOW, fed
@@ -45,14 +44,6 @@ def test_paused_it_says_since_when_by_whom_and_why_until_it_is_resumed(stack: St
     assert resume(stack) == paused
     assert seen(stack) == (None, "Enabled")
     assert resume(stack) is None
-
-
-def test_where_workers_feed_on_the_queue_the_function_stays_disabled(moto_stack: Stack) -> None:
-    stack = fed(moto_stack, "worker")
-    pause(stack, by=BY, note="", now=NOW)
-    assert resume(stack) == PAUSED
-    assert seen(stack) == (None, "Disabled")
-    assert not status(stack, NOW).is_stopped_without_pause
 
 
 def test_a_note_that_is_not_kept_is_told_of(stack: Stack, actonce: Actonce) -> None:
@@ -122,39 +113,3 @@ def test_who_pauses_while_another_resumes_is_told_no_pause_that_is_not_there(
     assert paused == Pause("2026-01-31T10:30:00.000Z", "another", "mine")
     assert done
     assert seen(stack) == (paused, "Disabled")
-
-
-@pytest.mark.parametrize(
-    ("answers", "looks", "told"),
-    [
-        (
-            [{}, {PAUSED_SINCE: PAUSED.since, PAUSED_BY: BY}, {}],
-            {0: False, 1: False, 59: False, 60: True, 119: True, 120: False, 140: False},
-            [PAUSED, None],
-        ),
-        # Where it cannot look, what it saw last holds.
-        (
-            ["AccessDenied", {PAUSED_SINCE: PAUSED.since, PAUSED_BY: BY}, "ServiceUnavailable"],
-            {0: False, 60: True, 120: True},
-            [PAUSED],
-        ),
-    ],
-    ids=["answers", "errors"],
-)
-def test_a_worker_looks_about_once_a_minute_and_tells_each_change_once(
-    answers: list[dict[str, str] | str], looks: dict[int, bool], told: list[Pause | None]
-) -> None:
-    sqs = boto3.client("sqs", region_name="us-east-1")
-    now = 0
-    heard: list[Pause | None] = []
-    watch = PauseWatch(sqs, "https://queue", monotonic=lambda: now, tell=heard.append)
-    with Stubber(sqs) as stub:
-        for answer in answers:
-            if isinstance(answer, str):
-                stub.add_client_error("list_queue_tags", answer)
-            else:
-                stub.add_response("list_queue_tags", {"Tags": answer})
-        for now, is_paused in looks.items():  # noqa: B007 - the watch's clock
-            assert watch.is_paused() is is_paused
-        stub.assert_no_pending_responses()
-    assert heard == told

@@ -363,7 +363,6 @@ WORK = Executions(Counted(3), Counted(60, more=True), Counted(1))
         (replace(FOUND, oldest_failed_seconds=3_000), "the oldest was sent 50 min before", ""),
         (replace(FOUND, not_seen={"executions": "no"}), "nobody, as far as could be seen", ""),
         (replace(FOUND, not_seen={"executions": "no"}), "at work cannot be told: no", ""),
-        (replace(FOUND, feeds=(), is_for_workers=True), "Queue feeds workers on hosts", ""),
         (replace(FOUND, feeds=(OFF,), pause=PAUSED), "Paused since 2026-01-31T09:30:00", ""),
         (replace(FOUND, feeds=(OFF,)), "Paused no, but nothing is taken", "nobody paused it"),
         (replace(FOUND, pause=PAUSED), "Paused since", "takes messages all the same"),

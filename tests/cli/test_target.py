@@ -131,16 +131,6 @@ def test_samconfig_is_read_as_sam_reads_it(tmp_path: Path) -> None:
             samconfigs_name(below)
 
 
-def test_code_that_makes_clients_of_its_own_reaches_the_same() -> None:
-    of_profile, of_none, of_embedded = dict(KEYS), dict(KEYS), dict(KEYS)
-    Aws(profile="prod", region="r").name_to_others(of_profile)
-    assert of_profile == PROD | {"AWS_DEFAULT_REGION": "r", "AWS_REGION": "r"}
-    Aws().name_to_others(of_none)
-    assert of_none == KEYS
-    Aws(HERE).name_to_others(of_embedded)
-    assert (of_embedded["AWS_ENDPOINT_URL"], of_embedded["AWS_ACCESS_KEY_ID"]) == (HERE, "test")
-
-
 @pytest.mark.parametrize(
     ("chosen", "name", "told"),
     [

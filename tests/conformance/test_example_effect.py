@@ -15,7 +15,7 @@ from lab.conformance.hazards import scenario
 from lab.conformance.stage import APPOINTMENTS_TABLE, Way
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
-from lab.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
+from lab.conformance.ways.locks import LEASE_WAY, LEDGER_WAY
 from lab.conformance.ways.plain import NONE
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 from lab.conformance.world import World
@@ -46,9 +46,7 @@ def _worst(way: Way, hazard: str) -> Kind:
 
 
 @pytest.mark.table
-@pytest.mark.parametrize(
-    "way", [STEP_FUNCTIONS, LEDGER_WAYS[0], LEASE_WAYS[0]], ids=lambda way: way.name
-)
+@pytest.mark.parametrize("way", [STEP_FUNCTIONS, LEDGER_WAY, LEASE_WAY], ids=lambda way: way.name)
 def test_it_is_booked_once_whatever_goes_wrong(way: Way) -> None:
     for hazard in HAZARDS:
         assert _worst(way, hazard) in (Kind.SURVIVED, Kind.PARKED), hazard
@@ -66,4 +64,4 @@ def test_a_book_that_does_not_check_the_fence_lets_a_zombie_book(
         AppointmentBook, "perform_fenced", lambda self, request, _: self.perform(request)
     )
 
-    assert _worst(LEASE_WAYS[0], "zombie") == Kind.TWICE
+    assert _worst(LEASE_WAY, "zombie") == Kind.TWICE

@@ -19,13 +19,7 @@ from lab.conformance.ways.known import way as named
 from lab.conformance.ways.plain import NONE
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
 
-AS_IT_SHIPS = {
-    "step-functions",
-    "ledger-fenced",
-    "ledger-worker-fenced",
-    "lease-fenced",
-    "lease-worker-fenced",
-}
+AS_IT_SHIPS = {"step-functions", "ledger-fenced", "lease-fenced"}
 
 SLOW = {
     *("any-two", "any-and-memory", "another-memory", "find-down", "given-up"),
@@ -38,7 +32,6 @@ LONG = (
     "step-functions-fifo",
     "ledger",
     "ledger-fenced",
-    "ledger-worker-fenced",
     "powertools",
     "powertools-best",
     "durable",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actonce_core import start
-from actonce_core.locking import consumer
+from actonce_core.locking import consumer, idempotent
 from actonce_core.locking.consumer import Consumer
 from actonce_core.locking.locks import Lease, Ledger, ProcessingLocks, ProcessingTable
 from actonce_core.start import Starter
@@ -21,11 +21,8 @@ from lab.conformance.stepfunctions import Untrue
 from lab.conformance.trial import run_trial
 from lab.conformance.verdict import Kind
 from lab.conformance.ways import locks
-from lab.conformance.ways.locks import LEASE_WAYS, LEDGER_WAYS
+from lab.conformance.ways.locks import DECORATED, LEASE_FENCED, LEASE_WAY, LEDGER_FENCED, LEDGER_WAY
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
-
-LEDGER, LEDGER_FENCED, LEDGER_WORKER, _ = LEDGER_WAYS
-LEASE, LEASE_FENCED, LEASE_WORKER, _ = LEASE_WAYS
 
 LOST, PARKED, TWICE = Kind.LOST, Kind.PARKED, Kind.TWICE
 
@@ -112,6 +109,7 @@ def _spoil(monkeypatch: pytest.MonkeyPatch, function: str, line: str, instead: s
 _OWNERS: dict[str, Any] = {
     "start": start,
     "consumer": consumer,
+    "idempotent": idempotent,
     "Starter": Starter,
     "Consumer": Consumer,
     "Table": ProcessingTable,
@@ -163,21 +161,22 @@ _NOT_HEARD = (
          LEDGER_FENCED, "provider-down", PARKED),
         ("Consumer._perform", "attempt.rounds >", "attempt.consumption_count >",
          LEDGER_FENCED, "find-away", PARKED),
-        ("Ledger._is_over", " + self._clock_skew", "", LEDGER, "clock-ahead", TWICE),
+        ("Ledger._is_over", " + self._clock_skew", "", LEDGER_WAY, "clock-ahead", TWICE),
         ("Ledger._working_seconds", " - self._straggler_seconds", "",
-         LEDGER_WORKER, "late-straggler", TWICE),
+         DECORATED, "late-straggler", TWICE),
         # A takeover that does not wait for the lease, or the margin; or ignores the version.
-        ("Lease._is_over", "> 0", "> 1e9", LEASE, "effect-late", TWICE),
-        ("consumer.act_once", "if attempt.straggler_seconds:", "if False:", LEASE, "margin", TWICE),
+        ("Lease._is_over", "> 0", "> 1e9", LEASE_WAY, "effect-late", TWICE),
+        ("consumer.act_once", "if attempt.straggler_seconds:", "if False:",
+         LEASE_WAY, "margin", TWICE),
         ("Locks.acquire_processing_lock", "IS_AS_SEEN, ", '"#status = :in_progress", ',
-         LEASE, "effect-late", TWICE),
-        ("Lease._beat", _NOT_HEARD, "pass", LEASE, "unheard", TWICE),
+         LEASE_WAY, "effect-late", TWICE),
+        ("Lease._beat", _NOT_HEARD, "pass", LEASE_WAY, "unheard", TWICE),
         ("Table.fence", "IS_HELD", '"attribute_exists(message_id)"', LEASE_FENCED, "zombie", TWICE),
         # Needed where nothing ends an attempt before the next may begin, and nothing fences it.
+        ("idempotent.act_once", "if locks.is_lost(attempt):", "if False:",
+         DECORATED, "late-answer", TWICE),
         ("consumer.act_once", "if locks.is_lost(attempt):", "if False:",
-         LEDGER_WORKER, "late-answer", TWICE),
-        ("consumer.act_once", "if locks.is_lost(attempt):", "if False:",
-         LEASE, "late-answer", TWICE),
+         LEASE_WAY, "late-answer", TWICE),
     ],
 )  # fmt: skip
 def test_a_spoiled_starter_or_lock_is_found_out(
@@ -200,7 +199,7 @@ def test_a_message_that_is_given_back_and_not_counted_is_left_to_the_queue(
     _spoil(monkeypatch, "Locks.release_processing_lock", ', counted="given_back"', "")
 
     with pytest.raises(Untrue, match="nobody was asked within twelve hours"):
-        _worst(LEDGER, "closed")
+        _worst(LEDGER_WAY, "closed")
 
 
 def test_a_lock_with_a_table_of_its_own_knows_no_execution(

@@ -37,8 +37,6 @@ REAL_WAYS = {
     "step-functions": ("step-functions",),
     "ledger": ("ledger-fenced",),
     "lease": ("lease-fenced", "lease-fenced-fifo"),
-    "ledger-worker-fenced": ("ledger-worker-fenced",),
-    "lease-worker-fenced": ("lease-worker-fenced",),
 }
 """What is deployed, and its columns of the table: what happens really must be an end that each of
 them has."""

@@ -1,7 +1,6 @@
 """The real level of the conformance suite; this file has the Step Functions way.
 
-The ledger and the lease are in test_strategies.py, the workers in test_worker.py: the stacks are
-there.
+The ledger and the lease are in test_strategies.py: their stacks are there.
 """
 
 import pytest

@@ -91,9 +91,9 @@ def deployed(stack: Stack, outputs: dict[str, str] | None = None, **parameters: 
     return stack
 
 
-def fed(stack: Stack, queue_feeds: str = "function") -> Stack:
-    """Deployed, with a function `starter` that its queue feeds; or workers, as QueueFeeds says."""
-    client = deployed(stack, QueueFeeds=queue_feeds).aws.client
+def fed(stack: Stack) -> Stack:
+    """Deployed, with a function `starter` that its queue feeds."""
+    client = deployed(stack).aws.client
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as package:
         package.writestr("starter.py", "")
@@ -108,9 +108,7 @@ def fed(stack: Stack, queue_feeds: str = "function") -> Stack:
     arn = stack.sqs.get_queue_attributes(
         QueueUrl=stack.requests_queue, AttributeNames=["QueueArn"]
     )["Attributes"]["QueueArn"]
-    client("lambda").create_event_source_mapping(
-        FunctionName="starter", EventSourceArn=arn, Enabled=queue_feeds == "function"
-    )
+    client("lambda").create_event_source_mapping(FunctionName="starter", EventSourceArn=arn)
     return with_outputs(stack, StarterFunctionName="starter", AlarmTopicArn=ALARM_TOPIC)
 
 

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 from lab.conformance.stage import Way
 from lab.conformance.ways.durable import DURABLE_WAYS
-from lab.conformance.ways.locks import DECORATED, INVOKING_WAYS, LEASE_WAYS, LEDGER_WAYS
+from lab.conformance.ways.locks import (
+    DECORATED,
+    INVOKING_WAYS,
+    LEASE_FENCED,
+    LEASE_WAY,
+    LEDGER_FENCED,
+    LEDGER_WAY,
+)
 from lab.conformance.ways.plain import FIFO_ALONE, NONE
 from lab.conformance.ways.powertools import POWERTOOLS, POWERTOOLS_BEST
 from lab.conformance.ways.step_functions import STEP_FUNCTIONS
@@ -29,11 +36,13 @@ WAYS = (
     *DURABLE_WAYS,
     STEP_FUNCTIONS,
     _on_fifo(STEP_FUNCTIONS),
-    *LEDGER_WAYS,
+    LEDGER_WAY,
+    LEDGER_FENCED,
     DECORATED,
-    *LEASE_WAYS,
+    LEASE_WAY,
+    LEASE_FENCED,
     *INVOKING_WAYS,
-    _on_fifo(LEASE_WAYS[1]),
+    _on_fifo(LEASE_FENCED),
 )
 
 

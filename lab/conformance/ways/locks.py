@@ -1,7 +1,7 @@
 """This project's ways without Step Functions: the consumer that ships, over a ledger or a lease.
 
-On Lambda, and on a host where nothing ends a consumer that stands still; with an effect that checks
-the fence, as the example's does, and with one that cannot.
+With an effect that checks the fence, as the example's does, and with one that cannot; and
+`@idempotent` on a host, where nothing ends a consumer that stands still.
 """
 
 import json
@@ -36,7 +36,6 @@ from lab.conformance.stage import (
     MAX_ROUNDS,
     MEMORY_TABLE,
     MOST_RECEIVES,
-    MOST_RECEIVES_OF_A_WORKER,
     STRAGGLER_MARGIN,
     UNSTARTED,
     Handler,
@@ -75,7 +74,7 @@ def _a_ledger(stage: Stage) -> Ledger:
 
 
 def _decorated(stage: Stage) -> Handler:
-    """A handler that a team writes itself, with `@idempotent` around it."""
+    """A handler in a loop that a team writes itself, with `@idempotent` around it."""
     effect = stage.effect
 
     @idempotent(
@@ -159,33 +158,10 @@ def _consume(stage: Stage, by: ProcessingLocks, lock_timeout: float) -> Handler:
     return lambda record: consumer.consume(Delivery.from_record(record))
 
 
-_NO_FENCE = (
-    "a consumer that stood still between its last look at the lock and its effect cannot know that "
-    "its time is over; only an effect that checks the fence can"
-)
-
-
-def _variants(way: Way, *, ends_in_time: bool) -> tuple[Way, ...]:
-    """On Lambda and on a worker's host, each without and with a fence.
-
-    Args:
-        way: on Lambda, without a fence.
-        ends_in_time: Lambda ends every invocation before another attempt can begin.
-    """
-    zombie = {"zombie": _NO_FENCE}
-    worker = replace(
-        way,
-        name=f"{way.name}-worker",
-        title=f"{way.title}, worker",
-        ends_at=None,
-        most_receives=MOST_RECEIVES_OF_A_WORKER,
-    )
-    return (
-        replace(way, cannot={} if ends_in_time else zombie),
-        _fenced(way),
-        replace(worker, cannot=zombie),
-        _fenced(worker),
-    )
+_NO_FENCE = {
+    "zombie": "a consumer that stood still between its last look at the lock and its effect cannot "
+    "know that its time is over; only an effect that checks the fence can"
+}
 
 
 def _fenced(way: Way) -> Way:
@@ -193,54 +169,53 @@ def _fenced(way: Way) -> Way:
 
 
 # An effect may end so late, at most, as each way's page has it.
-LEDGER_WAYS = _variants(
-    Way(
-        "ledger",
-        "ActOnce: ledger",
-        _ledger,
-        strategy="ledger",
-        installed=_installed,
-        most_receives=MOST_RECEIVES,
-        is_ours=True,
-        lateness=(2_000, STRAGGLER_MARGIN - 1_000),
-    ),
-    ends_in_time=True,
+LEDGER_WAY = Way(
+    "ledger",
+    "ActOnce: ledger",
+    _ledger,
+    strategy="ledger",
+    installed=_installed,
+    most_receives=MOST_RECEIVES,
+    is_ours=True,
+    lateness=(2_000, STRAGGLER_MARGIN - 1_000),
 )
+LEDGER_FENCED = _fenced(LEDGER_WAY)
 DECORATED = replace(
-    LEDGER_WAYS[0],
+    LEDGER_WAY,
     name="ledger-idempotent",
-    title="ActOnce: ledger, `@idempotent`",
+    title="ActOnce: ledger, `@idempotent` on a host",
     build=_decorated,
+    ends_at=None,
+    cannot=_NO_FENCE,
 )
-LEASE_WAYS = _variants(
-    Way(
-        "lease",
-        "ActOnce: lease",
-        _lease,
-        strategy="lease",
-        installed=_installed,
-        most_receives=MOST_RECEIVES,
-        is_ours=True,
-        ends_at=LEASE_CONSUMER_TIMEOUT,
-        visibility=LEASE_VISIBILITY,
-        lateness=(2_000, LEASE // 2 - 1_000, STRAGGLER_MARGIN - 1_000),
-        # Heartbeats keep the lease alive, for longer than a lease and the margin.
-        lateness_awaited=(2_000, LEASE + STRAGGLER_MARGIN + 8_000),
-    ),
-    ends_in_time=False,
+LEASE_WAY = Way(
+    "lease",
+    "ActOnce: lease",
+    _lease,
+    strategy="lease",
+    installed=_installed,
+    most_receives=MOST_RECEIVES,
+    is_ours=True,
+    ends_at=LEASE_CONSUMER_TIMEOUT,
+    visibility=LEASE_VISIBILITY,
+    lateness=(2_000, LEASE // 2 - 1_000, STRAGGLER_MARGIN - 1_000),
+    # Heartbeats keep the lease alive, for longer than a lease and the margin.
+    lateness_awaited=(2_000, LEASE + STRAGGLER_MARGIN + 8_000),
+    cannot=_NO_FENCE,
 )
+LEASE_FENCED = replace(_fenced(LEASE_WAY), cannot={})
 
 _INVOKED_LATE = (2_000, EFFECT_TIMEOUT + 5_000, EFFECT_TIMEOUT + STRAGGLER_MARGIN - 1_000)
 INVOKING_WAYS = (
     replace(
-        LEDGER_WAYS[0],
+        LEDGER_WAY,
         name="ledger-invoking",
         title="ActOnce: ledger, a function of one's own",
         invokes=True,
         lateness=_INVOKED_LATE,
     ),
     replace(
-        LEASE_WAYS[0],
+        LEASE_WAY,
         name="lease-invoking",
         title="ActOnce: lease, a function of one's own",
         invokes=True,
