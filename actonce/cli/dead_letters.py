@@ -237,9 +237,9 @@ def reject(*, message_id: OneOrAll = None, note: Note, how: Many, at: Chosen) ->
 
 
 def _decide(message_id: str | None, decision: Decision, note: str, at: Chosen, how: Many) -> None:
-    stack = how.stack(at, message_id)
     if decision != "retry" and not note.strip():
         raise WrongUse("The note is empty: say why, for whoever reads the history.")
+    stack = how.stack(at, message_id)
     if message_id is None or how.dry_run:
         named = [message_id] if message_id else []
         listing = _look(stack, how, named)

@@ -30,7 +30,6 @@ MOST_GROUPS = 25
 """As many groups are shown; the others are counted."""
 
 _SHORT = 60  # characters of what others wrote, in a table; ids are whole
-_BAR_FROM = 100  # entries; fewer are read and done before a bar is seen
 
 _ERROR = Annotated[
     str | None, typer.Option(metavar="NAME", help="Only with this error, as list shows it.")
@@ -188,7 +187,7 @@ def read(
     named: Sequence[str] = (),
 ) -> Listing[E]:
     """Read a queue, with a bar where it takes long; what `look` found, or of that what is named."""
-    with queue, console.progress(f"Reading {name}", quiet_until=_BAR_FROM) as bar:
+    with queue, console.progress(f"Reading {name}") as bar:
         listing = look(lambda number: bar.update(number, max(number, queue.expected)))
     if listing.held_elsewhere:
         console.err.print(
@@ -288,7 +287,7 @@ def _agreed(kind: Kind[E], verb: str, listing: Listing[E], how: Many, warning: s
 
 def _run(verb: str, work: Bulk[E], total: int) -> BaseException | None:
     """Act, with a bar; what ended it early, for that is told of after the rest."""
-    with console.progress(verb.capitalize(), total, quiet_until=_BAR_FROM) as bar:
+    with console.progress(verb.capitalize(), total) as bar:
         try:
             work.run(lambda done: bar.update(done, total))
         except KeyboardInterrupt:

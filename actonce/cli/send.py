@@ -12,7 +12,7 @@ from typing import IO, Annotated
 import typer
 
 from actonce.cli.options import Json, of_a_stack
-from actonce.queues.fifo_sending import FifoIds, FifoSender
+from actonce.queues.fifo_sending import FifoSender, group_named
 from actonce.queues.sending import BYTE_ORDER_MARK, Accepted, End, NoAnswer, NotSent, Sender
 from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
@@ -21,8 +21,6 @@ from actonce.stack.message_ids import message_reader
 from actonce.stack.target import find_stack
 from actonce.terminal import output as console
 from actonce.terminal.errors import Failed, WrongUse
-
-_COUNTED_BEFORE = 64 * 1024 * 1024  # bytes; counting the lines of a larger file takes too long
 
 
 @of_a_stack(asks=True)
@@ -36,15 +34,8 @@ def send(
         str | None,
         typer.Option(
             metavar="GROUP",
-            help="For a FIFO queue: the message group, body:<JMESPath> or a text for all lines.",
-        ),
-    ] = None,
-    dedup_id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID",
-            help="For a FIFO queue: the deduplication id, body:<JMESPath>  [the body's SHA-256]. "
-            "An id without the content in it hides a conflict for five minutes.",
+            help="For a FIFO queue: the message group, body:<JMESPath> or a text for all lines. "
+            "The deduplication id is the body's SHA-256.",
         ),
     ] = None,
     *,
@@ -68,11 +59,9 @@ def send(
 
         actonce send requests.jsonl --group body:practice
     """
-    if dedup_id is not None and group is None:
-        raise WrongUse("--dedup-id is for FIFO queues, and needs --group.")
     with _opened(file) as source:
         stack = find_stack(at, changes=True)
-        sender = _sender(stack, group, dedup_id)
+        sender = _sender(stack, group)
         stream = None
         if record is not None:
             try:
@@ -80,7 +69,7 @@ def send(
             except OSError as error:
                 raise WrongUse(f"--record {record}: {error.strerror or error}.") from error
         started = time.monotonic()
-        with console.progress("Sending", _lines_of(file)) as bar:
+        with console.progress("Sending") as bar:
             ends = _Ends(stream, bar)
             try:
                 sender.send_all(source, ends)
@@ -106,7 +95,7 @@ def send(
         raise Failed(f"{ends.failed:,} of {lines} were not sent; the reason of each stands above.")
 
 
-def _sender(stack: Stack, group: str | None, dedup_id: str | None) -> Sender:
+def _sender(stack: Stack, group: str | None) -> Sender:
     if stack.is_fifo != (group is not None):
         raise WrongUse(
             "The requests queue is a FIFO queue: say --group."
@@ -116,10 +105,9 @@ def _sender(stack: Stack, group: str | None, dedup_id: str | None) -> Sender:
     if group is None:
         return Sender(stack.sqs, stack.requests_queue)
     try:
-        ids = FifoIds.parsed(group, dedup_id)
+        return FifoSender(stack.sqs, stack.requests_queue, group_named(group))
     except ValueError as error:
-        raise WrongUse(f"--group, --dedup-id: {error}.") from error
-    return FifoSender(stack.sqs, stack.requests_queue, ids)
+        raise WrongUse(f"--group: {error}.") from error
 
 
 class _Ends:
@@ -191,12 +179,3 @@ def _refuse_spread(file: str, source: IO[bytes]) -> None:
             "line would be a message. Put each message on a line of its own, as jq -c . does, or "
             "for an array jq -c '.[]'."
         )
-
-
-def _lines_of(file: str) -> int | None:
-    """How many messages it has, if it is quick to tell."""
-    path = Path(file)
-    if not path.is_file() or path.stat().st_size >= _COUNTED_BEFORE:
-        return None
-    with path.open("rb") as lines:
-        return sum(1 for line in lines if line.strip())

@@ -18,7 +18,7 @@ from actonce.demo.own import Own
 from actonce.demo.second_count import Say
 from actonce.embedded import faults, functions, lifecycle
 from actonce.operate.decisions.carried_out import decide
-from actonce.queues.fifo_sending import FifoIds, FifoSender
+from actonce.queues.fifo_sending import FifoSender
 from actonce.queues.sending import Accepted, End, Line, Sender, read_lines
 from actonce.queues.sent_record import SentRecord
 from actonce.stack.clients import Stack
@@ -250,8 +250,9 @@ def _sender(stack: Stack) -> Sender:
         return Sender(stack.sqs, stack.requests_queue)
     # A deduplication id of its own for every sending: a re-send after more than five minutes, which
     # SQS does not deduplicate, so that what stands behind the queue has to.
-    ids = FifoIds(group=_practice, deduplication_id=lambda _: uuid.uuid4().hex)
-    return FifoSender(stack.sqs, stack.requests_queue, ids)
+    return FifoSender(
+        stack.sqs, stack.requests_queue, _practice, deduplication_id=lambda _: uuid.uuid4().hex
+    )
 
 
 def _practice(body: str) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from actonce.queues.sending import End, Fifo, Line, NotSent, Report, Sender
@@ -15,50 +15,16 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 
-@dataclass(frozen=True, slots=True)
-class FifoIds:
-    """Where a line's group and deduplication id are, in the form of MessageIdFrom.
+Group = Callable[[str], str | NotSent]
+"""Finds a message group by a line's text; or says why there is none, of line 0."""
 
-    Attributes:
-        group: `body:<JMESPath>`, or a text that is every line's group.
-        deduplication_id: likewise.
+
+def group_named(where: str) -> Group:
+    """A group as a command line names it: `body:<JMESPath>`, or a text that is every line's.
+
+    Raises:
+        ValueError: the JMESPath cannot be understood.
     """
-
-    group: Callable[[str], str | NotSent]
-    deduplication_id: Callable[[str], str | NotSent]
-
-    @classmethod
-    def parsed(cls, group: str, deduplication_id: str | None) -> "FifoIds":
-        """Read them from a command line; without a deduplication id it is the body's SHA-256.
-
-        Raises:
-            ValueError: the JMESPath cannot be understood.
-        """
-        found = _sha256 if deduplication_id is None else _finder(deduplication_id)
-        return cls(_finder(group), found)
-
-    def put_on(self, line: Line) -> Line | NotSent:
-        """The line with its ids, in a form that SQS takes; or why it has none.
-
-        Source: MessageGroupId and MessageDeduplicationId, SendMessage (128 characters, letters,
-        digits and punctuation). Two ids never get one form, see `execution_name`.
-        """
-        group = self.group(line.body)
-        if isinstance(group, NotSent):
-            return replace(group, number=line.number)
-        found = self.deduplication_id(line.body)
-        if isinstance(found, NotSent):
-            return replace(found, number=line.number)
-        ids = (execution_name(group), execution_name(found))
-        return replace(line, fifo=Fifo(MessageGroupId=ids[0], MessageDeduplicationId=ids[1]))
-
-
-def _sha256(body: str) -> str:
-    """What SQS takes, too, where the queue deduplicates by content."""
-    return hashlib.sha256(body.encode()).hexdigest()
-
-
-def _finder(where: str) -> Callable[[str], str | NotSent]:
     if not where.startswith("body:"):
         return lambda _: where
     reader = MessageReader(where)
@@ -72,6 +38,11 @@ def _finder(where: str) -> Callable[[str], str | NotSent]:
     return find
 
 
+def of_content(body: str) -> str:
+    """SHA-256: what SQS takes, too, where the queue deduplicates by content."""
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
 class FifoSender(Sender):
     """Sends one batch after another, with at most one message of each group in a batch.
 
@@ -82,15 +53,24 @@ class FifoSender(Sender):
     Args:
         sqs: a client.
         queue_url: of a FIFO queue.
-        ids: where group and deduplication id are.
+        group: finds a line's message group.
+        deduplication_id: makes a line's, of at most 128 letters and digits; with another one the
+            same line is not deduplicated by SQS.
         retry_for: as for `Sender`.
     """
 
     def __init__(
-        self, sqs: "SQSClient", queue_url: str, ids: FifoIds, *, retry_for: float = 60.0
+        self,
+        sqs: "SQSClient",
+        queue_url: str,
+        group: Group,
+        *,
+        deduplication_id: Callable[[str], str] = of_content,
+        retry_for: float = 60.0,
     ) -> None:
         super().__init__(sqs, queue_url, retry_for=retry_for)
-        self._ids = ids
+        self._group_of = group
+        self._deduplication_id = deduplication_id
         self._given_up: set[str] = set()
 
     def send_all(self, source: IO[bytes], report: Report) -> None:
@@ -112,8 +92,15 @@ class FifoSender(Sender):
                 self.send(go, watched)
 
     def prepared(self, line: Line) -> Line | NotSent:
-        """With its ids."""
-        return self._ids.put_on(line)
+        """With its ids, the group's in a form that SQS takes: two never get one form.
+
+        Source: MessageGroupId, SendMessage (128 characters, letters, digits and punctuation).
+        """
+        group = self._group_of(line.body)
+        if isinstance(group, NotSent):
+            return replace(group, number=line.number)
+        ids = (execution_name(group), self._deduplication_id(line.body))
+        return replace(line, fifo=Fifo(MessageGroupId=ids[0], MessageDeduplicationId=ids[1]))
 
 
 def _group(line: Line) -> str:

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.highlighter import JSONHighlighter
@@ -141,22 +141,26 @@ def agree(question: str, otherwise: str) -> None:
         raise Failed("Nothing was done.")
 
 
-class Bar(Protocol):
-    """A progress bar, or what stands in for it."""
+class Bar:
+    """A progress bar on a terminal; elsewhere nothing is shown."""
 
-    def update(self, done: int, total: int | None = None, text: str | None = None) -> None:
+    def __init__(self, bars: Progress, text: str, total: int | None) -> None:
+        self._bars = bars
+        self._task = bars.add_task(text, total=total)
+
+    def update(self, done: int, total: int | None = None) -> None:
         """Say how far it is."""
+        self._bars.update(self._task, completed=done, total=total)
 
 
 @contextmanager
-def progress(text: str, total: int | None = None, *, quiet_until: int = 0) -> Iterator[Bar]:
-    """A progress bar on a terminal; elsewhere a plain line at every tenth of the way.
+def progress(text: str, total: int | None = None) -> Iterator[Bar]:
+    """Show how far it is while the context is open.
 
-    `quiet_until`: a total that is not worth one.
+    Args:
+        text: ours; it is not escaped.
+        total: None where nobody knows it.
     """
-    if not err.is_terminal:
-        yield _Lines(text, total, quiet_until)
-        return
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -165,31 +169,11 @@ def progress(text: str, total: int | None = None, *, quiet_until: int = 0) -> It
     )
     # Unless told not to, it reads what others print for colours and links.
     with Progress(
-        *columns, console=err, transient=True, redirect_stdout=False, redirect_stderr=False
+        *columns,
+        console=err,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not err.is_terminal,
     ) as bars:
-        yield _Rich(bars, text, total)
-
-
-class _Rich:
-    def __init__(self, bars: Progress, text: str, total: int | None) -> None:
-        self._bars = bars
-        self._task = bars.add_task(text, total=total)
-
-    def update(self, done: int, total: int | None = None, text: str | None = None) -> None:
-        self._bars.update(self._task, completed=done, total=total, description=text)
-
-
-class _Lines:
-    def __init__(self, text: str, total: int | None, quiet_until: int) -> None:
-        self._text, self._total, self._tenth = text, total, -1
-        self._quiet_until = quiet_until
-
-    def update(self, done: int, total: int | None = None, text: str | None = None) -> None:
-        self._text, self._total = text or self._text, total or self._total
-        if self._quiet_until and (self._total or 0) < self._quiet_until:
-            return
-        tenth = done * 10 // self._total if self._total else done // 100
-        if tenth > self._tenth:
-            self._tenth = tenth
-            of_total = f" of {self._total}" if self._total else ""
-            err.print(f"{self._text}: {done}{of_total}")
+        yield Bar(bars, text, total)

@@ -94,12 +94,6 @@ def test_the_same_sources_give_the_same_bytes_in_a_folder_or_a_bucket(
     }
 
 
-@pytest.mark.parametrize("uri", ["s3://", "s3:///code/", "https://bucket/code/"])
-def test_what_names_no_bucket_is_refused(actonce: Actonce, uri: str) -> None:
-    ended = actonce("audit", "package", "--to", uri)
-    assert (ended.status, "names no bucket" in ended.err) == (2, True)
-
-
 def test_the_audit_imports_and_needs_nothing_that_spark_does_not_bring() -> None:
     def below(module: str) -> Iterator[str]:
         path = PROJECT / Path(*module.split("."))

@@ -26,8 +26,8 @@ from actonce.stack import extras
 from actonce.stack.clients import Stack
 from actonce.stack.embedded_folder import PROJECT
 from actonce.stack.sources import version
+from actonce.terminal import output
 from actonce.terminal.errors import WrongUse
-from tests import terminal
 from tests.actonce_server import ACTONCE, run_actonce
 from tests.cli.conftest import Actonce, Ended
 from tests.support.stacks import fed, with_executions, with_log, with_table
@@ -146,43 +146,72 @@ def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "told"),
     [
-        "list --embedded --aws",
-        "send",
-        "send no-such-file.jsonl",
-        "send .",
-        "send - --dedup-id x",
-        "audit nowhere",  # which is told before Spark is started
-        "where ''",
-        "list --status performed",  # a state
-        "list --since then",
-        "dead-letters postpone m-1",
-        "dead-letters list --reason conflict",  # which is the other queue's
-        "dead-letters list --before yesterday",
-        "dead-letters show ''",
-        "dead-letters retry",
-        "dead-letters retry ''",
-        "dead-letters retry --all --json",  # what is asked about would not be shown
-        "dead-letters retry --all --yes m-1",
-        "dead-letters retry m-1 --rate 5",
-        "dead-letters retry m-1 --reason rejected --dry-run",
-        "dead-letters perform m-1 --note ''",
-        "unstarted show ''",
-        "unstarted redrive",
-        "unstarted discard some-id --note ' '",
-        f"unstarted discard some-id --note x --to {os.devnull}",
+        ("list --embedded --aws", "say one of them"),
+        ("send", "Usage: "),
+        ("send no-such-file.jsonl", "cannot be read"),
+        ("send .", "cannot be read"),
+        ("audit nowhere", "nowhere"),  # which is told before Spark is started
+        ("audit package --to s3://", "names no bucket"),
+        ("audit package --to s3:///code/", "names no bucket"),
+        ("audit package --to https://bucket/code/", "names no bucket"),
+        ("collect --to records", "Name the days"),
+        ("collect --to records --from 2024-01-01 --until today", "at most 366"),
+        ("collect --to records --day today --stream effects --stream posts", "no stream 'posts'"),
+        ("demo --input nowhere.jsonl", "there is no such file"),
+        ("where ''", "An empty id"),
+        ("list --status performed", "is a state"),
+        ("list --since then", "'then'"),
+        ("dead-letters postpone m-1", "Usage: "),
+        ("dead-letters list --reason conflict", "There is no reason"),  # it is the other queue's
+        ("dead-letters list --before yesterday", "'yesterday'"),
+        ("dead-letters show ''", "An empty id"),
+        ("dead-letters retry", "Name an ID"),
+        ("dead-letters retry ''", "Name an ID"),
+        # What is asked about would not be shown.
+        ("dead-letters retry --all --json", "say --yes, or --dry-run"),
+        ("dead-letters retry --all --yes m-1", "not both"),
+        ("dead-letters retry m-1 --rate 5", "go with --all only"),
+        ("dead-letters retry m-1 --reason rejected --dry-run", "go with --all only"),
+        ("dead-letters perform m-1 --note ''", "The note is empty"),
+        ("unstarted show ''", "An empty id"),
+        ("unstarted redrive", "Name an ID"),
+        ("unstarted discard some-id --note ' '", "The note is empty"),
+        (f"unstarted discard some-id --note x --to {os.devnull}", "is there already"),
         # As of a shell's variable that is not set: everything would be meant.
-        "unstarted redrive --all --yes --match ''",
-        "unstarted redrive --all --yes --before ''",
-        "unstarted redrive --all --yes --reason ''",
+        ("unstarted redrive --all --yes --match ''", "An empty --match"),
+        ("unstarted redrive --all --yes --before ''", "''"),
+        ("unstarted redrive --all --yes --reason ''", "There is no reason"),
     ],
 )
-def test_what_cannot_be_asked_for_is_2_before_anything_is_read(line: str, actonce: Actonce) -> None:
-    ended = actonce(*shlex.split(line))
-    assert (ended.status, "Traceback" in ended.err) == (2, False)
-    if not ended.err.startswith("Usage: "):  # as Click tells it
+def test_what_cannot_be_asked_for_is_2_before_anything_is_read(
+    line: str, told: str, actonce: Actonce
+) -> None:
+    ended = actonce(*shlex.split(line), text="{}\n")
+    assert (ended.status, "Traceback" in ended.err, told in ended.err) == (2, False, True)
+    if told != "Usage: ":  # as Click tells it
         in_one_sentence(ended)
+
+
+@pytest.mark.parametrize(
+    "line", [one for one in ON_A_STACK if has(name_of(one), "--yes") and "--all" not in one]
+)
+def test_what_changes_something_on_aws_is_asked_about_and_without_a_yes_nothing_is_done(
+    line: str, actonce: Actonce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Any, operation: str, __: Any) -> None:
+        asked.append(operation)
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+
+    asked: list[str] = []
+    monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
+    (tmp_path / "archive").mkdir()
+    for answer, status in ((None, 2), (False, 1)):
+        monkeypatch.setattr(output, "ask", lambda _, answer=answer: answer)
+        ended = actonce(*shlex.split(line), "--region", "us-east-1", text="{}\n")
+        assert (ended.status, "Say --yes" in in_one_sentence(ended)) == (status, answer is None)
+    assert {*asked} == {"GetCallerIdentity"}
 
 
 def test_pretty_printed_json_is_explained_and_not_sent(actonce: Actonce, tmp_path: Path) -> None:
@@ -304,13 +333,6 @@ def test_people_get_lines_and_machines_one_object(
             assert "does not say its version, so it is older than this actonce" in people.err
 
 
-def test_an_error_is_red_at_a_terminal_unless_no_colour_is_wanted(tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "xterm"}
-    for variables, is_red in (({}, True), ({"NO_COLOR": "1"}, False)):
-        ended = terminal.run([str(ACTONCE), "where", ""], environment | variables, tmp_path)
-        assert (ended.status, "\x1b[31m" in ended.told) == (2, is_red)
-
-
 def test_the_list_fits_the_screen_whole_and_the_version_is_said(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "COLUMNS": "60"}
     listed = run_actonce(("--help",), environment, folder=tmp_path).stdout.partition("Commands:")[2]
@@ -361,13 +383,6 @@ WITHOUT_EXTRA = [name for name, one in cli.COMMANDS.items() if one.extra is None
 )
 def test_nothing_is_imported_that_only_others_need(code: str, slow: tuple[str, ...]) -> None:
     assert not set(slow) & imported(code)
-
-
-def test_where_imports_a_story_and_no_room_above_it() -> None:
-    ours = {name for name in imported(LOAD.format(["where"])) if name.startswith("actonce.")}
-    rooms = {name.split(".")[1] for name in ours}
-    assert rooms == {"cli", "messages", "queues", "stack", "terminal"}
-    assert len(ours) < 30
 
 
 def imported(code: str) -> set[str]:

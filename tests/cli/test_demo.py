@@ -142,15 +142,13 @@ def test_a_demo_that_is_interrupted_says_how_it_leaves_things(
     assert stopped == ([] if was_up else [paths])  # nothing runs that did not run before
 
 
-def test_a_missing_file_or_another_demo_in_the_folder_is_wrong_use_and_touches_nothing(
+def test_another_demo_in_the_folder_is_wrong_use_and_touches_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def touched(*_: object) -> None:
         raise AssertionError
 
     monkeypatch.setattr(lifecycle, "running", touched)
-    with pytest.raises(WrongUse, match="there is no such file"):
-        command.demo(file=tmp_path / "nowhere.jsonl")
     with (tmp_path / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(WrongUse, match="Another demo runs"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from actonce.queues.fifo_sending import FifoIds, FifoSender
+from actonce.queues.fifo_sending import FifoSender, group_named
 from actonce.queues.sending import Accepted, End, NotSent
 from actonce.stack.clients import Stack
 
@@ -21,13 +21,10 @@ def queue(moto_stack: Stack) -> tuple[Any, str]:
     return sqs, made["QueueUrl"]
 
 
-def send(
-    queue: tuple[Any, str], *sent: Sent, dedup: str | None = "body:message_id", **more: Any
-) -> list[End]:
+def send(queue: tuple[Any, str], *sent: Sent, **more: Any) -> list[End]:
     lines = [json.dumps({"practice": group, "message_id": number}) for group, number in sent]
     ends: list[End] = []
-    ids = FifoIds.parsed("body:practice", dedup)
-    sender = FifoSender(*queue, ids, **more)
+    sender = FifoSender(*queue, group_named("body:practice"), **more)
     sender.send_all(io.BytesIO("\n".join(lines).encode()), ends.extend)
     return ends
 
@@ -58,12 +55,9 @@ def test_each_group_arrives_in_the_order_of_its_lines(queue: tuple[Any, str]) ->
         assert [one for one in found if one[0] == group] == [one for one in sent if one[0] == group]
 
 
-@pytest.mark.parametrize("dedup", ["body:message_id", None], ids=["named", "of the content"])
-def test_a_line_sent_again_has_the_same_deduplication_id(
-    queue: tuple[Any, str], dedup: str | None
-) -> None:
+def test_a_line_sent_again_has_the_same_deduplication_id(queue: tuple[Any, str]) -> None:
     for _ in range(2):
-        send(queue, ("a", 1), ("a", 2), dedup=dedup)
+        send(queue, ("a", 1), ("a", 2))
     assert received(queue) == [("a", 1), ("a", 2)]
 
 

@@ -115,17 +115,6 @@ def test_whoever_sits_at_the_terminal_is_asked_and_no_is_no(
     assert asked == ["Reject these 1?"] * 3
 
 
-def test_who_names_one_on_aws_is_asked_whether_something_may_change_there(
-    ledger: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dead(ledger, "m-1")
-    (entry,) = fill(ledger, 1)
-    monkeypatch.setattr(console, "ask", lambda _: None)
-    for command in (("dead-letters", "retry", "m-1"), ("unstarted", "redrive", entry)):
-        assert actonce(*command, stack=ledger).status == 2
-    assert (ids_left(ledger), len(lying(ledger).entries)) == (["m-1"], 1)
-
-
 @pytest.mark.parametrize("named", [True, False])
 def test_a_dry_run_shows_what_would_be_done_and_does_nothing(
     ledger: Stack, actonce: Actonce, *, named: bool

@@ -290,7 +290,7 @@ def test_lines_that_are_not_sent_are_named_and_the_exit_status_is_1(
     [
         ("RequestsQueue", ("send", "-", "--group", "a"), "is a standard queue: leave --group out"),
         ("RequestsQueue.fifo", ("send", "-"), "is a FIFO queue: say --group"),
-        ("RequestsQueue.fifo", ("send", "-", "--group", "body:["), "--group, --dedup-id: "),
+        ("RequestsQueue.fifo", ("send", "-", "--group", "body:["), "--group: "),
         ("RequestsQueue", ("send", "-", "--record", "file"), "--record file: "),
         ("RequestsQueue.fifo", ("backfill", "a", "--message-id", "id"), "to standard queues only"),
     ],

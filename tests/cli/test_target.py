@@ -16,12 +16,9 @@ from actonce.stack.clients import Aws, Stack
 from actonce.stack.endpoint import Chosen, Embedded, Place, decide, line, options, stack_name
 from actonce.stack.sources import version
 from actonce.stack.target import find_aws, find_stack, samconfigs_name
-from actonce.terminal import output
 from actonce.terminal.errors import Failed, WrongUse
 from tests import terminal
-from tests.cli.conftest import Actonce
-from tests.support.queues import received
-from tests.support.stacks import fed, with_outputs
+from tests.support.stacks import with_outputs
 
 HERE = "http://127.0.0.1:4566"
 OTHER = "http://localhost:4567"
@@ -148,14 +145,6 @@ def test_what_a_command_needs_to_work_there_too_is_all_that_was_said(
     assert options(chosen, name).removesuffix(" eu-west-1") == told
 
 
-def test_what_a_command_advises_works_on_the_same_stack(
-    moto_stack: Stack, actonce: Actonce
-) -> None:
-    moto_stack.sqs.send_message(QueueUrl=moto_stack.unstarted_queue, MessageBody="{}")
-    ended = actonce("status", "--stack-name", "shop", stack=fed(moto_stack))
-    assert "actonce unstarted list --stack-name shop" in ended.out
-
-
 # --------------------------------------------------------------------------- what is said, asked
 
 ON_AWS = "On AWS: account 123456789012, Region us-east-1, stack actonce"
@@ -177,19 +166,6 @@ def test_one_line_says_account_region_stack_and_profile() -> None:
         ),
     ):
         assert line(place, *where) == told
-
-
-def test_before_something_changes_on_aws_a_person_is_asked_each_time(
-    moto_stack: Stack, actonce: Actonce, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers: list[bool | None] = [True, False, None]
-    monkeypatch.setattr(output, "ask", lambda _: answers.pop(0))
-    for words, status, sent in (((), 0, 1), ((), 1, 0), ((), 2, 0), (("--yes",), 0, 1)):
-        ended = actonce("send", "-", *words, stack=moto_stack, text="{}\n")
-        assert (ended.status, ended.err.splitlines()[0]) == (status, ON_AWS)
-        assert len(received(moto_stack, moto_stack.requests_queue)) == sent
-        assert ("Say --yes" in ended.err) is (status == 2)
-    assert answers == []
 
 
 def test_who_sits_at_the_terminal_is_asked_and_where_there_is_none_nobody(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from botocore.exceptions import ClientError
@@ -92,17 +93,10 @@ def failing(error: Exception) -> Callable[[], None]:
         def app(**_: Any) -> None:
             raise error
 
-        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(SystemExit):
-            patch.setattr(cli, "app", app)
+        with patch.object(cli, "app", app), contextlib.suppress(SystemExit):
             cli.main()
 
     return run
-
-
-def bar(text: str) -> None:
-    with console.progress(text, 2) as one:
-        one.update(1, text=text)
-        one.update(2)
 
 
 def aws_says(text: str) -> ClientError:
@@ -118,7 +112,6 @@ RENDERERS: dict[str, tuple[Callable[[str], Any], int | None]] = {
     "json in lines": (lambda text: console.print_json_in_lines({"id": text}), 3),
     "rows": (lambda text: tables.print_rows(("A", "B"), [(text, "b"), ("a", "")]), 3),
     "fields": (lambda text: tables.print_fields({"a": text[:19], "b": None, "c": 1}), 3),
-    "progress": (bar, None),
     "failed": (lambda text: failing(Failed(text))(), None),
     "aws": (lambda text: failing(aws_says(text))(), None),
 }  # fmt: skip
@@ -141,7 +134,7 @@ def test_whatever_prints_prints_codes(name: str, terminal: bool, text: str) -> N
         assert got.count("\n") == lines
 
 
-@pytest.mark.parametrize("name", ["print", "json in lines", "rows", "progress", "failed"])
+@pytest.mark.parametrize("name", ["print", "json in lines", "rows", "failed"])
 def test_markup_and_names_of_pictures_are_plain_text(name: str) -> None:
     text = "[bold]a[/bold] [link=x]a[/link] [/] :x: :warning:"
     with captured() as stream:
@@ -290,7 +283,7 @@ from actonce.terminal import output as console
 text = {HOSTILE!a} + "\\x1b]8;;http://x\\x1b\\\\a"
 def app(**_):
     with console.progress(text, 2) as bar:
-        bar.update(1, text=text)
+        bar.update(1)
         print(text)
         sys.stderr.write(text + "\\n")
         console.err.print(text)

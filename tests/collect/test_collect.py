@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from actonce.cli.collect import _days
-from actonce.cli.collect import collect as command
 from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects
 from actonce.records import collect as module
 from actonce.records.collect import Collected, Wanted, collect
@@ -358,21 +357,6 @@ def test_a_stream_that_cannot_be_got_leaves_the_others_alone(
         assert sentence.startswith("effects: ")
         assert said in sentence
         assert not (day_folder(tmp_path, "effects", TODAY) / "collected.jsonl.gz").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({}, "Name the days"),
-        ({"first": "2024-01-01", "last": "today"}, "at most 366"),
-        ({"day": "today", "stream": ["effects", "posts"]}, "no stream 'posts'"),
-    ],
-)
-def test_wrong_use_is_said_before_aws_is_asked(
-    tmp_path: Path, options: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(WrongUse, match=sentence):
-        command(to=tmp_path, **options)
 
 
 def test_days_are_those_from_the_first_to_the_last() -> None:

@@ -60,26 +60,6 @@ def test_a_conflict_that_cannot_be_handed_on_raises(aws: MotoAws) -> None:
         start(aws, OTHER)
 
 
-@pytest.mark.parametrize(
-    ("service", "operation", "code"),
-    [
-        ("dynamodb", "put_item", "ProvisionedThroughputExceededException"),
-        ("stepfunctions", "start_execution", "ThrottlingException"),
-        ("stepfunctions", "start_execution", "StateMachineDoesNotExist"),
-    ],
-)
-def test_at_any_other_answer_a_delivery_raises_and_succeeds_when_it_comes_back(
-    aws: MotoAws, service: str, operation: str, code: str
-) -> None:
-    with Stubber(getattr(aws, service)) as stubber:
-        stubber.add_client_error(operation, code, http_status_code=400)
-        with pytest.raises(ClientError, match=code):
-            start(aws)
-    assert not aws.executions()
-    assert start(aws) is Start.STARTED
-    assert aws.executions() == {"m-1": 1}
-
-
 # ------------------------------------------------------------------ what StartExecution answers
 
 

@@ -106,33 +106,35 @@ def test_a_rejected_message_is_one_at_once_and_tried_again_if_that_is_decided(ca
     assert case.aws.ledger_row("m")["outcome"] == "performed"
 
 
-def test_what_is_never_performed_is_one_after_the_retries_which_a_decision_begins_anew(
+def crash() -> Exception:
+    return ConnectionError("crashed")
+
+
+@pytest.mark.parametrize(
+    ("fails", "find_fails", "goes_back", "reason", "cause"),
+    [
+        (lambda: NotPerformed("closed"), False, [(MAX_RETRIES, 0)], "not_performed", "closed"),
+        (crash, False, [(MAX_ROUNDS, OVER)], "rounds_used_up", "unknown 3 times"),
+        (crash, True, [(1, OVER), (MAX_RETRIES, 0)], "outcome_unknown", "book does not answer"),
+    ],
+)
+def test_what_is_given_back_too_often_is_one_and_a_decision_begins_anew(
     case: Case,
+    fails: Callable[[], Exception],
+    find_fails: bool,
+    goes_back: list[tuple[int, float]],
+    reason: str,
+    cause: str,
 ) -> None:
-    case.fails = lambda: NotPerformed("closed")
-    case.goes_back(MAX_RETRIES)
-    letter = case.letter()
-    assert (letter["reason"], letter["error"], letter["rounds"]) == (
-        *("not_performed", "NotPerformed"),
-        1,
-    )
+    case.fails, case.find_fails = fails, find_fails
+    at = 0.0
+    for times, apart in goes_back:
+        case.goes_back(times, at, apart)
+        at += times * apart
+    letter = case.letter(at)
+    assert (letter["reason"], cause in letter["cause"]) == (reason, True)
     case.retry(letter)
-    case.goes_back(MAX_RETRIES)
-
-
-def test_what_crashes_every_time_is_one_after_the_rounds(case: Case) -> None:
-    case.fails = lambda: ConnectionError("crashed")
-    case.goes_back(MAX_ROUNDS, apart=OVER)
-    assert case.letter(MAX_ROUNDS * OVER)["reason"] == "rounds_used_up"
-
-
-def test_what_can_never_be_looked_up_is_one_after_the_retries(case: Case) -> None:
-    case.fails, case.find_fails = lambda: ConnectionError("crashed"), True
-    case.goes_back(1)
-    case.goes_back(MAX_RETRIES, OVER)
-    letter = case.letter(OVER)
-    assert letter["reason"] == "outcome_unknown"
-    assert "the book does not answer" in letter["cause"]
+    case.goes_back(MAX_ROUNDS, at, OVER)
 
 
 def test_what_cannot_be_looked_up_for_a_while_is_looked_up_later(case: Case) -> None:

@@ -1,6 +1,7 @@
-"""What a ledger and a lease write into the row, and what an operator's decision does to it.
+"""What a ledger and a lease write into the row.
 
-Who may act when, and what crashes, pauses and clocks change of that, tests/conformance walks.
+Who may act when, and what crashes, pauses and clocks change of that, tests/conformance walks; what
+an operator's decision does to the row is in tests/cli/test_deciding.py.
 """
 
 import threading
@@ -16,10 +17,9 @@ from actonce_core.locking.locks import (
     OtherMemory,
     Outcome,
     ProcessingLocks,
-    ProcessingTable,
     heartbeats_in_a_thread,
 )
-from tests.support.lock_machine import BEGIN, LOCK_TIMEOUT, Machine
+from tests.support.lock_machine import LOCK_TIMEOUT, Machine
 from tests.support.moto_aws import MotoAws
 
 ways = pytest.mark.parametrize("way", ["ledger", "lease"])
@@ -82,56 +82,6 @@ def test_another_content_or_memory_is_told_whatever_state_the_message_is_in(
     locks.mark_message_processed(_acquired(locks), Outcome.PERFORMED, None)
     assert refused()
     assert late.slept == []
-
-
-def _completed(locks: ProcessingLocks, outcome: Outcome = Outcome.DEAD_LETTER) -> Attempt:
-    attempt = _acquired(locks)
-    locks.mark_message_processed(attempt, outcome, None)
-    return attempt
-
-
-def _decide(
-    aws: MotoAws, attempt: Attempt, outcome: Outcome | None, *, nothing_happened: bool = False
-) -> bool:
-    table = ProcessingTable(aws.dynamodb, aws.ledger_table)
-    return table.decide("m", attempt.attempt_id, outcome, BEGIN, nothing_happened=nothing_happened)
-
-
-@ways
-@pytest.mark.parametrize("decided", [Outcome.RESOLVED, Outcome.REJECTED])
-def test_a_decision_on_a_dead_letter_is_final(way: str, decided: Outcome, aws: MotoAws) -> None:
-    locks = Machine().locks(way, aws)
-    attempt = _completed(locks)
-    assert _decide(aws, attempt, decided) is True
-    assert _decide(aws, attempt, None) is False
-    assert _ask(locks) == Completed(decided, None)
-
-
-@ways
-@pytest.mark.parametrize("nothing_happened", [True, False])
-def test_a_dead_letter_that_is_tried_again_is_looked_up_first_unless_nothing_happened(
-    way: str, nothing_happened: bool, aws: MotoAws
-) -> None:
-    machine = Machine()
-    locks = machine.locks(way, aws)
-    assert _decide(aws, _completed(locks), None, nothing_happened=nothing_happened) is True
-    attempt = _acquired(locks)
-    assert attempt.outcome_unknown is not nothing_happened
-    assert (attempt.rounds, attempt.given_back, attempt.straggler_seconds) == (1, 0, 0)
-    assert machine.slept == []
-
-
-@ways
-def test_a_decision_is_of_the_attempt_whose_dead_letter_was_seen(way: str, aws: MotoAws) -> None:
-    locks = Machine().locks(way, aws)
-    seen = _completed(locks)
-    assert _decide(aws, seen, None) is True
-    again = _completed(locks)
-    assert _decide(aws, seen, Outcome.REJECTED) is False
-    assert _decide(aws, again, None) is True
-    performed = _completed(locks, Outcome.PERFORMED)
-    assert _decide(aws, performed, None) is False
-    assert aws.ledger_row("m")["status"] == "COMPLETE"
 
 
 @pytest.mark.parametrize("answers", [lambda: True, iter([True, False]).__next__])
