@@ -14,7 +14,7 @@ from actonce.messages.own_effects import Attributes, EffectsTable, OwnEffects
 from actonce.records import collect as module
 from actonce.records.collect import Collected, Wanted, collect
 from actonce.records.day_files import day_folder
-from actonce.stack.clients import Aws, Stack
+from actonce.stack.clients import Stack
 from actonce.terminal.errors import WrongUse
 from actonce_core.histories.reading import Listed, Told
 from tests.support.tables import make_table
@@ -31,13 +31,13 @@ Log = Callable[..., None]
 
 
 @pytest.fixture
-def stack(moto_aws: Aws) -> Stack:
+def stack(moto_stack: Stack) -> Stack:
     """The starter's log, and another's beside it."""
     outputs = {
         "ProcessMessageArn": "arn:aws:states:us-east-1:123456789012:stateMachine:none",
         "StarterLogGroupName": LOG_GROUP,
     }
-    stack = Stack(moto_aws, "actonce", outputs)
+    stack = Stack(moto_stack.aws, "actonce", outputs)
     stack.logs.create_log_group(logGroupName=LOG_GROUP)
     stack.logs.create_log_group(logGroupName=f"{LOG_GROUP}-of-another-stack")
     stack.logs.put_retention_policy(logGroupName=f"{LOG_GROUP}-of-another-stack", retentionInDays=1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actonce.messages.own_effects import Attributes, EffectsFile, EffectsTable, OwnEffects, moment
-from actonce.stack.clients import Aws
+from actonce.stack.clients import Stack
 from actonce.terminal.errors import Failed, WrongUse
 from tests.support.tables import make_table
 
@@ -28,8 +28,8 @@ def ids(effects: OwnEffects) -> list[str]:
 
 
 @pytest.fixture
-def cards(moto_aws: Aws) -> EffectsTable:
-    return EffectsTable(moto_aws.client("dynamodb"), "cards", Attributes(description=("card",)))
+def cards(moto_stack: Stack) -> EffectsTable:
+    return EffectsTable(moto_stack.dynamodb, "cards", Attributes(description=("card",)))
 
 
 @pytest.mark.parametrize(

@@ -243,14 +243,12 @@ def test_a_safe_id_is_the_execution_s_name(message_id: str) -> None:
     assert execution_name(message_id) == message_id
 
 
-@pytest.mark.parametrize("message_id", ["x" * 81, "a b", "a\n", "a/b", "a.b", "é", "٣", HASH_OF_A])
-def test_any_other_id_is_hashed_whole(message_id: str) -> None:
-    digest = hashlib.sha256(message_id.encode()).hexdigest()
-    assert execution_name(message_id) == f"sha256-{digest}"
-
-
 @given(message_ids)
 @example("\x00")
+@example("x" * 81)
+@example("a\n")
+@example("a.b")
+@example("٣")
 @example("sha256-" + "0" * 64)
 @example("é" * 2000)
 @example(HASH_OF_A)
@@ -259,7 +257,9 @@ def test_every_text_has_a_name_that_step_functions_takes_and_shares_with_no_othe
 ) -> None:
     name = execution_name(message_id)
     assert SAFE_NAME.fullmatch(name)
-    assert name == message_id or execution_name(name) != name
+    if name != message_id:
+        assert name == f"sha256-{hashlib.sha256(message_id.encode()).hexdigest()}"
+        assert execution_name(name) != name
     if unusable_id(message_id) is None:
         assert read({"message_id": message_id}).message_id == message_id
 
