@@ -53,6 +53,15 @@ def test_a_message_that_step_functions_never_takes_is_handed_on(aws: MotoAws, co
     assert aws.reasons() == ["not_startable"]
 
 
+@pytest.mark.parametrize("code", ["ThrottlingException", "StateMachineDoesNotExist"])
+def test_at_any_other_answer_its_delivery_comes_back(aws: MotoAws, code: str) -> None:
+    with Stubber(aws.stepfunctions) as stubber:
+        stubber.add_client_error("start_execution", code)
+        with pytest.raises(ClientError, match=code):
+            start(aws)
+    assert aws.reasons() == []
+
+
 def test_a_conflict_that_cannot_be_handed_on_raises(aws: MotoAws) -> None:
     start(aws)
     aws.sqs.delete_queue(QueueUrl=aws.unstarted_queue)
