@@ -118,17 +118,28 @@ def test_help_shows_an_example_and_its_first_line_is_what_the_list_says_whole(wo
 # --------------------------------------------------------------------------- exit status
 
 
-@pytest.mark.parametrize("line", ON_A_STACK)
-def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
-    line: str, actonce: Actonce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What AWS is asked for, all of which it refuses."""
+
     def refuse(_: Any, operation: str, __: Any) -> None:
-        asked.append(operation)
+        operations.append(operation)
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
 
-    asked: list[str] = []
+    operations: list[str] = []
     monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
     (tmp_path / "archive").mkdir()
+    return operations
+
+
+@pytest.mark.parametrize("line", ON_A_STACK)
+def test_where_nothing_may_be_asked_nothing_is_done_and_the_exit_status_is_1(
+    line: str,
+    actonce: Actonce,
+    asked: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     refused = actonce(*said(line), "--region", "us-east-1", text="{}\n")
     assert (refused.status, "AccessDenied" in in_one_sentence(refused)) == (1, True)
     assert asked == ["GetCallerIdentity", "DescribeStacks"]
@@ -198,15 +209,8 @@ def test_what_cannot_be_asked_for_is_2_before_anything_is_read(
     "line", [one for one in ON_A_STACK if has(name_of(one), "--yes") and "--all" not in one]
 )
 def test_what_changes_something_on_aws_is_asked_about_and_without_a_yes_nothing_is_done(
-    line: str, actonce: Actonce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, actonce: Actonce, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: Any, operation: str, __: Any) -> None:
-        asked.append(operation)
-        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
-
-    asked: list[str] = []
-    monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
-    (tmp_path / "archive").mkdir()
     for answer, status in ((None, 2), (False, 1)):
         monkeypatch.setattr(output, "ask", lambda _, answer=answer: answer)
         ended = actonce(*shlex.split(line), "--region", "us-east-1", text="{}\n")
