@@ -21,13 +21,13 @@ Edge = tuple[str, str]
 
 WORDS: dict[Edge, str] = {
     ("PerformEffect", "End"): "performed:\\nthe happy path is one state",
-    ("PerformEffect", "PerformEffect"): "\\nnothing happened:\\ntry again, 24 times",
-    ("PerformEffect", "TellDeadLetter"): "Rejected, or nothing\\nhappened 25 times",
+    ("PerformEffect", "PerformEffect"): "\\nnothing happened:\\nup to 24 retries",
+    ("PerformEffect", "TellDeadLetter"): "Rejected, or nothing\\nhappened each time",
     ("PerformEffect", "AwaitStraggler"): "no clear answer, or redriven:\\nit may have happened",
     ("AwaitStraggler", "FindEffect"): "nothing can be\\nat work any more",
-    ("FindEffect", "FindEffect"): "look-up failed:\\nlook again,\\n24 times",
+    ("FindEffect", "FindEffect"): "look-up failed:\\nup to 24\\nretries",
     ("FindEffect", "Performed?"): "look-up answered",
-    ("FindEffect", "TellDeadLetter"): "look-up failed\\n25 times",
+    ("FindEffect", "TellDeadLetter"): "look-up failed\\neach time",
     ("Performed?", "Done"): "it happened",
     ("Performed?", "PerformEffect"): "it did not happen:\\nperform it,\\nin 3 rounds at most",
     ("Performed?", "TellDeadLetter"): "it did not happen in 3 rounds,\\nor no clear answer",
