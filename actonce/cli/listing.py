@@ -89,12 +89,12 @@ def list_(
             }
         )
     else:
-        _show(found, is_of_rows=stack.ledger_table is not None)
+        _show(found, is_of_rows=stack.ledger_table is not None, is_narrowed=bool(since or wanted))
 
 
-def _show(found: Page, *, is_of_rows: bool) -> None:
+def _show(found: Page, *, is_of_rows: bool, is_narrowed: bool) -> None:
     if not found.messages:
-        console.out.print("No such message.")
+        console.out.print(f"There is no message {'that matches' if is_narrowed else 'yet'}.")
     else:
         began = "Written" if is_of_rows else "Began"
         columns: dict[str, Callable[[Recent], str]] = {

@@ -273,4 +273,7 @@ def test_the_list_has_an_id_that_commands_take_and_tells_of_more(
     assert len(one.out.splitlines()) == 2
     assert "There are more: --limit shows them." in one.err
     assert json.loads(actonce("list", "--limit", "1", "--json", stack=stack).out)["more"] is True
-    assert actonce("list", "--status", "failed", stack=stack).out == "No such message.\n"
+    assert (
+        actonce("list", "--status", "failed", stack=stack).out
+        == "There is no message that matches.\n"
+    )
